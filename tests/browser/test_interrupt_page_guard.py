@@ -9,7 +9,7 @@ from tests.browser.chromium import Chromium
 from tests.browser.open_page import opened, quiet
 from tests.browser.question_server import Asker
 from weftwork.adapters.http.page import markup, pages
-from weftwork.adapters.http.page.display_text import visible
+from weftwork.adapters.http.page.display_text import mark_hidden
 from weftwork.adapters.http.page.layout import HEADERS
 
 pytestmark = pytest.mark.slow
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 def test_hidden_turns_of_direction_do_not_leave_their_place(browser: Chromium) -> None:
     with opened(browser, everywhere(approval(), "\u202e\u2066 evorppA")) as (_, tab):
         said = tab.evaluate("document.body.innerText")
-        assert visible("\u202e") in said
+        assert mark_hidden("\u202e") in said
         assert "\u202e" not in said
 
 

@@ -15,7 +15,7 @@ import pytest
 from tests.hostile.hostile_json import FRAGMENTS
 from tests.hostile.raw_http import AUTH, HOST, connect, hear, say
 from tests.live import Served, echoes, elsewhere, open_served
-from weftwork.adapters.http.message import Turns
+from weftwork.adapters.http.message import LoopSlices
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.privacy import redaction
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher
@@ -171,9 +171,9 @@ def test_no_body_takes_the_loop_for_long(part: int, tmp_path: Path) -> None:
 def test_several_large_bodies_at_once_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert min(measure(WIDE, tmp_path, together=6)["wide"] for _ in range(TRIES)) < 2 * bound()
 
-    async def at_once(self: Turns) -> None: ...
+    async def at_once(self: LoopSlices) -> None: ...
 
-    monkeypatch.setattr(Turns, "acquire", at_once)
+    monkeypatch.setattr(LoopSlices, "next_slice", at_once)
     assert max(measure(WIDE, tmp_path, together=6)["wide"] for _ in range(TRIES)) > 2 * bound()
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.hostile.malformed_requests import CASES, SMUGGLED, Case
 from tests.hostile.raw_http import HEALTH, POST, Heard, ask, connect, hear, say
 from tests.live import Host, Served, delays, elsewhere, open_served
-from weftwork.adapters.http.host_errors import refusal
+from weftwork.adapters.http.host_errors import raw_error_response
 from weftwork.adapters.http.server import limits
 from weftwork.adapters.http.server.connection import Connection
 
@@ -130,7 +130,7 @@ def test_an_error_that_is_said_at_once_would_be_taken_for_another_answer(monkeyp
     assert served(statuses, sent) == (200, 400)
 
     def at_once(self: Any, fault: Any) -> None:
-        self.say_last(refusal(fault))
+        self.say_last(raw_error_response(fault))
 
     monkeypatch.setattr(Connection, "refuse", at_once)
     assert served(statuses, sent)[0] == 400

@@ -54,12 +54,12 @@ def trust_for_ever() -> None:
 
 
 def hold_uploads() -> None:
-    honest = Request.pieces
+    honest = Request.body_chunks
 
     async def pieces(request: Any) -> Any:
         yield b"".join([piece async for piece in honest(request)])
 
-    Request.pieces = pieces  # type: ignore[method-assign]
+    Request.body_chunks = pieces  # type: ignore[method-assign]
 
 
 def hold_downloads() -> None:

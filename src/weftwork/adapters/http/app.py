@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
-from weftwork.adapters.http.host_errors import no_store, shutting_down
-from weftwork.adapters.http.message import Disconnected, Request, Response, json_response, segment
+from weftwork.adapters.http.host_errors import shutting_down, store_unavailable
+from weftwork.adapters.http.message import ClientDisconnected, Request, Response, decode_segment, json_response
 from weftwork.adapters.http.response_writer import Broken
 from weftwork.adapters.http.router import Router
 from weftwork.engine.api.keyring import Keyring, require_scope
@@ -27,7 +27,7 @@ log = logging.getLogger("weftwork.http")
 Handler = Callable[[Request], Awaitable[Response | None]]
 """Answers a request. None means the handler has sent its own response, a stream."""
 
-_NAMED = {"nodeId": is_node_id, "schemaFile": is_schema_file}
+_SEGMENT_CHECKS = {"nodeId": is_node_id, "schemaFile": is_schema_file}
 """Parts of a path that may be more than an id."""
 _NO_STORE = (b"cache-control", b"no-store")
 _NO_REFERRER = (b"referrer-policy", b"no-referrer")
@@ -41,61 +41,61 @@ class App:
         self._keyring = keyring
         self._ids = ids
         self._handlers = handlers
-        self._body_cap = body_cap
+        self._max_body_bytes = body_cap
         self.routes: tuple[Route, ...] = tuple(route for route in ROUTES if route.operation_id in handlers)
         self._router = Router(self.routes, UNOFFERED_PATHS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        request = Request(scope, receive, send, self._body_cap)
-        self._trace(request)
+        request = Request(scope, receive, send, self._max_body_bytes)
+        self._set_traceparent(request)
         try:
-            await self._exchange(request)
-        except Disconnected:
+            await self._handle(request)
+        except ClientDisconnected:
             return
         except Broken:
-            log.info("client stopped reading, connection broken off", extra={"path": shown_path(request)})
-            await request.break_off()
+            log.info("client stopped reading, connection broken off", extra={"path": loggable_path(request)})
+            await request.abort()
         except asyncio.CancelledError:
             # Requests are cancelled in one case only: the host drains and their time is up.
             task = asyncio.current_task()
             if task is not None:
                 # Taken note of. Else time limits on the way out would take it for their own.
                 task.uncancel()
-            await _cut(request)
+            await _end_on_shutdown(request)
 
-    async def _exchange(self, request: Request) -> None:
-        response = await self._answer(request)
-        if request.out.started:
+    async def _handle(self, request: Request) -> None:
+        response = await self._call_handler(request)
+        if request.writer.started:
             # A stream, ended by its handler or by a fault on the way; its reader can resume.
-            await request.out.end()
+            await request.writer.end()
         elif response is not None:
             await _send(request, response)
 
-    def _trace(self, request: Request) -> None:
+    def _set_traceparent(self, request: Request) -> None:
         """trace-02: every answer carries a traceparent, in the caller's trace when there is one."""
         fresh = self._ids.trace_id()
         caller = parse_traceparent(request.header(b"traceparent"))
         request.traceparent = format_traceparent(caller.trace_id if caller else fresh, fresh[:16])
 
-    async def _answer(self, request: Request) -> Response | None:
+    async def _call_handler(self, request: Request) -> Response | None:
         try:
             request.check_headers()
             handler = self._resolve(request)
             return await handler(request)
         except ClientFault as fault:
-            return told(request, fault)
+            return render_fault(request, fault)
         except StoreUnavailable as error:
-            log.warning("store unavailable", extra={"path": shown_path(request), "reason": str(error)})
-            return told(request, no_store())
-        except (Disconnected, Broken):
+            log.warning("store unavailable", extra={"path": loggable_path(request), "reason": str(error)})
+            return render_fault(request, store_unavailable())
+        except (ClientDisconnected, Broken):
             raise
         except Exception:
             correlation = request.traceparent.split("-")[1]
-            log.exception("request failed", extra={"correlationId": correlation, "path": shown_path(request)})
+            log.exception("request failed", extra={"correlationId": correlation, "path": loggable_path(request)})
             message = "The host failed to answer; its log has the details."
-            return told(request, ClientFault("internal_error", message, {"correlationId": correlation}))
+            return render_fault(request, ClientFault("internal_error", message, {"correlationId": correlation}))
 
     def _resolve(self, request: Request) -> Handler:
         """auth-05 (readings, Paths): under /v1 the key is looked at before anything else, then the path."""
@@ -107,24 +107,24 @@ class App:
             route = found[0].get("GET" if method == "HEAD" else method)
         if route is None or route.scope is not None:
             if not path.startswith("/v1/") and path != "/v1":
-                raise _elsewhere(path, found is not None, found[0] if found else {})
+                raise _unknown_path_fault(path, found is not None, found[0] if found else {})
             request.principal = self._keyring.authenticate(_bearer(request))
         if found is None:
             raise ClientFault("not_found", "There is nothing at this path.")
         if route is None:
             if "*" in found[0]:
                 raise ClientFault("capability_not_provided", "This host does not offer this optional surface.")
-            raise _wrong_method(found[0])
+            raise _method_not_allowed(found[0])
         if route.stream and method == "HEAD":
-            raise _wrong_method(found[0])
+            raise _method_not_allowed(found[0])
         if request.principal is not None and route.scope is not None:
             require_scope(request.principal, route.scope)
-        request.params = _params(found[1])
+        request.params = _path_params(found[1])
         request.route = route
         return self._handlers[route.operation_id]
 
 
-def shown_path(request: Request) -> str:
+def loggable_path(request: Request) -> str:
     """tok-07: the path as it may stand in the log."""
     for prefix in ASSET_PREFIXES:
         if request.path.startswith(prefix):
@@ -132,7 +132,7 @@ def shown_path(request: Request) -> str:
     return mask_tokens(request.path)[:256]
 
 
-def _params(found: dict[str, str]) -> dict[str, str]:
+def _path_params(found: dict[str, str]) -> dict[str, str]:
     """Ids from the path; what no id can look like is not found, rather than an error of another kind.
 
     All that is no token is refused in one place, in the same words.
@@ -143,10 +143,10 @@ def _params(found: dict[str, str]) -> dict[str, str]:
             params[name] = text
             continue
         try:
-            params[name] = segment(text)
+            params[name] = decode_segment(text)
         except UnicodeDecodeError:
             raise ClientFault("not_found", "There is nothing at this path.") from None
-        if not _NAMED.get(name, is_path_id)(params[name]):
+        if not _SEGMENT_CHECKS.get(name, is_path_id)(params[name]):
             raise ClientFault("not_found", "There is nothing at this path.")
     return params
 
@@ -157,9 +157,9 @@ def _bearer(request: Request) -> str | None:
     return key.strip() if kind.lower() == "bearer" else None
 
 
-def _elsewhere(path: str, known: bool, methods: Mapping[str, Route | None]) -> ClientFault:
+def _unknown_path_fault(path: str, known: bool, methods: Mapping[str, Route | None]) -> ClientFault:
     if known:
-        return _wrong_method(methods)
+        return _method_not_allowed(methods)
     first = path.partition("/")[2].partition("/")[0].partition(":")[0]
     if first in UNVERSIONED_NAMES:
         # wire-01: an old or hand-typed path is told what is missing, without a key.
@@ -167,7 +167,7 @@ def _elsewhere(path: str, known: bool, methods: Mapping[str, Route | None]) -> C
     return ClientFault("not_found", "There is nothing at this path.")
 
 
-def _wrong_method(methods: Mapping[str, Route | None]) -> ClientFault:
+def _method_not_allowed(methods: Mapping[str, Route | None]) -> ClientFault:
     allowed = sorted(methods)
     get = methods.get("GET")
     if get is not None and not get.stream:
@@ -175,9 +175,9 @@ def _wrong_method(methods: Mapping[str, Route | None]) -> ClientFault:
     return ClientFault("method_not_allowed", f"Allowed here: {', '.join(allowed)}.", {"allow": allowed})
 
 
-def told(request: Request, fault: ClientFault) -> Response:
+def render_fault(request: Request, fault: ClientFault) -> Response:
     """A fault as whoever asked can read it."""
-    return fault_response(fault) if request.refusal is None else request.refusal(fault)
+    return fault_response(fault) if request.error_renderer is None else request.error_renderer(fault)
 
 
 def fault_response(fault: ClientFault) -> Response:
@@ -210,25 +210,25 @@ async def _send(request: Request, response: Response) -> None:
     if request.path.startswith(INTERRUPT_TOKEN_PREFIX) and b"referrer-policy" not in named:
         headers.append(_NO_REFERRER)
     body = b"" if request.scope["method"] == "HEAD" else response.body
-    if not request.unread:
-        if not request.out.whole(response.status, headers, body):
-            await request.out.start(response.status, headers)
-            await request.out.write(body)
+    if not request.has_unread_body:
+        if not request.writer.whole(response.status, headers, body):
+            await request.writer.start(response.status, headers)
+            await request.writer.write(body)
     else:
         headers.append((b"connection", b"close"))
-        await request.out.start(response.status, headers)
-        await request.out.write(body, more=True)
+        await request.writer.start(response.status, headers)
+        await request.writer.write(body, more=True)
         # Closed while data is still coming in, a connection is reset and its client never sees the answer.
-        await request.discard()
-        await request.out.end()
+        await request.discard_body()
+        await request.writer.end()
 
 
-async def _cut(request: Request) -> None:
+async def _end_on_shutdown(request: Request) -> None:
     """End a request whose time is up, as well as can be."""
     try:
-        if request.out.started:
-            await request.out.end()
+        if request.writer.started:
+            await request.writer.end()
         else:
             await _send(request, fault_response(shutting_down()))
     except Broken:
-        await request.break_off()
+        await request.abort()

@@ -15,11 +15,11 @@ STORE_RETRY_SECONDS: Final = 1
 """Most outages of a store are short."""
 DRAIN_RETRY_SECONDS: Final = 5
 """About what a restart takes."""
-CROWD_RETRY_SECONDS: Final = 5
+CONNECTIONS_RETRY_SECONDS: Final = 5
 """Idle connections are closed within fifteen seconds, so some have gone by then."""
 
 
-def no_store() -> ClientFault:
+def store_unavailable() -> ClientFault:
     message = "The host cannot reach its store; try again."
     return ClientFault("service_unavailable", message, {"retryAfter": STORE_RETRY_SECONDS})
 
@@ -28,12 +28,12 @@ def shutting_down() -> ClientFault:
     return ClientFault("service_unavailable", "The host is shutting down.", {"retryAfter": DRAIN_RETRY_SECONDS})
 
 
-def crowded() -> ClientFault:
+def too_many_connections() -> ClientFault:
     message = "The host has as many connections as it may."
-    return ClientFault("service_unavailable", message, {"retryAfter": CROWD_RETRY_SECONDS})
+    return ClientFault("service_unavailable", message, {"retryAfter": CONNECTIONS_RETRY_SECONDS})
 
 
-def refusal(fault: ClientFault, common: Headers | None = None) -> bytes:
+def raw_error_response(fault: ClientFault, common: Headers | None = None) -> bytes:
     """err-02: the answer to what is not taken in, with the headers of every other error document."""
     body = msgspec.json.encode(error_document(fault.code, fault.message, fault.details))
     lines = [

@@ -20,46 +20,46 @@ from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.wire.route import REPLAY_HEADER, Route
 
 
-class Turns:
+class LoopSlices:
     """Who takes a turn may keep the loop busy until its next wait."""
 
-    __slots__ = ("_taken",)
+    __slots__ = ("_busy_loop",)
 
     def __init__(self) -> None:
-        self._taken: asyncio.AbstractEventLoop | None = None
+        self._busy_loop: asyncio.AbstractEventLoop | None = None
 
-    async def take(self) -> None:
+    async def next_slice(self) -> None:
         """Return in a turn of the loop that nobody else has taken; everybody else who is ready had theirs before."""
         loop = asyncio.get_running_loop()
         await asyncio.sleep(0)
-        while self._taken is loop:
+        while self._busy_loop is loop:
             await asyncio.sleep(0)
-        self._taken = loop
+        self._busy_loop = loop
         # Not sooner than in the next turn.
-        loop.call_soon(self._free)
+        loop.call_soon(self._release)
 
-    def _free(self) -> None:
-        self._taken = None
+    def _release(self) -> None:
+        self._busy_loop = None
 
 
 T = TypeVar("T")
 
 JSON = b"application/json"
 
-SINGLE: Final = ("Authorization", "Content-Type", "Host", "Idempotency-Key", "Last-Event-ID")
+SINGLE_VALUE_HEADERS: Final = ("Authorization", "Content-Type", "Host", "Idempotency-Key", "Last-Event-ID")
 """Headers that mean one thing: two of them are two requests in one."""
-LARGE: Final = 65_536
+LARGE_BODY_BYTES: Final = 65_536
 """Bytes of a body that is decoded in a turn of its own."""
 DISCARD_CAPS: Final = 2
 DISCARD_SECONDS: Final = 1.0
 """How much of a refused body is still read, in caps, and for how long: a client that is busy sending sees no answer."""
 
 
-_turns = Turns()
+_loop_slices = LoopSlices()
 _REPLAYED: Final = (REPLAY_HEADER.lower().encode(), b"true")
 
 
-class Disconnected(Exception):
+class ClientDisconnected(Exception):
     """The client went away before its request was complete."""
 
 
@@ -85,42 +85,42 @@ class Request:
     """One request on its way to a route."""
 
     __slots__ = (
+        "_has_unread_body",
         "_query",
         "_receive",
-        "_unread",
-        "cap",
+        "error_renderer",
         "headers",
-        "out",
+        "max_body_bytes",
         "params",
         "path",
         "principal",
-        "refusal",
         "route",
         "scope",
         "traceparent",
+        "writer",
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, cap: int) -> None:
         self.scope = scope
         self.path: str = scope["path"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.out = Outflow(scope, send)
-        self.cap = cap
+        self.writer = Outflow(scope, send)
+        self.max_body_bytes = cap
         self.params: dict[str, str] = {}
         self.route: Route | None = None
         self.principal: Principal | None = None
-        self.refusal: Callable[[ClientFault], Response] | None = None
+        self.error_renderer: Callable[[ClientFault], Response] | None = None
         """How a fault is told, where the one who asked reads no JSON."""
         self.traceparent = ""
         self._receive = receive
         self._query: list[tuple[str, str]] | None = None
         length = self.headers.get(b"content-length", b"0")
-        self._unread = b"transfer-encoding" in self.headers or length != b"0"
+        self._has_unread_body = b"transfer-encoding" in self.headers or length != b"0"
 
     @property
-    def unread(self) -> bool:
+    def has_unread_body(self) -> bool:
         """Whether a body is on its way that nobody has read to its end."""
-        return self._unread
+        return self._has_unread_body
 
     def check_headers(self) -> None:
         """Refuse a header that says two things."""
@@ -128,7 +128,7 @@ class Request:
         if len(given) == len(self.headers):
             return
         names = [name for name, _ in given]
-        for name in SINGLE:
+        for name in SINGLE_VALUE_HEADERS:
             if names.count(name.lower().encode()) > 1:
                 raise invalid(f"{name} was sent more than once.", parameter=name)
 
@@ -143,10 +143,10 @@ class Request:
 
     def query(self, name: str) -> str | None:
         """The last value given for a query parameter."""
-        values = self.queries(name)
+        values = self.query_values(name)
         return values[-1] if values else None
 
-    def queries(self, name: str) -> list[str]:
+    def query_values(self, name: str) -> list[str]:
         if self._query is None:
             raw = self.scope["query_string"].decode("latin-1")
             try:
@@ -155,7 +155,7 @@ class Request:
                 raise invalid("The query string is not valid UTF-8 or has too many fields.") from None
         return [value for key, value in self._query if key == name]
 
-    def integer(self, name: str, low: int, high: int, default: int) -> int:
+    def query_integer(self, name: str, low: int, high: int, default: int) -> int:
         """A whole number in its range, or 400 naming the parameter."""
         text = self.query(name)
         if text is None:
@@ -165,7 +165,7 @@ class Request:
             raise invalid(f"{name} must be a whole number from {low} to {high}.", parameter=name)
         return int(text)
 
-    def path_id(self, name: str, message: str) -> str | None:
+    def query_id(self, name: str, message: str) -> str | None:
         """An id, None if it was not given, or 400 with the message."""
         given = self.query(name)
         if given is not None and not is_path_id(given):
@@ -174,39 +174,39 @@ class Request:
 
     def cursor(self) -> str | None:
         """Where a page begins."""
-        return self.path_id("cursor", "cursor must be the nextCursor of a page.")
+        return self.query_id("cursor", "cursor must be the nextCursor of a page.")
 
     async def body(self) -> bytes:
         """wire-04 (RFC 0094 H): the body, refused by its declared length or, on the stream, at the cap."""
         declared = self.headers.get(b"content-length")
-        if declared is not None and int(declared) > self.cap:
-            raise too_large(self.cap)
+        if declared is not None and int(declared) > self.max_body_bytes:
+            raise body_too_large(self.max_body_bytes)
         received: list[bytes] = []
         size = 0
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Disconnected
+                raise ClientDisconnected
             chunk: bytes = message.get("body", b"")
             size += len(chunk)
-            if size > self.cap:
-                raise too_large(self.cap)
+            if size > self.max_body_bytes:
+                raise body_too_large(self.max_body_bytes)
             received.append(chunk)
             if not message.get("more_body", False):
-                self._unread = False
+                self._has_unread_body = False
                 return b"".join(received)
 
-    async def pieces(self) -> AsyncGenerator[bytes, None]:
+    async def body_chunks(self) -> AsyncGenerator[bytes, None]:
         """The body as it comes in; no more is taken than is asked for, and nothing is kept."""
         self.check_encoding()
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Disconnected
+                raise ClientDisconnected
             if message.get("body"):
                 yield message["body"]
             if not message.get("more_body", False):
-                self._unread = False
+                self._has_unread_body = False
                 return
 
     def check_encoding(self) -> None:
@@ -215,7 +215,7 @@ class Request:
         if encoding.lower() != b"identity":
             raise ClientFault("unsupported_media_type", "Send the body without Content-Encoding.")
 
-    async def document(self, optional: bool = False) -> Any:
+    async def json(self, optional: bool = False) -> Any:
         """The body as strictly decoded JSON; an absent body is an empty object where that is allowed."""
         self.check_encoding()
         data = await self.body()
@@ -224,19 +224,19 @@ class Request:
         kind = self.headers.get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != JSON:
             raise ClientFault("unsupported_media_type", "Send the body as Content-Type: application/json.")
-        if len(data) <= LARGE:
+        if len(data) <= LARGE_BODY_BYTES:
             return decode(data)
-        await _turns.take()
+        await _loop_slices.next_slice()
         document = decode(data)
         # What follows takes as long again.
-        await _turns.take()
+        await _loop_slices.next_slice()
         return document
 
-    async def discard(self) -> None:
+    async def discard_body(self) -> None:
         """Read on and keep nothing, until the body, the client, our patience or its allowance is at an end."""
         if self.headers.get(b"expect", b"").lower() == b"100-continue":
             return  # it was told not to send the body
-        left = self.cap * DISCARD_CAPS
+        left = self.max_body_bytes * DISCARD_CAPS
         try:
             async with asyncio.timeout(DISCARD_SECONDS):
                 while left > 0:
@@ -247,18 +247,18 @@ class Request:
         except TimeoutError:
             return
 
-    async def break_off(self) -> None:
+    async def abort(self) -> None:
         """Let go of a client that can be told nothing any more."""
-        self.out.abort()
+        self.writer.abort()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DISCARD_SECONDS):
-                await self.disconnected()
+                await self.wait_disconnected()
 
-    async def while_there(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run_until_disconnect(self, work: Coroutine[Any, Any, T]) -> T:
         """What the work comes to, unless the client goes away first: then it is cancelled. Raises Disconnected."""
-        line, task = self.out.line, asyncio.current_task()
-        if line is None or task is None or self._unread:
-            return await self._beside(work)
+        line, task = self.writer.line, asyncio.current_task()
+        if line is None or task is None or self._has_unread_body:
+            return await self._race_with_disconnect(work)
         # The connection itself tells, so this needs no task that waits for it.
         gone = False
 
@@ -271,20 +271,20 @@ class Request:
         try:
             if line.lost:
                 work.close()
-                await self.break_off()
-                raise Disconnected
+                await self.abort()
+                raise ClientDisconnected
             return await work
         except asyncio.CancelledError:
             if not gone:
                 raise
             task.uncancel()
-            raise Disconnected from None
+            raise ClientDisconnected from None
         finally:
             line.on_lost = None
 
-    async def _beside(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _race_with_disconnect(self, work: Coroutine[Any, Any, T]) -> T:
         result = asyncio.ensure_future(work)
-        gone = asyncio.ensure_future(self.disconnected())
+        gone = asyncio.ensure_future(self.wait_disconnected())
         try:
             await asyncio.wait((result, gone), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -292,19 +292,19 @@ class Request:
             result.cancel()
             await asyncio.wait((result, gone))
         if result.cancelled():
-            raise Disconnected
+            raise ClientDisconnected
         return result.result()
 
-    async def disconnected(self) -> None:
+    async def wait_disconnected(self) -> None:
         """Return when the client goes away."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
 
-def too_large(cap: int) -> ClientFault:
+def body_too_large(cap: int) -> ClientFault:
     return ClientFault("payload_too_large", f"The body is larger than {cap} bytes.", {"maxRequestBodyBytes": cap})
 
 
-def segment(text: str) -> str:
+def decode_segment(text: str) -> str:
     """A path segment as the caller meant it."""
     return unquote(text, errors="strict") if "%" in text else text

@@ -121,7 +121,7 @@ class Pump:
         self._keyring = keyring
         self._snapshots = snapshots
         self._request = request
-        self._out = request.out
+        self._out = request.writer
         self._caller = request.caller
         self._run_id = request.params["runId"]
         self._modes = modes
@@ -142,9 +142,9 @@ class Pump:
             await self._out.start(200, headers, stream=True)
             self._sent()
             if "values" not in self._modes:
-                await self._request.while_there(self._flow(reader))
+                await self._request.run_until_disconnect(self._flow(reader))
             elif not over or self._cursor.sequence < last:
-                await self._request.while_there(self._values(reader, last))
+                await self._request.run_until_disconnect(self._values(reader, last))
         finally:
             self._service.leave(self._caller, self._run_id)
 

@@ -271,9 +271,9 @@ def test_without_the_close_sources_stay_open(monkeypatch: pytest.MonkeyPatch) ->
 
     async def leave(self: Any, request: Request, asset: Any, headers: Any, status: int, part: Any, bare: bool) -> None:
         source = await self._assets.source(asset)
-        await request.out.start(status, [*headers, (b"content-length", b"%d" % source.size)])
+        await request.writer.start(status, [*headers, (b"content-length", b"%d" % source.size)])
         await assets._write(request, source, 0, source.size)
-        await request.out.write(b"")
+        await request.writer.write(b"")
 
     monkeypatch.setattr(assets.AssetRoutes, "_send", leave)
     assert asyncio.run(work()) == []

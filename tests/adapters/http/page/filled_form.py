@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tests.adapters.http.page.page_tree import Element, parse
-from weftwork.adapters.http.page.display_text import visible
+from weftwork.adapters.http.page.display_text import mark_hidden
 from weftwork.adapters.http.page.form_answer import decode_form, resume_value
 from weftwork.adapters.http.page.pages import render_question
 
@@ -70,7 +70,7 @@ class Form:
 def label_of(value: Any) -> str:
     if value is True or value is False:
         return "Yes" if value else "No"
-    return visible(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return mark_hidden(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def form_of(question: dict[str, Any]) -> Form:

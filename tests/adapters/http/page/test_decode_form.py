@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
-from weftwork.adapters.http.page.form_answer import MAX_BODY, MAX_FIELDS, MAX_NAME, MAX_VALUE, decode_form
+from weftwork.adapters.http.page.form_answer import MAX_FIELDS, MAX_FORM_BYTES, MAX_NAME, MAX_VALUE, decode_form
 from weftwork.protocol.errors import ClientFault
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")
@@ -87,7 +87,7 @@ def test_what_is_no_form_is_refused(body: bytes) -> None:
         (b"a" * MAX_NAME + b"=1", b"a" * (MAX_NAME + 1) + b"=1"),
         (b"a=" + b"x" * MAX_VALUE, b"a=" + b"x" * (MAX_VALUE + 1)),
         (b"a=" + b"%F0%9F%99%82" * MAX_VALUE, b"a=" + b"%F0%9F%99%82" * (MAX_VALUE + 1)),
-        (b"a=1", b"a=1&" + b"b" * MAX_BODY),
+        (b"a=1", b"a=1&" + b"b" * MAX_FORM_BYTES),
     ],
 )
 def test_bounds(fits: bytes, too_much: bytes) -> None:

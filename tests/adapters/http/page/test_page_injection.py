@@ -14,7 +14,7 @@ from tests.adapters.http.page.sample_questions import KINDS
 from tests.adapters.http.page.text_places import everywhere, places, replaced
 from tests.harness.definitions import examples
 from weftwork.adapters.http.page import markup, pages
-from weftwork.adapters.http.page.display_text import HIDDEN, visible
+from weftwork.adapters.http.page.display_text import HIDDEN_CHARACTERS, mark_hidden
 from weftwork.protocol.errors import ClientFault, invalid
 
 ELEMENTS = set(
@@ -46,7 +46,7 @@ def check(document: bytes) -> Element:
 
 def stand_in(text: str) -> str:
     """A harmless text of the same length, lines and hidden characters."""
-    return "".join(each if each.isspace() or HIDDEN.match(each) else "x" for each in text)
+    return "".join(each if each.isspace() or HIDDEN_CHARACTERS.match(each) else "x" for each in text)
 
 
 def render(question: dict[str, Any]) -> bytes:
@@ -95,8 +95,8 @@ def test_escaped_text_reads_as_the_text_with_its_hidden_characters_shown(text: s
     escaped = markup.escape(text)
     assert not set(escaped) & set("<>\"'`")
     assert not ENTITY.search(escaped)
-    assert not HIDDEN.search(escaped)
-    assert html.unescape(escaped) == visible(text)
+    assert not HIDDEN_CHARACTERS.search(escaped)
+    assert html.unescape(escaped) == mark_hidden(text)
     escaped.encode()
 
 
@@ -128,7 +128,7 @@ def test_what_a_question_says_can_be_read(payload: str) -> None:
         (KINDS["approval"], ("data", "title")),
         (KINDS["one question"], ("data", "questions", 0, "question")),
     ):
-        assert visible(payload) in check(render(replaced(question, place, payload))).text
+        assert mark_hidden(payload) in check(render(replaced(question, place, payload))).text
 
 
 def test_an_address_is_shown_and_leads_nowhere() -> None:

@@ -20,7 +20,7 @@ def test_headers() -> None:
 
 def test_bounds() -> None:
     for bound in (
-        form_answer.MAX_BODY,
+        form_answer.MAX_FORM_BYTES,
         form_answer.MAX_FIELDS,
         form_answer.MAX_NAME,
         form_answer.MAX_VALUE,

@@ -72,7 +72,7 @@ def test_a_client_may_send_on_after_the_answer() -> None:
 def test_a_connection_that_closes_with_the_answer_breaks_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(request: Request) -> None: ...
 
-    monkeypatch.setattr(Request, "discard", nothing)
+    monkeypatch.setattr(Request, "discard_body", nothing)
     with pytest.raises(ConnectionError):
         _refuse()
 

@@ -81,7 +81,7 @@ def test_a_cut_that_is_not_answered_is_a_failure(monkeypatch: pytest.MonkeyPatch
     async def nothing(request: Any) -> None:
         raise asyncio.CancelledError
 
-    monkeypatch.setattr(app, "_cut", nothing)
+    monkeypatch.setattr(app, "_end_on_shutdown", nothing)
     stream, _ = serve(cut_in_its_body)
     assert (stream.status, stream.headers["content-type"]) == (500, "text/plain; charset=utf-8")
 

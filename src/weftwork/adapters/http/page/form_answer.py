@@ -110,14 +110,14 @@ def _json(text: str) -> Any:
         raise Unreadable(f"is not JSON as it should be: {said}") from None
 
 
-MAX_BODY: Final = 1_048_576
+MAX_FORM_BYTES: Final = 1_048_576
 MAX_FIELDS: Final = 1_000
 MAX_NAME: Final = 64
 MAX_VALUE: Final = 65_536
 """Characters of one value."""
-ACTION: Final = "action"
+ACTION_FIELD: Final = "action"
 """The name of the buttons."""
-_AT: Final = "/resumeValue"
+_ANSWER_POINTER: Final = "/resumeValue"
 _ENCODED: Final = re.compile(rb"(?:[!#-$'-~]|%[0-9A-Fa-f]{2})*")
 """Printable ASCII without quotes, `%` only before two digits; `&` has been taken out before."""
 
@@ -127,8 +127,8 @@ def decode_form(body: bytes) -> list[tuple[str, str]]:
 
     Strict: printable ASCII in pairs with a `=`, which stand for UTF-8 without NUL. Line ends become line feeds.
     """
-    if len(body) > MAX_BODY:
-        raise invalid(f"The form is larger than {MAX_BODY} bytes.")
+    if len(body) > MAX_FORM_BYTES:
+        raise invalid(f"The form is larger than {MAX_FORM_BYTES} bytes.")
     if body.count(b"&") >= MAX_FIELDS:
         raise invalid(f"The form has more than {MAX_FIELDS} fields.")
     return [_pair(pair) for pair in body.split(b"&")] if body else []
@@ -146,11 +146,11 @@ def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any
     sent: dict[str, list[str]] = {}
     for name, text in fields:
         sent.setdefault(name, []).append(text)
-    choice = _pressed(plan, sent.pop(ACTION, []))
+    choice = _pressed_button(plan, sent.pop(ACTION_FIELD, []))
     _check_names(plan, sent)
-    value = _filled(choice, sent)
+    value = _build_answer(choice, sent)
     if plan.schema is not None:
-        wrong = unfit(plan.schema, value, _AT)
+        wrong = unfit(plan.schema, value, _ANSWER_POINTER)
         if wrong:
             raise invalid(f"The answer does not fit what was asked: {wrong[0].message}.", wrong[0].pointer)
     return value
@@ -176,13 +176,13 @@ def _text(encoded: bytes, limit: int) -> str:
     return text
 
 
-def _pressed(plan: Plan, actions: list[str]) -> Choice:
+def _pressed_button(plan: Plan, actions: list[str]) -> Choice:
     """The button. Where there is only one, a browser need not name it."""
     if not actions and len(plan.choices) == 1:
         return plan.choices[0]
     found = [each for each in plan.choices if [each.action] == actions]
     if not found:
-        raise invalid("Press one of the buttons of the form.", f"{_AT}/{ACTION}", field=ACTION)
+        raise invalid("Press one of the buttons of the form.", f"{_ANSWER_POINTER}/{ACTION_FIELD}", field=ACTION_FIELD)
     return found[0]
 
 
@@ -191,10 +191,10 @@ def _check_names(plan: Plan, sent: dict[str, list[str]]) -> None:
     for field in (field for choice in plan.choices for field in choice.fields):
         known |= {field.name, field.name + AS_JSON} if field.control == "free" else {field.name}
     if not sent.keys() <= known:
-        raise invalid("The form has a field that was not asked for.", _AT)
+        raise invalid("The form has a field that was not asked for.", _ANSWER_POINTER)
 
 
-def _filled(choice: Choice, sent: dict[str, list[str]]) -> Any:
+def _build_answer(choice: Choice, sent: dict[str, list[str]]) -> Any:
     value, wrong = deepcopy(choice.base), list[tuple[Field, str]]()
     for field in choice.fields:
         try:
@@ -203,13 +203,13 @@ def _filled(choice: Choice, sent: dict[str, list[str]]) -> Any:
             wrong.append((field, str(error)))
             continue
         if found is not ABSENT:
-            value = _put(value, field.path, found)
+            value = _set_path(value, field.path, found)
     if wrong:
         raise _refusal(wrong)
     return value
 
 
-def _put(value: Any, path: tuple[str, ...], found: Any) -> Any:
+def _set_path(value: Any, path: tuple[str, ...], found: Any) -> Any:
     if not path:
         return found
     place = value
@@ -222,7 +222,7 @@ def _put(value: Any, path: tuple[str, ...], found: Any) -> Any:
 def _refusal(wrong: list[tuple[Field, str]]) -> ClientFault:
     listed = [
         {
-            "pointer": _AT + "".join(f"/{printable_token(name)}" for name in field.path),
+            "pointer": _ANSWER_POINTER + "".join(f"/{printable_token(name)}" for name in field.path),
             "field": field.name,
             "message": f"{field.subject} {text}.",
         }

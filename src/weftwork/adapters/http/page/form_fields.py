@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.adapters.http.page.display_text import json_text, short
+from weftwork.adapters.http.page.display_text import json_text, shorten
 from weftwork.protocol.json.values import is_array, is_object
 
 MAX_DESCRIPTION: Final = 1_000
@@ -43,7 +43,7 @@ def hint_of(schema: dict[str, Any], control: str) -> str:
     said: list[str] = []
     description = schema.get("description")
     if isinstance(description, str) and description.strip():
-        said.append(short(description.strip(), MAX_DESCRIPTION))
+        said.append(shorten(description.strip(), MAX_DESCRIPTION))
     known = _KEYWORDS.get(control, ())
     said += [text.format(_number(schema[name])) for name, text in _ABOUT if name in known and name in schema]
     if control == "number":
@@ -73,7 +73,7 @@ def _members(schema: dict[str, Any]) -> str:
     properties = schema.get("properties")
     if not is_object(properties) or not properties:
         return ""
-    return " Members: " + short(", ".join(properties), 200) + "."
+    return " Members: " + shorten(", ".join(properties), 200) + "."
 
 
 Control = Literal["line", "text", "date", "email", "url", "number", "choice", "several", "json", "free"]
@@ -166,7 +166,7 @@ def field_for(
             empty = "list"
     return Field(
         name,
-        short(label, MAX_LABEL),
+        shorten(label, MAX_LABEL),
         control,
         path,
         schema,
@@ -195,7 +195,7 @@ def options_of(schema: Any, most: int = MAX_OPTIONS) -> list[Option]:
         return []
     labels = [_label(title, value) for title, value in listed]
     if len(set(labels)) < len(labels):
-        labels = [short(json_text(value, None), MAX_OPTION) for _, value in listed]
+        labels = [shorten(json_text(value, None), MAX_OPTION) for _, value in listed]
     return [Option(label, value) for label, (_, value) in zip(labels, listed, strict=True)]
 
 
@@ -210,8 +210,8 @@ def _titled(schema: dict[str, Any]) -> list[tuple[Any, Any]]:
 def _label(title: Any, value: Any) -> str:
     for text in (title, value):
         if isinstance(text, str) and text.strip():
-            return short(text, MAX_OPTION)
-    return short(json_text(value, None), MAX_OPTION)
+            return shorten(text, MAX_OPTION)
+    return shorten(json_text(value, None), MAX_OPTION)
 
 
 def _type(schema: dict[str, Any]) -> tuple[str, bool]:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.adapters.http.page.display_text import HIDDEN, json_text
+from weftwork.adapters.http.page.display_text import HIDDEN_CHARACTERS, json_text
 from weftwork.adapters.http.page.form_fields import Field, Room, field_for, fields_of, followed, numbered
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, MAX_TEXT
@@ -216,7 +216,7 @@ def _free() -> Choice:
 
 def _edited(name: str, label: str, value: Any, path: tuple[str, ...]) -> Field:
     """A field that holds what is there already: a plain text as such, anything else as JSON."""
-    if isinstance(value, str) and not HIDDEN.search(value) and value.strip():
+    if isinstance(value, str) and not HIDDEN_CHARACTERS.search(value) and value.strip():
         return Field(name, label, "text", path, value=value)
     hint = "This is JSON: keep its quotes, commas and brackets."
     return Field(name, label, "json", path, hint=hint, value="" if value is None else json_text(value))

@@ -6,8 +6,8 @@ The form of a page: the region with the question, fields, buttons, and what was 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from weftwork.adapters.http.page.display_text import short
-from weftwork.adapters.http.page.form_answer import ACTION, AS_JSON
+from weftwork.adapters.http.page.display_text import shorten
+from weftwork.adapters.http.page.form_answer import ACTION_FIELD, AS_JSON
 from weftwork.adapters.http.page.form_fields import Field
 from weftwork.adapters.http.page.form_plan import Choice, Plan
 from weftwork.adapters.http.page.layout import said
@@ -148,7 +148,7 @@ class Filled:
         for name, text in entered or []:
             sent.setdefault(name, []).append(text)
         self._texts = sent if entered is not None else None
-        self.pressed = sent.get(ACTION, [""])[0]
+        self.pressed = sent.get(ACTION_FIELD, [""])[0]
         self.wrong = _violations(fault)
         """Names of fields, and what is wrong there; no name for what concerns the whole."""
 
@@ -199,12 +199,12 @@ def _violations(fault: ClientFault | None) -> list[tuple[str, str]]:
     listed = (fault.details or {}).get("violations")
     rows = [each for each in listed if is_object(each) and each.get("field")] if is_array(listed) else []
     if not rows:
-        return [("", short(fault.message, _MAX_MESSAGE))]
-    return [(str(each["field"]), short(str(each.get("message", "")), _MAX_MESSAGE)) for each in rows]
+        return [("", shorten(fault.message, _MAX_MESSAGE))]
+    return [(str(each["field"]), shorten(str(each.get("message", "")), _MAX_MESSAGE)) for each in rows]
 
 
 def _button(choice: Choice) -> Markup:
-    about = {"type": "submit", "name": ACTION, "value": choice.action, "class": choice.tone}
+    about = {"type": "submit", "name": ACTION_FIELD, "value": choice.action, "class": choice.tone}
     return element("button", about, choice.label)
 
 

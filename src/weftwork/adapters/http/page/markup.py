@@ -7,7 +7,7 @@ itself has made goes in as it is.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from weftwork.adapters.http.page.display_text import visible
+from weftwork.adapters.http.page.display_text import mark_hidden
 
 VOID: Final = frozenset({"input", "meta"})
 _ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "`": "&#96;"})
@@ -25,7 +25,7 @@ Attributes = Mapping[str, str | bool | None]
 
 def escape(text: str) -> str:
     """The text as character data, good between tags and between the quotes of an attribute alike."""
-    return visible(text).translate(_ENTITIES)
+    return mark_hidden(text).translate(_ENTITIES)
 
 
 def element(name: str, attributes: Attributes, *children: Child) -> Markup:

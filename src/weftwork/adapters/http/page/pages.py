@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.http.page.display_text import short
+from weftwork.adapters.http.page.display_text import shorten
 from weftwork.adapters.http.page.form_plan import plan_for
 from weftwork.adapters.http.page.form_view import Filled, form, summary
 from weftwork.adapters.http.page.layout import document, facts, moment, said
@@ -128,20 +128,20 @@ def render_done(status_text: str, question: dict[str, Any] | None) -> bytes:
 def render_refusal(fault: ClientFault) -> bytes:
     """Why nothing was done, and what to do next."""
     advice = BY_CODE.get(fault.code, OTHER)
-    told = element("p", {}, short(fault.message, _MAX_MESSAGE)) if advice.told else None
+    told = element("p", {}, shorten(fault.message, _MAX_MESSAGE)) if advice.told else None
     card = element("section", {"class": "card", "role": "alert"}, told, element("p", {}, advice.next))
     return document(advice.title, card)
 
 
 def _run(run_id: Any) -> Child:
-    return element("code", {}, short(run_id, _MAX_ID)) if isinstance(run_id, str) else None
+    return element("code", {}, shorten(run_id, _MAX_ID)) if isinstance(run_id, str) else None
 
 
 def _name(person: Any) -> Child:
-    return element("bdi", SAID, short(person, _MAX_ID)) if isinstance(person, str) else None
+    return element("bdi", SAID, shorten(person, _MAX_ID)) if isinstance(person, str) else None
 
 
 def _title(question: dict[str, Any] | None) -> str:
     data = (question or {}).get("data")
     title = data.get("title") if is_object(data) else None
-    return short(title, _MAX_MESSAGE) if isinstance(title, str) else ""
+    return shorten(title, _MAX_MESSAGE) if isinstance(title, str) else ""

@@ -5,7 +5,7 @@ How an approval stands: how many are needed, who has decided, what a rejection d
 
 from typing import Any
 
-from weftwork.adapters.http.page.display_text import short
+from weftwork.adapters.http.page.display_text import shorten
 from weftwork.adapters.http.page.form_plan import Plan
 from weftwork.adapters.http.page.layout import facts
 from weftwork.adapters.http.page.markup import Child, Markup, element, join
@@ -61,7 +61,7 @@ def _votes(given: Any) -> list[tuple[str, str]]:
 
 
 def listed(names: list[str]) -> str:
-    shown = ", ".join(short(name, _MAX_NAME) for name in names[:_MAX_LISTED_NAMES])
+    shown = ", ".join(shorten(name, _MAX_NAME) for name in names[:_MAX_LISTED_NAMES])
     return shown if len(names) <= _MAX_LISTED_NAMES else f"{shown} and {len(names) - _MAX_LISTED_NAMES} more"
 
 
@@ -117,7 +117,7 @@ def _data(question: dict[str, Any], plan: Plan, budget: Budget) -> Markup:
 
 
 def _approval(data: dict[str, Any], budget: Budget) -> Markup:
-    title = element("h2", SAID, budget.take(short(data["title"], _MAX_TITLE)))
+    title = element("h2", SAID, budget.take(shorten(data["title"], _MAX_TITLE)))
     about = paragraphs(data["description"], budget) if data.get("description") else None
     named = _kind("Artifact", f"{data['artifactType']} · {data['artifactId']}")
     approvers: list[str] = data.get("approversList", [])
@@ -140,4 +140,4 @@ def _optional(data: dict[str, Any], name: str, budget: Budget) -> Child:
 
 
 def _kind(what: str, name: str) -> Markup:
-    return element("p", {"class": "kind"}, f"{what}: ", element("bdi", SAID, short(name, _MAX_LABEL)))
+    return element("p", {"class": "kind"}, f"{what}: ", element("bdi", SAID, shorten(name, _MAX_LABEL)))

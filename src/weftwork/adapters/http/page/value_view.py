@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from weftwork.adapters.http.page.display_text import json_text, short
+from weftwork.adapters.http.page.display_text import json_text, shorten
 from weftwork.adapters.http.page.markup import Child, Markup, element, join
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -76,7 +76,7 @@ def _members(value: dict[str, Any], budget: Budget, depth: int) -> Markup:
     for name, inner in value.items():
         if budget.cut:
             break
-        taken = budget.take(short(str(name), _MAX_NAME)).strip() or "?"
+        taken = budget.take(shorten(str(name), _MAX_NAME)).strip() or "?"
         whole = (
             is_object(inner) or is_array(inner) or (isinstance(inner, str) and (len(inner) > _LINE or "\n" in inner))
         )

@@ -84,10 +84,10 @@ class AssetRoutes:
         source = await self._assets.open(asset)
         try:
             length = part.stop - part.start
-            await request.out.start(status, [*headers, (b"content-length", b"%d" % length)])
+            await request.writer.start(status, [*headers, (b"content-length", b"%d" % length)])
             if not only_head:
-                await request.while_there(_write(request, source, part.start, length))
-            await request.out.write(b"")
+                await request.run_until_disconnect(_write(request, source, part.start, length))
+            await request.writer.write(b"")
         finally:
             await source.close()
 
@@ -98,8 +98,8 @@ class AssetRoutes:
 
     async def list_assets(self, request: Request) -> Response:
         """media-36 (host): of the caller's tenant alone; another's run or cursor is one that is not there."""
-        limit = request.integer("limit", 1, MAX_PAGE, 50)
-        run_id = request.path_id("runId", "runId must be the id of a run.")
+        limit = request.query_integer("limit", 1, MAX_PAGE, 50)
+        run_id = request.query_id("runId", "runId must be the id of a run.")
         after = _place(request.query("cursor"))
         partition = request.caller.partition
         found = await self._assets.page(partition, AssetQuery(run_id, after, limit + 1))
@@ -138,7 +138,7 @@ def _place(cursor: str | None) -> AssetCursor | None:
 async def _write(request: Request, source: BlobSource, start: int, length: int) -> None:
     async with aclosing(source.read(start, length)) as pieces:
         async for piece in pieces:
-            await request.out.part(piece)
+            await request.writer.part(piece)
 
 
 AT_ONCE: Final = 16
@@ -165,13 +165,13 @@ class AssetUpload:
         if _said(request) == "multipart/form-data":
             # What a form wraps around a file would become part of the asset, and nobody means that.
             raise ClientFault("unsupported_media_type", "Send the bytes themselves, not a form: --data-binary @FILE.")
-        request.cap = self._limits.max_upload_bytes
-        days = request.integer("days", 1, MAX_UPLOAD_DAYS, self._limits.upload_days)
+        request.max_body_bytes = self._limits.max_upload_bytes
+        days = request.query_integer("days", 1, MAX_UPLOAD_DAYS, self._limits.upload_days)
         name = safe_file_name(request.query("name") or "")
         expected = _expected(request)
         declared = request.headers.get(b"content-length")
-        if declared is not None and int(declared) > request.cap:
-            raise upload_too_large(request.cap)
+        if declared is not None and int(declared) > request.max_body_bytes:
+            raise upload_too_large(request.max_body_bytes)
         partition = request.caller.partition
         if self._busy[partition] >= AT_ONCE:
             message = f"The tenant has {AT_ONCE} uploads under way."
@@ -179,7 +179,7 @@ class AssetUpload:
         self._busy[partition] += 1
         try:
             async with aclosing(_checked(request, expected)) as pieces:
-                asset = await self._assets.put(partition, pieces, days * DAY_MS, request.cap)
+                asset = await self._assets.put(partition, pieces, days * DAY_MS, request.max_body_bytes)
         finally:
             self._busy[partition] -= 1
             if not self._busy[partition]:
@@ -204,7 +204,7 @@ async def _checked(request: Request, expected: set[str]) -> AsyncGenerator[bytes
     """media-34 (RFC 9530): the body; ends with a fault, so that nothing is kept, if it is not what was promised."""
     seen = hashlib.sha256()
     size = 0
-    async with aclosing(request.pieces()) as pieces:
+    async with aclosing(request.body_chunks()) as pieces:
         async for piece in pieces:
             size += len(piece)
             if expected:

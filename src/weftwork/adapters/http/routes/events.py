@@ -33,8 +33,8 @@ class EventRoutes:
         given = request.query("lastEventId")
         streams.parse_cursor(given)  # judged even where the header wins
         cursor = streams.parse_cursor(request.header(b"last-event-id") or given)
-        first = request.integer("fromSequence", 0, MAX_CURSOR, 0)
-        limit = request.integer("limit", 1, MAX_EVENTS, MAX_EVENTS)
+        first = request.query_integer("fromSequence", 0, MAX_CURSOR, 0)
+        limit = request.query_integer("limit", 1, MAX_EVENTS, MAX_EVENTS)
         if streams.wants_json(request.header(b"accept")):
             return await self._page(request, first, limit)
         self._service.check_stream()
@@ -56,14 +56,14 @@ class EventRoutes:
 
     async def poll(self, request: Request) -> Response:
         """poll-01 (OpenWOP rest-endpoints): events after lastSequence; waits only while a live run has no news."""
-        since = request.integer("since", -1, MAX_CURSOR, -1)
-        last = request.integer("lastSequence", -1, MAX_CURSOR, since)
-        timeout = request.integer("timeout", 1, MAX_POLL_SECONDS, DEFAULT_POLL_SECONDS)
+        since = request.query_integer("since", -1, MAX_CURSOR, -1)
+        last = request.query_integer("lastSequence", -1, MAX_CURSOR, since)
+        timeout = request.query_integer("timeout", 1, MAX_POLL_SECONDS, DEFAULT_POLL_SECONDS)
         run_id = request.params["runId"]
         self._service.check_stream()
         reader, standing = await self._service.join(request.caller, run_id, last)
         try:
-            news = [] if reader.ended else await request.while_there(_gather(reader, timeout, POLL_PAGE))
+            news = [] if reader.ended else await request.run_until_disconnect(_gather(reader, timeout, POLL_PAGE))
         finally:
             self._service.leave(request.caller, run_id)
         self._keyring.check(request.caller)

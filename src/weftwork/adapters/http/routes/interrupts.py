@@ -39,12 +39,12 @@ class InterruptRoutes:
     async def inbox(self, request: Request) -> Response:
         query = InterruptQuery(
             kinds=_kinds(request),
-            workflow_id=request.path_id("workflowId", "workflowId must be the id of a workflow."),
-            run_id=request.path_id("runId", "runId must be the id of a run."),
+            workflow_id=request.query_id("workflowId", "workflowId must be the id of a workflow."),
+            run_id=request.query_id("runId", "runId must be the id of a run."),
             node_id=_text(request, "nodeId"),
             due_before=_instant(request, "dueBefore"),
             after=_cursor(request),
-            limit=request.integer("limit", 1, MAX_PAGE, 50),
+            limit=request.query_integer("limit", 1, MAX_PAGE, 50),
         )
         return json_response(200, await self._interrupts.list_open(request.caller, query))
 
@@ -52,19 +52,19 @@ class InterruptRoutes:
         interrupt_id = request.query("interruptId")
         if interrupt_id is not None and not 1 <= len(interrupt_id) <= MAX_INTERRUPT_ID:
             raise invalid("interruptId must be the id of an interrupt.", parameter="interruptId")
-        document = await request.document()
+        document = await request.json()
         key = request.header(b"idempotency-key")
         run_id, node_id = request.params["runId"], request.params["nodeId"]
         return _answer(await self._interrupts.resolve(request.caller, run_id, node_id, document, key, interrupt_id))
 
     async def decide(self, request: Request) -> Response:
-        document = await request.document()
+        document = await request.json()
         key = request.header(b"idempotency-key")
         run_id, node_id = request.params["runId"], request.params["nodeId"]
         return _answer(await self._interrupts.resolve_approval(request.caller, run_id, node_id, document, key))
 
     async def link(self, request: Request) -> Response:
-        document = await request.document(optional=True)
+        document = await request.json(optional=True)
         run_id, node_id = request.params["runId"], request.params["nodeId"]
         made = await self._interrupts.link(request.caller, run_id, node_id, document)
         return json_response(201, made, [(b"location", made["path"].encode())])
@@ -72,7 +72,7 @@ class InterruptRoutes:
     async def inspect(self, request: Request) -> Response:
         if not wants_page(request.header(b"accept")):
             return json_response(200, await self._interrupts.inspect(request.params["token"]))
-        request.refusal = _refused
+        request.error_renderer = _refused
         question = await self._interrupts.inspect(request.params["token"])
         # Relative, so that it also holds behind a proxy that puts something before the path.
         return _page(200, pages.render_question(question, request.params["token"]))
@@ -82,10 +82,10 @@ class InterruptRoutes:
         if request.headers.get(b"content-type", b"").split(b";")[0].strip().lower() != FORM:
             # What the body says is nobody's business before the token is good.
             self._interrupts.check_token(token, "resolve")
-            document = await request.document()
+            document = await request.json()
             key = request.header(b"idempotency-key")
             return _answer(await self._interrupts.resolve_by_token(token, document, key))
-        request.refusal = _refused
+        request.error_renderer = _refused
         question = await self._interrupts.inspect(token, "resolve")
         if request.headers.get(b"content-encoding", b"identity").lower() != b"identity":
             raise ClientFault("unsupported_media_type", "Send the body without Content-Encoding.")
@@ -115,7 +115,7 @@ def wants_page(accept: str | None) -> bool:
 
 
 def _kinds(request: Request) -> tuple[str, ...]:
-    wanted = [name for value in request.queries("kind") for name in value.split(",")]
+    wanted = [name for value in request.query_values("kind") for name in value.split(",")]
     if any(name not in STATUS_BY_KIND for name in wanted):
         raise invalid("kind takes kinds that wait for an answer.", parameter="kind", supported=list(STATUS_BY_KIND))
     return tuple(dict.fromkeys(wanted))

@@ -23,20 +23,20 @@ class ReviewRoutes:
 
     async def create_annotation(self, request: Request) -> Response:
         run_id = request.params["runId"]
-        document = await request.document()
+        document = await request.json()
         said = await self._annotations.create(request.caller, run_id, document, request.header(b"idempotency-key"))
         place = (b"location", f"/v1/runs/{run_id}/annotations".encode())
         return Response(201, said.document, [*replay_headers(said.replayed), place])
 
     async def list_annotations(self, request: Request) -> Response:
-        limit = request.integer("limit", 1, MAX_ANNOTATIONS, MAX_ANNOTATIONS)
+        limit = request.query_integer("limit", 1, MAX_ANNOTATIONS, MAX_ANNOTATIONS)
         page = await self._annotations.page(request.caller, request.params["runId"], request.cursor(), limit)
         listed = b",".join([each.document for each in page.annotations])
         following = b',"nextCursor":"%b"' % page.annotations[-1].annotation_id.encode() if page.more else b""
         return Response(200, b'{"annotations":[%b]%b}' % (listed, following))
 
     async def diff_run(self, request: Request) -> Response:
-        against = request.path_id("against", "against must be the id of a run.")
+        against = request.query_id("against", "against must be the id of a run.")
         if against is None:
             raise invalid("against must name the run to compare with.", parameter="against")
         return json_response(200, await self._comparison.compare(request.caller, request.params["runId"], against))
@@ -58,12 +58,12 @@ class BundleRoutes:
     async def get_bundle(self, request: Request) -> Response | None:
         """bundle-05: nothing is sent before the run is found; from then on the document is whole, or broken off."""
         given = request.query("maxEvents")
-        most = request.integer("maxEvents", 1, MAX_CURSOR, MAX_CURSOR) if given is not None else None
+        most = request.query_integer("maxEvents", 1, MAX_CURSOR, MAX_CURSOR) if given is not None else None
         pieces = await self._bundles.open(request.caller, request.params["runId"], most)
-        await request.out.start(200, [*_HEADERS, (b"traceparent", request.traceparent.encode())])
+        await request.writer.start(200, [*_HEADERS, (b"traceparent", request.traceparent.encode())])
         if request.scope["method"] != "HEAD":
-            await request.while_there(_write(request, pieces))
-        await request.out.write(b"")
+            await request.run_until_disconnect(_write(request, pieces))
+        await request.writer.write(b"")
         return None
 
 
@@ -71,4 +71,4 @@ async def _write(request: Request, pieces: BundleStream) -> None:
     while (piece := await pieces.next_chunk()) is not None:
         # An empty piece says nothing: the next one may end the document.
         if piece:
-            await request.out.part(piece)
+            await request.writer.part(piece)

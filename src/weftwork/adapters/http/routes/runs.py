@@ -31,7 +31,7 @@ class RunRoutes:
         self._interrupts = interrupts
 
     async def create_run(self, request: Request) -> Response:
-        document = await request.document()
+        document = await request.json()
         outcome = await self._service.create_run(
             request.caller,
             document,
@@ -53,10 +53,10 @@ class RunRoutes:
         query = RunQuery(
             statuses=_statuses(request),
             workflow_id=request.query("workflowId"),
-            tags=tuple(request.queries("tag")),
+            tags=tuple(request.query_values("tag")),
             before=request.cursor(),
-            limit=request.integer("limit", 1, MAX_PAGE, 50),
-            parent=request.path_id("parentRunId", "parentRunId must be the id of a run."),
+            limit=request.query_integer("limit", 1, MAX_PAGE, 50),
+            parent=request.query_id("parentRunId", "parentRunId must be the id of a run."),
         )
         return json_response(200, await self._service.list_runs(request.caller, query))
 
@@ -65,7 +65,7 @@ class RunRoutes:
         return json_response(200, self._interrupts.with_tokens(request.caller, found))
 
     async def cancel_run(self, request: Request) -> Response:
-        document = await request.document(optional=True)
+        document = await request.json(optional=True)
         key = request.header(b"idempotency-key")
         outcome = await self._service.cancel_run(request.caller, request.params["runId"], document, key)
         body = {"runId": outcome.run_id, "status": outcome.status}
@@ -78,7 +78,7 @@ def _traceparent(request: Request) -> str | None:
 
 
 def _statuses(request: Request) -> tuple[str, ...]:
-    wanted = [name for value in request.queries("status") for name in value.split(",")]
+    wanted = [name for value in request.query_values("status") for name in value.split(",")]
     if any(name not in STATUSES for name in wanted):
         raise invalid("status takes the names of run statuses.", parameter="status", supported=list(STATUSES))
     return tuple(dict.fromkeys(wanted))
@@ -91,20 +91,20 @@ class SteeringRoutes:
         self._control = control
 
     async def pause_run(self, request: Request) -> Response:
-        document = await request.document(optional=True)
+        document = await request.json(optional=True)
         key = request.header(b"idempotency-key")
         done = await self._control.pause_run(request.caller, request.params["runId"], document, key)
         return _answer(202, {"runId": done.run_id, "status": done.status, "pausedAt": iso(done.at)}, done)
 
     async def resume_run(self, request: Request) -> Response:
-        document = await request.document(optional=True)
+        document = await request.json(optional=True)
         key = request.header(b"idempotency-key")
         done = await self._control.resume_run(request.caller, request.params["runId"], document, key)
         return _answer(202, {"runId": done.run_id, "status": done.status, "resumedAt": iso(done.at)}, done)
 
     async def set_variables(self, request: Request) -> Response:
         run_id = request.params["runId"]
-        status = await self._control.set_variables(request.caller, run_id, await request.document())
+        status = await self._control.set_variables(request.caller, run_id, await request.json())
         return json_response(200, {"runId": run_id, "status": status})
 
     async def get_artifact(self, request: Request) -> Response:
@@ -124,7 +124,7 @@ class ControlRoutes:
         self._retention = retention
 
     async def bulk_cancel(self, request: Request) -> Response:
-        document = await request.document()
+        document = await request.json()
         outcome = await self._bulk.cancel_runs(request.caller, document, request.header(b"idempotency-key"))
         return json_response(200, {"results": outcome.results}, replay_headers(outcome.replayed))
 
@@ -144,5 +144,5 @@ class KinshipRoutes:
         return json_response(200, await self._kinship.ancestry(request.caller, request.params["runId"]))
 
     async def tree(self, request: Request) -> Response:
-        limit = request.integer("limit", 1, MAX_TREE_RUNS, DEFAULT_TREE_RUNS)
+        limit = request.query_integer("limit", 1, MAX_TREE_RUNS, DEFAULT_TREE_RUNS)
         return json_response(200, await self._kinship.tree(request.caller, request.params["runId"], limit))

@@ -17,7 +17,7 @@ class WorkflowRoutes:
         self._workflows = workflows
 
     async def list_workflows(self, request: Request) -> Response:
-        limit = request.integer("limit", 1, MAX_PAGE, 50)
+        limit = request.query_integer("limit", 1, MAX_PAGE, 50)
         return json_response(200, await self._workflows.list(request.caller, request.cursor(), limit))
 
     async def get_workflow(self, request: Request) -> Response:
@@ -27,12 +27,12 @@ class WorkflowRoutes:
         return Response(200, await self._workflows.get(request.caller, request.params["workflowId"], version))
 
     async def register_workflow(self, request: Request) -> Response:
-        document = await request.document()
+        document = await request.json()
         key = request.header(b"idempotency-key")
         return _registered(await self._workflows.register(request.caller, document, key))
 
     async def register_sample(self, request: Request) -> Response:
-        body = await request.document()
+        body = await request.json()
         key = request.header(b"idempotency-key")
         return _registered(await self._workflows.register_sample(request.caller, body, key))
 

@@ -36,7 +36,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from weftwork.adapters.http.asgi import Headers
-from weftwork.adapters.http.host_errors import refusal
+from weftwork.adapters.http.host_errors import raw_error_response
 from weftwork.adapters.http.server import limits
 from weftwork.adapters.http.server.limits import Door
 from weftwork.protocol.errors import ClientFault, invalid
@@ -170,7 +170,7 @@ class Ending(Line):
     def refuse(self, fault: ClientFault) -> None:
         """End the connection with this answer, after those that are due before it."""
         log.debug("request refused before it was one", extra={"reason": fault.message})
-        answer = refusal(fault, self.server_state.default_headers)
+        answer = raw_error_response(fault, self.server_state.default_headers)
         torn = self.cycle if self.stage == BODY else None
         if torn is not None and self.pipeline and self.pipeline[0][0] is torn:
             self.pipeline.popleft()

@@ -6,7 +6,7 @@ The head of a request: how large it may be, and what the parser lets through tha
 from typing import Final, Literal
 
 from weftwork.adapters.http.asgi import Headers
-from weftwork.adapters.http.host_errors import crowded, refusal
+from weftwork.adapters.http.host_errors import raw_error_response, too_many_connections
 from weftwork.protocol.wire.v1.routes import ROUTES
 
 SPARE: Final = 64
@@ -26,8 +26,8 @@ class Door:
 
     def __init__(self, cap: int) -> None:
         self.cap = cap
-        self.fault = crowded()
-        self.answer = refusal(self.fault)
+        self.fault = too_many_connections()
+        self.answer = raw_error_response(self.fault)
         self.turned_away = 0
 
     def place(self, count: int) -> Place:

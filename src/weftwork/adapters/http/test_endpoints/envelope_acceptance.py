@@ -132,7 +132,7 @@ class Overlay:
 
     async def toggle(self, request: Request) -> Response:
         """env-34 (RFC 0021, conformance): null takes a name out, and reset all of them; the answer is what is left."""
-        body = await request.document()
+        body = await request.json()
         schema.require("capability-toggle", body)
         values = self._values.setdefault(request.caller.partition, OrderedDict())
         if body.get("reset"):
@@ -172,7 +172,7 @@ class EnvelopeSeam:
         self._memory.clear(partition)
 
     async def accept(self, request: Request) -> Response:
-        body = await request.document()
+        body = await request.json()
         if is_object(body) and "envelope" not in body:
             return seam_refusal("invalid_argument", "The body needs an envelope.")
         schema.require("envelope-accept", body)

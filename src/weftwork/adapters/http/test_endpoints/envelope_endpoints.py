@@ -33,7 +33,7 @@ class ReliabilitySeam:
 
     async def emit(self, request: Request) -> Response:
         """env-33 (RFC 0032): only payloads that fit their closed schemas are written, and nothing that leaks."""
-        body = await request.document()
+        body = await request.json()
         wrong = schema.check("emit-envelope-reliability", body)
         if wrong and is_object(body):
             return _wrong(wrong[0], "")
@@ -73,7 +73,7 @@ def _leaks(payload: dict[str, Any]) -> bool:
 
 async def wrap_prompt(request: Request) -> Response:
     """wrapPrompt: the very text that a prompt of a later node would hold."""
-    body = await request.document()
+    body = await request.json()
     schema.require("prompt-wrap", body)
     prompt = render_for_model(
         body["payload"],

@@ -45,7 +45,7 @@ class AiSeam:
 
     async def call(self, request: Request) -> Response:
         """media-51 (RFC 0091): what a model would take, and why it does not take the rest."""
-        document = await request.document()
+        document = await request.json()
         schema.require("ai-call", document)
         messages = tuple(make_message(each["role"], each["content"]) for each in document["messages"])
         wanted = ModelRequest(document.get("provider", ""), document.get("model", ""), messages)
@@ -93,7 +93,7 @@ class MockAiRoutes:
 
     async def program(self, request: Request) -> Response:
         """model-19 (host): replaces what is left of the node's program."""
-        document = await request.document()
+        document = await request.json()
         schema.require("mock-ai-program", document)
         try:
             count = self._programs.program(request.caller.partition, document["nodeId"], _known(document["program"]))
@@ -125,7 +125,7 @@ class MediaSeam:
 
     async def put(self, request: Request) -> Response:
         """media-38 (conformance seam): the URL has the path that the suite looks for, and ends with the time given."""
-        document = await request.document()
+        document = await request.json()
         schema.require("media-put", document)
         try:
             data = b64decode(document["contentBase64"], validate=True)
@@ -150,7 +150,7 @@ class FetchRoutes:
         self._moved = moved
 
     async def safe_fetch(self, request: Request) -> Response:
-        document = await request.document()
+        document = await request.json()
         schema.require("safe-fetch", document)
         address = document.get("simulateRebindTo")
         client = self._client if address is None else self._moved(address)

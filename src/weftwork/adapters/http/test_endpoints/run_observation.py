@@ -34,7 +34,7 @@ class TestLogRoutes:
 
     async def export(self, request: Request) -> Response:
         """bundle-06 (readings, Debug bundle): a bundle as it is, and once more under a name."""
-        body = await request.document()
+        body = await request.json()
         schema.require("debug-bundle-export", body)
         run_id = body["runId"]
         bundle = await self._observation.export(request.caller, run_id)
@@ -44,7 +44,7 @@ class TestLogRoutes:
     async def reset(self, request: Request) -> Response:
         """seam-03 (RFC 0021, conformance): what seams were told by the caller's tenant is gone, and what runs
         have recorded stays."""
-        schema.require("seam-reset", await request.document(optional=True))
+        schema.require("seam-reset", await request.json(optional=True))
         for forget in self._forget:
             forget(request.caller.partition)
         return json_response(200, {"ok": True})
