@@ -8,13 +8,13 @@ from typing import Any
 from weftwork.adapters.admin.server import AdminServer
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.routes.events import EventRoutes
-from weftwork.adapters.http.routes.host_info import Document, MetaRoutes, NodeTypeRoutes
+from weftwork.adapters.http.routes.host_info import HealthRoutes, NodeTypeRoutes, StaticDocument
 from weftwork.adapters.http.routes.interrupts import InterruptRoutes
 from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
-from weftwork.adapters.http.routes.runs import ControlRoutes, KinshipRoutes, RunRoutes, SteeringRoutes
+from weftwork.adapters.http.routes.runs import RunCleanupRoutes, RunControlRoutes, RunRoutes, RunTreeRoutes
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
-from weftwork.adapters.http.test_endpoints.envelope_endpoints import GateWindows
-from weftwork.adapters.http.test_endpoints.host_services import FetchRoutes, MockAiRoutes
+from weftwork.adapters.http.test_endpoints.envelope_endpoints import EnvelopeEndpoints
+from weftwork.adapters.http.test_endpoints.host_services import MockAiEndpoints, SafeFetchEndpoint
 from weftwork.adapters.http.test_endpoints.run_observation import TestLogRoutes
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
@@ -109,7 +109,7 @@ class Host:
         self._observation = RunObservation(runtime, self.service, self._bundles, self.test_log)
         self.forget: list[Callable[[str], object]] = [self.test_log.reset, self.programs.reset]
         """What a reset of the seams calls."""
-        self._windows = GateWindows(self.kinds, self.test_log, EnvelopeRecords(self._store.log))
+        self._windows = EnvelopeEndpoints(self.kinds, self.test_log, EnvelopeRecords(self._store.log))
         self.forget.append(self._windows.reset)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
         self._comparison = RunDiffs(runtime, self._executor)
@@ -212,22 +212,22 @@ class Host:
     def _handlers(self, offer: HostOffer) -> dict[str, Handler]:
         runs = RunRoutes(self.service, self._interrupts)
         events = EventRoutes(self.service, self.keyring, self.settings.keepalive_seconds)
-        meta = MetaRoutes(self.service, lambda: self.draining)
+        meta = HealthRoutes(self.service, lambda: self.draining)
         review = ReviewRoutes(self._annotations, self._comparison)
-        kinship = KinshipRoutes(self._kinship)
+        kinship = RunTreeRoutes(self._kinship)
         workflows = WorkflowRoutes(self._workflows)
         types = NodeTypeRoutes(declarations(self.types))
-        steering = SteeringRoutes(self._control)
+        steering = RunControlRoutes(self._control)
         interrupts = InterruptRoutes(self._interrupts)
-        control = ControlRoutes(self._bulk, self._retention)
-        mock_ai = MockAiRoutes(self.programs)
+        control = RunCleanupRoutes(self._bulk, self._retention)
+        mock_ai = MockAiEndpoints(self.programs)
         bundle = BundleRoutes(self._bundles)
         seen = TestLogRoutes(self._observation, self.forget)
-        fetch = FetchRoutes(self.outbound, lambda address: self._client(Moved(address)))
+        fetch = SafeFetchEndpoint(self.outbound, lambda address: self._client(Moved(address)))
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
         all_handlers: dict[str, Handler] = {
-            "getCapabilities": Document(discovery_document(offer), b"capabilities-etag").serve,
-            "getOpenApiSpec": Document(openapi(routes, self.version)).serve,
+            "getCapabilities": StaticDocument(discovery_document(offer), b"capabilities-etag").serve,
+            "getOpenApiSpec": StaticDocument(openapi(routes, self.version)).serve,
             "getHealth": meta.health,
             "getReadiness": meta.readiness,
             "getWorkflow": workflows.get_workflow,
@@ -243,11 +243,11 @@ class Host:
             "pauseRun": steering.pause_run,
             "resumeRun": steering.resume_run,
             "setVariables": steering.set_variables,
-            "listRunInterrupts": interrupts.of_run,
-            "listInterrupts": interrupts.inbox,
+            "listRunInterrupts": interrupts.list_for_run,
+            "listInterrupts": interrupts.list_interrupts,
             "resolveInterruptByRun": interrupts.resolve,
-            "resolveApproval": interrupts.decide,
-            "createInterruptLink": interrupts.link,
+            "resolveApproval": interrupts.resolve_approval,
+            "createInterruptLink": interrupts.create_link,
             "inspectInterruptByToken": interrupts.inspect,
             "resolveInterruptByToken": interrupts.resolve_by_token,
             "getArtifact": steering.get_artifact,

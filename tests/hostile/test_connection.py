@@ -11,7 +11,7 @@ from uvicorn.server import ServerState
 from tests.hostile.raw_http import HEALTH, HOST, parse
 from weftwork.adapters.http.server import connection as module
 from weftwork.adapters.http.server.connection import Connection
-from weftwork.adapters.http.server.limits import Door
+from weftwork.adapters.http.server.limits import ConnectionLimit
 
 
 class Wire(asyncio.Transport):
@@ -61,7 +61,7 @@ def wired(work: Callable[[Connection, Wire], Any]) -> None:
         config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False)
         config.load()
         wire = Wire()
-        made = Connection(config, ServerState(), {}, door=Door(10))
+        made = Connection(config, ServerState(), {}, limit=ConnectionLimit(10))
         made.connection_made(wire)
         await work(made, wire)
         for task in list(made.tasks):
@@ -93,7 +93,7 @@ def large_head_behind_another(monkeypatch: pytest.MonkeyPatch | None = None) -> 
     async def work(made: Connection, wire: Wire) -> None:
         begun = b"GET /health HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 60_000
         if monkeypatch is not None:
-            monkeypatch.setattr(Connection, "_weigh", lambda connection: None)
+            monkeypatch.setattr(Connection, "_check_head_size", lambda connection: None)
         made.data_received(HEALTH + begun)
         await turn()
         made.data_received(b"\r\n\r\n")
@@ -144,11 +144,11 @@ def test_a_refused_client_that_still_reads_gets_all_of_the_answers_before() -> N
         wire.unsent = 100
         now = made.deadline + 0.1
         for _ in range(5):
-            made.overdue(now)
+            made.on_deadline(now)
             assert not wire.aborted
             now = made.deadline + 0.1
         wire.unsent = 0
-        made.overdue(now)
+        made.on_deadline(now)
         assert wire.aborted
 
     wired(work)
@@ -158,7 +158,7 @@ def test_one_that_never_reads_is_given_up() -> None:
     async def work(made: Connection, wire: Wire) -> None:
         made.data_received(b"GARBAGE\r\n\r\n")
         wire.unsent = 100
-        made.overdue(made.loop.time() + 31)
+        made.on_deadline(made.loop.time() + 31)
         assert wire.aborted
 
     wired(work)
@@ -169,7 +169,7 @@ def test_a_body_that_nobody_has_asked_for_is_not_late(expects: bytes, answered: 
     async def work(made: Connection, wire: Wire) -> None:
         made.data_received(post(10, expects))
         await turn()
-        made.overdue(made.loop.time() + 60)
+        made.on_deadline(made.loop.time() + 60)
         await turn()
         assert statuses(wire) == answered
 
@@ -181,7 +181,7 @@ def test_who_has_its_answer_gets_no_second_one_for_a_body_that_does_not_come() -
         made.data_received(b"GET /health HTTP/1.1\r\n" + HOST + b"Content-Length: 10\r\n\r\n")
         await turn()
         assert statuses(wire) == [200]
-        made.overdue(made.loop.time() + 60)
+        made.on_deadline(made.loop.time() + 60)
         assert (statuses(wire), wire.closed) == ([200], True)
 
     wired(work)

@@ -11,7 +11,13 @@ import pytest
 from tests.hostile.raw_http import AUTH, HEALTH, HOST, Heard, connect, hear, refused, say
 from tests.live import Served, delays, elsewhere, open_served, until
 from weftwork.adapters.http.server import http_server
-from weftwork.adapters.http.server.limits import OTHER_FILES, PUBLIC, SPARE, Door, room
+from weftwork.adapters.http.server.limits import (
+    PUBLIC_PATHS,
+    RESERVED_FILES,
+    SPARE_CONNECTIONS,
+    ConnectionLimit,
+    connections_within,
+)
 from weftwork.adapters.system.file_limit import raise_file_limit
 from weftwork.protocol.wire.v1.routes import ROUTES
 
@@ -34,7 +40,7 @@ def crowd(served: Served, count: int) -> Any:
         clients: list[socket.socket] = []
         for _ in range(count):
             clients.append(all_of_them.enter_context(connect(served.port)))
-            if len(clients) <= served.host.settings.max_connections + SPARE:
+            if len(clients) <= served.host.settings.max_connections + SPARE_CONNECTIONS:
                 say(clients[-1], HEALTH)
                 assert hear(clients[-1], 1)[0].status == 200
         yield clients
@@ -103,9 +109,9 @@ def test_beyond_the_spare_ones_everybody_is_told_at_once() -> None:
     """Without having said a word; also those who come after the ones that are still being told."""
 
     def work(served: Served) -> None:
-        with crowd(served, CAP + SPARE) as clients:
+        with crowd(served, CAP + SPARE_CONNECTIONS) as clients:
             with contextlib.ExitStack() as told:
-                beyond = [told.enter_context(connect(served.port)) for _ in range(SPARE + 10)]
+                beyond = [told.enter_context(connect(served.port)) for _ in range(SPARE_CONNECTIONS + 10)]
                 for client in beyond:
                     (heard,) = hear(client)
                     crowded(heard)
@@ -117,7 +123,7 @@ def test_beyond_the_spare_ones_everybody_is_told_at_once() -> None:
 
 def test_who_is_told_while_it_sends_can_read_it() -> None:
     def work(served: Served) -> None:
-        with crowd(served, CAP + SPARE), connect(served.port) as client:
+        with crowd(served, CAP + SPARE_CONNECTIONS), connect(served.port) as client:
             say(client, b"POST /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"Content-Length: 900000\r\n\r\n")
             for _ in range(9):
                 client.sendall(b" " * 100_000)
@@ -150,13 +156,13 @@ def test_without_the_door_they_would_all_be_let_in(monkeypatch: pytest.MonkeyPat
             return [each.status for each in hear(client, 1)]
 
     assert serve(work) == [503]
-    monkeypatch.setattr(Door, "place", lambda self, count: "inside")
+    monkeypatch.setattr(ConnectionLimit, "admit", lambda self, count: "inside")
     assert serve(work) == [200]
 
 
 def test_the_public_paths_are_those_without_a_scope() -> None:
-    assert {b"/health", b"/readiness", b"/.well-known/openwop"} <= PUBLIC
-    assert not [path for path in PUBLIC if b"runs" in path]
+    assert {b"/health", b"/readiness", b"/.well-known/openwop"} <= PUBLIC_PATHS
+    assert not [path for path in PUBLIC_PATHS if b"runs" in path]
 
 
 @pytest.mark.parametrize(
@@ -164,13 +170,13 @@ def test_the_public_paths_are_those_without_a_scope() -> None:
     [
         (12_000, None, 12_000),
         (12_000, 1_048_576, 12_000),
-        (12_000, 4096, 4096 - 2 * SPARE - OTHER_FILES),
+        (12_000, 4096, 4096 - 2 * SPARE_CONNECTIONS - RESERVED_FILES),
         (100, 4096, 100),
         (12_000, 64, 1),
     ],
 )
 def test_connections_leave_room_for_other_files(wanted: int, files: int | None, most: int) -> None:
-    assert room(wanted, files) == most
+    assert connections_within(wanted, files) == most
 
 
 def test_a_process_takes_the_files_it_may_have() -> None:

@@ -12,7 +12,7 @@ from tests.hostile.raw_http import BODY, HEALTH, HOST, POST, ask, connect, hear,
 from tests.live import Host
 from weftwork.adapters.http.server import limits
 from weftwork.adapters.http.server.connection import Connection
-from weftwork.adapters.http.server.limits import HEAD_BYTES, MAX_HEADERS, TARGET_BYTES, Door
+from weftwork.adapters.http.server.limits import MAX_HEAD_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, ConnectionLimit
 
 GET = b"GET /health HTTP/1.1\r\n" + HOST
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -26,14 +26,14 @@ def of_size(size: int) -> bytes:
 @pytest.mark.parametrize("behind", [b"", b"x" * 300_000], ids=["alone", "with more behind"])
 def test_a_head_is_as_large_as_it_may_be(host: Host, behind: bytes) -> None:
     # The first line counts with its target alone.
-    largest = of_size(HEAD_BYTES)
-    assert len(largest) == HEAD_BYTES
+    largest = of_size(MAX_HEAD_BYTES)
+    assert len(largest) == MAX_HEAD_BYTES
     with connect(host.port) as connection:
         say(connection, largest)
         assert hear(connection, 1)[0].status == 200
-        say(connection, of_size(HEAD_BYTES + 200) + behind)
+        say(connection, of_size(MAX_HEAD_BYTES + 200) + behind)
         (answer,) = hear(connection)
-    assert answer.document["message"] == limits.oversize()
+    assert answer.document["message"] == limits.head_too_large_message()
 
 
 @pytest.mark.parametrize(("count", "status"), [(MAX_HEADERS, 200), (MAX_HEADERS + 1, 400), (5000, 400)])
@@ -44,13 +44,13 @@ def test_headers_are_counted(host: Host, count: int, status: int) -> None:
     assert answer.status == status
 
 
-@pytest.mark.parametrize(("size", "status"), [(TARGET_BYTES, 404), (TARGET_BYTES + 1, 400)])
+@pytest.mark.parametrize(("size", "status"), [(MAX_TARGET_BYTES, 404), (MAX_TARGET_BYTES + 1, 400)])
 def test_a_target_is_measured(host: Host, size: int, status: int) -> None:
     with connect(host.port) as connection:
         say(connection, b"GET /" + b"a" * (size - 1) + b" HTTP/1.1\r\n" + HOST + b"\r\n")
         (answer,) = hear(connection, 1)
     assert answer.status == status
-    assert status == 404 or str(TARGET_BYTES) in answer.document["message"]
+    assert status == 404 or str(MAX_TARGET_BYTES) in answer.document["message"]
 
 
 ENDLESS: dict[str, tuple[bytes, bytes]] = {
@@ -81,7 +81,7 @@ def test_what_never_ends_is_cut_with_a_word(host: Host, name: str) -> None:
                 break
         (last,) = hear(connection)
     assert refused(last, 400, "validation_error") == {"pointer": ""}
-    assert last.document["message"] == limits.oversize()
+    assert last.document["message"] == limits.head_too_large_message()
     assert host.call("GET", "/health").status == 200
 
 
@@ -120,12 +120,12 @@ def taken_in(start: bytes, piece: bytes) -> int:
                 pass
 
         config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None, access_log=False)
-        one = Connection(config, ServerState(), {}, asyncio.get_running_loop(), door=Door(10))
+        one = Connection(config, ServerState(), {}, asyncio.get_running_loop(), limit=ConnectionLimit(10))
         pipe = Pipe()
         one.connection_made(pipe)
         one.data_received(start)
         taken = 0
-        while one.last is None and not pipe.ended and taken < 2**20:
+        while one.final_response is None and not pipe.ended and taken < 2**20:
             one.data_received(piece)
             taken += len(piece)
         one.connection_lost(None)
@@ -138,8 +138,8 @@ def taken_in(start: bytes, piece: bytes) -> int:
 @pytest.mark.parametrize("name", ENDLESS)
 def test_no_more_is_taken_in_than_said(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     start, piece = ENDLESS[name]
-    assert HEAD_BYTES - len(start) < taken_in(start, piece) <= HEAD_BYTES + HEAD_BYTES // 32 + len(piece)
-    monkeypatch.setattr(limits, "HEAD_BYTES", 2**40)
+    assert MAX_HEAD_BYTES - len(start) < taken_in(start, piece) <= MAX_HEAD_BYTES + MAX_HEAD_BYTES // 32 + len(piece)
+    monkeypatch.setattr(limits, "MAX_HEAD_BYTES", 2**40)
     assert taken_in(start, piece) >= 2**20
 
 

@@ -23,13 +23,13 @@ from weftwork.settings import Settings
 PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "limits.md").read_text("utf-8")
 
 ROWS: dict[str, list[str]] = {
-    "Head: request line": [f"{limits.HEAD_BYTES // 1024} KiB"],
+    "Head: request line": [f"{limits.MAX_HEAD_BYTES // 1024} KiB"],
     "Headers |": [str(limits.MAX_HEADERS)],
-    "Target": [f"{limits.TARGET_BYTES // 1024} KiB"],
-    "What stands around": [f"{limits.HEAD_BYTES // 1024} KiB", f"{connection.EXTRA_PER_BYTE} bytes"],
+    "Target": [f"{limits.MAX_TARGET_BYTES // 1024} KiB"],
+    "What stands around": [f"{limits.MAX_HEAD_BYTES // 1024} KiB", f"{connection.OVERHEAD_PER_BODY_BYTE} bytes"],
     "Body | 1 MiB": [f"{Settings().max_request_body_bytes // 2**20} MiB"],
     "Upload of an asset": [f"{Settings().max_upload_bytes // 2**20} MiB"],
-    "Uploads of a tenant": [str(assets.AT_ONCE)],
+    "Uploads of a tenant": [str(assets.MAX_CONCURRENT_UPLOADS)],
     "Media that stand in an event": [f"{Settings().max_inline_media_bytes // 1024} KiB"],
     "One image, sound or document": [f"{Settings().max_bytes_per_part // 2**20} MiB"],
     "Assets of a tenant": [f"{Settings().max_asset_bytes_per_tenant // 2**30} GiB"],
@@ -56,16 +56,16 @@ ROWS: dict[str, list[str]] = {
         f"{values.MAX_VALUE_COUNT:,} values",
         f"{values.MAX_VALUE_DEPTH} levels",
     ],
-    "Requests that wait": [str(connection.PIPELINED)],
+    "Requests that wait": [str(connection.MAX_PIPELINED)],
     "First byte": [f"{connection.HEAD_SECONDS:g} s"],
     "Whole head": [f"{connection.HEAD_SECONDS:g} s"],
     "Body | 1 KiB/s": [
-        f"{connection.BODY_RATE // 1024} KiB/s",
+        f"{connection.MIN_BODY_RATE // 1024} KiB/s",
         f"{connection.BODY_GRACE_SECONDS:g} s",
-        f"{connection.BODY_REST_SECONDS:g} s",
+        f"{connection.MAX_BODY_PAUSE_SECONDS:g} s",
     ],
     "Connection on which": [f"{connection.IDLE_SECONDS:g} s"],
-    "Client that does not read": [f"{response_writer.STALL_SECONDS:g} s", f"{response_writer.PIECE // 1024} KiB"],
+    "Client that does not read": [f"{response_writer.STALL_SECONDS:g} s", f"{response_writer.CHUNK_BYTES // 1024} KiB"],
     "Quiet stream": [f"{Settings().keepalive_seconds:g} s"],
     "Poll": [f"{MAX_POLL_SECONDS} s"],
     "Requests that are open": [f"{http_server.GRACE_SECONDS:g} s"],
@@ -97,5 +97,5 @@ def test_every_limit_that_can_be_set_is_there() -> None:
 
 
 def test_the_numbers_in_the_text_are_those_of_the_door() -> None:
-    assert f"{limits.SPARE} connections above the limit" in PAGE
-    assert f"keeps {2 * limits.SPARE + limits.OTHER_FILES} of them" in PAGE
+    assert f"{limits.SPARE_CONNECTIONS} connections above the limit" in PAGE
+    assert f"keeps {2 * limits.SPARE_CONNECTIONS + limits.RESERVED_FILES} of them" in PAGE

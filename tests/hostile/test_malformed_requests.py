@@ -90,7 +90,7 @@ def statuses(one: Served, sent: bytes) -> tuple[int, ...]:
 def test_without_the_look_at_heads_these_would_be_taken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = CASES[name].send + b"GARBAGE\r\n\r\n"
     assert served(statuses, sent) == (400,)
-    monkeypatch.setattr(limits, "head_fault", lambda *_: None)
+    monkeypatch.setattr(limits, "head_problem", lambda *_: None)
     assert served(statuses, sent) != (400,)
 
 
@@ -98,9 +98,9 @@ def test_without_the_look_at_upgrades_a_body_would_be_a_request(monkeypatch: pyt
     upgrade = b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
     sent = POST + upgrade + b"Content-Length: %d\r\n\r\n" % len(HEALTH) + HEALTH + b"GARBAGE\r\n\r\n"
     assert served(statuses, sent) == (400,)
-    honest = limits.head_fault
+    honest = limits.head_problem
     monkeypatch.setattr(
-        limits, "head_fault", lambda target, headers, version, _: honest(target, headers, version, False)
+        limits, "head_problem", lambda target, headers, version, _: honest(target, headers, version, False)
     )
     assert 200 in served(statuses, sent)
 

@@ -11,10 +11,10 @@ import pytest
 from tests.hostile.raw_http import AUTH, HEALTH, HOST, connect, hear, refused, say
 from tests.live import host as live
 from tests.live import start_host, until
-from weftwork.adapters.http.server.limits import OTHER_FILES, SPARE
+from weftwork.adapters.http.server.limits import RESERVED_FILES, SPARE_CONNECTIONS
 
 FILES = 400
-ROOM = FILES - 2 * SPARE - OTHER_FILES
+ROOM = FILES - 2 * SPARE_CONNECTIONS - RESERVED_FILES
 RUNS = b"GET /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"\r\n"
 
 
@@ -34,7 +34,7 @@ def test_a_host_with_few_files_takes_fewer_connections(tmp_path: Path, monkeypat
             client = clients.enter_context(connect(host.port))
             say(client, RUNS)
             refused(hear(client, 1)[0], 503, "service_unavailable")
-            if at >= SPARE:
+            if at >= SPARE_CONNECTIONS:
                 client.close()
         say(held[0], RUNS)
         assert hear(held[0], 1)[0].status == 200

@@ -9,7 +9,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from tests.hostile.raw_http import AUTH, BODY, HEALTH, HOST, POST, connect, hear, parse, say
 from tests.live import Served, Stream, delays, elsewhere, open_served
 from tests.live.listening_host import until
-from weftwork.adapters.http.server.connection import Ending
+from weftwork.adapters.http.server.connection import ClosingConnection
 
 
 def serve(work: Any) -> Any:
@@ -45,7 +45,7 @@ def test_a_stream_ends_with_its_client_whatever_waits_behind_it() -> None:
 
 
 def test_when_only_the_newest_request_is_told_a_stream_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ending, "connection_lost", HttpToolsProtocol.connection_lost)
+    monkeypatch.setattr(ClosingConnection, "connection_lost", HttpToolsProtocol.connection_lost)
     assert not serve(leave_a_stream)
 
 

@@ -26,7 +26,7 @@ CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """All limits short, and looked at often."""
-    monkeypatch.setattr(http_server, "LOOK_TICKS", 1)
+    monkeypatch.setattr(http_server, "DEADLINE_CHECK_TICKS", 1)
     monkeypatch.setattr(ending, "FLUSH_SECONDS", SHORT)
     for name in ("HEAD_SECONDS", "BODY_GRACE_SECONDS", "IDLE_SECONDS"):
         monkeypatch.setattr(connection, name, SHORT)
@@ -214,7 +214,7 @@ def stays(served: Served, sent: bytes, seconds: float) -> bool:
 @pytest.mark.parametrize("watched", [True, False])
 def test_without_the_watchdog_they_would_all_stay(watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not watched:
-        monkeypatch.setattr(http_server._Server, "_look", lambda self: None)
+        monkeypatch.setattr(http_server._UvicornServer, "_check_deadlines", lambda self: None)
 
     async def work(served: Served) -> list[bool]:
         seconds = 10 if watched else 4 * SHORT
@@ -231,7 +231,7 @@ def test_a_watchdog_that_stumbles_goes_on(monkeypatch: pytest.MonkeyPatch, caplo
 
     async def work(served: Served) -> tuple[list[Heard], bool]:
         with monkeypatch.context() as patch:
-            patch.setattr(connection.Connection, "overdue", stumble)
+            patch.setattr(connection.Connection, "on_deadline", stumble)
             first = await elsewhere(ended, served, HEALTH[:-2])
         return first, await elsewhere(stays, served, HEALTH[:-2], 10)
 

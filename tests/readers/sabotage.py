@@ -6,9 +6,9 @@ from typing import Any
 
 from weftwork.adapters.blobs.local import LocalSource
 from weftwork.adapters.http.message import Request
-from weftwork.adapters.http.response_writer import PIECE, Broken, Outflow
-from weftwork.adapters.http.server.connection import Line
-from weftwork.adapters.http.sse import Pump
+from weftwork.adapters.http.response_writer import CHUNK_BYTES, ResponseAborted, ResponseWriter
+from weftwork.adapters.http.server.connection import ResponseConnection
+from weftwork.adapters.http.sse import SseStream
 from weftwork.cli.main import main
 from weftwork.engine.api.keyring import Keyring
 
@@ -16,37 +16,39 @@ from weftwork.engine.api.keyring import Keyring
 def hold_frames() -> None:
     async def offer(out: Any, data: bytes, at: int = 0) -> int:
         out._between = False
-        for start in range(at, len(data), PIECE):
-            await out._pass({"type": "http.response.body", "body": data[start : start + PIECE], "more_body": True})
+        for start in range(at, len(data), CHUNK_BYTES):
+            await out._pass(
+                {"type": "http.response.body", "body": data[start : start + CHUNK_BYTES], "more_body": True}
+            )
         out._between = True
         return len(data)
 
-    Outflow.offer = offer  # type: ignore[method-assign]
+    ResponseWriter.write_available = offer  # type: ignore[method-assign]
 
 
 def hold_what_is_sent() -> None:
     def widen(line: Any) -> None:
         line.transport.set_write_buffer_limits(high=2**30)
 
-    Line.narrow = widen  # type: ignore[method-assign]
+    ResponseConnection.disable_buffering = widen  # type: ignore[method-assign]
 
 
 def hold_more() -> None:
-    honest = Pump.run
+    honest = SseStream.run
 
     async def run(pump: Any) -> None:
         held = bytearray(b"x" * 65_536)
         await honest(pump)
         held.clear()
 
-    Pump.run = run  # type: ignore[method-assign]
+    SseStream.run = run  # type: ignore[method-assign]
 
 
 def break_off() -> None:
     async def end(out: Any) -> None:
-        raise Broken
+        raise ResponseAborted
 
-    Outflow.end = end  # type: ignore[method-assign]
+    ResponseWriter.end = end  # type: ignore[method-assign]
 
 
 def trust_for_ever() -> None:

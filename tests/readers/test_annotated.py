@@ -7,7 +7,7 @@ import pytest
 
 from tests.live import Stream, delays, elsewhere, frames, open_served
 from tests.live.listening_host import until
-from weftwork.adapters.http.sse import Pump
+from weftwork.adapters.http.sse import SseStream
 from weftwork.engine.streams.feeds import Reader
 
 MOST_LOOKS = 200
@@ -66,6 +66,6 @@ def test_a_pump_that_does_not_look_for_notes_would_spin(monkeypatch: pytest.Monk
             events += await reader.next(left)
         return events
 
-    monkeypatch.setattr(Pump, "_collect", heedless)
+    monkeypatch.setattr(SseStream, "_collect", heedless)
     looks, shown = gathered(monkeypatch)
     assert (looks > MOST_LOOKS, shown) == (True, [])

@@ -11,7 +11,7 @@ import pytest
 
 from tests.live import KEY, Served, Stream, delays, echoes, elsewhere, open_served
 from tests.live.listening_host import until
-from weftwork.adapters.http.server.connection import Connection, Line
+from weftwork.adapters.http.server.connection import Connection, ResponseConnection
 
 WORKFLOWS = (delays("long", 15_000), echoes("large", 20))
 
@@ -42,7 +42,7 @@ async def waits_for_a_snapshot(served: Served) -> socket.socket:
 async def waits_for_room(served: Served) -> socket.socket:
     run_id = await served.create("large", inputs={"text": "x" * 400_000})
     connection = await elsewhere(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
-    await until(lambda: any(line.full for line in _lines()), "the connection to be full")
+    await until(lambda: any(line.is_full for line in _lines()), "the connection to be full")
     return connection
 
 
@@ -61,7 +61,7 @@ async def waits_for_the_store(served: Served) -> socket.socket:
     return connection
 
 
-def _lines() -> list[Line]:
+def _lines() -> list[ResponseConnection]:
     found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
     return [coro.cr_frame.f_locals["self"].scope["weftwork.line"] for coro in found if "run_asgi" in repr(coro)]
 
@@ -136,7 +136,7 @@ def test_nothing_of_a_connection_waits_for_the_garbage_collector(
 
 
 def test_the_proof_sees_a_stream_that_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Line, "on_lost", property(lambda _: None, lambda _, value: None))
+    monkeypatch.setattr(ResponseConnection, "on_lost", property(lambda _: None, lambda _, value: None))
 
     async def work() -> int:
         async with open_served(*WORKFLOWS) as served:

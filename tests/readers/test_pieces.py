@@ -109,7 +109,7 @@ def test_a_stream_in_any_pieces_is_the_same(sizes: list[int], mode: str, buffer_
             query = f"streamMode={mode}&bufferMs={buffer_ms}"
             plain = (await inside.call("GET", f"/v1/runs/{RUN}/events?{query}")).body
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(response_writer, "PIECE", piece)
+                patch.setattr(response_writer, "CHUNK_BYTES", piece)
                 patch.setattr(feeds, "READ_BYTES", 700)
                 line = await _read(inside, query, seed)
             assert _whole(bytes(line.body), bool(buffer_ms)) == _whole(plain, bool(buffer_ms))
@@ -119,7 +119,7 @@ def test_a_stream_in_any_pieces_is_the_same(sizes: list[int], mode: str, buffer_
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_proof_sees_a_byte_that_is_sent_twice(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = sse.Pump._offer
+    honest = sse.SseStream._write_available
 
     async def twice(pump: Any, body: bytes, at: int = 0) -> int:
         return await honest(pump, body, max(at - 1, 0))
@@ -128,14 +128,14 @@ def test_the_proof_sees_a_byte_that_is_sent_twice(mode: str, monkeypatch: pytest
         async with open_inside() as inside:
             await _store(inside, [300] * 9)
             plain = (await inside.call("GET", f"/v1/runs/{RUN}/events?streamMode={mode}")).body
-            monkeypatch.setattr(response_writer, "PIECE", 64)
+            monkeypatch.setattr(response_writer, "CHUNK_BYTES", 64)
             line = await _read(inside, f"streamMode={mode}", 1)
             assert line.waits > 1
             return bytes(line.body) == plain
 
     assert asyncio.run(work())
     monkeypatch.undo()
-    monkeypatch.setattr(sse.Pump, "_offer", twice)
+    monkeypatch.setattr(sse.SseStream, "_write_available", twice)
     assert not asyncio.run(work())
 
 
@@ -152,7 +152,7 @@ async def _holding(pump: Any, reader: Any) -> None:
 def test_nothing_is_held_while_there_is_no_room(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was made ready is gone when the wait begins: no variable of the coroutines holds a part of the stream."""
     if not guarded:
-        monkeypatch.setattr(sse.Pump, "_flow", _holding)
+        monkeypatch.setattr(sse.SseStream, "_stream_events", _holding)
     held: list[int] = []
     honest = Moody.room
 
@@ -168,7 +168,7 @@ def test_nothing_is_held_while_there_is_no_room(guarded: bool, monkeypatch: pyte
             await _read(inside, "streamMode=debug", 1)
 
     asyncio.run(work())
-    assert (max(held) <= response_writer.PIECE) is guarded
+    assert (max(held) <= response_writer.CHUNK_BYTES) is guarded
 
 
 def _variables() -> list[Any]:

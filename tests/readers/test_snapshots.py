@@ -11,7 +11,7 @@ from tests.live.listening_host import until
 from tests.readers.crowd import Crowd, gather
 from weftwork.adapters.http import sse
 from weftwork.adapters.http.app import App
-from weftwork.adapters.http.sse import Snapshots
+from weftwork.adapters.http.sse import SnapshotCache
 from weftwork.protocol.wire.streams import snapshot_frame
 
 WIDE = {**echoes("wide", 30), "edges": []}
@@ -39,7 +39,7 @@ async def _wide(served: Served) -> str:
     return f"/v1/runs/{run_id}/events?streamMode=values"
 
 
-def _kept(served: Served) -> Snapshots:
+def _kept(served: Served) -> SnapshotCache:
     app: App = served.inside.app
     stream: Any = app._handlers["streamRunEvents"]
     return stream.__self__._snapshots
@@ -58,14 +58,16 @@ def test_readers_of_one_snapshot_share_it_and_get_all_of_it(made: list[int]) -> 
         async with open_served(WIDE) as served:
             path = await _wide(served)
             with contextlib.closing(await _stall(served, path)) as crowd:
-                await until(lambda: served.readers == READERS and len(_kept(served)._sent) == 1, "them to be sent it")
-                assert not _kept(served).heavy
+                await until(
+                    lambda: served.readers == READERS and len(_kept(served)._pending) == 1, "them to be sent it"
+                )
+                assert not _kept(served).is_over_limit
                 await elsewhere(crowd.finish)
                 (whole,) = {client.shown for client in crowd.clients}
             (frame,) = frames(whole)
             run_id = frame.document["runId"]
             assert frame.document["payload"] == (await served.inside.call("GET", f"/v1/runs/{run_id}")).document
-            await until(lambda: not _kept(served)._sent, "it to be dropped")
+            await until(lambda: not _kept(served)._pending, "it to be dropped")
 
     asyncio.run(work())
     assert len(made) == 1
@@ -75,7 +77,7 @@ def test_readers_of_one_snapshot_share_it_and_get_all_of_it(made: list[int]) -> 
 def test_slow_readers_are_let_go_when_snapshots_are_too_many(
     most: int, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sse, "MOST_BYTES", most)
+    monkeypatch.setattr(sse, "MAX_PENDING_BYTES", most)
 
     async def work() -> None:
         async with open_served(WIDE) as served:
@@ -89,9 +91,9 @@ def test_slow_readers_are_let_go_when_snapshots_are_too_many(
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("most", [sse.MADE, 2 * READERS])
+@pytest.mark.parametrize("most", [sse.MAX_CONCURRENT_SNAPSHOTS, 2 * READERS])
 def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MADE", most)
+    monkeypatch.setattr(sse, "MAX_CONCURRENT_SNAPSHOTS", most)
 
     async def work() -> int:
         async with open_served(WIDE) as served:

@@ -1,8 +1,8 @@
 """The media of a host: where bytes are kept, what is known of them, and the routes they come and go by."""
 
 from weftwork.adapters.http.app import Handler
-from weftwork.adapters.http.routes.assets import AssetRoutes, AssetUpload
-from weftwork.adapters.http.test_endpoints.host_services import AiSeam, MediaSeam
+from weftwork.adapters.http.routes.assets import AssetRoutes, AssetUploadRoute
+from weftwork.adapters.http.test_endpoints.host_services import AiCallEndpoint, MediaPutEndpoint
 from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.signer import Signer
@@ -31,10 +31,10 @@ class HostMedia:
         """By their operations."""
         served = AssetRoutes(self.assets, self._clock, self._limits, self._reach)
         return {
-            "uploadAsset": AssetUpload(self.assets, self._limits).upload,
+            "uploadAsset": AssetUploadRoute(self.assets, self._limits).upload,
             "listAssets": served.list_assets,
             "getAsset": served.serve,
             "getSampleAsset": served.serve,
-            "putMedia": MediaSeam(self.assets, self._limits).put,
-            "callAi": AiSeam(models, self.assets, outbound, self._limits.max_bytes_per_part).call,
+            "putMedia": MediaPutEndpoint(self.assets, self._limits).put,
+            "callAi": AiCallEndpoint(models, self.assets, outbound, self._limits.max_bytes_per_part).call,
         }

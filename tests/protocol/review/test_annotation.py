@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
 from tests.protocol.wire.test_streams import event
-from weftwork.adapters.http.response_writer import PIECE
+from weftwork.adapters.http.response_writer import CHUNK_BYTES
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
@@ -132,7 +132,7 @@ def test_the_whole_is_bounded_as_it_is_encoded(letter: str, fits: bool) -> None:
 
 def test_the_largest_annotation_fits_a_piece() -> None:
     frame = annotated_frame("r" * 128, "a" * 24, b" " * MAX_BYTES, 2**26, 2**42)
-    assert len(batch_frame([frame]).encode()) < PIECE
+    assert len(batch_frame([frame]).encode()) < CHUNK_BYTES
 
 
 @pytest.mark.rule("fb-04")

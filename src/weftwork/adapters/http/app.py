@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
 from weftwork.adapters.http.host_errors import shutting_down, store_unavailable
 from weftwork.adapters.http.message import ClientDisconnected, Request, Response, decode_segment, json_response
-from weftwork.adapters.http.response_writer import Broken
+from weftwork.adapters.http.response_writer import ResponseAborted
 from weftwork.adapters.http.router import Router
 from weftwork.engine.api.keyring import Keyring, require_scope
 from weftwork.ports.ids import Ids
@@ -54,7 +54,7 @@ class App:
             await self._handle(request)
         except ClientDisconnected:
             return
-        except Broken:
+        except ResponseAborted:
             log.info("client stopped reading, connection broken off", extra={"path": loggable_path(request)})
             await request.abort()
         except asyncio.CancelledError:
@@ -67,7 +67,7 @@ class App:
 
     async def _handle(self, request: Request) -> None:
         response = await self._call_handler(request)
-        if request.writer.started:
+        if request.writer.has_started:
             # A stream, ended by its handler or by a fault on the way; its reader can resume.
             await request.writer.end()
         elif response is not None:
@@ -89,7 +89,7 @@ class App:
         except StoreUnavailable as error:
             log.warning("store unavailable", extra={"path": loggable_path(request), "reason": str(error)})
             return render_fault(request, store_unavailable())
-        except (ClientDisconnected, Broken):
+        except (ClientDisconnected, ResponseAborted):
             raise
         except Exception:
             correlation = request.traceparent.split("-")[1]
@@ -211,7 +211,7 @@ async def _send(request: Request, response: Response) -> None:
         headers.append(_NO_REFERRER)
     body = b"" if request.scope["method"] == "HEAD" else response.body
     if not request.has_unread_body:
-        if not request.writer.whole(response.status, headers, body):
+        if not request.writer.try_send_whole(response.status, headers, body):
             await request.writer.start(response.status, headers)
             await request.writer.write(body)
     else:
@@ -226,9 +226,9 @@ async def _send(request: Request, response: Response) -> None:
 async def _end_on_shutdown(request: Request) -> None:
     """End a request whose time is up, as well as can be."""
     try:
-        if request.writer.started:
+        if request.writer.has_started:
             await request.writer.end()
         else:
             await _send(request, fault_response(shutting_down()))
-    except Broken:
+    except ResponseAborted:
         await request.abort()

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
-from weftwork.adapters.http.response_writer import Outflow
+from weftwork.adapters.http.response_writer import ResponseWriter
 from weftwork.engine.api.keyring import Principal
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_path_id
@@ -104,7 +104,7 @@ class Request:
         self.scope = scope
         self.path: str = scope["path"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.writer = Outflow(scope, send)
+        self.writer = ResponseWriter(scope, send)
         self.max_body_bytes = cap
         self.params: dict[str, str] = {}
         self.route: Route | None = None
@@ -256,7 +256,7 @@ class Request:
 
     async def run_until_disconnect(self, work: Coroutine[Any, Any, T]) -> T:
         """What the work comes to, unless the client goes away first: then it is cancelled. Raises Disconnected."""
-        line, task = self.writer.line, asyncio.current_task()
+        line, task = self.writer.connection, asyncio.current_task()
         if line is None or task is None or self._has_unread_body:
             return await self._race_with_disconnect(work)
         # The connection itself tells, so this needs no task that waits for it.
@@ -269,7 +269,7 @@ class Request:
 
         line.on_lost = leave
         try:
-            if line.lost:
+            if line.is_lost:
                 work.close()
                 await self.abort()
                 raise ClientDisconnected

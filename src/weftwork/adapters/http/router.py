@@ -6,12 +6,12 @@ from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.routes import split_path
 
 
-class _Branch:
+class _PathNode:
     __slots__ = ("fixed", "param", "routes")
 
     def __init__(self) -> None:
-        self.fixed: dict[str, _Branch] = {}
-        self.param: tuple[str, _Branch] | None = None
+        self.fixed: dict[str, _PathNode] = {}
+        self.param: tuple[str, _PathNode] | None = None
         self.routes: dict[str, dict[str, Route | None]] = {}
         """verb -> method -> route; None marks a path that is known but not offered."""
 
@@ -20,17 +20,17 @@ class Router:
     """Finds the routes of a path. Fixed segments win over parameters; verbs follow the last colon."""
 
     def __init__(self, routes: Iterable[Route], unoffered: Iterable[str]) -> None:
-        self._root = _Branch()
-        self._plain: dict[str, dict[str, Route | None]] = {}
+        self._root = _PathNode()
+        self._static_paths: dict[str, dict[str, Route | None]] = {}
         """Paths without parameters, found at once."""
         for route in routes:
-            self._place(route.path)[route.method] = route
+            self._add_path(route.path)[route.method] = route
         for path in unoffered:
-            self._place(path)["*"] = None
+            self._add_path(path)["*"] = None
 
     def find(self, path: str) -> tuple[dict[str, Route | None], dict[str, str]] | None:
         """The routes of a path by method, and its parameters; None for a path that is not in the table."""
-        plain = self._plain.get(path)
+        plain = self._static_paths.get(path)
         if plain is not None:
             return plain, {}
         if not path.startswith("/"):
@@ -58,18 +58,18 @@ class Router:
         methods = branch.routes.get(verb)
         return (methods, params) if methods else None
 
-    def _place(self, path: str) -> dict[str, Route | None]:
+    def _add_path(self, path: str) -> dict[str, Route | None]:
         segments, verb = split_path(path)
         branch = self._root
         plain = "{" not in path
         for text in segments:
             if text.startswith("{"):
                 if branch.param is None:
-                    branch.param = (text.strip("{}"), _Branch())
+                    branch.param = (text.strip("{}"), _PathNode())
                 branch = branch.param[1]
             else:
-                branch = branch.fixed.setdefault(text, _Branch())
+                branch = branch.fixed.setdefault(text, _PathNode())
         methods = branch.routes.setdefault(verb, {})
         if plain:
-            self._plain[path] = methods
+            self._static_paths[path] = methods
         return methods

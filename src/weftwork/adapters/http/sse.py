@@ -13,7 +13,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from weftwork.adapters.http.message import Request
-from weftwork.adapters.http.response_writer import Broken
+from weftwork.adapters.http.response_writer import ResponseAborted
 from weftwork.engine.api.keyring import Keyring, Principal
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.streams.feeds import READ_BYTES, Reader
@@ -33,50 +33,50 @@ from weftwork.protocol.wire.streams import (
     snapshot_frame,
 )
 
-MADE: Final = 4
+MAX_CONCURRENT_SNAPSHOTS: Final = 4
 """Snapshots made at the same time; each needs the whole state of its run."""
-MOST_BYTES: Final = 64 * 2**20
+MAX_PENDING_BYTES: Final = 64 * 2**20
 """What snapshots may weigh together for which clients are slow to make room."""
 
 
 class Snapshot:
     """The frame of a snapshot. `last` says that the run was over."""
 
-    __slots__ = ("__weakref__", "body", "last", "sequence")
+    __slots__ = ("__weakref__", "body", "is_final", "sequence")
 
     def __init__(self, body: bytes, sequence: int, last: bool) -> None:
         self.body = body
         self.sequence = sequence
-        self.last = last
+        self.is_final = last
 
 
-class Snapshots:
+class SnapshotCache:
     """Those that somebody is being sent, by run and sequence."""
 
     def __init__(self, service: Runs) -> None:
-        self._service = service
-        self._turns = asyncio.Semaphore(MADE)
-        self._sent: WeakValueDictionary[tuple[RunKey, int], Snapshot] = WeakValueDictionary()
+        self._runs = service
+        self._build_slots = asyncio.Semaphore(MAX_CONCURRENT_SNAPSHOTS)
+        self._pending: WeakValueDictionary[tuple[RunKey, int], Snapshot] = WeakValueDictionary()
 
     @property
-    def heavy(self) -> bool:
+    def is_over_limit(self) -> bool:
         """There are so many that no more may be waited for."""
-        return sum([len(kept.body) for kept in self._sent.values()]) > MOST_BYTES
+        return sum([len(kept.body) for kept in self._pending.values()]) > MAX_PENDING_BYTES
 
     async def newest(self, caller: Principal, run_id: str, known: int = -1, timestamp: int = 0) -> Snapshot:
         """sse-09: how a run with events stands now. The time of one event of it may be known already."""
-        async with self._turns:
+        async with self._build_slots:
             run = caller.run(run_id)
-            standing = await self._service.projection(caller, run_id)
-            kept = self._sent.get((run, standing.last_sequence))
+            standing = await self._runs.projection(caller, run_id)
+            kept = self._pending.get((run, standing.last_sequence))
             if kept is not None:
                 return kept
-            stored = await self._service.read_run(caller, run_id)
+            stored = await self._runs.read_run(caller, run_id)
             last = stored.projection.last_sequence
             if known != last:
-                timestamp = (await self._service.get_event(caller, run_id, last)).timestamp
-            body = snapshot_frame(await self._service.make_snapshot(stored), last, timestamp).encode()
-            kept = self._sent[run, last] = Snapshot(body, last, stored.projection.status in TERMINAL_STATUSES)
+                timestamp = (await self._runs.get_event(caller, run_id, last)).timestamp
+            body = snapshot_frame(await self._runs.make_snapshot(stored), last, timestamp).encode()
+            kept = self._pending[run, last] = Snapshot(body, last, stored.projection.status in TERMINAL_STATUSES)
             return kept
 
 
@@ -88,152 +88,152 @@ _HEADERS: Final = [
 ]
 
 
-class Pump:
+class SseStream:
     """Streams one run to one client. Ends after the terminal event, on disconnect, or when the host drains."""
 
     __slots__ = (
-        "_buffer",
+        "_buffer_seconds",
         "_caller",
         "_cursor",
         "_keepalive",
+        "_keepalive_at",
         "_keyring",
         "_modes",
-        "_out",
-        "_quiet_until",
         "_request",
         "_run_id",
-        "_service",
+        "_runs",
         "_snapshots",
+        "_writer",
     )
 
     def __init__(
         self,
         service: Runs,
         keyring: Keyring,
-        snapshots: Snapshots,
+        snapshots: SnapshotCache,
         request: Request,
         modes: frozenset[StreamMode],
         cursor: Cursor,
         buffer_ms: int,
         keepalive: float,
     ) -> None:
-        self._service = service
+        self._runs = service
         self._keyring = keyring
         self._snapshots = snapshots
         self._request = request
-        self._out = request.writer
+        self._writer = request.writer
         self._caller = request.caller
         self._run_id = request.params["runId"]
         self._modes = modes
         self._cursor = cursor
-        self._buffer = buffer_ms / 1000
+        self._buffer_seconds = buffer_ms / 1000
         self._keepalive = keepalive
-        self._quiet_until = 0.0
+        self._keepalive_at = 0.0
 
     async def run(self) -> None:
         # A reader who saw an output.chunk but not its projected chunk must be given that event again.
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
-        reader, standing = await self._service.join(self._caller, self._run_id, after)
+        reader, standing = await self._runs.join(self._caller, self._run_id, after)
         reader.wants_notifications = shows_annotations(self._modes)
         last, over = standing.last_sequence, standing.status in TERMINAL_STATUSES
         try:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
             fault_point("stream.begin")
-            await self._out.start(200, headers, stream=True)
-            self._sent()
+            await self._writer.start(200, headers, stream=True)
+            self._reset_keepalive()
             if "values" not in self._modes:
-                await self._request.run_until_disconnect(self._flow(reader))
+                await self._request.run_until_disconnect(self._stream_events(reader))
             elif not over or self._cursor.sequence < last:
-                await self._request.run_until_disconnect(self._values(reader, last))
+                await self._request.run_until_disconnect(self._stream_snapshots(reader, last))
         finally:
-            self._service.leave(self._caller, self._run_id)
+            self._runs.leave(self._caller, self._run_id)
 
-    async def _flow(self, reader: Reader) -> None:
+    async def _stream_events(self, reader: Reader) -> None:
         while not reader.ended:
-            first, last, body = await self._take(reader)
-            at = await self._offer(body)
+            first, last, body = await self._next_body(reader)
+            at = await self._write_available(body)
             while at < len(body):
                 del body
-                await self._out.room()
-                body = self._encode(await self._again(reader, first, last))
-                at = await self._offer(body, at)
+                await self._writer.drained()
+                body = self._encode(await self._reread(reader, first, last))
+                at = await self._write_available(body, at)
             del body
             if not reader.ended:
-                await self._tell(reader)
+                await self._send_notifications(reader)
 
-    async def _tell(self, reader: Reader) -> None:
+    async def _send_notifications(self, reader: Reader) -> None:
         """Frames that are in no log, so each is kept until the client has room: it is smaller than a piece."""
         for note in reader.take_notifications():
-            body = batch_frame([note.frame]).encode() if self._buffer else note.frame.encode()
+            body = batch_frame([note.frame]).encode() if self._buffer_seconds else note.frame.encode()
             at = 0
             while at < len(body):
-                await self._out.room()
-                at = await self._offer(body, at)
+                await self._writer.drained()
+                at = await self._write_available(body, at)
 
-    async def _take(self, reader: Reader) -> tuple[int, int, bytes]:
+    async def _next_body(self, reader: Reader) -> tuple[int, int, bytes]:
         """The first and the last of the next events, and what is shown of them."""
-        events = await self._next(reader)
-        if self._buffer:
-            events = await self._collect(reader, self._shown(events))
+        events = await self._next_events(reader)
+        if self._buffer_seconds:
+            events = await self._collect(reader, self._visible_events(events))
         if not events:
             return 0, 0, b""
         return events[0].sequence, events[-1].sequence, self._encode(events)
 
-    async def _again(self, reader: Reader, first: int, last: int) -> list[Event]:
+    async def _reread(self, reader: Reader, first: int, last: int) -> list[Event]:
         """What is shown of events that were taken before."""
         events: list[Event] = []
         while first <= last:
             page = await reader.reread(first, last)
             if not page:
                 # The run was deleted: a frame of which a part is sent cannot be finished any more.
-                raise Broken
-            events += self._shown(page)
+                raise ResponseAborted
+            events += self._visible_events(page)
             first = page[-1].sequence + 1
         return events
 
-    async def _next(self, reader: Reader) -> list[Event]:
+    async def _next_events(self, reader: Reader) -> list[Event]:
         """The next events. Those that this reader is not shown do not put off the keep-alive."""
-        await self._out.room()
+        await self._writer.drained()
         clock = asyncio.get_running_loop()
-        if clock.time() >= self._quiet_until:
-            await self._offer(KEEPALIVE)
-        return await reader.next(self._quiet_until - clock.time())
+        if clock.time() >= self._keepalive_at:
+            await self._write_available(KEEPALIVE)
+        return await reader.next(self._keepalive_at - clock.time())
 
     async def _collect(self, reader: Reader, events: list[Event]) -> list[Event]:
         """sse-03: gather until the buffer time is over, there is enough, or something arrives that must not wait."""
         clock = asyncio.get_running_loop()
-        until = clock.time() + self._buffer
+        until = clock.time() + self._buffer_seconds
         while events and not reader.ended and not any(frame.flush for frame in self._frames(events)):
             left = until - clock.time()
             # A note comes behind these events, and until it is taken there are no others.
             if left <= 0 or reader.has_notification or sum([event.size for event in events]) >= READ_BYTES:
                 break
-            events += self._shown(await reader.next(left))
+            events += self._visible_events(await reader.next(left))
         return events
 
-    def _shown(self, events: list[Event]) -> list[Event]:
+    def _visible_events(self, events: list[Event]) -> list[Event]:
         return [event for event in events if event_frames(event, self._modes, self._cursor)]
 
     def _frames(self, events: list[Event]) -> list[StreamFrame]:
         return [frame for event in events for frame in event_frames(event, self._modes, self._cursor)]
 
     def _encode(self, events: list[Event]) -> bytes:
-        if self._buffer:
+        if self._buffer_seconds:
             return batch_frame(self._frames(events)).encode()
         return b"".join([encoded_frames(event, self._modes, self._cursor) for event in events])
 
-    async def _values(self, reader: Reader, last: int) -> None:
+    async def _stream_snapshots(self, reader: Reader, last: int) -> None:
         """The newest snapshot whenever one is due: a slow reader skips states, never the last one."""
         # A run without events has no state to name: its first snapshot follows its first event.
         sent, over = await self._send_snapshot() if last >= 0 else (-1, False)
         while not reader.ended and not over:
-            news = await self._due(reader, sent)
+            news = await self._wait_for_snapshot(reader, sent)
             if news is not None:
                 sent, over = await self._send_snapshot(*news)
 
-    async def _due(self, reader: Reader, sent: int) -> tuple[int, ...] | None:
+    async def _wait_for_snapshot(self, reader: Reader, sent: int) -> tuple[int, ...] | None:
         """If there is news that a snapshot must follow: sequence and time of the newest event, as far as known here."""
-        events = await self._next(reader)
+        events = await self._next_events(reader)
         due = sent < 0 or any(event.type in SNAPSHOT_TYPES and event.sequence > sent for event in events)
         told = reader.take_notifications()
         if events and due:
@@ -243,24 +243,24 @@ class Pump:
     async def _send_snapshot(self, *news: int) -> tuple[int, bool]:
         """One snapshot. Returns its sequence, and whether it is the last."""
         made = await self._snapshots.newest(self._caller, self._run_id, *news)
-        at = await self._offer(made.body)
+        at = await self._write_available(made.body)
         while at < len(made.body):
-            if self._snapshots.heavy:
-                raise Broken
-            await self._out.room()
-            at = await self._offer(made.body, at)
-        return made.sequence, made.last
+            if self._snapshots.is_over_limit:
+                raise ResponseAborted
+            await self._writer.drained()
+            at = await self._write_available(made.body, at)
+        return made.sequence, made.is_final
 
-    async def _offer(self, body: bytes, at: int = 0) -> int:
+    async def _write_available(self, body: bytes, at: int = 0) -> int:
         if not body:
             return 0
         if at == 0:
             # A key that was revoked meanwhile ends its streams.
             self._keyring.check(self._caller)
         fault_point("stream.frame")
-        at = await self._out.offer(body, at)
-        self._sent()
+        at = await self._writer.write_available(body, at)
+        self._reset_keepalive()
         return at
 
-    def _sent(self) -> None:
-        self._quiet_until = asyncio.get_running_loop().time() + self._keepalive
+    def _reset_keepalive(self) -> None:
+        self._keepalive_at = asyncio.get_running_loop().time() + self._keepalive

@@ -14,7 +14,7 @@ from typing import Final
 import click
 
 from weftwork.adapters.http.server.http_server import bind, serve
-from weftwork.adapters.http.server.limits import room
+from weftwork.adapters.http.server.limits import connections_within
 from weftwork.adapters.system.file_limit import raise_file_limit
 from weftwork.app import Host
 from weftwork.cli.console.root_group import silence
@@ -77,7 +77,7 @@ async def boot(settings: Settings) -> int:
 
 def _room(wanted: int) -> int:
     """How many connections there may be: as many as are wanted, unless the process may not open so many files."""
-    most = room(wanted, raise_file_limit())
+    most = connections_within(wanted, raise_file_limit())
     if most < wanted:
         log.warning("fewer connections than set: the process may not open more files", extra={"count": most})
     return most

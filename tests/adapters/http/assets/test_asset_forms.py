@@ -36,7 +36,7 @@ def test_without_a_look_at_its_type_a_form_is_kept(monkeypatch: pytest.MonkeyPat
             return (await inside.call("POST", UPLOADS, {"a": 1}, headers=form)).status
 
     assert asyncio.run(status()) == 415
-    monkeypatch.setattr(assets, "_said", lambda request: "")
+    monkeypatch.setattr(assets, "_content_type", lambda request: "")
     assert asyncio.run(status()) == 201
 
 

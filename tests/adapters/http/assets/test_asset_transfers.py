@@ -184,9 +184,9 @@ def steady(port: int, pause: float, count: int) -> bytes:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "LOOK_TICKS", 1)
+    monkeypatch.setattr(http_server, "DEADLINE_CHECK_TICKS", 1)
     monkeypatch.setattr(connection, "BODY_GRACE_SECONDS", SHORT)
-    monkeypatch.setattr(connection, "BODY_REST_SECONDS", 2 * SHORT)
+    monkeypatch.setattr(connection, "MAX_BODY_PAUSE_SECONDS", 2 * SHORT)
 
 
 @pytest.mark.rule("media-33")
@@ -199,7 +199,7 @@ def test_an_upload_may_take_long_and_may_not_rest_for_long(monkeypatch: pytest.M
     assert asyncio.run(work(SHORT / 3, 20)) == b"HTTP/1.1 201 Created"
     assert asyncio.run(work(5 * SHORT, 2)) == b"HTTP/1.1 400 Bad Request"
     # Else what came at once would buy a minute for each 60 KiB.
-    monkeypatch.setattr(connection, "BODY_REST_SECONDS", 1e9)
+    monkeypatch.setattr(connection, "MAX_BODY_PAUSE_SECONDS", 1e9)
     assert asyncio.run(work(5 * SHORT, 2)) == b"HTTP/1.1 201 Created"
 
 
@@ -239,7 +239,7 @@ def test_without_the_cap_anything_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
 def test_without_the_check_other_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     query = f"?sha256={hashlib.sha256(b'').hexdigest()}"
     assert asyncio.run(kept(b"other", query)) == (400, 0)
-    monkeypatch.setattr(asset_upload, "_expected", lambda request: set())
+    monkeypatch.setattr(asset_upload, "_expected_digests", lambda request: set())
     assert asyncio.run(kept(b"other", query)) == (201, 1)
 
 
@@ -272,7 +272,7 @@ def test_without_the_close_sources_stay_open(monkeypatch: pytest.MonkeyPatch) ->
     async def leave(self: Any, request: Request, asset: Any, headers: Any, status: int, part: Any, bare: bool) -> None:
         source = await self._assets.source(asset)
         await request.writer.start(status, [*headers, (b"content-length", b"%d" % source.size)])
-        await assets._write(request, source, 0, source.size)
+        await assets._stream_bytes(request, source, 0, source.size)
         await request.writer.write(b"")
 
     monkeypatch.setattr(assets.AssetRoutes, "_send", leave)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.live import KEY, Answer, Host, elsewhere, open_inside, open_served, until
 from tests.live.assets import PNG, UPLOADS, fetch, listed, path_of, send, uploaded
-from weftwork.adapters.http.routes.assets import AT_ONCE
+from weftwork.adapters.http.routes.assets import MAX_CONCURRENT_UPLOADS
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.json import schema
 from weftwork.protocol.timestamps import parse_iso
@@ -253,7 +253,7 @@ def test_a_store_that_is_down_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.rule("media-33")
 def test_a_tenant_has_so_many_uploads_under_way(host: Host) -> None:
     head = f"POST {UPLOADS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Length: 9\r\n\r\nabc".encode()
-    waiting = [host.connect() for _ in range(AT_ONCE)]
+    waiting = [host.connect() for _ in range(MAX_CONCURRENT_UPLOADS)]
     try:
         for each in waiting:
             each.sendall(head)

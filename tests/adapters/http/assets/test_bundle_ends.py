@@ -12,9 +12,9 @@ import pytest
 
 from tests.live import KEY, Served, elsewhere, open_served
 from tests.live.listening_host import until
-from weftwork.adapters.http.response_writer import Outflow
+from weftwork.adapters.http.response_writer import ResponseWriter
 from weftwork.adapters.http.routes import review as module
-from weftwork.adapters.http.server.connection import Line
+from weftwork.adapters.http.server.connection import ResponseConnection
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES
 from weftwork.protocol.run.batch import Batch
@@ -90,18 +90,18 @@ def test_a_bundle_that_cannot_be_finished_is_broken_off(good: int, caplog: pytes
 
 
 def test_otherwise_half_of_it_would_look_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def as_frames(out: Outflow, data: bytes, more: bool = True) -> None:
-        await out._pass({"type": "http.response.body", "body": data, "more_body": more})
-        out._between = more
+    async def as_frames(out: ResponseWriter, data: bytes, more: bool = True) -> None:
+        await out._send_message({"type": "http.response.body", "body": data, "more_body": more})
+        out._at_boundary = more
 
-    monkeypatch.setattr(Outflow, "part", as_frames)
+    monkeypatch.setattr(ResponseWriter, "write_part", as_frames)
     status, body = asyncio.run(cut(5))
     assert status == 200
     with pytest.raises(json.JSONDecodeError):
         json.loads(body)
 
 
-def lines() -> list[Line]:
+def lines() -> list[ResponseConnection]:
     """The connections of requests that are being answered."""
     found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
     return [coro.cr_frame.f_locals["self"].scope["weftwork.line"] for coro in found if "run_asgi" in repr(coro)]
@@ -112,7 +112,7 @@ def lines() -> list[Line]:
 def test_a_bundle_is_made_no_further_than_its_reader_takes_it(monkeypatch: pytest.MonkeyPatch, reset: bool) -> None:
     """It waits for a reader who does not read, and ends when that one goes away."""
     ended: list[str] = []
-    honest = module._write
+    honest = module._stream_chunks
 
     async def noted(*arguments: Any) -> None:
         try:
@@ -122,7 +122,7 @@ def test_a_bundle_is_made_no_further_than_its_reader_takes_it(monkeypatch: pytes
             ended.append("cancelled")
             raise
 
-    monkeypatch.setattr(module, "_write", noted)
+    monkeypatch.setattr(module, "_stream_chunks", noted)
 
     async def work() -> None:
         async with open_served() as served:
@@ -137,7 +137,7 @@ def test_a_bundle_is_made_no_further_than_its_reader_takes_it(monkeypatch: pytes
             served.log.read = read
             before = len(asyncio.all_tasks())
             connection = await elsewhere(served.ask, path, 4096)
-            await until(lambda: any(line.full for line in lines()), "the connection to be full")
+            await until(lambda: any(line.is_full for line in lines()), "the connection to be full")
             seen = pages[0]
             # The buffers of the socket take some of it, and no more is read for the rest.
             assert 0 < seen < 110

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weftwork.adapters.http.routes.interrupts import wants_page
+from weftwork.adapters.http.routes.interrupts import prefers_html
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ from weftwork.adapters.http.routes.interrupts import wants_page
     ],
 )
 def test_a_page_is_for_those_who_prefer_it(accept: str | None, page: bool) -> None:
-    assert wants_page(accept) is page
+    assert prefers_html(accept) is page
 
 
 @given(st.text(max_size=200))
 def test_no_header_breaks_it(accept: str) -> None:
-    assert isinstance(wants_page(accept), bool)
+    assert isinstance(prefers_html(accept), bool)

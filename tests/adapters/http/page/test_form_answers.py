@@ -256,15 +256,15 @@ MARKER = "[REDACTED:n.data]"
 def test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(
     question: dict[str, Any], sent: list[tuple[str, str]], value: Any
 ) -> None:
-    fields = [field for choice in plan_for(question).choices for field in choice.fields]
+    fields = [field for choice in plan_for(question).buttons for field in choice.fields]
     assert not [field for field in fields if MARKER in field.value]
-    assert {"ratify", "edit-accept"}.isdisjoint(choice.action for choice in plan_for(question).choices)
+    assert {"ratify", "edit-accept"}.isdisjoint(choice.action for choice in plan_for(question).buttons)
     assert MARKER in render_question(question, "token").decode()
     assert resume_value(question, sent) == value
 
 
 def test_unless_it_is_not_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     question = asked("external-event", {"eventType": "paid", "correlation": {"order": MARKER}})
-    monkeypatch.setattr("weftwork.adapters.http.page.form_plan.MARKER", "\0")
+    monkeypatch.setattr("weftwork.adapters.http.page.form_plan.MASK_PREFIX", "\0")
     with pytest.raises(AssertionError):
         test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(question, [], None)

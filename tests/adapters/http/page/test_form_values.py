@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.adapters.http.page.filled_form import answer, form_of
 from tests.adapters.http.page.sample_questions import approval, asked, clarification
 from tests.harness.definitions import examples
-from weftwork.adapters.http.page.form_plan import is_odd
+from weftwork.adapters.http.page.form_plan import is_malformed
 from weftwork.protocol.json.caller_schema import check_value
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), min_size=1, max_size=40)
@@ -77,7 +77,7 @@ def schema_and_value(draw: st.DrawFn) -> tuple[dict[str, Any], Any]:
 @settings(max_examples=examples(200), deadline=None)
 def test_what_is_filled_in_is_what_the_run_gets(drawn: list[tuple[dict[str, Any], Any]]) -> None:
     question = clarification(*((f"q/{place}~", f"Question {place}", schema) for place, (schema, _) in enumerate(drawn)))
-    assert not is_odd(question)
+    assert not is_malformed(question)
     form = form_of(question)
     assert len(form.names) == len(drawn)
     for name, (_, value) in zip(form.names, drawn, strict=True):

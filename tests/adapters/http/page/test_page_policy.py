@@ -9,7 +9,7 @@ import pytest
 from tests.adapters.http.page.page_tree import parse
 from tests.adapters.http.page.sample_questions import KINDS
 from weftwork.adapters.http.page import layout, pages
-from weftwork.adapters.http.page.layout import CONTENT_TYPE, SHEET
+from weftwork.adapters.http.page.layout import CONTENT_TYPE, STYLESHEET
 from weftwork.protocol.errors import ClientFault
 
 HEADERS = {name.decode(): value.decode() for name, value in layout.HEADERS}
@@ -62,16 +62,16 @@ def test_the_policy_lets_the_sheet_in(name: str) -> None:
 
 
 def test_another_sheet_is_not_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "SHEET", SHEET + " ")
+    monkeypatch.setattr(layout, "STYLESHEET", STYLESHEET + " ")
     assert not sheet_fits(pages.render_done("running", None))
 
 
 def test_the_sheet_loads_nothing() -> None:
-    assert not re.search(r"url\(|@import|@font-face|expression|javascript|//|<|\\", SHEET)
+    assert not re.search(r"url\(|@import|@font-face|expression|javascript|//|<|\\", STYLESHEET)
 
 
 def colours(dark: bool) -> dict[str, str]:
-    light, _, rest = SHEET.partition("@media (prefers-color-scheme:dark)")
+    light, _, rest = STYLESHEET.partition("@media (prefers-color-scheme:dark)")
     found = dict(re.findall(r"--([a-z-]+):(#[0-9a-f]{3,6})", light.partition("*,")[0]))
     return {**found, **dict(re.findall(r"--([a-z-]+):(#[0-9a-f]{3,6})", rest))} if dark else found
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from weftwork.adapters.http.page import form_answer, form_view, value_view
 from weftwork.adapters.http.page.form_fields import SHORT_TEXT
 from weftwork.adapters.http.page.layout import HEADERS
-from weftwork.adapters.http.page.pages import BY_CODE
+from weftwork.adapters.http.page.pages import ADVICE_BY_CODE
 
 TEXT = (Path(__file__).parents[4] / "docs" / "reference" / "answer-page.md").read_text("utf-8")
 
@@ -24,15 +24,15 @@ def test_bounds() -> None:
         form_answer.MAX_FIELDS,
         form_answer.MAX_NAME,
         form_answer.MAX_VALUE,
-        value_view.MAX_SHOWN,
+        value_view.MAX_CHARACTERS,
         SHORT_TEXT,
     ):
         assert re.search(rf"(?<![\d,]){bound:,}(?![\d,])", TEXT), bound
-    assert form_view.RADIOS == 7
+    assert form_view.MAX_RADIO_OPTIONS == 7
     assert "from eight on" in TEXT
 
 
 def test_refusals() -> None:
     rows = set(re.findall(r"^\| `([a-z_]+)` \|", TEXT.partition("## Refusals")[2], re.MULTILINE))
-    assert rows <= set(BY_CODE)
-    assert {code for code in BY_CODE if code.startswith("interrupt_")} <= rows
+    assert rows <= set(ADVICE_BY_CODE)
+    assert {code for code in ADVICE_BY_CODE if code.startswith("interrupt_")} <= rows

@@ -11,9 +11,9 @@ from tests.adapters.http.page.sample_questions import KINDS, TRIP, approval, ask
 from tests.harness.definitions import examples
 from weftwork.adapters.http.page import pages
 from weftwork.adapters.http.page.form_answer import decode_form, resume_value
-from weftwork.adapters.http.page.form_plan import MAX_EDITED
-from weftwork.adapters.http.page.pages import BY_CODE
-from weftwork.adapters.http.page.value_view import MAX_SHOWN
+from weftwork.adapters.http.page.form_plan import MAX_EDITABLE
+from weftwork.adapters.http.page.pages import ADVICE_BY_CODE
+from weftwork.adapters.http.page.value_view import MAX_CHARACTERS
 from weftwork.protocol.errors import ERRORS, ClientFault
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
@@ -159,7 +159,7 @@ def test_deep_and_long_data_has_a_page() -> None:
         deep = [deep]
     for value in (deep, ["x"] * 50_000, {f"m{place}": place for place in range(50_000)}, "y" * 1_000_000):
         document = pages.render_question(approval(artifactData=value), "token")
-        assert len(document) < 4 * MAX_SHOWN + 100_000
+        assert len(document) < 4 * MAX_CHARACTERS + 100_000
         assert document.count(b"Cut here") == 1 or value is deep
 
 
@@ -172,7 +172,7 @@ def test_what_is_cut_is_said_where_it_is_cut_and_where_it_is_decided() -> None:
 
 
 def test_what_is_too_long_to_edit_is_not_offered_for_it() -> None:
-    question = approval(artifactData="word " * MAX_EDITED)
+    question = approval(artifactData="word " * MAX_EDITABLE)
     values = [each.get("value") for each in parse(pages.render_question(question, "token")).named("button")]
     assert values == ["accept", "reject", "refine", "ask"]
 
@@ -249,7 +249,7 @@ def test_a_refusal_says_what_to_do_next(code: str, words: str) -> None:
 
 
 def test_the_words_for_refusals_are_for_codes_that_there_are() -> None:
-    assert set(BY_CODE) <= set(ERRORS)
+    assert set(ADVICE_BY_CODE) <= set(ERRORS)
 
 
 @pytest.mark.parametrize("status", ["running", "completed", "waiting-approval", "Something else."])

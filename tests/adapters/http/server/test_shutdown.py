@@ -15,7 +15,7 @@ from tests.live import KEY, Served, Stream, delays, echoes, elsewhere, open_serv
 from tests.live.listening_host import until
 from weftwork.adapters.http import app, response_writer
 from weftwork.adapters.http.server import http_server
-from weftwork.adapters.http.server.limits import Door
+from weftwork.adapters.http.server.limits import ConnectionLimit
 from weftwork.protocol.json import schema
 
 HEAD = f"POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
@@ -136,7 +136,7 @@ def test_connections_that_are_left_are_broken_off() -> None:
             self.said.append("abort")
 
     async def work() -> list[str]:
-        ending: Any = http_server._Server(uvicorn.Config("none:none", lifespan="off"), Door(1))
+        ending: Any = http_server._UvicornServer(uvicorn.Config("none:none", lifespan="off"), ConnectionLimit(1))
         ending.servers = []
         left = Left()
         ending.server_state.connections.add(left)

@@ -9,9 +9,9 @@ import pytest
 
 from tests.live import KEY, Inside, Stream, delays, echoes, elsewhere, frames, open_inside, open_served
 from tests.live.listening_host import until
-from weftwork.adapters.http.response_writer import PIECE
+from weftwork.adapters.http.response_writer import CHUNK_BYTES
 from weftwork.adapters.http.routes import events
-from weftwork.adapters.http.sse import Pump
+from weftwork.adapters.http.sse import SseStream
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.storage.event_log import StoreUnavailable
 
@@ -74,7 +74,7 @@ def test_a_page_of_small_events_is_as_long_as_asked_for() -> None:
 @pytest.mark.parametrize("query", ["debug", "debug&bufferMs=50", "values"])
 def test_a_stream_is_sent_in_small_pieces(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[int] = []
-    honest = Pump.run
+    honest = SseStream.run
 
     async def watched(pump: Any) -> None:
         send = pump._request.out._send
@@ -89,7 +89,7 @@ def test_a_stream_is_sent_in_small_pieces(query: str, monkeypatch: pytest.Monkey
     async def work() -> None:
         async with open_inside(echoes("large", 4)) as inside:
             run_id = await _ended(inside, "large", text=LARGE)
-            monkeypatch.setattr(Pump, "run", watched)
+            monkeypatch.setattr(SseStream, "run", watched)
             shown = frames((await inside.call("GET", f"/v1/runs/{run_id}/events?streamMode={query}")).body)
             found = [frame.document for frame in shown]
             if "bufferMs" in query:
@@ -101,7 +101,7 @@ def test_a_stream_is_sent_in_small_pieces(query: str, monkeypatch: pytest.Monkey
                 assert [event["sequence"] for event in found] == list(range(10))
 
     asyncio.run(work())
-    assert max(sent) == PIECE
+    assert max(sent) == CHUNK_BYTES
 
 
 @pytest.mark.parametrize("fault", [StoreUnavailable("disk I/O error"), RuntimeError("a bug")])
@@ -176,14 +176,14 @@ def _unable(live: LiveRun) -> None:
 @pytest.mark.rule("sse-09")
 def test_a_run_without_events_has_no_snapshot_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = asyncio.Event()
-    honest = Pump._values
+    honest = SseStream._stream_snapshots
 
     async def watched(pump: Any, reader: Any, last: int) -> None:
         assert last == -1
         begun.set()
         await honest(pump, reader, last)
 
-    monkeypatch.setattr(Pump, "_values", watched)
+    monkeypatch.setattr(SseStream, "_stream_snapshots", watched)
 
     async def work() -> tuple[list[Any], dict[int, Any]]:
         async with open_inside(delays("short", 0, 10, 0)) as inside:

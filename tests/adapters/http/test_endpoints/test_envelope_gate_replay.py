@@ -8,7 +8,7 @@ import pytest
 from tests.live import OTHER_KEY, TEST_KEY, Host, open_inside
 from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, VENDOR, envelope, judged, logged, run_id
 from weftwork.adapters.http.test_endpoints import envelope_acceptance
-from weftwork.adapters.http.test_endpoints.envelope_acceptance import Kept
+from weftwork.adapters.http.test_endpoints.envelope_acceptance import BoundedMap
 
 CONFLICT = "envelope_correlation_conflict"
 PLANTED: list[dict[str, Any]] = [
@@ -162,8 +162,8 @@ def test_a_reset_forgets_everything() -> None:
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(envelope_acceptance, "BYTES_KEPT", 100)
-    kept = Kept[int](3)
+    monkeypatch.setattr(envelope_acceptance, "MAX_PAYLOAD_BYTES", 100)
+    kept = BoundedMap[int](3)
     for number in range(5):
         kept.put(("p", "r", str(number)), number, 10)
     assert [kept.get(("p", "r", str(number))) for number in range(5)] == [None, None, 2, 3, 4]

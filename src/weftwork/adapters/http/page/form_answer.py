@@ -11,8 +11,8 @@ from urllib.parse import unquote_to_bytes
 
 from jsonschema_rs import ValidationError
 
-from weftwork.adapters.http.page.form_fields import Field
-from weftwork.adapters.http.page.form_plan import Choice, Plan, plan_for
+from weftwork.adapters.http.page.form_fields import FormField
+from weftwork.adapters.http.page.form_plan import FormButton, FormPlan, plan_for
 from weftwork.protocol.errors import ClientFault, HostFault, invalid
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.decoder import MAX_INTEGER, decode
@@ -20,30 +20,30 @@ from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import ABSENT
 
-AS_JSON: Final = ".json"
+JSON_SUFFIX: Final = ".json"
 """Ends the name of the box that says that a free text is JSON."""
 _NUMBER: Final = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,4})?")
 _WHOLE: Final = re.compile(r"[+-]?\d{1,17}")
 
 
-class Unreadable(Exception):
+class UnreadableField(Exception):
     """What was sent for a field stands for no value; the text says what would."""
 
 
-def read(field: Field, sent: list[str], as_json: bool = False) -> Any:
+def read_field(field: FormField, sent: list[str], as_json: bool = False) -> Any:
     """The value, or ABSENT for a field that may be left empty. Raises Unreadable."""
     filled = sent if field.control == "several" else [text for text in sent if text.strip()]
     if len(filled) > 1 and field.control != "several":
-        raise Unreadable("was sent more than once")
-    value = _value(field, filled, as_json) if filled else _left_empty(field)
+        raise UnreadableField("was sent more than once")
+    value = _value(field, filled, as_json) if filled else _empty_value(field)
     if value is ABSENT:
         return value
-    if field.schema is not None and (wrong := unfit(field.schema, value, "")):
-        raise Unreadable(wrong[0].message)
+    if field.schema is not None and (wrong := schema_violations(field.schema, value, "")):
+        raise UnreadableField(wrong[0].message)
     return value
 
 
-def unfit(schema: dict[str, Any], value: Any, at: str) -> list[Violation]:
+def schema_violations(schema: dict[str, Any], value: Any, at: str) -> list[Violation]:
     """What keeps a value from fitting; nothing where only the host can say, since the schema is none."""
     try:
         return check_value(schema, value, at)
@@ -51,7 +51,7 @@ def unfit(schema: dict[str, Any], value: Any, at: str) -> list[Violation]:
         return []
 
 
-def _left_empty(field: Field) -> Any:
+def _empty_value(field: FormField) -> Any:
     match field.empty:
         case "omit":
             return ABSENT
@@ -60,45 +60,45 @@ def _left_empty(field: Field) -> Any:
         case "list":
             return list[Any]()
         case "refuse":
-            raise Unreadable("is still empty")
+            raise UnreadableField("is still empty")
 
 
-def _value(field: Field, sent: list[str], as_json: bool) -> Any:
+def _value(field: FormField, sent: list[str], as_json: bool) -> Any:
     if field.control == "several":
         if len(set(sent)) < len(sent):
-            raise Unreadable("was sent more than once")
-        return [_option(field, text) for text in sorted(sent, key=_place)]
+            raise UnreadableField("was sent more than once")
+        return [_option(field, text) for text in sorted(sent, key=_option_index)]
     text = sent[0]
     if field.control == "choice":
         return _option(field, text)
     if field.control == "number":
-        return _number(text.strip(), field.whole)
+        return _number(text.strip(), field.is_integer)
     if field.control == "json" or as_json:
         return _json(text)
     return text
 
 
-def _place(text: str) -> int:
+def _option_index(text: str) -> int:
     return int(text) if re.fullmatch(r"[0-9]{1,4}", text) else -1
 
 
-def _option(field: Field, text: str) -> Any:
-    place = _place(text)
+def _option(field: FormField, text: str) -> Any:
+    place = _option_index(text)
     if not 0 <= place < len(field.options) or text != str(place):
-        raise Unreadable("takes one of the answers that are offered")
+        raise UnreadableField("takes one of the answers that are offered")
     return field.options[place].value
 
 
 def _number(text: str, whole: bool) -> int | float:
     if not text.isascii() or _NUMBER.fullmatch(text) is None:
-        raise Unreadable("must be a number")
+        raise UnreadableField("must be a number")
     value = int(text) if _WHOLE.fullmatch(text) else float(text)
     if not math.isfinite(value) or (isinstance(value, int) and abs(value) > MAX_INTEGER):
-        raise Unreadable("is a number too large")
+        raise UnreadableField("is a number too large")
     if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
         value = int(value)
     if whole and not isinstance(value, int):
-        raise Unreadable("must be a whole number")
+        raise UnreadableField("must be a whole number")
     return value
 
 
@@ -107,7 +107,7 @@ def _json(text: str) -> Any:
         return decode(text.encode())
     except ClientFault as fault:
         said = fault.message[0].lower() + fault.message[1:].rstrip(".")
-        raise Unreadable(f"is not JSON as it should be: {said}") from None
+        raise UnreadableField(f"is not JSON as it should be: {said}") from None
 
 
 MAX_FORM_BYTES: Final = 1_048_576
@@ -141,8 +141,8 @@ def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any
     name of the field; `violations` lists them all.
     """
     plan = plan_for(question)
-    if plan.closed:
-        raise ClientFault("forbidden", plan.closed)
+    if plan.closed_reason:
+        raise ClientFault("forbidden", plan.closed_reason)
     sent: dict[str, list[str]] = {}
     for name, text in fields:
         sent.setdefault(name, []).append(text)
@@ -150,7 +150,7 @@ def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any
     _check_names(plan, sent)
     value = _build_answer(choice, sent)
     if plan.schema is not None:
-        wrong = unfit(plan.schema, value, _ANSWER_POINTER)
+        wrong = schema_violations(plan.schema, value, _ANSWER_POINTER)
         if wrong:
             raise invalid(f"The answer does not fit what was asked: {wrong[0].message}.", wrong[0].pointer)
     return value
@@ -176,36 +176,36 @@ def _text(encoded: bytes, limit: int) -> str:
     return text
 
 
-def _pressed_button(plan: Plan, actions: list[str]) -> Choice:
+def _pressed_button(plan: FormPlan, actions: list[str]) -> FormButton:
     """The button. Where there is only one, a browser need not name it."""
-    if not actions and len(plan.choices) == 1:
-        return plan.choices[0]
-    found = [each for each in plan.choices if [each.action] == actions]
+    if not actions and len(plan.buttons) == 1:
+        return plan.buttons[0]
+    found = [each for each in plan.buttons if [each.action] == actions]
     if not found:
         raise invalid("Press one of the buttons of the form.", f"{_ANSWER_POINTER}/{ACTION_FIELD}", field=ACTION_FIELD)
     return found[0]
 
 
-def _check_names(plan: Plan, sent: dict[str, list[str]]) -> None:
+def _check_names(plan: FormPlan, sent: dict[str, list[str]]) -> None:
     known: set[str] = set()
-    for field in (field for choice in plan.choices for field in choice.fields):
-        known |= {field.name, field.name + AS_JSON} if field.control == "free" else {field.name}
+    for field in (field for choice in plan.buttons for field in choice.fields):
+        known |= {field.name, field.name + JSON_SUFFIX} if field.control == "free" else {field.name}
     if not sent.keys() <= known:
         raise invalid("The form has a field that was not asked for.", _ANSWER_POINTER)
 
 
-def _build_answer(choice: Choice, sent: dict[str, list[str]]) -> Any:
-    value, wrong = deepcopy(choice.base), list[tuple[Field, str]]()
+def _build_answer(choice: FormButton, sent: dict[str, list[str]]) -> Any:
+    value, wrong = deepcopy(choice.base), list[tuple[FormField, str]]()
     for field in choice.fields:
         try:
-            found = read(field, sent.get(field.name, []), field.name + AS_JSON in sent)
-        except Unreadable as error:
+            found = read_field(field, sent.get(field.name, []), field.name + JSON_SUFFIX in sent)
+        except UnreadableField as error:
             wrong.append((field, str(error)))
             continue
         if found is not ABSENT:
             value = _set_path(value, field.path, found)
     if wrong:
-        raise _refusal(wrong)
+        raise _validation_fault(wrong)
     return value
 
 
@@ -219,7 +219,7 @@ def _set_path(value: Any, path: tuple[str, ...], found: Any) -> Any:
     return value
 
 
-def _refusal(wrong: list[tuple[Field, str]]) -> ClientFault:
+def _validation_fault(wrong: list[tuple[FormField, str]]) -> ClientFault:
     listed = [
         {
             "pointer": _ANSWER_POINTER + "".join(f"/{printable_token(name)}" for name in field.path),

@@ -15,27 +15,27 @@ from weftwork.adapters.http.page.display_text import json_text, shorten
 from weftwork.protocol.json.values import is_array, is_object
 
 MAX_DESCRIPTION: Final = 1_000
-_ABOUT: Final = (
+_LIMIT_HINTS: Final = (
     ("minLength", "At least {} characters."),
     ("maxLength", "At most {} characters."),
     ("pattern", "Must match the pattern {}"),
     ("minItems", "Choose at least {}."),
     ("maxItems", "Choose at most {}."),
 )
-_TEXTS: Final = ("minLength", "maxLength", "pattern")
-_NUMBERS: Final = (
+_TEXT_KEYWORDS: Final = ("minLength", "maxLength", "pattern")
+_NUMBER_HINTS: Final = (
     ("minimum", "{} or more"),
     ("exclusiveMinimum", "more than {}"),
     ("maximum", "{} or less"),
     ("exclusiveMaximum", "less than {}"),
     ("multipleOf", "a multiple of {}"),
 )
-_LISTS: Final = ("minItems", "maxItems")
-_KEYWORDS: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("line", "text", "date", "email", "url"), _TEXTS),
-    "several": _LISTS,
+_LIST_KEYWORDS: Final = ("minItems", "maxItems")
+_KEYWORDS_BY_CONTROL: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("line", "text", "date", "email", "url"), _TEXT_KEYWORDS),
+    "several": _LIST_KEYWORDS,
 }
-_JSON: Final = "Write JSON: a text stands in double quotes, a list in [ ], an object in { }."
+_JSON_HINT: Final = "Write JSON: a text stands in double quotes, a list in [ ], an object in { }."
 
 
 def hint_of(schema: dict[str, Any], control: str) -> str:
@@ -44,14 +44,16 @@ def hint_of(schema: dict[str, Any], control: str) -> str:
     description = schema.get("description")
     if isinstance(description, str) and description.strip():
         said.append(shorten(description.strip(), MAX_DESCRIPTION))
-    known = _KEYWORDS.get(control, ())
-    said += [text.format(_number(schema[name])) for name, text in _ABOUT if name in known and name in schema]
+    known = _KEYWORDS_BY_CONTROL.get(control, ())
+    said += [
+        text.format(_format_number(schema[name])) for name, text in _LIMIT_HINTS if name in known and name in schema
+    ]
     if control == "number":
         said.append(_range(schema))
     if schema.get("format") == "date-time" and control in ("line", "text"):
         said.append("A date and time such as 2026-01-31T08:05:00Z.")
     if control == "json":
-        said.append(_JSON + _members(schema))
+        said.append(_JSON_HINT + _members(schema))
     return " ".join(said)
 
 
@@ -60,12 +62,16 @@ def _range(schema: dict[str, Any]) -> str:
     what = "A whole number" if named == "integer" or (is_array(named) and "integer" in named) else "A number"
     between = ("minimum", "maximum") if {"minimum", "maximum"} <= schema.keys() else ()
     if between:
-        what += " from {} to {}".format(*(_number(schema[name]) for name in between))
-    rest = [text.format(_number(schema[name])) for name, text in _NUMBERS if name in schema and name not in between]
+        what += " from {} to {}".format(*(_format_number(schema[name]) for name in between))
+    rest = [
+        text.format(_format_number(schema[name]))
+        for name, text in _NUMBER_HINTS
+        if name in schema and name not in between
+    ]
     return f"{', '.join([what, *rest])}."
 
 
-def _number(limit: Any) -> str:
+def _format_number(limit: Any) -> str:
     return str(int(limit)) if isinstance(limit, float) and limit.is_integer() else str(limit)
 
 
@@ -77,16 +83,16 @@ def _members(schema: dict[str, Any]) -> str:
 
 
 Control = Literal["line", "text", "date", "email", "url", "number", "choice", "several", "json", "free"]
-Empty = Literal["refuse", "omit", "null", "list"]
+EmptyMeaning = Literal["refuse", "omit", "null", "list"]
 """What a field that was left empty means: nothing that can be sent, no member, null, an empty list."""
 
 SHORT_TEXT: Final = 120
 """Characters up to which a text is asked for in one line."""
 MAX_OPTIONS: Final = 500
-MAX_LISTED: Final = 1_000
+MAX_FORM_OPTIONS: Final = 1_000
 """Options of a whole form: a view of the page costs the host time, and takes a link only."""
 MAX_LABEL: Final = 2_000
-MAX_OPTION: Final = 300
+MAX_OPTION_LABEL: Final = 300
 _FORMATS: Final[dict[str, Control]] = {"date": "date", "email": "email", "uri": "url"}
 _TYPES: Final[dict[str, Control]] = {"integer": "number", "number": "number"}
 
@@ -98,7 +104,7 @@ class Option(msgspec.Struct, frozen=True):
     value: Any
 
 
-class Field(msgspec.Struct, frozen=True):
+class FormField(msgspec.Struct, frozen=True):
     """One thing to fill in."""
 
     name: str
@@ -108,54 +114,59 @@ class Field(msgspec.Struct, frozen=True):
     path: tuple[str, ...] = ()
     """Where its value stands in the answer; `()` is the answer itself."""
     schema: dict[str, Any] | None = None
-    empty: Empty = "refuse"
+    empty: EmptyMeaning = "refuse"
     hint: str = ""
     options: tuple[Option, ...] = ()
     value: str = ""
     """What stands in it at first."""
-    said: bool = False
+    is_from_workflow: bool = False
     """Whether the label is the workflow's text."""
     number: int = 0
     """Its place among several questions; 0 if it is the only one, or one of the host's."""
 
     @property
-    def whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether a number must be a whole one."""
         return _type(self.schema or {})[0] == "integer"
 
     @property
     def subject(self) -> str:
         """How the host speaks of what is filled in: without the words of the workflow."""
-        if not self.said:
+        if not self.is_from_workflow:
             return f"“{self.label}”"
         return f"The answer to question {self.number}" if self.number else "Your answer"
 
 
-def numbered(fields: list[Field]) -> tuple[Field, ...]:
+def with_numbers(fields: list[FormField]) -> tuple[FormField, ...]:
     """The fields, each with its number if there are several."""
     if len(fields) < 2:
         return tuple(fields)
     return tuple(msgspec.structs.replace(field, number=number) for number, field in enumerate(fields, 1))
 
 
-class Room:
+class OptionBudget:
     """How many options a form may still list. What is beyond it is written and not chosen."""
 
-    def __init__(self, options: int = MAX_LISTED) -> None:
-        self._left = options
+    def __init__(self, options: int = MAX_FORM_OPTIONS) -> None:
+        self._remaining = options
 
     def options(self, schema: Any) -> list[Option]:
         """The options of a schema, if there is room for all of them."""
-        found = options_of(schema, min(MAX_OPTIONS, self._left))
-        self._left -= len(found)
+        found = options_of(schema, min(MAX_OPTIONS, self._remaining))
+        self._remaining -= len(found)
         return found
 
 
 def field_for(
-    name: str, label: str, schema: dict[str, Any], path: tuple[str, ...], empty: Empty, room: Room | None = None
-) -> Field:
+    name: str,
+    label: str,
+    schema: dict[str, Any],
+    path: tuple[str, ...],
+    empty: EmptyMeaning,
+    room: OptionBudget | None = None,
+) -> FormField:
     """The field for a value of this schema, a label of the workflow above it."""
-    room = room or Room()
+    room = room or OptionBudget()
     kind, nullable = _type(schema)
     options = room.options(schema)
     control = "choice" if options else _control(schema, kind)
@@ -164,7 +175,7 @@ def field_for(
         control = "several" if options else "json"
         if options and empty == "refuse" and not nullable and schema.get("minItems", 0) < 1:
             empty = "list"
-    return Field(
+    return FormField(
         name,
         shorten(label, MAX_LABEL),
         control,
@@ -173,7 +184,7 @@ def field_for(
         "null" if nullable and empty == "refuse" else empty,
         hint_of(schema, control),
         tuple(options),
-        said=True,
+        is_from_workflow=True,
     )
 
 
@@ -185,7 +196,7 @@ def options_of(schema: Any, most: int = MAX_OPTIONS) -> list[Option]:
         listed = [(schema.get("title"), schema["const"])]
     elif is_array(schema.get("enum")):
         listed = [(None, value) for value in schema["enum"]]
-    elif alternatives := _titled(schema):
+    elif alternatives := _titled_options(schema):
         listed = alternatives
     elif _type(schema)[0] == "boolean":
         return [Option("Yes", True), Option("No", False)]
@@ -195,11 +206,11 @@ def options_of(schema: Any, most: int = MAX_OPTIONS) -> list[Option]:
         return []
     labels = [_label(title, value) for title, value in listed]
     if len(set(labels)) < len(labels):
-        labels = [shorten(json_text(value, None), MAX_OPTION) for _, value in listed]
+        labels = [shorten(json_text(value, None), MAX_OPTION_LABEL) for _, value in listed]
     return [Option(label, value) for label, (_, value) in zip(labels, listed, strict=True)]
 
 
-def _titled(schema: dict[str, Any]) -> list[tuple[Any, Any]]:
+def _titled_options(schema: dict[str, Any]) -> list[tuple[Any, Any]]:
     """The usual way to give options a title: alternatives that are one value each."""
     listed = schema.get("oneOf", schema.get("anyOf"))
     if not is_array(listed) or not all(is_object(each) and "const" in each for each in listed):
@@ -210,8 +221,8 @@ def _titled(schema: dict[str, Any]) -> list[tuple[Any, Any]]:
 def _label(title: Any, value: Any) -> str:
     for text in (title, value):
         if isinstance(text, str) and text.strip():
-            return shorten(text, MAX_OPTION)
-    return shorten(json_text(value, None), MAX_OPTION)
+            return shorten(text, MAX_OPTION_LABEL)
+    return shorten(json_text(value, None), MAX_OPTION_LABEL)
 
 
 def _type(schema: dict[str, Any]) -> tuple[str, bool]:
@@ -241,48 +252,48 @@ def _control(schema: dict[str, Any], kind: str) -> Control:
     return "line" if "pattern" in schema else "text"
 
 
-MAX_FIELDS: Final = 50
-_BEYOND: Final = frozenset(
+MAX_OBJECT_FIELDS: Final = 50
+_UNSUPPORTED_KEYWORDS: Final = frozenset(
     "allOf anyOf oneOf not if patternProperties propertyNames minProperties dependentSchemas enum const".split()
 )
 """Keywords of objects that are more than a list of members: such an answer is written as JSON."""
 
 
-class Members(msgspec.Struct, frozen=True):
+class ObjectFields(msgspec.Struct, frozen=True):
     """The fields of an object, and the members that need no asking."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
     base: dict[str, Any]
 
 
-def fields_of(schema: dict[str, Any], given: dict[str, Any]) -> Members | None:
+def object_fields(schema: dict[str, Any], given: dict[str, Any]) -> ObjectFields | None:
     """A field for each member of an object; None if the schema asks for something else.
 
     `given` are members that are known. So are those for which the schema leaves one value.
     """
-    root = followed(schema, schema)
+    root = resolve_refs(schema, schema)
     properties = root.get("properties")
     required = root.get("required", [])
-    if root.get("type") != "object" or not is_object(properties) or not 0 < len(properties) <= MAX_FIELDS:
+    if root.get("type") != "object" or not is_object(properties) or not 0 < len(properties) <= MAX_OBJECT_FIELDS:
         return None
-    if _BEYOND & root.keys() or not is_array(required) or not {*required} <= {*properties, *given}:
+    if _UNSUPPORTED_KEYWORDS & root.keys() or not is_array(required) or not {*required} <= {*properties, *given}:
         return None
-    base, fields, room = dict(given), list[Field](), Room()
+    base, fields, room = dict(given), list[FormField](), OptionBudget()
     for index, (name, inner) in enumerate(properties.items()):
-        member = followed(inner, schema) if is_object(inner) else {}
+        member = resolve_refs(inner, schema) if is_object(inner) else {}
         if name in given:
             continue
         if inner is False or "const" in member:
             base |= {} if inner is False else {name: member["const"]}
             continue
         title = member.get("title")
-        empty: Empty = "refuse" if name in required else "omit"
+        empty: EmptyMeaning = "refuse" if name in required else "omit"
         label = title if isinstance(title, str) and title.strip() else name
         fields.append(field_for(f"f{index}", label if label.strip() else "?", member, (name,), empty, room))
-    return Members(numbered(fields), base)
+    return ObjectFields(with_numbers(fields), base)
 
 
-def followed(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+def resolve_refs(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
     """The schema with the references at its top written out; `$defs` come along for those below."""
     found, definitions = schema, root.get("$defs", {})
     for _ in range(len(definitions)):

@@ -14,7 +14,7 @@ from typing import Any, Final
 from weftwork.adapters.http.asgi import Headers
 from weftwork.adapters.http.page.markup import Child, Markup, element
 
-SHEET: Final = """
+STYLESHEET: Final = """
 :root{color-scheme:light dark;--ground:#f3f4f6;--card:#fff;--ink:#14181f;--soft:#4a5361;--line:#d3d8df;--edge:#6b7482;
 --accent:#1749b8;--go:#0f6b39;--go-ink:#fff;--stop:#ad1f17;--said:#fffaf0;--said-edge:#8a5a00;--wrong:#fdecea}
 @media (prefers-color-scheme:dark){:root{--ground:#101318;--card:#191d24;--ink:#eceff4;--soft:#b0b8c5;--line:#363d49;
@@ -84,12 +84,12 @@ button:hover{filter:brightness(1.08)}
 @media print{.buttons,details{display:none}}
 """.strip()
 
-_HASH: Final = b64encode(hashlib.sha256(SHEET.encode()).digest()).decode()
-POLICY: Final = (
+_HASH: Final = b64encode(hashlib.sha256(STYLESHEET.encode()).digest()).decode()
+CONTENT_SECURITY_POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 HEADERS: Final[Headers] = [
-    (b"content-security-policy", POLICY.encode()),
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
@@ -101,11 +101,11 @@ HEADERS: Final[Headers] = [
 CONTENT_TYPE: Final = b"text/html; charset=utf-8"
 
 
-_FROM = "From the workflow. This host passes it on and has not checked it."
-_END = "End of what the workflow says."
+_REGION_START = "From the workflow. This host passes it on and has not checked it."
+_REGION_END = "End of what the workflow says."
 
 
-def document(title: str, *content: Child) -> bytes:
+def render_document(title: str, *content: Child) -> bytes:
     """A whole page. Its title is the host's: what a question says never leaves its region."""
     head = element(
         "head",
@@ -114,7 +114,7 @@ def document(title: str, *content: Child) -> bytes:
         element("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         element("meta", {"name": "color-scheme", "content": "light dark"}),
         element("title", {}, f"{title} · weftwork"),
-        element("style", {}, Markup(SHEET)),
+        element("style", {}, Markup(STYLESHEET)),
     )
     top = element("header", {}, element("strong", {}, "weftwork"), " · workflow host")
     end = element("footer", {}, element("p", {}, "This page needs no account and loads nothing from elsewhere."))
@@ -124,13 +124,13 @@ def document(title: str, *content: Child) -> bytes:
     return page.encode()
 
 
-def said(*content: Child) -> Markup:
+def workflow_region(*content: Child) -> Markup:
     """The region of what comes from the workflow: bounded on every side, and named at both ends.
 
     Nothing inside is drawn over the host's own words, however high its letters are piled.
     """
-    label = element("p", {"class": "tag"}, _FROM)
-    end = element("p", {"class": "tag end"}, _END)
+    label = element("p", {"class": "tag"}, _REGION_START)
+    end = element("p", {"class": "tag end"}, _REGION_END)
     return element(
         "section",
         {"class": "said", "aria-label": "From the workflow"},
@@ -140,7 +140,7 @@ def said(*content: Child) -> Markup:
     )
 
 
-def facts(rows: list[tuple[str, Child]]) -> Child:
+def fact_list(rows: list[tuple[str, Child]]) -> Child:
     """Short facts, each with its name; those without a value are left out."""
     cells: list[Child] = []
     for name, value in rows:
@@ -149,7 +149,7 @@ def facts(rows: list[tuple[str, Child]]) -> Child:
     return element("dl", {"class": "facts"}, *cells) if cells else None
 
 
-def moment(text: Any) -> Child:
+def format_time(text: Any) -> Child:
     """An instant of the wire in words, always UTC; None for what is none."""
     try:
         at = datetime.fromisoformat(text)

@@ -9,7 +9,7 @@ from typing import Final
 
 from weftwork.adapters.http.page.display_text import mark_hidden
 
-VOID: Final = frozenset({"input", "meta"})
+VOID_ELEMENTS: Final = frozenset({"input", "meta"})
 _ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "`": "&#96;"})
 
 
@@ -35,7 +35,7 @@ def element(name: str, attributes: Attributes, *children: Child) -> Markup:
         for key, value in attributes.items()
         if value is not None and value is not False
     )
-    if name in VOID:
+    if name in VOID_ELEMENTS:
         return Markup(f"<{name}{said}>")
     return Markup(f"<{name}{said}>{join(children)}</{name}>")
 

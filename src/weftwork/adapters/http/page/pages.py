@@ -12,73 +12,75 @@ import msgspec
 
 from weftwork.adapters.http.page.display_text import shorten
 from weftwork.adapters.http.page.form_plan import plan_for
-from weftwork.adapters.http.page.form_view import Filled, form, summary
-from weftwork.adapters.http.page.layout import document, facts, moment, said
+from weftwork.adapters.http.page.form_view import SubmittedForm, error_summary, render_form
+from weftwork.adapters.http.page.layout import fact_list, format_time, render_document, workflow_region
 from weftwork.adapters.http.page.markup import Child, element
-from weftwork.adapters.http.page.question_view import approvals, content, heading
-from weftwork.adapters.http.page.value_view import SAID, Budget
+from weftwork.adapters.http.page.question_view import approval_status, question_content, question_heading
+from weftwork.adapters.http.page.value_view import WORKFLOW_TEXT, DisplayBudget
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.values import is_object
 
 
-class Advice(msgspec.Struct, frozen=True):
+class ErrorAdvice(msgspec.Struct, frozen=True):
     """A heading, and what can be done."""
 
     title: str
     next: str
-    told: bool = False
+    shows_message: bool = False
     """Whether what the host says about it helps as well."""
 
 
-BY_CODE: Final = {
-    "validation_error": Advice(
+ADVICE_BY_CODE: Final = {
+    "validation_error": ErrorAdvice(
         "Your answer was not taken",
         "Nothing was recorded, and the link is still good. Go back, correct the answer and send it again.",
         True,
     ),
-    "interrupt_already_resolved": Advice(
+    "interrupt_already_resolved": ErrorAdvice(
         "This has been answered",
         "The question has its answer, or it is past its time. If you sent yours twice, the first one counts. There "
         "is nothing left to do here.",
     ),
-    "interrupt_gone": Advice(
+    "interrupt_gone": ErrorAdvice(
         "This is no longer asked",
         "The run that asked was cancelled, and its question with it. There is nothing left to do here.",
     ),
-    "interrupt_expired": Advice(
+    "interrupt_expired": ErrorAdvice(
         "This link has expired",
         "The question may still be open. Ask whoever sent you the link for a new one.",
     ),
-    "interrupt_not_found": Advice(
+    "interrupt_not_found": ErrorAdvice(
         "This link leads nowhere",
         "Perhaps a part of it was lost on the way. Open it again from the message in which it was sent, or ask for "
         "a new one.",
     ),
-    "forbidden": Advice(
+    "forbidden": ErrorAdvice(
         "You cannot answer with this link",
         "Nothing was recorded. Ask whoever sent you the link for one that is made for you.",
         True,
     ),
-    "untrusted_content_blocks_approval": Advice(
+    "untrusted_content_blocks_approval": ErrorAdvice(
         "This answer is not taken", "Nothing was recorded. An approval takes the word of a person only."
     ),
-    "payload_too_large": Advice(
+    "payload_too_large": ErrorAdvice(
         "Your answer is too long", "Nothing was recorded, and the link is still good. Go back and send a shorter one."
     ),
-    "service_unavailable": Advice(
+    "service_unavailable": ErrorAdvice(
         "The host is busy", "Your answer may not have been recorded. Wait for a moment, then open the link again."
     ),
-    "internal_error": Advice(
+    "internal_error": ErrorAdvice(
         "Something went wrong here",
         "It is not known whether your answer was recorded. Open the link again: if it was, the page will say so.",
     ),
 }
-OTHER: Final = Advice("This did not work", "Nothing was recorded. Open the link again, or ask for a new one.", True)
+DEFAULT_ADVICE: Final = ErrorAdvice(
+    "This did not work", "Nothing was recorded. Open the link again, or ask for a new one.", True
+)
 
 
 _MAX_MESSAGE: Final = 500
 _MAX_ID: Final = 100
-_GOES_ON: Final = {
+_STATUS_SENTENCES: Final = {
     "running": "The run goes on.",
     "pending": "The run goes on.",
     "completed": "The run has gone on and is complete.",
@@ -100,37 +102,39 @@ def render_question(
 
     With `entered` and `fault` it is the form as somebody filled it in, and what is wrong with it.
     """
-    plan, budget, filled = plan_for(question), Budget(), Filled(entered, fault)
-    shown = content(question, plan, budget)
-    answer = form(plan, shown, action, filled, budget.cut)
-    about = facts(
+    plan, budget, filled = plan_for(question), DisplayBudget(), SubmittedForm(entered, fault)
+    shown = question_content(question, plan, budget)
+    answer = render_form(plan, shown, action, filled, budget.is_cut)
+    about = fact_list(
         [
             ("You answer as", _name(question.get("for"))),
-            ("Asked", moment(question.get("requestedAt"))),
-            ("Answer by", moment(question.get("dueAt"))),
-            ("Link good until", moment(question.get("expiresAt"))),
+            ("Asked", format_time(question.get("requestedAt"))),
+            ("Answer by", format_time(question.get("dueAt"))),
+            ("Link good until", format_time(question.get("expiresAt"))),
             ("Run", _run(question.get("runId"))),
         ]
     )
-    return document(heading(question, plan), about, summary(plan, filled), approvals(question, plan), answer)
+    return render_document(
+        question_heading(question, plan), about, error_summary(plan, filled), approval_status(question, plan), answer
+    )
 
 
 def render_done(status_text: str, question: dict[str, Any] | None) -> bytes:
     """After an answer: `status_text` is the status of the run, or a sentence."""
-    text = _GOES_ON.get(status_text, status_text)
+    text = _STATUS_SENTENCES.get(status_text, status_text)
     thanks = element("p", {}, "Thank you. Your answer was recorded. You can close this page.")
     title = _title(question)
-    about = element("p", {}, "It was about: ", element("bdi", SAID, title)) if title else None
+    about = element("p", {}, "It was about: ", element("bdi", WORKFLOW_TEXT, title)) if title else None
     card = element("section", {"class": "card", "role": "status"}, thanks, element("p", {}, text) if text else None)
-    return document("Answer recorded", card, said(about) if about else None)
+    return render_document("Answer recorded", card, workflow_region(about) if about else None)
 
 
 def render_refusal(fault: ClientFault) -> bytes:
     """Why nothing was done, and what to do next."""
-    advice = BY_CODE.get(fault.code, OTHER)
-    told = element("p", {}, shorten(fault.message, _MAX_MESSAGE)) if advice.told else None
+    advice = ADVICE_BY_CODE.get(fault.code, DEFAULT_ADVICE)
+    told = element("p", {}, shorten(fault.message, _MAX_MESSAGE)) if advice.shows_message else None
     card = element("section", {"class": "card", "role": "alert"}, told, element("p", {}, advice.next))
-    return document(advice.title, card)
+    return render_document(advice.title, card)
 
 
 def _run(run_id: Any) -> Child:
@@ -138,7 +142,7 @@ def _run(run_id: Any) -> Child:
 
 
 def _name(person: Any) -> Child:
-    return element("bdi", SAID, shorten(person, _MAX_ID)) if isinstance(person, str) else None
+    return element("bdi", WORKFLOW_TEXT, shorten(person, _MAX_ID)) if isinstance(person, str) else None
 
 
 def _title(question: dict[str, Any] | None) -> str:

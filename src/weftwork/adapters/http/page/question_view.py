@@ -6,10 +6,16 @@ How an approval stands: how many are needed, who has decided, what a rejection d
 from typing import Any
 
 from weftwork.adapters.http.page.display_text import shorten
-from weftwork.adapters.http.page.form_plan import Plan
-from weftwork.adapters.http.page.layout import facts
+from weftwork.adapters.http.page.form_plan import FormPlan
+from weftwork.adapters.http.page.layout import fact_list
 from weftwork.adapters.http.page.markup import Child, Markup, element, join
-from weftwork.adapters.http.page.value_view import SAID, Budget, paragraphs, raw, view
+from weftwork.adapters.http.page.value_view import (
+    WORKFLOW_TEXT,
+    DisplayBudget,
+    render_json,
+    render_paragraphs,
+    render_value,
+)
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people.approvals import GRANTING_ACTIONS
 
@@ -18,13 +24,13 @@ _MAX_NAME = 100
 _VERBS = {"accept": "approved", "edit-accept": "approved", "reject": "rejected", "refine": "asked for changes"}
 
 
-def approvals(question: dict[str, Any], plan: Plan) -> Child:
+def approval_status(question: dict[str, Any], plan: FormPlan) -> Child:
     """The state of an approval that several people give."""
-    if plan.odd or question["kind"] != "approval":
+    if plan.is_malformed or question["kind"] != "approval":
         return None
     data = question["data"]
     required: int = data.get("requiredApprovals", 1)
-    votes = _votes(question.get("votes"))
+    votes = _parse_votes(question.get("votes"))
     if required == 1 and not votes:
         return None
     granted = sum(action in GRANTING_ACTIONS for _, action in votes)
@@ -38,19 +44,21 @@ def approvals(question: dict[str, Any], plan: Plan) -> Child:
         ("Rejection", rejection if required > 1 else None),
         (
             "So far",
-            element("bdi", SAID, listed([f"{voter} {_VERBS[action]}" for voter, action in votes])) if votes else None,
+            element("bdi", WORKFLOW_TEXT, join_names([f"{voter} {_VERBS[action]}" for voter, action in votes]))
+            if votes
+            else None,
         ),
     ]
     said = element("p", {"role": "status"}, element("strong", {}, done)) if done else None
-    return element("section", {"class": "card", "aria-label": "How it stands"}, said, facts(rows))
+    return element("section", {"class": "card", "aria-label": "How it stands"}, said, fact_list(rows))
 
 
-def has_voted(question: dict[str, Any], plan: Plan) -> bool:
+def has_voted(question: dict[str, Any], plan: FormPlan) -> bool:
     """Whether the link was used before, for a vote that still counts."""
-    return not plan.odd and question["kind"] == "approval" and question.get("voted") in _VERBS
+    return not plan.is_malformed and question["kind"] == "approval" and question.get("voted") in _VERBS
 
 
-def _votes(given: Any) -> list[tuple[str, str]]:
+def _parse_votes(given: Any) -> list[tuple[str, str]]:
     rows = [each for each in given if is_object(each)] if is_array(given) else []
     found = [(each.get("voter"), each.get("action")) for each in rows]
     return [
@@ -60,7 +68,7 @@ def _votes(given: Any) -> list[tuple[str, str]]:
     ]
 
 
-def listed(names: list[str]) -> str:
+def join_names(names: list[str]) -> str:
     shown = ", ".join(shorten(name, _MAX_NAME) for name in names[:_MAX_LISTED_NAMES])
     return shown if len(names) <= _MAX_LISTED_NAMES else f"{shown} and {len(names) - _MAX_LISTED_NAMES} more"
 
@@ -77,67 +85,67 @@ HEADINGS = {
 }
 
 
-def heading(question: dict[str, Any], plan: Plan) -> str:
+def question_heading(question: dict[str, Any], plan: FormPlan) -> str:
     """What is asked, in the words of the host."""
-    if plan.odd:
+    if plan.is_malformed:
         return "A workflow waits for an answer"
     if has_voted(question, plan):
         return "Your vote is recorded"
     return HEADINGS[question["kind"]]
 
 
-def content(question: dict[str, Any], plan: Plan, budget: Budget) -> Markup:
+def question_content(question: dict[str, Any], plan: FormPlan, budget: DisplayBudget) -> Markup:
     """What the question says, and which node of which workflow says it: their names are the workflow's words too."""
-    return join([_data(question, plan, budget), _asker(question)])
+    return join([_question_data(question, plan, budget), _source(question)])
 
 
-def _asker(question: dict[str, Any]) -> Child:
+def _source(question: dict[str, Any]) -> Child:
     names = [each for name in ("workflowId", "nodeId") if isinstance(each := question.get(name), str)]
-    return _kind("Asked by", " · ".join(names)) if names else None
+    return _labelled("Asked by", " · ".join(names)) if names else None
 
 
-def _data(question: dict[str, Any], plan: Plan, budget: Budget) -> Markup:
-    if plan.odd:
-        return raw(question.get("data"), budget)
+def _question_data(question: dict[str, Any], plan: FormPlan, budget: DisplayBudget) -> Markup:
+    if plan.is_malformed:
+        return render_json(question.get("data"), budget)
     data: dict[str, Any] = question["data"]
     match question["kind"]:
         case "approval":
             return _approval(data, budget)
         case "external-event":
-            known = view(data["correlation"], budget) if data["correlation"] else None
-            return join([_kind("Event", data["eventType"]), known])
+            known = render_value(data["correlation"], budget) if data["correlation"] else None
+            return join([_labelled("Event", data["eventType"]), known])
         case "custom":
-            return join([_kind("Question", data["customKind"]), _optional(data, "payload", budget)])
+            return join([_labelled("Question", data["customKind"]), _optional_value(data, "payload", budget)])
         case "conversation.exchange":
-            return paragraphs(data["prompt"], budget)
+            return render_paragraphs(data["prompt"], budget)
         case "low-confidence":
             return _confidence(data, budget)
         case _:
-            return join([_kind("About", data["contextType"]) if data.get("contextType") else None])
+            return join([_labelled("About", data["contextType"]) if data.get("contextType") else None])
 
 
-def _approval(data: dict[str, Any], budget: Budget) -> Markup:
-    title = element("h2", SAID, budget.take(shorten(data["title"], _MAX_TITLE)))
-    about = paragraphs(data["description"], budget) if data.get("description") else None
-    named = _kind("Artifact", f"{data['artifactType']} · {data['artifactId']}")
+def _approval(data: dict[str, Any], budget: DisplayBudget) -> Markup:
+    title = element("h2", WORKFLOW_TEXT, budget.take(shorten(data["title"], _MAX_TITLE)))
+    about = render_paragraphs(data["description"], budget) if data.get("description") else None
+    named = _labelled("Artifact", f"{data['artifactType']} · {data['artifactId']}")
     approvers: list[str] = data.get("approversList", [])
-    who = _kind("Approvers", listed(approvers)) if approvers else None
-    return join([title, about, named, who, _optional(data, "artifactData", budget)])
+    who = _labelled("Approvers", join_names(approvers)) if approvers else None
+    return join([title, about, named, who, _optional_value(data, "artifactData", budget)])
 
 
-def _confidence(data: dict[str, Any], budget: Budget) -> Markup:
+def _confidence(data: dict[str, Any], budget: DisplayBudget) -> Markup:
     rows: list[tuple[str, Child]] = [
-        ("Agent", element("span", SAID, data["agentId"])),
+        ("Agent", element("span", WORKFLOW_TEXT, data["agentId"])),
         ("Its confidence", f"{data['observed']:g}"),
         ("Needed", f"{data['threshold']:g}"),
     ]
     title = element("h2", {}, "The decision") if "decision" in data else None
-    return join([facts(rows), title, _optional(data, "decision", budget)])
+    return join([fact_list(rows), title, _optional_value(data, "decision", budget)])
 
 
-def _optional(data: dict[str, Any], name: str, budget: Budget) -> Child:
-    return view(data[name], budget) if name in data else None
+def _optional_value(data: dict[str, Any], name: str, budget: DisplayBudget) -> Child:
+    return render_value(data[name], budget) if name in data else None
 
 
-def _kind(what: str, name: str) -> Markup:
-    return element("p", {"class": "kind"}, f"{what}: ", element("bdi", SAID, shorten(name, _MAX_LABEL)))
+def _labelled(what: str, name: str) -> Markup:
+    return element("p", {"class": "kind"}, f"{what}: ", element("bdi", WORKFLOW_TEXT, shorten(name, _MAX_LABEL)))

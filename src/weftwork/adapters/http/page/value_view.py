@@ -7,25 +7,25 @@ from weftwork.adapters.http.page.display_text import json_text, shorten
 from weftwork.adapters.http.page.markup import Child, Markup, element, join
 from weftwork.protocol.json.values import is_array, is_object
 
-MAX_SHOWN: Final = 50_000
+MAX_CHARACTERS: Final = 50_000
 """Characters of a question that a page shows."""
 MAX_PARTS: Final = 2_000
 _MAX_DEPTH: Final = 4
 _MAX_NAME: Final = 200
-_LINE: Final = 60
+_INLINE_LENGTH: Final = 60
 """Characters up to which a text stands beside its name."""
 _PARAGRAPHS: Final = re.compile(r"\n(?:[ \t]*\n)+")
-SAID: Final = {"lang": "", "dir": "auto"}
+WORKFLOW_TEXT: Final = {"lang": "", "dir": "auto"}
 """Of text whose language nobody has said."""
 
 
-class Budget:
+class DisplayBudget:
     """How much may still be shown. What is cut says so, once, where it is cut."""
 
-    def __init__(self, characters: int = MAX_SHOWN) -> None:
+    def __init__(self, characters: int = MAX_CHARACTERS) -> None:
         self._characters = characters
         self._parts = MAX_PARTS
-        self.cut = False
+        self.is_cut = False
 
     def take(self, text: str) -> str:
         """As much of the text as there is room for."""
@@ -36,64 +36,66 @@ class Budget:
 
     def cut_note(self, whole: bool) -> Child:
         """The note, where something is missing for the first time."""
-        if whole or self.cut:
+        if whole or self.is_cut:
             return None
-        self.cut = True
+        self.is_cut = True
         return element("p", {"class": "cut"}, "Cut here: the rest is too long for this page.")
 
 
-def paragraphs(text: str, budget: Budget) -> Markup:
+def render_paragraphs(text: str, budget: DisplayBudget) -> Markup:
     """A text with its line breaks; however many empty lines stand in a row, they make one gap."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     taken = budget.take(text)
     parts = [part for part in _PARAGRAPHS.split(taken.strip("\n")) if part.strip()]
-    shown = [element("p", {"class": "text", **SAID}, part) for part in parts]
+    shown = [element("p", {"class": "text", **WORKFLOW_TEXT}, part) for part in parts]
     return join([*shown, budget.cut_note(len(taken) == len(text))])
 
 
-def view(value: Any, budget: Budget, depth: int = 0) -> Markup:
+def render_value(value: Any, budget: DisplayBudget, depth: int = 0) -> Markup:
     """Any JSON value."""
     if isinstance(value, str):
-        return paragraphs(value, budget) if value.strip() else _code('""', budget)
+        return render_paragraphs(value, budget) if value.strip() else _code('""', budget)
     if depth < _MAX_DEPTH and is_object(value) and value:
         return _members(value, budget, depth)
     if depth < _MAX_DEPTH and is_array(value) and value:
         return _items(value, budget, depth)
     if is_object(value) or is_array(value):
-        return raw(value, budget) if value else _code(json_text(value), budget)
+        return render_json(value, budget) if value else _code(json_text(value), budget)
     return _code(json_text(value, None), budget)
 
 
-def raw(value: Any, budget: Budget) -> Markup:
+def render_json(value: Any, budget: DisplayBudget) -> Markup:
     """The value as JSON."""
     text = json_text(value)
     taken = budget.take(text)
     return join([element("pre", {"dir": "ltr", "lang": ""}, taken), budget.cut_note(len(taken) == len(text))])
 
 
-def _members(value: dict[str, Any], budget: Budget, depth: int) -> Markup:
+def _members(value: dict[str, Any], budget: DisplayBudget, depth: int) -> Markup:
     rows: list[Child] = []
     for name, inner in value.items():
-        if budget.cut:
+        if budget.is_cut:
             break
         taken = budget.take(shorten(str(name), _MAX_NAME)).strip() or "?"
         whole = (
-            is_object(inner) or is_array(inner) or (isinstance(inner, str) and (len(inner) > _LINE or "\n" in inner))
+            is_object(inner)
+            or is_array(inner)
+            or (isinstance(inner, str) and (len(inner) > _INLINE_LENGTH or "\n" in inner))
         )
-        shown = element("dd", {}, view(inner, budget, depth + 1))
-        rows.append(element("div", {"class": "nest" if whole else "pair"}, element("dt", SAID, taken), shown))
+        shown = element("dd", {}, render_value(inner, budget, depth + 1))
+        rows.append(element("div", {"class": "nest" if whole else "pair"}, element("dt", WORKFLOW_TEXT, taken), shown))
     return element("dl", {}, *rows)
 
 
-def _items(value: list[Any], budget: Budget, depth: int) -> Markup:
+def _items(value: list[Any], budget: DisplayBudget, depth: int) -> Markup:
     rows: list[Child] = []
     for inner in value:
-        if budget.cut:
+        if budget.is_cut:
             break
-        rows.append(element("li", {}, view(inner, budget, depth + 1)))
+        rows.append(element("li", {}, render_value(inner, budget, depth + 1)))
     return element("ul", {}, *rows)
 
 
-def _code(text: str, budget: Budget) -> Markup:
+def _code(text: str, budget: DisplayBudget) -> Markup:
     taken = budget.take(text)
     return join([element("code", {"dir": "ltr", "lang": ""}, taken), budget.cut_note(len(taken) == len(text))])

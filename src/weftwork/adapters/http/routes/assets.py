@@ -86,7 +86,7 @@ class AssetRoutes:
             length = part.stop - part.start
             await request.writer.start(status, [*headers, (b"content-length", b"%d" % length)])
             if not only_head:
-                await request.run_until_disconnect(_write(request, source, part.start, length))
+                await request.run_until_disconnect(_stream_bytes(request, source, part.start, length))
             await request.writer.write(b"")
         finally:
             await source.close()
@@ -100,20 +100,20 @@ class AssetRoutes:
         """media-36 (host): of the caller's tenant alone; another's run or cursor is one that is not there."""
         limit = request.query_integer("limit", 1, MAX_PAGE, 50)
         run_id = request.query_id("runId", "runId must be the id of a run.")
-        after = _place(request.query("cursor"))
+        after = _parse_cursor(request.query("cursor"))
         partition = request.caller.partition
         found = await self._assets.page(partition, AssetQuery(run_id, after, limit + 1))
         usage = await self._assets.usage(partition)
         used: dict[str, int] = {"assets": usage.count, "bytes": usage.size}
         if self._limits.max_asset_bytes_per_tenant:
             used["quota"] = self._limits.max_asset_bytes_per_tenant
-        document: dict[str, Any] = {"assets": [self._shown(each) for each in found[:limit]], "usage": used}
+        document: dict[str, Any] = {"assets": [self._describe(each) for each in found[:limit]], "usage": used}
         if len(found) > limit:
             last = found[limit - 1].asset.cursor
             document["nextCursor"] = f"{last.created_at}.{last.sha256}"
         return json_response(200, document)
 
-    def _shown(self, found: AssetEntry) -> dict[str, Any]:
+    def _describe(self, found: AssetEntry) -> dict[str, Any]:
         asset = found.asset
         return {
             "mediaRef": media_ref(asset.sha256),
@@ -126,7 +126,7 @@ class AssetRoutes:
         }
 
 
-def _place(cursor: str | None) -> AssetCursor | None:
+def _parse_cursor(cursor: str | None) -> AssetCursor | None:
     if cursor is None:
         return None
     if _CURSOR.fullmatch(cursor) is None:
@@ -135,56 +135,56 @@ def _place(cursor: str | None) -> AssetCursor | None:
     return AssetCursor(int(created_at), sha256)
 
 
-async def _write(request: Request, source: BlobSource, start: int, length: int) -> None:
+async def _stream_bytes(request: Request, source: BlobSource, start: int, length: int) -> None:
     async with aclosing(source.read(start, length)) as pieces:
         async for piece in pieces:
-            await request.writer.part(piece)
+            await request.writer.write_part(piece)
 
 
-AT_ONCE: Final = 16
+MAX_CONCURRENT_UPLOADS: Final = 16
 """Uploads of one tenant that are under way at the same time: what they have sent so far is counted nowhere else."""
 RETRY_SECONDS: Final = 1
-UNSAID: Final = frozenset({"", UNKNOWN_TYPE, "application/x-www-form-urlencoded"})
+UNSPECIFIC_TYPES: Final = frozenset({"", UNKNOWN_TYPE, "application/x-www-form-urlencoded"})
 """Media types that say nothing; the last one is what some programs send unasked."""
 
 _HEX: Final = re.compile(DIGEST_PATTERN[1:-1])
 _ITEM: Final = re.compile(r"\s*([a-z0-9*_.-]+)=:([A-Za-z0-9+/=]*):\s*")
 
 
-class AssetUpload:
+class AssetUploadRoute:
     """uploadAsset."""
 
     def __init__(self, assets: Assets, limits: Limits) -> None:
         self._assets = assets
         self._limits = limits
-        self._busy: Counter[str] = Counter()
+        self._active_uploads: Counter[str] = Counter()
 
     async def upload(self, request: Request) -> Response:
         """media-33 (host): refused by its declared length before it is read, or where it passes the cap."""
         request.check_encoding()
-        if _said(request) == "multipart/form-data":
+        if _content_type(request) == "multipart/form-data":
             # What a form wraps around a file would become part of the asset, and nobody means that.
             raise ClientFault("unsupported_media_type", "Send the bytes themselves, not a form: --data-binary @FILE.")
         request.max_body_bytes = self._limits.max_upload_bytes
         days = request.query_integer("days", 1, MAX_UPLOAD_DAYS, self._limits.upload_days)
         name = safe_file_name(request.query("name") or "")
-        expected = _expected(request)
+        expected = _expected_digests(request)
         declared = request.headers.get(b"content-length")
         if declared is not None and int(declared) > request.max_body_bytes:
             raise upload_too_large(request.max_body_bytes)
         partition = request.caller.partition
-        if self._busy[partition] >= AT_ONCE:
-            message = f"The tenant has {AT_ONCE} uploads under way."
+        if self._active_uploads[partition] >= MAX_CONCURRENT_UPLOADS:
+            message = f"The tenant has {MAX_CONCURRENT_UPLOADS} uploads under way."
             raise ClientFault("rate_limited", message, {"retryAfter": RETRY_SECONDS})
-        self._busy[partition] += 1
+        self._active_uploads[partition] += 1
         try:
-            async with aclosing(_checked(request, expected)) as pieces:
+            async with aclosing(_verified_chunks(request, expected)) as pieces:
                 asset = await self._assets.put(partition, pieces, days * DAY_MS, request.max_body_bytes)
         finally:
-            self._busy[partition] -= 1
-            if not self._busy[partition]:
-                del self._busy[partition]
-        media_type = resolve_media_type(_declared(request), asset.media_type)
+            self._active_uploads[partition] -= 1
+            if not self._active_uploads[partition]:
+                del self._active_uploads[partition]
+        media_type = resolve_media_type(_declared_type(request), asset.media_type)
         until = self._assets.url_expiry(asset, days * DAY_MS)
         url = self._assets.url(asset, media_type, name=name, expires_at=until)
         document: dict[str, Any] = {
@@ -200,7 +200,7 @@ class AssetUpload:
         return json_response(201, document, [(b"location", url.encode())])
 
 
-async def _checked(request: Request, expected: set[str]) -> AsyncGenerator[bytes, None]:
+async def _verified_chunks(request: Request, expected: set[str]) -> AsyncGenerator[bytes, None]:
     """media-34 (RFC 9530): the body; ends with a fault, so that nothing is kept, if it is not what was promised."""
     seen = hashlib.sha256()
     size = 0
@@ -216,7 +216,7 @@ async def _checked(request: Request, expected: set[str]) -> AsyncGenerator[bytes
         raise invalid("The bytes that came are not those of the given digest; send them again.")
 
 
-def _expected(request: Request) -> set[str]:
+def _expected_digests(request: Request) -> set[str]:
     """The digests that the caller has given, in hexadecimal digits."""
     found: set[str] = set()
     given = request.query("sha256")
@@ -226,11 +226,11 @@ def _expected(request: Request) -> set[str]:
         found.add(given)
     lines = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"content-digest"]
     for item in ",".join(lines).split(",") if lines else ():
-        found |= _sha256(item)
+        found |= _parse_digest(item)
     return found
 
 
-def _sha256(item: str) -> set[str]:
+def _parse_digest(item: str) -> set[str]:
     """Of one member of a Content-Digest; those of other algorithms say nothing here."""
     parts = _ITEM.fullmatch(item)
     try:
@@ -242,12 +242,12 @@ def _sha256(item: str) -> set[str]:
     return {digest.hex()} if parts[1] == "sha-256" else set()
 
 
-def _said(request: Request) -> str:
+def _content_type(request: Request) -> str:
     """The media type that the caller has given, without parameters."""
     return request.headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
 
 
-def _declared(request: Request) -> str:
+def _declared_type(request: Request) -> str:
     """The same; empty if it says nothing."""
-    said = _said(request)
-    return "" if said in UNSAID else said
+    said = _content_type(request)
+    return "" if said in UNSPECIFIC_TYPES else said

@@ -3,7 +3,7 @@
 from typing import Final
 
 from weftwork.adapters.http.message import Request, Response
-from weftwork.adapters.http.sse import Pump, Snapshots
+from weftwork.adapters.http.sse import SnapshotCache, SseStream
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.streams.feeds import Reader
@@ -21,10 +21,10 @@ class EventRoutes:
     """streamRunEvents, pollRunEvents."""
 
     def __init__(self, service: Runs, keyring: Keyring, keepalive: float) -> None:
-        self._service = service
+        self._runs = service
         self._keyring = keyring
         self._keepalive = keepalive
-        self._snapshots = Snapshots(service)
+        self._snapshots = SnapshotCache(service)
 
     async def stream(self, request: Request) -> Response | None:
         """sse-11 (OpenWOP stream-modes): parameters are judged before the format is chosen."""
@@ -36,22 +36,22 @@ class EventRoutes:
         first = request.query_integer("fromSequence", 0, MAX_CURSOR, 0)
         limit = request.query_integer("limit", 1, MAX_EVENTS, MAX_EVENTS)
         if streams.wants_json(request.header(b"accept")):
-            return await self._page(request, first, limit)
-        self._service.check_stream()
-        shared = self._service, self._keyring, self._snapshots
-        await Pump(*shared, request, modes, cursor, buffer_ms, self._keepalive).run()
+            return await self._events_page(request, first, limit)
+        self._runs.check_stream()
+        shared = self._runs, self._keyring, self._snapshots
+        await SseStream(*shared, request, modes, cursor, buffer_ms, self._keepalive).run()
         return None
 
-    async def _page(self, request: Request, first: int, limit: int) -> Response:
+    async def _events_page(self, request: Request, first: int, limit: int) -> Response:
         run_id = request.params["runId"]
-        reader, standing = await self._service.join(request.caller, run_id, first - 1)
+        reader, standing = await self._runs.join(request.caller, run_id, first - 1)
         try:
-            news = [] if reader.ended else await _gather(reader, 0, limit)
+            news = [] if reader.ended else await _read_page(reader, 0, limit)
         finally:
-            self._service.leave(request.caller, run_id)
+            self._runs.leave(request.caller, run_id)
         events = [event for event in news if event.sequence >= first]
         return Response(
-            200, b'{"events":%b,"isComplete":%b}' % (_array(events), _complete(events, standing, first - 1))
+            200, b'{"events":%b,"isComplete":%b}' % (_json_array(events), _complete_flag(events, standing, first - 1))
         )
 
     async def poll(self, request: Request) -> Response:
@@ -60,22 +60,22 @@ class EventRoutes:
         last = request.query_integer("lastSequence", -1, MAX_CURSOR, since)
         timeout = request.query_integer("timeout", 1, MAX_POLL_SECONDS, DEFAULT_POLL_SECONDS)
         run_id = request.params["runId"]
-        self._service.check_stream()
-        reader, standing = await self._service.join(request.caller, run_id, last)
+        self._runs.check_stream()
+        reader, standing = await self._runs.join(request.caller, run_id, last)
         try:
-            news = [] if reader.ended else await request.run_until_disconnect(_gather(reader, timeout, POLL_PAGE))
+            news = [] if reader.ended else await request.run_until_disconnect(_read_page(reader, timeout, POLL_PAGE))
         finally:
-            self._service.leave(request.caller, run_id)
+            self._runs.leave(request.caller, run_id)
         self._keyring.check(request.caller)
         if news:
-            standing = await self._service.projection(request.caller, run_id)
+            standing = await self._runs.projection(request.caller, run_id)
         # A cursor ahead of a live run joins at the run's end; what is new there is still not after the cursor.
         events = [event for event in news if event.sequence > last]
-        complete = _complete(events, standing, last)
+        complete = _complete_flag(events, standing, last)
         highest = events[-1].sequence if events else max(last, standing.last_sequence)
         body = b'{"runId":"%b","events":%b,"isComplete":%b,"isTerminal":%b,"lastEventSeq":%d,"runStatus":"%b"}' % (
             run_id.encode(),
-            _array(events),
+            _json_array(events),
             complete,
             complete,
             highest,
@@ -84,7 +84,7 @@ class EventRoutes:
         return Response(200, body)
 
 
-async def _gather(reader: Reader, timeout: int, limit: int) -> list[Event]:
+async def _read_page(reader: Reader, timeout: int, limit: int) -> list[Event]:
     """The next events and those that are there behind them, up to a limit and to PAGE_BYTES."""
     events = await reader.next(timeout, limit, PAGE_BYTES)
     size = sum([event.size for event in events])
@@ -97,10 +97,10 @@ async def _gather(reader: Reader, timeout: int, limit: int) -> list[Event]:
     return events
 
 
-def _complete(events: list[Event], standing: Projection, after: int) -> bytes:
+def _complete_flag(events: list[Event], standing: Projection, after: int) -> bytes:
     seen = events[-1].sequence if events else after
     return b"true" if streams.is_complete(standing, seen) else b"false"
 
 
-def _array(events: list[Event]) -> bytes:
+def _json_array(events: list[Event]) -> bytes:
     return b"[%b]" % b",".join([event.document for event in events])

@@ -20,17 +20,17 @@ from weftwork.protocol.wire.capabilities import document_etag
 from weftwork.protocol.wire.v1.envelopes import SCHEMA_FILE_SUFFIX, SCHEMA_MEDIA_TYPE, SERVED_SCHEMAS
 from weftwork.protocol.workflow.node_types import NodeDeclaration, describe_node_type, describe_node_types
 
-_PUBLIC = (b"cache-control", b"public, max-age=300")
+_PUBLIC_CACHE_HEADER = (b"cache-control", b"public, max-age=300")
 
 
-class Document:
+class StaticDocument:
     """A document that does not change while the host runs, with its validator."""
 
     def __init__(self, content: dict[str, Any], *extra: bytes, content_type: bytes = JSON) -> None:
         self._body = msgspec.json.encode(content)
         self._content_type = content_type
         self._etag = document_etag(self._body).encode()
-        self._headers = [_PUBLIC, (b"etag", self._etag), *((name, self._etag) for name in extra)]
+        self._headers = [_PUBLIC_CACHE_HEADER, (b"etag", self._etag), *((name, self._etag) for name in extra)]
 
     async def serve(self, request: Request) -> Response:
         wanted = {tag.strip().removeprefix(b"W/") for tag in request.headers.get(b"if-none-match", b"").split(b",")}
@@ -39,11 +39,11 @@ class Document:
         return Response(200, self._body, list(self._headers), self._content_type)
 
 
-class MetaRoutes:
+class HealthRoutes:
     """getHealth, getReadiness."""
 
     def __init__(self, service: Runs, draining: Callable[[], bool]) -> None:
-        self._service = service
+        self._runs = service
         self._draining = draining
 
     async def health(self, request: Request) -> Response:
@@ -52,7 +52,7 @@ class MetaRoutes:
     async def readiness(self, request: Request) -> Response:
         if self._draining():
             raise shutting_down()
-        await self._service.check_ready()
+        await self._runs.check_ready()
         return json_response(200, {"status": "ready"})
 
 
@@ -63,18 +63,18 @@ class SchemaRoutes:
         self._wire = {name: _document(schema.document(name)) for name in SERVED_SCHEMAS}
         self._kinds = {name: _document(kind.schema) for name in kinds.names if (kind := kinds.find(name))}
 
-    async def of_wire(self, request: Request) -> Response:
-        return await _found(self._wire, request)
+    async def wire_schema(self, request: Request) -> Response:
+        return await _serve_document(self._wire, request)
 
-    async def of_kind(self, request: Request) -> Response:
-        return await _found(self._kinds, request)
-
-
-def _document(content: dict[str, object]) -> Document:
-    return Document(content, content_type=SCHEMA_MEDIA_TYPE.encode())
+    async def envelope_schema(self, request: Request) -> Response:
+        return await _serve_document(self._kinds, request)
 
 
-async def _found(documents: dict[str, Document], request: Request) -> Response:
+def _document(content: dict[str, object]) -> StaticDocument:
+    return StaticDocument(content, content_type=SCHEMA_MEDIA_TYPE.encode())
+
+
+async def _serve_document(documents: dict[str, StaticDocument], request: Request) -> Response:
     found = documents.get(request.params["schemaFile"].removesuffix(SCHEMA_FILE_SUFFIX))
     if found is None:
         raise ClientFault("not_found", "This host has no such schema.")

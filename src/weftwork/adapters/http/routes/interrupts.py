@@ -16,10 +16,10 @@ from weftwork.protocol.timestamps import parse_iso
 from weftwork.protocol.wire.route import MAX_PAGE
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_CURSOR_PATTERN, INTERRUPT_FILTERS
 
-FORM: Final = b"application/x-www-form-urlencoded"
+FORM_CONTENT_TYPE: Final = b"application/x-www-form-urlencoded"
 MAX_INTERRUPT_ID: Final = 160
 _CURSOR: Final = re.compile(INTERRUPT_CURSOR_PATTERN[1:-1])
-_WEIGHT: Final = re.compile(r"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
+_QUALITY: Final = re.compile(r"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
 
 class InterruptRoutes:
@@ -29,20 +29,20 @@ class InterruptRoutes:
     def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts = interrupts
 
-    async def of_run(self, request: Request) -> Response:
+    async def list_for_run(self, request: Request) -> Response:
         status = request.query("status")
         if status not in (None, *INTERRUPT_FILTERS):
             raise invalid("status is open or all.", parameter="status", supported=list(INTERRUPT_FILTERS))
         found = await self._interrupts.list_of_run(request.caller, request.params["runId"], closed=status == "all")
         return json_response(200, found)
 
-    async def inbox(self, request: Request) -> Response:
+    async def list_interrupts(self, request: Request) -> Response:
         query = InterruptQuery(
             kinds=_kinds(request),
             workflow_id=request.query_id("workflowId", "workflowId must be the id of a workflow."),
             run_id=request.query_id("runId", "runId must be the id of a run."),
-            node_id=_text(request, "nodeId"),
-            due_before=_instant(request, "dueBefore"),
+            node_id=_node_id(request, "nodeId"),
+            due_before=_timestamp(request, "dueBefore"),
             after=_cursor(request),
             limit=request.query_integer("limit", 1, MAX_PAGE, 50),
         )
@@ -55,37 +55,41 @@ class InterruptRoutes:
         document = await request.json()
         key = request.header(b"idempotency-key")
         run_id, node_id = request.params["runId"], request.params["nodeId"]
-        return _answer(await self._interrupts.resolve(request.caller, run_id, node_id, document, key, interrupt_id))
+        return _resolution_response(
+            await self._interrupts.resolve(request.caller, run_id, node_id, document, key, interrupt_id)
+        )
 
-    async def decide(self, request: Request) -> Response:
+    async def resolve_approval(self, request: Request) -> Response:
         document = await request.json()
         key = request.header(b"idempotency-key")
         run_id, node_id = request.params["runId"], request.params["nodeId"]
-        return _answer(await self._interrupts.resolve_approval(request.caller, run_id, node_id, document, key))
+        return _resolution_response(
+            await self._interrupts.resolve_approval(request.caller, run_id, node_id, document, key)
+        )
 
-    async def link(self, request: Request) -> Response:
+    async def create_link(self, request: Request) -> Response:
         document = await request.json(optional=True)
         run_id, node_id = request.params["runId"], request.params["nodeId"]
         made = await self._interrupts.link(request.caller, run_id, node_id, document)
         return json_response(201, made, [(b"location", made["path"].encode())])
 
     async def inspect(self, request: Request) -> Response:
-        if not wants_page(request.header(b"accept")):
+        if not prefers_html(request.header(b"accept")):
             return json_response(200, await self._interrupts.inspect(request.params["token"]))
-        request.error_renderer = _refused
+        request.error_renderer = _error_page
         question = await self._interrupts.inspect(request.params["token"])
         # Relative, so that it also holds behind a proxy that puts something before the path.
-        return _page(200, pages.render_question(question, request.params["token"]))
+        return _html_response(200, pages.render_question(question, request.params["token"]))
 
     async def resolve_by_token(self, request: Request) -> Response:
         token = request.params["token"]
-        if request.headers.get(b"content-type", b"").split(b";")[0].strip().lower() != FORM:
+        if request.headers.get(b"content-type", b"").split(b";")[0].strip().lower() != FORM_CONTENT_TYPE:
             # What the body says is nobody's business before the token is good.
             self._interrupts.check_token(token, "resolve")
             document = await request.json()
             key = request.header(b"idempotency-key")
-            return _answer(await self._interrupts.resolve_by_token(token, document, key))
-        request.error_renderer = _refused
+            return _resolution_response(await self._interrupts.resolve_by_token(token, document, key))
+        request.error_renderer = _error_page
         question = await self._interrupts.inspect(token, "resolve")
         if request.headers.get(b"content-encoding", b"identity").lower() != b"identity":
             raise ClientFault("unsupported_media_type", "Send the body without Content-Encoding.")
@@ -97,18 +101,18 @@ class InterruptRoutes:
             if fault.code != "validation_error":
                 raise
             # Nobody should have to fill it in twice.
-            return _page(fault.status, pages.render_question(question, token, fields, fault))
-        return _page(200, pages.render_done(done.status, question))
+            return _html_response(fault.status, pages.render_question(question, token, fields, fault))
+        return _html_response(200, pages.render_done(done.status, question))
 
 
-def wants_page(accept: str | None) -> bool:
+def prefers_html(accept: str | None) -> bool:
     """Whether a page is preferred: HTML is accepted, and JSON not more."""
     weights: dict[str, float] = {}
     for part in (accept or "").lower().split(","):
         kind, *rest = (each.strip() for each in part.split(";"))
         given = next((each for each in rest if each.startswith("q=")), "q=1")
         # What is no weight says nothing for a page.
-        found = _WEIGHT.fullmatch(given)
+        found = _QUALITY.fullmatch(given)
         weights[kind] = float(found[1]) if found is not None else 0.0
     html = weights.get("text/html", 0.0)
     return html > 0 and html >= weights.get(JSON.decode(), 0.0)
@@ -121,7 +125,7 @@ def _kinds(request: Request) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-def _text(request: Request, name: str) -> str | None:
+def _node_id(request: Request, name: str) -> str | None:
     given = request.query(name)
     if given is not None and not is_node_id(given):
         raise invalid(f"{name} must be the id of a node.", parameter=name)
@@ -135,7 +139,7 @@ def _cursor(request: Request) -> str | None:
     return decode_cursor(text) if text is not None else None
 
 
-def _instant(request: Request, name: str) -> int | None:
+def _timestamp(request: Request, name: str) -> int | None:
     text = request.query(name)
     if text is None:
         return None
@@ -145,14 +149,14 @@ def _instant(request: Request, name: str) -> int | None:
     return found
 
 
-def _answer(done: ControlOutcome) -> Response:
+def _resolution_response(done: ControlOutcome) -> Response:
     body = {"runId": done.run_id, "nodeId": done.node_id, "status": done.status}
     return json_response(200, body, replay_headers(done.replayed))
 
 
-def _page(status: int, body: bytes) -> Response:
+def _html_response(status: int, body: bytes) -> Response:
     return Response(status, body, list(HEADERS), CONTENT_TYPE)
 
 
-def _refused(fault: ClientFault) -> Response:
-    return _page(fault.status, pages.render_refusal(fault))
+def _error_page(fault: ClientFault) -> Response:
+    return _html_response(fault.status, pages.render_refusal(fault))

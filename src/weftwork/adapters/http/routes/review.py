@@ -19,7 +19,7 @@ class ReviewRoutes:
 
     def __init__(self, annotations: Annotations, comparison: RunDiffs) -> None:
         self._annotations = annotations
-        self._comparison = comparison
+        self._run_diffs = comparison
 
     async def create_annotation(self, request: Request) -> Response:
         run_id = request.params["runId"]
@@ -39,7 +39,7 @@ class ReviewRoutes:
         against = request.query_id("against", "against must be the id of a run.")
         if against is None:
             raise invalid("against must name the run to compare with.", parameter="against")
-        return json_response(200, await self._comparison.compare(request.caller, request.params["runId"], against))
+        return json_response(200, await self._run_diffs.compare(request.caller, request.params["runId"], against))
 
 
 _HEADERS: Final = [
@@ -62,13 +62,13 @@ class BundleRoutes:
         pieces = await self._bundles.open(request.caller, request.params["runId"], most)
         await request.writer.start(200, [*_HEADERS, (b"traceparent", request.traceparent.encode())])
         if request.scope["method"] != "HEAD":
-            await request.run_until_disconnect(_write(request, pieces))
+            await request.run_until_disconnect(_stream_chunks(request, pieces))
         await request.writer.write(b"")
         return None
 
 
-async def _write(request: Request, pieces: BundleStream) -> None:
+async def _stream_chunks(request: Request, pieces: BundleStream) -> None:
     while (piece := await pieces.next_chunk()) is not None:
         # An empty piece says nothing: the next one may end the document.
         if piece:
-            await request.writer.part(piece)
+            await request.writer.write_part(piece)

@@ -27,12 +27,12 @@ class RunRoutes:
     """createRun, listRuns, getRun, cancelRun."""
 
     def __init__(self, service: Runs, interrupts: Interrupts) -> None:
-        self._service = service
+        self._runs = service
         self._interrupts = interrupts
 
     async def create_run(self, request: Request) -> Response:
         document = await request.json()
-        outcome = await self._service.create_run(
+        outcome = await self._runs.create_run(
             request.caller,
             document,
             key=request.header(b"idempotency-key"),
@@ -58,16 +58,16 @@ class RunRoutes:
             limit=request.query_integer("limit", 1, MAX_PAGE, 50),
             parent=request.query_id("parentRunId", "parentRunId must be the id of a run."),
         )
-        return json_response(200, await self._service.list_runs(request.caller, query))
+        return json_response(200, await self._runs.list_runs(request.caller, query))
 
     async def get_run(self, request: Request) -> Response:
-        found = await self._service.get_run(request.caller, request.params["runId"])
+        found = await self._runs.get_run(request.caller, request.params["runId"])
         return json_response(200, self._interrupts.with_tokens(request.caller, found))
 
     async def cancel_run(self, request: Request) -> Response:
         document = await request.json(optional=True)
         key = request.header(b"idempotency-key")
-        outcome = await self._service.cancel_run(request.caller, request.params["runId"], document, key)
+        outcome = await self._runs.cancel_run(request.caller, request.params["runId"], document, key)
         body = {"runId": outcome.run_id, "status": outcome.status}
         return json_response(200, body, replay_headers(outcome.replayed))
 
@@ -84,7 +84,7 @@ def _statuses(request: Request) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-class SteeringRoutes:
+class RunControlRoutes:
     """pauseRun, resumeRun, getArtifact, setVariables."""
 
     def __init__(self, control: RunControl) -> None:
@@ -94,13 +94,13 @@ class SteeringRoutes:
         document = await request.json(optional=True)
         key = request.header(b"idempotency-key")
         done = await self._control.pause_run(request.caller, request.params["runId"], document, key)
-        return _answer(202, {"runId": done.run_id, "status": done.status, "pausedAt": iso(done.at)}, done)
+        return _control_response(202, {"runId": done.run_id, "status": done.status, "pausedAt": iso(done.at)}, done)
 
     async def resume_run(self, request: Request) -> Response:
         document = await request.json(optional=True)
         key = request.header(b"idempotency-key")
         done = await self._control.resume_run(request.caller, request.params["runId"], document, key)
-        return _answer(202, {"runId": done.run_id, "status": done.status, "resumedAt": iso(done.at)}, done)
+        return _control_response(202, {"runId": done.run_id, "status": done.status, "resumedAt": iso(done.at)}, done)
 
     async def set_variables(self, request: Request) -> Response:
         run_id = request.params["runId"]
@@ -112,11 +112,11 @@ class SteeringRoutes:
         return json_response(200, await self._control.get_artifact(request.caller, run_id, artifact_id))
 
 
-def _answer(status: int, body: dict[str, str], done: ControlOutcome) -> Response:
+def _control_response(status: int, body: dict[str, str], done: ControlOutcome) -> Response:
     return json_response(status, body, replay_headers(done.replayed))
 
 
-class ControlRoutes:
+class RunCleanupRoutes:
     """bulkCancelRuns, deleteRun."""
 
     def __init__(self, bulk: BulkCancel, retention: Retention) -> None:
@@ -134,15 +134,15 @@ class ControlRoutes:
         return Response(204, b"", replay_headers(replayed))
 
 
-class KinshipRoutes:
+class RunTreeRoutes:
     """getRunAncestry, getRunTree."""
 
     def __init__(self, kinship: RunTrees) -> None:
-        self._kinship = kinship
+        self._run_trees = kinship
 
     async def ancestry(self, request: Request) -> Response:
-        return json_response(200, await self._kinship.ancestry(request.caller, request.params["runId"]))
+        return json_response(200, await self._run_trees.ancestry(request.caller, request.params["runId"]))
 
     async def tree(self, request: Request) -> Response:
         limit = request.query_integer("limit", 1, MAX_TREE_RUNS, DEFAULT_TREE_RUNS)
-        return json_response(200, await self._kinship.tree(request.caller, request.params["runId"], limit))
+        return json_response(200, await self._run_trees.tree(request.caller, request.params["runId"], limit))

@@ -29,15 +29,15 @@ class WorkflowRoutes:
     async def register_workflow(self, request: Request) -> Response:
         document = await request.json()
         key = request.header(b"idempotency-key")
-        return _registered(await self._workflows.register(request.caller, document, key))
+        return _registration_response(await self._workflows.register(request.caller, document, key))
 
     async def register_sample(self, request: Request) -> Response:
         body = await request.json()
         key = request.header(b"idempotency-key")
-        return _registered(await self._workflows.register_sample(request.caller, body, key))
+        return _registration_response(await self._workflows.register_sample(request.caller, body, key))
 
 
-def _registered(outcome: RegistrationOutcome) -> Response:
+def _registration_response(outcome: RegistrationOutcome) -> Response:
     body = {
         "workflowId": outcome.workflow_id,
         "version": outcome.version,

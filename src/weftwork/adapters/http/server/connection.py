@@ -38,22 +38,22 @@ from uvicorn.server import ServerState
 from weftwork.adapters.http.asgi import Headers
 from weftwork.adapters.http.host_errors import raw_error_response
 from weftwork.adapters.http.server import limits
-from weftwork.adapters.http.server.limits import Door
+from weftwork.adapters.http.server.limits import ConnectionLimit
 from weftwork.protocol.errors import ClientFault, invalid
 
-WHOLE_BYTES: Final = 32_768
+SINGLE_WRITE_BYTES: Final = 32_768
 """Answers up to this size are written at once; larger ones go out at the client's pace."""
 
 
-class Cycle(RequestResponseCycle):
+class RequestCycle(RequestResponseCycle):
     """uvicorn's, with a shorter way for what most answers are: head and body, known from the start."""
 
-    def respond(self, status: int, headers: Headers, body: bytes) -> bool:
+    def try_respond(self, status: int, headers: Headers, body: bytes) -> bool:
         """Send head and body with one write; says no, and has sent nothing, if that is not possible now.
 
         The headers say how long the body is. Raises ValueError for one that would be more than a line.
         """
-        if self.flow.write_paused or self.disconnected or self.response_started or len(body) > WHOLE_BYTES:
+        if self.flow.write_paused or self.disconnected or self.response_started or len(body) > SINGLE_WRITE_BYTES:
             return False
         lines = [STATUS_LINE[status], *[b"%b: %b\r\n" % header for header in (*self.default_headers, *headers)]]
         if not self.keep_alive:
@@ -71,10 +71,10 @@ class Cycle(RequestResponseCycle):
         return True
 
 
-class Line(HttpToolsProtocol):
+class ResponseConnection(HttpToolsProtocol):
     """One connection as its responses see it."""
 
-    running: Cycle | None = None
+    active_cycle: RequestCycle | None = None
     """The request that is being answered."""
     on_lost: Callable[[], object] | None = None
     """Called when the client goes away; set by whoever is being served, for as long as it is."""
@@ -85,26 +85,26 @@ class Line(HttpToolsProtocol):
             self.on_lost()
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """The client has not taken what it was sent, so far as that may wait here."""
         return self.flow.write_paused
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         return self.transport.is_closing()
 
-    async def room(self) -> None:
+    async def drained(self) -> None:
         """Return when it has, or is gone."""
         await self.flow.drain()
 
-    def narrow(self) -> None:
+    def disable_buffering(self) -> None:
         """Nothing may wait here: it is full as long as one byte was not taken."""
-        if not self.lost:
+        if not self.is_lost:
             self.transport.set_write_buffer_limits(high=0)
 
-    def widen(self) -> None:
+    def restore_buffering(self) -> None:
         """As much may wait as is usual."""
-        if not self.lost:
+        if not self.is_lost:
             self.transport.set_write_buffer_limits()
 
     def abort(self) -> None:
@@ -119,11 +119,11 @@ LINGER_SECONDS: Final = 1.0
 FLUSH_SECONDS: Final = 30.0
 """How long the last bytes of an answer may take to leave."""
 
-BETWEEN, HEAD, BODY, ENDING = range(4)
+IDLE, READING_HEAD, READING_BODY, CLOSING = range(4)
 """Where a connection stands in what it receives: between requests, in a head, in a body, or nothing more is read."""
 
 
-class Ending(Line):
+class ClosingConnection(ResponseConnection):
     """One connection as far as its end. `deadline` is when the watchdog looks at it."""
 
     def __init__(
@@ -135,43 +135,43 @@ class Ending(Line):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.deadline = math.inf
-        self.stage = BETWEEN
+        self.stage = IDLE
         self._flush_until = 0.0
-        self.last: bytes | None = None
+        self.final_response: bytes | None = None
         """The answer that ends the connection, while others are due before it."""
-        self.template: dict[str, Any] = {}
+        self.scope_template: dict[str, Any] = {}
         """The scope of every request on it."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         # uvicorn tells only the newest request; the one that is being answered may be an older one.
-        for cycle in (self.running, *(cycle for cycle, _ in self.pipeline)):
+        for cycle in (self.active_cycle, *(cycle for cycle, _ in self.pipeline)):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
                 cycle.message_event.set()
         self.pipeline.clear()
         self.deadline = math.inf
-        self._let_go()
+        self._break_reference_cycles()
 
-    def _let_go(self) -> None:
+    def _break_reference_cycles(self) -> None:
         """Hold on to itself no longer: what is left of a connection goes at once, not when garbage is looked for."""
-        scopes: list[Any] = [self.template, self.scope]
-        scopes += [cycle.scope for cycle in (self.cycle, self.running) if cycle]
+        scopes: list[Any] = [self.scope_template, self.scope]
+        scopes += [cycle.scope for cycle in (self.cycle, self.active_cycle) if cycle]
         for scope in scopes:
             if scope:
                 scope.pop("weftwork.line", None)
 
     def shutdown(self) -> None:
-        if self.stage == ENDING:
+        if self.stage == CLOSING:
             self.transport.close()
         else:
             super().shutdown()
 
-    def refuse(self, fault: ClientFault) -> None:
+    def reject(self, fault: ClientFault) -> None:
         """End the connection with this answer, after those that are due before it."""
         log.debug("request refused before it was one", extra={"reason": fault.message})
         answer = raw_error_response(fault, self.server_state.default_headers)
-        torn = self.cycle if self.stage == BODY else None
+        torn = self.cycle if self.stage == READING_BODY else None
         if torn is not None and self.pipeline and self.pipeline[0][0] is torn:
             self.pipeline.popleft()
         elif torn is not None and not torn.response_complete:
@@ -181,23 +181,23 @@ class Ending(Line):
                 return
             torn.disconnected = True
             torn.message_event.set()
-            self.say_last(answer)
+            self.send_final(answer)
             return
         elif torn is not None:
             # It has its answer already; nobody waits for another.
             self.close()
             return
-        running = self.running
+        running = self.active_cycle
         if running is not None and not running.response_complete:
-            self.last = answer
+            self.final_response = answer
             self.deadline = math.inf
         else:
-            self.say_last(answer)
+            self.send_final(answer)
 
-    def say_last(self, answer: bytes) -> None:
+    def send_final(self, answer: bytes) -> None:
         """Write, say that nothing follows, and listen no more than for the client's own end."""
-        self.stage = ENDING
-        self.last = None
+        self.stage = CLOSING
+        self.final_response = None
         now = self.loop.time()
         self.deadline = now + LINGER_SECONDS
         self._flush_until = now + FLUSH_SECONDS
@@ -207,11 +207,11 @@ class Ending(Line):
             self.transport.write_eof()
 
     def close(self) -> None:
-        self.stage = ENDING
+        self.stage = CLOSING
         self.deadline = self.loop.time() + FLUSH_SECONDS
         self.transport.close()
 
-    def give_up(self, now: float) -> None:
+    def abort_unless_flushing(self, now: float) -> None:
         """Break off, unless there are answers that the client is still reading."""
         if now < self._flush_until and self.transport.get_write_buffer_size():
             self.deadline = now + LINGER_SECONDS
@@ -223,29 +223,29 @@ class Ending(Line):
 HEAD_SECONDS: Final = 10.0
 """From the connection, or from the first byte of a later request, to the end of its head."""
 BODY_GRACE_SECONDS: Final = 5.0
-BODY_RATE: Final = 1024
+MIN_BODY_RATE: Final = 1024
 """Bytes of a body that must have come for each second after the grace."""
-BODY_REST_SECONDS: Final = 60.0
+MAX_BODY_PAUSE_SECONDS: Final = 60.0
 """How long a client may rest in a body, however much it has sent before."""
 IDLE_SECONDS: Final = 15.0
 """How long a connection stays on which nothing is asked."""
-PIPELINED: Final = 16
+MAX_PIPELINED: Final = 16
 """Requests that may wait behind one that is being answered."""
-EXTRA_PER_BYTE: Final = 16
+OVERHEAD_PER_BODY_BYTE: Final = 16
 """Bytes around the pieces of a body that each byte of it pays for."""
 
 
-class _Refused(Exception):
+class _RequestRejected(Exception):
     """Stops the parser; the answer is kept beside it."""
 
 
-class _Trailers:
+class _IgnoredTrailers:
     """Headers behind a body are dropped: they would pass every check of those before it."""
 
     def append(self, header: tuple[bytes, bytes]) -> None: ...
 
 
-class Connection(Ending):
+class Connection(ClosingConnection):
     """One client. `deadline` is when the watchdog calls `overdue`."""
 
     parser: httptools.HttpRequestParser
@@ -258,25 +258,25 @@ class Connection(Ending):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        door: Door,
+        limit: ConnectionLimit,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._door = door
-        self._spare = False
+        self._limit = limit
+        self._is_spare = False
         self._now = 0.0
         self._size = 0
-        self._extra = 0
-        self._unweighed = False
-        self._begun = 0.0
-        self._received = 0
-        self._parked = 0
+        self._overhead = 0
+        self._is_head_unmeasured = False
+        self._body_started_at = 0.0
+        self._body_received = 0
+        self._queued_bytes = 0
         self._fault: ClientFault | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._now = self.loop.time()
         self.deadline = self._now + HEAD_SECONDS
-        self.template = {
+        self.scope_template = {
             "type": "http",
             "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
             "http_version": "1.1",
@@ -286,26 +286,26 @@ class Connection(Ending):
             "root_path": "",
             "weftwork.line": self,
         }
-        place = self._door.place(len(self.connections))
+        place = self._limit.admit(len(self.connections))
         if place != "inside":
-            self._crowd(place)
+            self._handle_over_limit(place)
 
-    def _crowd(self, place: str) -> None:
+    def _handle_over_limit(self, place: str) -> None:
         if place == "spare":
-            self._spare = True
+            self._is_spare = True
         elif place == "outside":
-            self.say_last(self._door.answer)
+            self.send_final(self._limit.rejection)
         else:
-            self.stage = ENDING
-            self.transport.write(self._door.answer)
+            self.stage = CLOSING
+            self.transport.write(self._limit.rejection)
             self.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        if self.stage == ENDING or self.last is not None:
+        if self.stage == CLOSING or self.final_response is not None:
             return
-        extra = self._extra
+        extra = self._overhead
         size = self._size = len(data)
-        self._extra = extra + size if extra > 0 else size
+        self._overhead = extra + size if extra > 0 else size
         self._now = self.loop.time()
         try:
             self.parser.feed_data(data)
@@ -316,13 +316,13 @@ class Connection(Ending):
                 self.data_received(rest)
                 return
         except httptools.HttpParserError:
-            self.refuse(self._fault or invalid("This is not a valid HTTP request."))
+            self.reject(self._fault or invalid("This is not a valid HTTP request."))
             return
-        if self._extra > limits.HEAD_BYTES:
-            self.refuse(invalid(limits.oversize()))
-        elif self.stage == HEAD and self._extra == 0:
+        if self._overhead > limits.MAX_HEAD_BYTES:
+            self.reject(invalid(limits.head_too_large_message()))
+        elif self.stage == READING_HEAD and self._overhead == 0:
             # It began behind another request in what was just read, so those bytes were not counted.
-            self._unweighed = True
+            self._is_head_unmeasured = True
 
     # What the parser finds
 
@@ -330,31 +330,31 @@ class Connection(Ending):
         self.url = b""
         self.expect_100_continue = False
         self.headers = []
-        self.scope = {**self.template, "headers": self.headers}  # type: ignore[typeddict-item]
-        self.stage = HEAD
+        self.scope = {**self.scope_template, "headers": self.headers}  # type: ignore[typeddict-item]
+        self.stage = READING_HEAD
         if self.cycle is not None:  # pyright: ignore[reportUnnecessaryComparison]
             self.deadline = self._now + HEAD_SECONDS
 
     def on_headers_complete(self) -> None:
         parser, target, headers, scope = self.parser, self.url, self.headers, self.scope
         version = parser.get_http_version()
-        if self._unweighed or self._extra > limits.HEAD_BYTES or self._size > limits.HEAD_BYTES:
-            self._weigh()
-        fault = limits.head_fault(target, headers, version, parser.should_upgrade())
+        if self._is_head_unmeasured or self._overhead > limits.MAX_HEAD_BYTES or self._size > limits.MAX_HEAD_BYTES:
+            self._check_head_size()
+        fault = limits.head_problem(target, headers, version, parser.should_upgrade())
         if fault is not None:
-            self._stop(invalid(fault))
-        if self._spare and self._door.refuses(len(self.connections), target):
-            self._stop(self._door.fault)
-        if len(self.pipeline) >= PIPELINED:
-            self._stop(invalid(f"More than {PIPELINED} requests wait for their turn."))
+            self._stop_parser(invalid(fault))
+        if self._is_spare and self._limit.rejects(len(self.connections), target):
+            self._stop_parser(self._limit.fault)
+        if len(self.pipeline) >= MAX_PIPELINED:
+            self._stop_parser(invalid(f"More than {MAX_PIPELINED} requests wait for their turn."))
         scope["method"] = parser.get_method().decode("ascii")
         scope["http_version"] = version
         path, _, scope["query_string"] = target.partition(b"?")
         scope["raw_path"] = path
         text = path.decode("ascii")
         scope["path"] = unquote(text) if "%" in text else text
-        before = self.running
-        cycle = self.cycle = Cycle(
+        before = self.active_cycle
+        cycle = self.cycle = RequestCycle(
             scope=scope,
             transport=self.transport,
             flow=self.flow,
@@ -368,55 +368,55 @@ class Connection(Ending):
             on_response=self.on_response_complete,
         )
         if before is None or before.response_complete:
-            self._run(cycle)
+            self._start_cycle(cycle)
         else:
             self.pipeline.appendleft((cycle, self.app))
-            if len(self.pipeline) > PIPELINED // 2:
+            if len(self.pipeline) > MAX_PIPELINED // 2:
                 # Not sooner: whoever does not read does not see a client go away.
                 self.flow.pause_reading()
-        self.headers = _Trailers()  # type: ignore[assignment]
-        self.stage = BODY
-        self._begun = self._now
-        self._received = self._extra = 0
+        self.headers = _IgnoredTrailers()  # type: ignore[assignment]
+        self.stage = READING_BODY
+        self._body_started_at = self._now
+        self._body_received = self._overhead = 0
         self.deadline = self._now + BODY_GRACE_SECONDS
 
     def on_body(self, body: bytes) -> None:
         size = len(body)
-        self._received += size
-        self._extra -= size + size * EXTRA_PER_BYTE
+        self._body_received += size
+        self._overhead -= size + size * OVERHEAD_PER_BODY_BYTE
         cycle = self.cycle
         if cycle.response_complete:
             return
         cycle.body += body
-        if cycle is not self.running:
-            self._parked += size
-        if len(cycle.body) > HIGH_WATER_LIMIT or self._parked > HIGH_WATER_LIMIT:
+        if cycle is not self.active_cycle:
+            self._queued_bytes += size
+        if len(cycle.body) > HIGH_WATER_LIMIT or self._queued_bytes > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
         cycle.message_event.set()
 
     def on_message_complete(self) -> None:
-        self.stage = BETWEEN
-        self._extra = 0
+        self.stage = IDLE
+        self._overhead = 0
         self.deadline = math.inf
         cycle = self.cycle
         if not cycle.response_complete:
             cycle.more_body = False
             cycle.message_event.set()
 
-    def _weigh(self) -> None:
+    def _check_head_size(self) -> None:
         """Exactly, where the bytes read so far may be more than a head, or less."""
-        self._unweighed = False
-        if limits.weigh(self.url, self.headers) > limits.HEAD_BYTES:
-            self._stop(invalid(limits.oversize()))
+        self._is_head_unmeasured = False
+        if limits.head_size(self.url, self.headers) > limits.MAX_HEAD_BYTES:
+            self._stop_parser(invalid(limits.head_too_large_message()))
 
-    def _stop(self, fault: ClientFault) -> NoReturn:
+    def _stop_parser(self, fault: ClientFault) -> NoReturn:
         self._fault = fault
-        raise _Refused
+        raise _RequestRejected
 
     # Answers
 
-    def _run(self, cycle: Cycle) -> None:
-        self.running = cycle
+    def _start_cycle(self, cycle: RequestCycle) -> None:
+        self.active_cycle = cycle
         task = self.loop.create_task(cycle.run_asgi(self.app))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
@@ -427,42 +427,42 @@ class Connection(Ending):
             self.deadline = now + FLUSH_SECONDS
             return
         if self.pipeline:
-            cycle = cast(Cycle, self.pipeline.pop()[0])
-            self._parked -= len(cycle.body)
-            self._run(cycle)
-        elif self.last is not None:
-            self.say_last(self.last)
-        elif self.stage == BETWEEN:
+            cycle = cast(RequestCycle, self.pipeline.pop()[0])
+            self._queued_bytes -= len(cycle.body)
+            self._start_cycle(cycle)
+        elif self.final_response is not None:
+            self.send_final(self.final_response)
+        elif self.stage == IDLE:
             self.deadline = now + IDLE_SECONDS
-        if self._parked <= HIGH_WATER_LIMIT:
+        if self._queued_bytes <= HIGH_WATER_LIMIT:
             self.flow.resume_reading()
 
     # Time
 
-    def overdue(self, now: float) -> None:
+    def on_deadline(self, now: float) -> None:
         """The deadline has passed: say so, close, or go on if the client is not to blame."""
-        if self.stage == ENDING or self.transport.is_closing():
-            self.give_up(now)
+        if self.stage == CLOSING or self.transport.is_closing():
+            self.abort_unless_flushing(now)
         elif self.flow.read_paused:
             # What is missing is not let in.
-            self._begun, self._received = now, 0
+            self._body_started_at, self._body_received = now, 0
             self.deadline = now + HEAD_SECONDS
-        elif self.stage == BETWEEN:
+        elif self.stage == IDLE:
             self.close()
-        elif self.stage == HEAD:
+        elif self.stage == READING_HEAD:
             message = f"The head of the request was not there within {HEAD_SECONDS:g} seconds."
-            self.refuse(invalid(message))
+            self.reject(invalid(message))
         else:
-            self._judge_body(now)
+            self._check_body_rate(now)
 
-    def _judge_body(self, now: float) -> None:
+    def _check_body_rate(self, now: float) -> None:
         if self.cycle.waiting_for_100_continue:
-            self._begun = now
-        due = self._begun + BODY_GRACE_SECONDS + self._received / BODY_RATE
+            self._body_started_at = now
+        due = self._body_started_at + BODY_GRACE_SECONDS + self._body_received / MIN_BODY_RATE
         if due > now:
-            over = max(0.0, due - now - BODY_REST_SECONDS)
-            self._begun -= over
+            over = max(0.0, due - now - MAX_BODY_PAUSE_SECONDS)
+            self._body_started_at -= over
             self.deadline = due - over
         else:
-            message = f"The body of the request comes in at less than {BODY_RATE} bytes per second."
-            self.refuse(invalid(message))
+            message = f"The body of the request comes in at less than {MIN_BODY_RATE} bytes per second."
+            self.reject(invalid(message))

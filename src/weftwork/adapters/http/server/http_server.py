@@ -12,45 +12,45 @@ from typing import Any, Final, cast
 import uvicorn
 
 from weftwork.adapters.http.server.connection import Connection
-from weftwork.adapters.http.server.limits import Door
+from weftwork.adapters.http.server.limits import ConnectionLimit
 
 log = logging.getLogger("weftwork.http")
 
 GRACE_SECONDS: Final = 3.0
 """How long open requests may take to finish once the host drains."""
-CUT_SECONDS: Final = 1.0
+CANCEL_SECONDS: Final = 1.0
 """How long those that did not finish have to say so."""
-LOOK_TICKS: Final = 5
+DEADLINE_CHECK_TICKS: Final = 5
 """Deadlines of clients are looked at so often, in tenths of a second."""
 REPORT_TICKS: Final = 100
 
 
-class _Server(uvicorn.Server):
+class _UvicornServer(uvicorn.Server):
     """Signals are ours: uvicorn would raise them again after the loop and cut our own clean-up short.
 
     So is the end: uvicorn would cancel requests without waiting for what they still have to say, and leave
     connections behind whose client does not read.
     """
 
-    def __init__(self, config: uvicorn.Config, door: Door) -> None:
+    def __init__(self, config: uvicorn.Config, door: ConnectionLimit) -> None:
         super().__init__(config)
-        self._door = door
+        self._limit = door
 
     async def on_tick(self, counter: int) -> bool:
-        if counter % LOOK_TICKS == 0:
-            self._look()
-        if counter % REPORT_TICKS == 0 and self._door.turned_away:
-            log.warning("connections refused, there are as many as may be", extra={"count": self._door.turned_away})
-            self._door.turned_away = 0
+        if counter % DEADLINE_CHECK_TICKS == 0:
+            self._check_deadlines()
+        if counter % REPORT_TICKS == 0 and self._limit.rejected_count:
+            log.warning("connections refused, there are as many as may be", extra={"count": self._limit.rejected_count})
+            self._limit.rejected_count = 0
         return await super().on_tick(counter)
 
-    def _look(self) -> None:
+    def _check_deadlines(self) -> None:
         """The watchdog: one comparison per connection."""
         now = asyncio.get_running_loop().time()
         connections = cast("set[Connection]", self.server_state.connections)
         for connection in [each for each in connections if each.deadline < now]:
             try:
-                connection.overdue(now)
+                connection.on_deadline(now)
             except Exception:
                 # Whatever is wrong with one of them, the server goes on for all the others.
                 log.exception("connection could not be ended")
@@ -68,16 +68,16 @@ class _Server(uvicorn.Server):
         state = self.server_state
         for connection in list(state.connections):
             connection.shutdown()
-        await self._quiet(GRACE_SECONDS)
+        await self._wait_until_idle(GRACE_SECONDS)
         if state.tasks:
             log.warning("requests cut short by the shutdown", extra={"count": len(state.tasks)})
         for task in list(state.tasks):
             task.cancel()
-        await self._quiet(CUT_SECONDS)
+        await self._wait_until_idle(CANCEL_SECONDS)
         for connection in list(state.connections):
             connection.transport.abort()
 
-    async def _quiet(self, seconds: float) -> None:
+    async def _wait_until_idle(self, seconds: float) -> None:
         """Return when nobody is connected and nothing runs, or after so long, or at once if told so."""
         until = asyncio.get_running_loop().time() + seconds
         state = self.server_state
@@ -112,10 +112,10 @@ async def serve(
     max_connections: int = 12_000,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain: no new work, streams end, open requests finish."""
-    door = Door(max_connections)
+    door = ConnectionLimit(max_connections)
     config = uvicorn.Config(
         app,
-        http=cast(Any, partial(Connection, door=door)),
+        http=cast(Any, partial(Connection, limit=door)),
         loop="none",
         ws="none",
         lifespan="off",
@@ -124,7 +124,7 @@ async def serve(
         server_header=False,
         proxy_headers=False,
     )
-    server = _Server(config, door)
+    server = _UvicornServer(config, door)
     loop = asyncio.get_running_loop()
 
     def end() -> None:

@@ -9,77 +9,79 @@ from weftwork.adapters.http.asgi import Headers
 from weftwork.adapters.http.host_errors import raw_error_response, too_many_connections
 from weftwork.protocol.wire.v1.routes import ROUTES
 
-SPARE: Final = 64
+SPARE_CONNECTIONS: Final = 64
 """Connections above the cap that are still read, so that probes find out how the host is."""
-OTHER_FILES: Final = 128
+RESERVED_FILES: Final = 128
 """Files that the host keeps for its store, its socket, its log and connections on their way in or out."""
-PUBLIC: Final = frozenset(route.path.encode() for route in ROUTES if route.scope is None and "{" not in route.path)
+PUBLIC_PATHS: Final = frozenset(
+    route.path.encode() for route in ROUTES if route.scope is None and "{" not in route.path
+)
 """What is answered on them."""
 
-Place = Literal["inside", "spare", "outside", "away"]
+Admission = Literal["inside", "spare", "outside", "away"]
 
 
-class Door:
+class ConnectionLimit:
     """Decides by the number of open connections, the new one included. `turned_away` counts those it refused."""
 
-    __slots__ = ("answer", "cap", "fault", "turned_away")
+    __slots__ = ("fault", "max_connections", "rejected_count", "rejection")
 
     def __init__(self, cap: int) -> None:
-        self.cap = cap
+        self.max_connections = cap
         self.fault = too_many_connections()
-        self.answer = raw_error_response(self.fault)
-        self.turned_away = 0
+        self.rejection = raw_error_response(self.fault)
+        self.rejected_count = 0
 
-    def place(self, count: int) -> Place:
+    def admit(self, count: int) -> Admission:
         """Where a new connection stands.
 
         `outside` is told so and given a moment to read it; `away` is told so and closed at once, so that those
         who are being told cannot become many.
         """
-        if count <= self.cap:
+        if count <= self.max_connections:
             return "inside"
-        if count <= self.cap + SPARE:
+        if count <= self.max_connections + SPARE_CONNECTIONS:
             return "spare"
-        self.turned_away += 1
-        return "outside" if count <= self.cap + 2 * SPARE else "away"
+        self.rejected_count += 1
+        return "outside" if count <= self.max_connections + 2 * SPARE_CONNECTIONS else "away"
 
-    def refuses(self, count: int, target: bytes) -> bool:
+    def rejects(self, count: int, target: bytes) -> bool:
         """Whether a request on a spare connection is refused: while it is crowded, all but the public ones are."""
-        if count <= self.cap or target.partition(b"?")[0] in PUBLIC:
+        if count <= self.max_connections or target.partition(b"?")[0] in PUBLIC_PATHS:
             return False
-        self.turned_away += 1
+        self.rejected_count += 1
         return True
 
 
-def room(wanted: int, files: int | None) -> int:
+def connections_within(wanted: int, files: int | None) -> int:
     """How many of the wanted connections a process with so many files may have; the rest is for everything else."""
-    return wanted if files is None else max(1, min(wanted, files - 2 * SPARE - OTHER_FILES))
+    return wanted if files is None else max(1, min(wanted, files - 2 * SPARE_CONNECTIONS - RESERVED_FILES))
 
 
-HEAD_BYTES: Final = 32_768
+MAX_HEAD_BYTES: Final = 32_768
 """Bytes of a request that are not its body; they are also counted between and behind the pieces of a body."""
 MAX_HEADERS: Final = 100
-TARGET_BYTES: Final = 8_192
+MAX_TARGET_BYTES: Final = 8_192
 
 
-def oversize() -> str:
-    return f"The request has more than {HEAD_BYTES} bytes that are not its body."
+def head_too_large_message() -> str:
+    return f"The request has more than {MAX_HEAD_BYTES} bytes that are not its body."
 
 
-def weigh(target: bytes, headers: Headers) -> int:
+def head_size(target: bytes, headers: Headers) -> int:
     """About the bytes of a head; at most those of one line are missing."""
     return len(target) + sum([len(name) + len(value) + 4 for name, value in headers])
 
 
-def head_fault(target: bytes, headers: Headers, version: str, upgrade: bool) -> str | None:
+def head_problem(target: bytes, headers: Headers, version: str, upgrade: bool) -> str | None:
     """Why a head is refused, or None.
 
     Each of these is a place where two readers of the same bytes can disagree about what is asked, or where it ends.
     """
     if len(headers) > MAX_HEADERS:
         return f"The request has more than {MAX_HEADERS} headers."
-    if len(target) > TARGET_BYTES:
-        return f"The request target is longer than {TARGET_BYTES} bytes."
+    if len(target) > MAX_TARGET_BYTES:
+        return f"The request target is longer than {MAX_TARGET_BYTES} bytes."
     if (target[:1] != b"/" and target != b"*") or b"#" in target:
         return "The request target must be a path that starts with a slash, without a fragment."
     names = [name for name, _ in headers]

@@ -41,29 +41,29 @@ from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import RunKey
 
-ENTRIES_KEPT: Final = 10_000
-BYTES_KEPT: Final = 16 * 2**20
+MAX_ENTRIES: Final = 10_000
+MAX_PAYLOAD_BYTES: Final = 16 * 2**20
 """Of payloads in recorded outcomes; the oldest go first."""
-PIECES_KEPT: Final = 32
+MAX_PARTIAL_ENVELOPES: Final = 32
 """Envelopes that are not whole yet."""
 
 T = TypeVar("T")
 
 
-class First(msgspec.Struct, frozen=True):
+class FirstEnvelope(msgspec.Struct, frozen=True):
     """The first envelope that was seen under a correlation id."""
 
     type: str
     envelope_id: str
 
 
-class Kept(Generic[T]):
+class BoundedMap(Generic[T]):
     """Values by partition, run and correlation id. The first one under a key stays, the oldest keys go."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._max_entries = most
         self._values: OrderedDict[tuple[str, str, str], tuple[T, int]] = OrderedDict()
-        self._weight = 0
+        self._size = 0
 
     def __len__(self) -> int:
         return len(self._values)
@@ -76,46 +76,46 @@ class Kept(Generic[T]):
         if key in self._values:
             return
         self._values[key] = value, weight
-        self._weight += weight
-        while len(self._values) > self._most or (self._weight > BYTES_KEPT and len(self._values) > 1):
-            self._weight -= self._values.popitem(last=False)[1][1]
+        self._size += weight
+        while len(self._values) > self._max_entries or (self._size > MAX_PAYLOAD_BYTES and len(self._values) > 1):
+            self._size -= self._values.popitem(last=False)[1][1]
 
     def clear(self, partition: str) -> None:
         for key in [each for each in self._values if each[0] == partition]:
-            self._weight -= self._values.pop(key)[1]
+            self._size -= self._values.pop(key)[1]
 
 
-class Correlations:
+class EnvelopeMemory:
     """seen: in any call; recorded: for a named run, with the outcome; written: runs that have the events of it."""
 
     def __init__(self) -> None:
-        self.seen = Kept[First](ENTRIES_KEPT)
-        self.recorded = Kept[RecordedOutcome](ENTRIES_KEPT)
-        self.written = Kept[tuple[str, ...]](ENTRIES_KEPT)
-        self._pieces = Kept[PartialEnvelopes](PIECES_KEPT)
+        self.first_envelopes = BoundedMap[FirstEnvelope](MAX_ENTRIES)
+        self.known_outcomes = BoundedMap[RecordedOutcome](MAX_ENTRIES)
+        self.event_ids = BoundedMap[tuple[str, ...]](MAX_ENTRIES)
+        self._partial_envelopes = BoundedMap[PartialEnvelopes](MAX_PARTIAL_ENVELOPES)
 
     def record(self, key: tuple[str, str, str], known: RecordedOutcome) -> None:
-        self.recorded.put(key, known, len(encode_stored(getattr(known.outcome, "payload", None))))
+        self.known_outcomes.put(key, known, len(encode_stored(getattr(known.outcome, "payload", None))))
 
-    def piece(self, partition: str, envelope: Any) -> PartialEnvelopes | None:
+    def partial_envelope(self, partition: str, envelope: Any) -> PartialEnvelopes | None:
         """What has come of the envelope that this is a piece of; None if it is none."""
         if not is_object(envelope) or "partial" not in envelope:
             return None
         key = (partition, "", str(envelope.get("correlationId")))
-        self._pieces.put(key, PartialEnvelopes())
-        return self._pieces.get(key)
+        self._partial_envelopes.put(key, PartialEnvelopes())
+        return self._partial_envelopes.get(key)
 
     def clear(self, partition: str) -> None:
         """Forget everything of a partition."""
-        for each in (self.seen, self.recorded, self.written, self._pieces):
+        for each in (self.first_envelopes, self.known_outcomes, self.event_ids, self._partial_envelopes):
             each.clear(partition)
 
 
-NAMES_KEPT: Final = 256
+MAX_OVERLAY_NAMES: Final = 256
 """Of one partition; the oldest go first."""
 
 
-class Overlay:
+class CapabilityOverlay:
     """toggleCapability. Only seams look here; every partition has its own."""
 
     def __init__(self) -> None:
@@ -141,31 +141,31 @@ class Overlay:
             values.pop(body["name"], None)
             if body.get("value") is not None:
                 values[body["name"]] = body["value"]
-                if len(values) > NAMES_KEPT:
+                if len(values) > MAX_OVERLAY_NAMES:
                     values.popitem(last=False)
         return json_response(200, {"overlay": dict(values)})
 
 
-def seam_refusal(code: str, message: str) -> Response:
+def nested_error_response(code: str, message: str) -> Response:
     """env-35 (readings, Errors of seams): what checks of hosts read. Never repeats what was sent."""
     return json_response(400, {"error": {"code": code, "message": message}})
 
 
-_PLANTED: Final = Gated("planted", "", "", ())
+_PLANTED_OUTCOME: Final = Gated("planted", "", "", ())
 """Stands in the rules for an outcome that only its planter knows."""
-_SEEN: Final = Gated("seen", "", "", ())
+_SEEN_OUTCOME: Final = Gated("seen", "", "", ())
 """Stands for one that was seen here, and is not kept."""
 
 
-class EnvelopeSeam:
+class EnvelopeAcceptEndpoint:
     """acceptEnvelope. Every partition has a memory of its own."""
 
-    def __init__(self, kinds: KindSet, log: TestLog, records: EnvelopeRecords, overlay: Overlay) -> None:
+    def __init__(self, kinds: KindSet, log: TestLog, records: EnvelopeRecords, overlay: CapabilityOverlay) -> None:
         self._kinds = kinds
         self._log = log
         self._records = records
         self._overlay = overlay
-        self._memory = Correlations()
+        self._memory = EnvelopeMemory()
 
     def reset(self, partition: str) -> None:
         """Forget everything of a partition."""
@@ -174,61 +174,66 @@ class EnvelopeSeam:
     async def accept(self, request: Request) -> Response:
         body = await request.json()
         if is_object(body) and "envelope" not in body:
-            return seam_refusal("invalid_argument", "The body needs an envelope.")
+            return nested_error_response("invalid_argument", "The body needs an envelope.")
         schema.require("envelope-accept", body)
         partition = request.caller.partition
         given = parse_accept_request(body, self._kinds, self._overlay.get(partition, CAPABILITY) is not False)
-        return json_response(200, await self._judge(partition, body["envelope"], given))
+        return json_response(200, await self._evaluate(partition, body["envelope"], given))
 
-    async def _judge(self, partition: str, envelope: Any, given: AcceptRequest) -> Any:
+    async def _evaluate(self, partition: str, envelope: Any, given: AcceptRequest) -> Any:
         """env-36 (readings, Seam of the gate): what is recorded for a run counts before what the caller plants, and
         that before what was seen here, which tells a conflict and else lets the envelope be judged anew."""
-        if given.rules.envelopes_supported and (piece := self._memory.piece(partition, envelope)) is not None:
+        if (
+            given.rules.envelopes_supported
+            and (piece := self._memory.partial_envelope(partition, envelope)) is not None
+        ):
             whole = piece.add(envelope)
             if whole is None:
                 return outcome_response(accept(envelope, partial_rules(given.rules)), given)
             if isinstance(whole, Invalid):
                 return outcome_response(GateVerdict(whole), given)
             envelope = whole
-        recorded = await self._recorded(partition, envelope, given)
+        recorded = await self._find_recorded(partition, envelope, given)
 
         def known(correlation_id: str) -> RecordedOutcome | None:
             if recorded is not None:
                 return recorded
             if planted := given.prior_outcomes.get(correlation_id):
-                return RecordedOutcome(planted.type, _PLANTED)
-            seen = self._memory.seen.get((partition, "", correlation_id))
-            return None if seen is None else RecordedOutcome(seen.type, _SEEN)
+                return RecordedOutcome(planted.type, _PLANTED_OUTCOME)
+            seen = self._memory.first_envelopes.get((partition, "", correlation_id))
+            return None if seen is None else RecordedOutcome(seen.type, _SEEN_OUTCOME)
 
         verdict = accept(envelope, with_recorded(given.rules, known))
-        if verdict.outcome is _SEEN:
+        if verdict.outcome is _SEEN_OUTCOME:
             verdict = accept(envelope, given.rules)
         outcome = verdict.outcome
-        if outcome is _PLANTED:
+        if outcome is _PLANTED_OUTCOME:
             return given.prior_outcomes[verdict.correlation_id].document
         if not isinstance(outcome, Invalid) and not verdict.repeated:
-            verdict = GateVerdict(self._keep(partition, given, verdict, outcome))
+            verdict = GateVerdict(self._remember(partition, given, verdict, outcome))
         return outcome_response(verdict, given)
 
-    def _keep(
+    def _remember(
         self, partition: str, given: AcceptRequest, verdict: GateVerdict, outcome: RecordableOutcome
     ) -> RecordableOutcome:
         """The outcome with what was kept of it: for the next call, for the named run, and in the test log."""
-        seen = self._memory.seen.get((partition, "", verdict.correlation_id))
+        seen = self._memory.first_envelopes.get((partition, "", verdict.correlation_id))
         if isinstance(outcome, Accepted) and seen is not None:
             outcome = msgspec.structs.replace(outcome, envelope_id=seen.envelope_id)
         if given.projection is not None:
             judged = judged_envelope(verdict, given.projection, outcome, given.rules)
-            ids = self._write(partition, given, given.projection, judged)
+            ids = self._write_events(partition, given, given.projection, judged)
             if isinstance(outcome, Accepted):
                 outcome = msgspec.structs.replace(outcome, event_ids=ids)
-        self._memory.seen.put((partition, "", verdict.correlation_id), First(verdict.type, verdict.envelope_id))
+        self._memory.first_envelopes.put(
+            (partition, "", verdict.correlation_id), FirstEnvelope(verdict.type, verdict.envelope_id)
+        )
         if given.dedup_run_id is not None:
             key = (partition, given.dedup_run_id, verdict.correlation_id)
             self._memory.record(key, RecordedOutcome(verdict.type, outcome))
         return outcome
 
-    async def _recorded(self, partition: str, envelope: Any, given: AcceptRequest) -> RecordedOutcome | None:
+    async def _find_recorded(self, partition: str, envelope: Any, given: AcceptRequest) -> RecordedOutcome | None:
         """In the log of the run, if there is one; else what was recorded here for that id."""
         named: Any = envelope.get("correlationId") if is_object(envelope) else None
         run_id = given.dedup_run_id
@@ -236,18 +241,18 @@ class EnvelopeSeam:
             return None
         identity = mask_name(named, given.rules)
         found = await self._records.find(RunKey(partition, run_id), identity)
-        return found or self._memory.recorded.get((partition, run_id, identity))
+        return found or self._memory.known_outcomes.get((partition, run_id, identity))
 
-    def _write(
+    def _write_events(
         self, partition: str, given: AcceptRequest, target: ProjectionTarget, judged: JudgedEnvelope
     ) -> tuple[str, ...]:
         """Ids of the events; a run has those of an envelope once."""
         key = (partition, target.run_id, judged.correlation_id)
-        written = self._memory.written.get(key)
+        written = self._memory.event_ids.get(key)
         if written is None:
             before = EventQuery(type="interrupt.requested", node_id=judged.node_id)
             asked_before = len(self._log.events(partition, target.run_id, before))
             drafts = project_envelope(judged, given.rules.contract, asked_before)
             written = tuple(event["eventId"] for event in self._log.append(partition, target.run_id, drafts))
-            self._memory.written.put(key, written)
+            self._memory.event_ids.put(key, written)
         return written

@@ -10,7 +10,11 @@ from typing import Any, Final
 
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.adapters.http.routes.host_info import SchemaRoutes
-from weftwork.adapters.http.test_endpoints.envelope_acceptance import EnvelopeSeam, Overlay, seam_refusal
+from weftwork.adapters.http.test_endpoints.envelope_acceptance import (
+    CapabilityOverlay,
+    EnvelopeAcceptEndpoint,
+    nested_error_response,
+)
 from weftwork.engine.api.test_endpoints import EnvelopeRecords, TestLog
 from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.ids import is_node_id
@@ -19,13 +23,13 @@ from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.privacy.trust import DEFAULT_SOURCE, render_for_model
 from weftwork.protocol.run.events import Draft
 
-RECOVERY: Final = "envelope.recovery.applied"
-_RECOVERED: Final = frozenset({"nodeId", "path", "byteOffset"})
+RECOVERY_EVENT: Final = "envelope.recovery.applied"
+_RECOVERY_MEMBERS: Final = frozenset({"nodeId", "path", "byteOffset"})
 _CREDENTIAL: Final = "credentialRef"
 _CANARY: Final = "secret-canary-"
 
 
-class ReliabilitySeam:
+class ReliabilityEventEndpoint:
     """emitEnvelopeReliability."""
 
     def __init__(self, log: TestLog) -> None:
@@ -36,26 +40,28 @@ class ReliabilitySeam:
         body = await request.json()
         wrong = schema.check("emit-envelope-reliability", body)
         if wrong and is_object(body):
-            return _wrong(wrong[0], "")
+            return _violation_response(wrong[0], "")
         schema.require("emit-envelope-reliability", body)
         kind, payload = body["type"], body["payload"]
-        if _leaks(payload):
-            return seam_refusal("envelope_reliability_credential_leak", "The payload holds a credential.")
-        if kind == RECOVERY and not payload.keys() <= _RECOVERED:
-            return seam_refusal("envelope_recovery_content_leak", "The payload holds more than where and how.")
+        if _has_credential(payload):
+            return nested_error_response("envelope_reliability_credential_leak", "The payload holds a credential.")
+        if kind == RECOVERY_EVENT and not payload.keys() <= _RECOVERY_MEMBERS:
+            return nested_error_response("envelope_recovery_content_leak", "The payload holds more than where and how.")
         if found := schema.check_payload(kind, payload):
-            return _wrong(found[0], "/payload")
+            return _violation_response(found[0], "/payload")
         node_id: str = body.get("nodeId", payload["nodeId"])
         draft = Draft(kind, payload, node_id if is_node_id(node_id) else None, body.get("correlationId"))
         written = self._log.append(request.caller.partition, body["runId"], (draft,))
         return json_response(200, {"event": written[0]})
 
 
-def _wrong(violation: schema.Violation, at: str) -> Response:
-    return seam_refusal("invalid_argument", f"The value at the pointer '{at}{violation.pointer}' {violation.message}.")
+def _violation_response(violation: schema.Violation, at: str) -> Response:
+    return nested_error_response(
+        "invalid_argument", f"The value at the pointer '{at}{violation.pointer}' {violation.message}."
+    )
 
 
-def _leaks(payload: dict[str, Any]) -> bool:
+def _has_credential(payload: dict[str, Any]) -> bool:
     stack: list[Any] = [payload]
     while stack:
         value = stack.pop()
@@ -85,23 +91,23 @@ async def wrap_prompt(request: Request) -> Response:
     return json_response(200, {"prompt": prompt})
 
 
-class GateWindows:
+class EnvelopeEndpoints:
     """All handlers of wire_v1_envelopes, with the memory that they share."""
 
     def __init__(self, kinds: KindSet, log: TestLog, records: EnvelopeRecords) -> None:
-        self._overlay = Overlay()
-        self._seam = EnvelopeSeam(kinds, log, records, self._overlay)
+        self._overlay = CapabilityOverlay()
+        self._accept_endpoint = EnvelopeAcceptEndpoint(kinds, log, records, self._overlay)
         schemas = SchemaRoutes(kinds)
         self.handlers: dict[str, Callable[[Request], Awaitable[Response]]] = {
-            "getSchema": schemas.of_wire,
-            "getEnvelopeSchema": schemas.of_kind,
-            "acceptEnvelope": self._seam.accept,
+            "getSchema": schemas.wire_schema,
+            "getEnvelopeSchema": schemas.envelope_schema,
+            "acceptEnvelope": self._accept_endpoint.accept,
             "toggleCapability": self._overlay.toggle,
             "wrapPrompt": wrap_prompt,
-            "emitEnvelopeReliability": ReliabilitySeam(log).emit,
+            "emitEnvelopeReliability": ReliabilityEventEndpoint(log).emit,
         }
 
     def reset(self, partition: str) -> None:
         """Forget what the seams were told and shown in a partition."""
         self._overlay.reset(partition)
-        self._seam.reset(partition)
+        self._accept_endpoint.reset(partition)

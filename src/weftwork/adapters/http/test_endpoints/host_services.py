@@ -29,10 +29,12 @@ from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.test_endpoints import MAX_NODE_ID
 
-_WIRE: Final = {mine: wire for wire, mine in RUN_ERROR_CODES.items()} | {"unsupported_modality": "unsupported_modality"}
+_WIRE_CODES: Final = {mine: wire for wire, mine in RUN_ERROR_CODES.items()} | {
+    "unsupported_modality": "unsupported_modality"
+}
 
 
-class AiSeam:
+class AiCallEndpoint:
     """callAi. The checks, the guard and the assets are those of nodes, on behalf of the caller's partition."""
 
     def __init__(
@@ -56,20 +58,20 @@ class AiSeam:
         except ProviderFault as fault:
             raise invalid(fault.message, "/provider", code=fault.code) from None
         except StepFailed as failed:
-            raise _fault(failed.failure) from None
+            raise _to_client_fault(failed.failure) from None
         shown = {part.modality for message in seen.messages for part in message.media}
-        spoken = any(isinstance(each.content, str) or _speaks(each.content) for each in seen.messages)
+        spoken = any(isinstance(each.content, str) or _has_text(each.content) for each in seen.messages)
         found = [*(["text"] if spoken else []), *(each for each in MODALITIES if each in shown)]
         return json_response(200, {"ok": True, "accepted": True, "modalities": found})
 
 
-def _speaks(content: tuple[object, ...]) -> bool:
+def _has_text(content: tuple[object, ...]) -> bool:
     return any(isinstance(part, ModelTextPart) for part in content)
 
 
-def _fault(failure: Failed) -> ClientFault:
+def _to_client_fault(failure: Failed) -> ClientFault:
     """A failure of a node as the wire says it. 404 would say that the seam is not there."""
-    code = _WIRE.get(failure.code)
+    code = _WIRE_CODES.get(failure.code)
     if code is not None:
         return ClientFault(code, failure.message, failure.details)
     return ClientFault("validation_error", failure.message, {**(failure.details or {}), "code": failure.code})
@@ -85,7 +87,7 @@ class Programmable(Protocol):
     def last_budget(self, partition: str, node_id: str) -> int | None: ...
 
 
-class MockAiRoutes:
+class MockAiEndpoints:
     """programMockAi, getMockAiBudget. A tenant programs its own runs, and sees its own."""
 
     def __init__(self, programs: Programmable) -> None:
@@ -96,7 +98,9 @@ class MockAiRoutes:
         document = await request.json()
         schema.require("mock-ai-program", document)
         try:
-            count = self._programs.program(request.caller.partition, document["nodeId"], _known(document["program"]))
+            count = self._programs.program(
+                request.caller.partition, document["nodeId"], _known_members(document["program"])
+            )
         except msgspec.ValidationError:
             raise invalid("An entry does not say one thing.", "/program") from None
         return json_response(200, {"ok": True, "count": count})
@@ -108,15 +112,15 @@ class MockAiRoutes:
         return json_response(200, {"maxTokens": self._programs.last_budget(request.caller.partition, node_id)})
 
 
-def _known(program: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _known_members(program: list[dict[str, Any]]) -> list[dict[str, Any]]:
     members = schema.document("mock-ai-program")["$defs"]["Entry"]["properties"]
     return [{name: value for name, value in entry.items() if name in members} for entry in program]
 
 
-TTL_SECONDS: Final = 3_600
+DEFAULT_TTL_SECONDS: Final = 3_600
 
 
-class MediaSeam:
+class MediaPutEndpoint:
     """putMedia."""
 
     def __init__(self, assets: Assets, limits: Limits) -> None:
@@ -132,7 +136,7 @@ class MediaSeam:
         except ValueError:
             raise invalid("contentBase64 is no base64.", "/contentBase64") from None
         # A whole number may be written with a fraction of zero.
-        held_ms = int(document.get("ttlSeconds", TTL_SECONDS)) * 1000
+        held_ms = int(document.get("ttlSeconds", DEFAULT_TTL_SECONDS)) * 1000
         asset = await self._assets.put(request.caller.partition, data, held_ms, self._limits.max_upload_bytes)
         media_type = resolve_media_type(document["contentType"].split(";")[0].strip().lower(), asset.media_type)
         until = self._assets.url_expiry(asset, held_ms)
@@ -142,7 +146,7 @@ class MediaSeam:
         return json_response(201, answer, [(b"location", url.encode())])
 
 
-class FetchRoutes:
+class SafeFetchEndpoint:
     """safeFetch. `moved` makes a client for which every name has moved to the given address."""
 
     def __init__(self, client: outbound.Outbound, moved: Callable[[str], outbound.Outbound]) -> None:
@@ -154,10 +158,10 @@ class FetchRoutes:
         schema.require("safe-fetch", document)
         address = document.get("simulateRebindTo")
         client = self._client if address is None else self._moved(address)
-        return json_response(200, await _tried(client, document["url"], document.get("init", {})))
+        return json_response(200, await _fetch_outcome(client, document["url"], document.get("init", {})))
 
 
-async def _tried(client: outbound.Outbound, url: str, init: dict[str, Any]) -> dict[str, Any]:
+async def _fetch_outcome(client: outbound.Outbound, url: str, init: dict[str, Any]) -> dict[str, Any]:
     headers = tuple(init.get("headers", {}).items())
     wanted = outbound.OutboundRequest(url, init.get("method", "GET"), headers, init.get("body", "").encode())
     try:
