@@ -15,12 +15,12 @@ from weftwork.adapters.http.routes.runs import RunCleanupRoutes, RunControlRoute
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
 from weftwork.adapters.http.test_endpoints.envelope_endpoints import EnvelopeEndpoints
 from weftwork.adapters.http.test_endpoints.host_services import MockAiEndpoints, SafeFetchEndpoint
-from weftwork.adapters.http.test_endpoints.run_observation import TestLogRoutes
+from weftwork.adapters.http.test_endpoints.run_observation import ObservationEndpoints
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.outbound.resolver import Moved, Resolver
-from weftwork.adapters.python.node_runner import Library
-from weftwork.adapters.python.threads import Threads
+from weftwork.adapters.python.node_runner import PythonNodes
+from weftwork.adapters.python.threads import ThreadPool
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
 from weftwork.adapters.system.lock_file import LockFileSeat
@@ -85,8 +85,8 @@ class Host:
         self._seat: Seat = NoSeat() if self._memory else LockFileSeat(settings.data_folder / LOCK)
         self._store = MemoryStore() if self._memory else SqliteStore(settings.data_folder / DATABASE)
         self.outbound = self._client()
-        threads = Threads(settings.max_node_threads, settings.max_abandoned_threads)
-        self._library = Library(python_nodes(settings.nodes, nodes), threads, self.outbound)
+        threads = ThreadPool(settings.max_node_threads, settings.max_abandoned_threads)
+        self._library = PythonNodes(python_nodes(settings.nodes, nodes), threads, self.outbound)
         self._templates = host_templates(settings)
         self.types: Mapping[str, NodeType] = {
             **node_types(self.outbound, settings.conversation, settings.conformance, self._templates),
@@ -222,7 +222,7 @@ class Host:
         control = RunCleanupRoutes(self._bulk, self._retention)
         mock_ai = MockAiEndpoints(self.programs)
         bundle = BundleRoutes(self._bundles)
-        seen = TestLogRoutes(self._observation, self.forget)
+        seen = ObservationEndpoints(self._observation, self.forget)
         fetch = SafeFetchEndpoint(self.outbound, lambda address: self._client(Moved(address)))
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
         all_handlers: dict[str, Handler] = {

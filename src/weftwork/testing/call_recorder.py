@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from weftwork.adapters.python.errors import Exited
+from weftwork.adapters.python.errors import NodeExited
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import (
@@ -107,7 +107,7 @@ def watched(node: NodeType, living: Living, first_attempt: int = 1) -> NodeType:
 
 def _told(error: BaseException) -> BaseException:
     """What the author's code raised, where something else stands for it."""
-    return error.__cause__ or error if isinstance(error, StepFailed | Exited) else error
+    return error.__cause__ or error if isinstance(error, StepFailed | NodeExited) else error
 
 
 class _Watching:

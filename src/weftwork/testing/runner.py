@@ -13,7 +13,7 @@ import msgspec
 
 from weftwork.adapters.python.declaration.decorator import NodeFunction
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
-from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, kinds_beside, nodes_among
+from weftwork.adapters.python.declaration.node_discovery import NodeLoadError, envelope_kinds_near, nodes_from_functions
 from weftwork.adapters.python.values import NotJson, as_json
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
@@ -68,7 +68,7 @@ class Setup(msgspec.Struct, kw_only=True):
         outbound = self.fetch if isinstance(self.fetch, FakeOutbound) else FakeOutbound(self.fetch)
         model = self.model if isinstance(self.model, FakeModel) else FakeModel(self.model)
         limits, nodes = self.limits or Limits(), nodes_of(self.nodes)
-        kinds = [each.kind for each in (*kinds_beside(nodes), *self.kinds)]
+        kinds = [each.kind for each in (*envelope_kinds_near(nodes), *self.kinds)]
         world = World(nodes, clock, outbound, faults, limits, model, self.first_attempt, kinds)
         request = {"inputs": json_of("inputs", self.inputs), "configurable": json_of("configurable", self.configurable)}
         assets = (*self.assets, *assets_in([self.inputs, self.document]))
@@ -99,8 +99,8 @@ def _played(loop: TurningLoop, story: Story) -> RunResult:
 def nodes_of(functions: Functions) -> list[NodeFunction]:
     """The nodes that these functions are. Raises Refused."""
     try:
-        return nodes_among(functions)
-    except NodesUnusable as error:
+        return nodes_from_functions(functions)
+    except NodeLoadError as error:
         raise Refused(str(error)) from None
 
 

@@ -9,9 +9,9 @@ from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.builtin import builtin
 from weftwork.adapters.python.declaration.decorator import NodeFunction
-from weftwork.adapters.python.node_runner import Library
+from weftwork.adapters.python.node_runner import PythonNodes
 from weftwork.adapters.python.node_tasks import guard_tasks
-from weftwork.adapters.python.threads import Threads
+from weftwork.adapters.python.threads import ThreadPool
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.host.catalog import WorkflowCatalog
@@ -77,7 +77,7 @@ class Life:
         self.living = Living(world.seen)
         self.threads = CountedThreads()
         outbound = _LivingOutbound(self.living, world.outbound)
-        library = Library(world.nodes, self.threads, outbound)
+        library = PythonNodes(world.nodes, self.threads, outbound)
         types = {node.declaration.type_id: node for node in (*builtin(outbound), *library.types.values())}
         types = {name: watched(node, self.living, world.first_attempt) for name, node in types.items()}
         log = FaultyLog.of(world.store.log, world.faults, self.living, self.rest, self.end)
@@ -120,7 +120,7 @@ class Life:
             task.cancel()
 
 
-class CountedThreads(Threads):
+class CountedThreads(ThreadPool):
     """Knows how many functions somebody waits for."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class CountedThreads(Threads):
     @property
     def busy(self) -> int:
         """Functions that are at work, and do not wait for the event loop themselves."""
-        return self.awaited - self.resting
+        return self.awaited - self.waiting_on_loop
 
     async def run(self, call: Callable[[], T], label: str) -> T:
         self.awaited += 1

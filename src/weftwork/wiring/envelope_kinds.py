@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
-from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, find_kinds
+from weftwork.adapters.python.declaration.node_discovery import NodeLoadError, find_envelope_kinds
 from weftwork.protocol.envelopes.kind import KindDefinition, KindSet
 from weftwork.protocol.envelopes.kind_registry import (
     BUILTIN_KINDS,
@@ -29,10 +29,10 @@ def host_kinds(settings: Settings, given: Iterable[EnvelopeKind] = ()) -> KindSe
     come from, and these. Raises SettingsError."""
     found = [each for path in settings.envelope_kinds for each in _of_path(Path(path))]
     try:
-        declared = list(dict.fromkeys([*find_kinds(settings.nodes), *given]))
+        declared = list(dict.fromkeys([*find_envelope_kinds(settings.nodes), *given]))
         found += [KindRegistration(each.kind, each.place) for each in declared]
         return register_kinds(BUILTIN_KINDS, found, legacy=True)
-    except (NodesUnusable, KindRefused) as error:
+    except (NodeLoadError, KindRefused) as error:
         raise SettingsError(str(error)) from None
 
 

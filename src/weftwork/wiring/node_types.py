@@ -5,7 +5,12 @@ from typing import Any
 
 from weftwork.adapters.nodes.builtin import builtin
 from weftwork.adapters.python.declaration.decorator import NodeFunction
-from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, distinct, find_nodes, nodes_among
+from weftwork.adapters.python.declaration.node_discovery import (
+    NodeLoadError,
+    check_distinct,
+    find_nodes,
+    nodes_from_functions,
+)
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.models.prompt_templates import PromptTemplates
@@ -30,8 +35,8 @@ def python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]]
     """
     taken = {node.declaration.type_id for node in builtin()}
     try:
-        found = distinct([*find_nodes(modules), *nodes_among(functions)])
-    except NodesUnusable as error:
+        found = check_distinct([*find_nodes(modules), *nodes_from_functions(functions)])
+    except NodeLoadError as error:
         raise SettingsError(str(error)) from None
     for node in found:
         if node.declaration.type_id in taken:

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
-from weftwork.adapters.python.calls.invocation import Tools
+from weftwork.adapters.python.calls.invocation import NodeServices
 from weftwork.adapters.python.declaration.decorator import node_of
-from weftwork.adapters.python.node_runner import waiting_node
-from weftwork.adapters.python.threads import Threads
+from weftwork.adapters.python.node_runner import to_node_type
+from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import (
     AppendLog,
     EmitEvent,
@@ -29,8 +29,8 @@ ENDED: Any = object()
 class Stage:
     """Implements ports.nodes.NodeContext over a few dicts."""
 
-    def __init__(self, threads: Threads | None = None, outbound: Outbound | None = None) -> None:
-        self.tools = Tools(threads or Threads(4, 4), outbound)
+    def __init__(self, threads: ThreadPool | None = None, outbound: Outbound | None = None) -> None:
+        self.tools = NodeServices(threads or ThreadPool(4, 4), outbound)
         self.recorded: dict[str, Any] = {}
         self.distrusts = 0
         self.effects: dict[str, str] = {}
@@ -60,7 +60,7 @@ class Stage:
         config = given.pop("config", {})
         call = NodeCall("run-1", node_id, given, config, scope, visit=visit, attempt=self.attempt)
         try:
-            return await waiting_node(node, self.tools).run(call, cast("NodeContext", self))
+            return await to_node_type(node, self.tools).run(call, cast("NodeContext", self))
         except InterruptPending as asking:
             return Suspended(asking.interrupt)
 

@@ -12,11 +12,11 @@ import weftwork
 from tests.adapters.python.fake_node_host import Stage
 from tests.live import until
 from weftwork.adapters.python import plain_context as plain_module
-from weftwork.adapters.python.calls.call_state import Fate
+from weftwork.adapters.python.calls.call_state import CallState
 from weftwork.adapters.python.calls.steps import Steps
-from weftwork.adapters.python.errors import Abandoned
+from weftwork.adapters.python.errors import CallAbandoned
 from weftwork.adapters.python.plain_context import PlainContext
-from weftwork.adapters.python.threads import Threads
+from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 
@@ -87,16 +87,16 @@ def test_a_function_left_behind_can_do_nothing_more() -> None:
         assert await asyncio.to_thread(left.over.wait, BOUND)
 
     asyncio.run(story())
-    assert left.raised == [Abandoned] * len(CALLS)
+    assert left.raised == [CallAbandoned] * len(CALLS)
     assert (stage.said, stage.recorded, stage.versions) == ([], {}, {})
     until(lambda: stage.tools.threads.abandoned == 0, "the thread to end")
 
 
 def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a context that does not know that it was left."""
-    monkeypatch.setattr(plain_module.Ways, "leave", lambda self: None)
+    monkeypatch.setattr(plain_module.LoopBridge, "abandon", lambda self: None)
     for guard in ("check", "check_going_on"):
-        monkeypatch.setattr(Fate, guard, lambda self: None)
+        monkeypatch.setattr(CallState, guard, lambda self: None)
     stage, left = Stage(), Left()
 
     async def story() -> None:
@@ -113,9 +113,9 @@ def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_call_that_blocks_is_woken(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(plain_module.Ways, "leave", lambda self: None)
+        monkeypatch.setattr(plain_module.LoopBridge, "abandon", lambda self: None)
         # It would end the step, and with it the call.
-        monkeypatch.setattr(Steps, "cut", lambda self: [])
+        monkeypatch.setattr(Steps, "cancel_all", lambda self: [])
     woken = threading.Event()
     waiting = threading.Event()
 
@@ -127,7 +127,7 @@ def test_a_call_that_blocks_is_woken(guarded: bool, monkeypatch: pytest.MonkeyPa
 
         try:
             ctx.step("forever", forever)
-        except Abandoned:
+        except CallAbandoned:
             woken.set()
 
     async def story() -> bool:
@@ -185,12 +185,12 @@ def test_a_plain_node_that_is_not_heard_of_is_left_behind() -> None:
     assert found == Failed("node_heartbeat_lost", "Nothing was heard of the node for 0.1 s.")
     left.go.set()
     assert left.over.wait(BOUND)
-    assert raised == [Abandoned]
+    assert raised == [CallAbandoned]
 
 
 def test_too_many_left_behind_stop_the_next_one(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    stage = Stage(Threads(4, 2))
+    stage = Stage(ThreadPool(4, 2))
     lefts = [Left(), Left()]
 
     @weftwork.node("acme.next")

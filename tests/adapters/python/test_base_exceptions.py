@@ -10,7 +10,7 @@ import pytest
 import weftwork
 from tests.adapters.python.fake_node_host import Stage
 from weftwork.adapters.python import node_tasks
-from weftwork.adapters.python.errors import Exited
+from weftwork.adapters.python.errors import NodeExited
 from weftwork.adapters.python.node_tasks import guard_tasks
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.testing import run_node
@@ -52,7 +52,7 @@ def steps_plain(ctx: weftwork.PlainContext, which: int) -> None:
 @pytest.mark.parametrize("which", range(len(RAISED)))
 @pytest.mark.parametrize("function", [raises, raises_plain], ids=["async", "plain"])
 def test_a_node_that_raises_it_fails(function: Any, which: int) -> None:
-    with pytest.raises(Exited, match=f"raised {RAISED[which].__name__}"):
+    with pytest.raises(NodeExited, match=f"raised {RAISED[which].__name__}"):
         Stage().run(function, which=which)
     result = run_node(function, inputs={"which": which})
     assert result.error is not None
@@ -85,7 +85,7 @@ def test_a_node_that_cancels_itself_has_failed(way: str) -> None:
         (task if way == "itself" else future).cancel()
         await future
 
-    with pytest.raises(Exited, match="raised CancelledError"):
+    with pytest.raises(NodeExited, match="raised CancelledError"):
         Stage().run(gives_up)
     result = run_node(gives_up)
     assert result.error is not None
@@ -148,7 +148,7 @@ def test_a_task_of_a_node_does_not_end_the_process(way: str) -> None:
 
 
 def test_without_the_guard_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_tasks, "_Guarded", lambda work: work)
+    monkeypatch.setattr(node_tasks, "_GuardedCoroutine", lambda work: work)
     with pytest.raises((SystemExit, KeyboardInterrupt)):
         run_node(spawns, inputs={"way": "node"})
 

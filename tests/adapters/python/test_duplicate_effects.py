@@ -32,7 +32,7 @@ def test_a_once_node_is_not_tried_again_because_a_step_of_it_was_not_done(effect
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_step_does_not_outlive_its_entry(monkeypatch: pytest.MonkeyPatch, guarded: bool) -> None:
     if not guarded:
-        monkeypatch.setattr(Steps, "cut", lambda self: [])
+        monkeypatch.setattr(Steps, "cancel_all", lambda self: [])
     sent: list[int] = []
 
     @weftwork.node("acme.spawns")

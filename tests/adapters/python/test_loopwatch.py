@@ -105,7 +105,7 @@ def test_a_plain_function_may_block(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_without_the_watch_nobody_is_named(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a watch that looks at nothing."""
-    monkeypatch.setattr(loopwatch, "find_holder", lambda frame, nodes: None)
+    monkeypatch.setattr(loopwatch, "find_blocking_node", lambda frame, nodes: None)
     monkeypatch.setattr("tests.adapters.python.test_loopwatch.BOUND", 0.8)
 
     @weftwork.node("acme.blocking")

@@ -10,9 +10,9 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import Stage
-from weftwork.adapters.python.calls.invocation import Entry
+from weftwork.adapters.python.calls.invocation import Invocation
 
-seen: list["weakref.ref[Entry]"] = []
+seen: list["weakref.ref[Invocation]"] = []
 
 
 def see(ctx: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import Stage
-from weftwork.adapters.python.errors import Abandoned
+from weftwork.adapters.python.errors import CallAbandoned
 from weftwork.ports.node_outcome import Completed, Failed
 
 
@@ -76,7 +76,7 @@ def test_a_context_is_of_no_use_afterwards() -> None:
     stage = Stage()
     stage.run(keep)
     for call in (kept[0].now, kept[0].heartbeat, lambda: kept[0].log.info("late")):
-        with pytest.raises(Abandoned):
+        with pytest.raises(CallAbandoned):
             call()
     assert stage.said == []
 
@@ -209,7 +209,7 @@ def test_a_once_node_that_was_given_up_is_not_tried_again() -> None:
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_node_that_was_told_to_stop_records_nothing_more(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr("weftwork.adapters.python.calls.call_state.Fate.check_going_on", lambda self: None)
+        monkeypatch.setattr("weftwork.adapters.python.calls.call_state.CallState.check_not_stopping", lambda self: None)
 
     @weftwork.node("acme.stubborn")
     async def stubborn(ctx: weftwork.Context) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import weftwork
 from tests.docs.pages import ROOT, blocks
-from weftwork.adapters.python.calls.model_calls import Answer, Envelope, Usage
+from weftwork.adapters.python.calls.model_calls import AiAnswer, AiUsage, Envelope
 from weftwork.adapters.python.declaration.decorator import NodeFunction, node, node_of
 from weftwork.protocol.run.interrupts import INTERRUPT_KINDS
 from weftwork.testing import TIMEOUT, Asset, run_node
@@ -73,7 +73,7 @@ def test_every_option_of_a_call_of_a_model_is_explained() -> None:
 
 
 def test_every_member_of_an_answer_is_explained() -> None:
-    for kind in (Answer, Envelope, Usage):
+    for kind in (AiAnswer, Envelope, AiUsage):
         names = [name for name in dir(kind) if not name.startswith("_")]
         assert [name for name in names if f"`{name}`" not in MODELS] == []
 

@@ -9,7 +9,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import Stage
-from weftwork.adapters.python.threads import Threads
+from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, Suspended
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 
@@ -97,7 +97,7 @@ def test_a_full_pool_still_runs_the_steps_of_its_functions() -> None:
         return ctx.step(f"step-{number}", lambda: number)
 
     async def both() -> tuple[Any, Any]:
-        stage = Stage(Threads(2, 1))
+        stage = Stage(ThreadPool(2, 1))
         return await asyncio.gather(stage.enter(pair, number=1), stage.enter(pair, number=2))
 
     assert tuple(asyncio.run(both())) == (Completed({"output": 1}), Completed({"output": 2}))

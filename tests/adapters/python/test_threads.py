@@ -12,7 +12,7 @@ import pytest
 
 from tests.live import until
 from weftwork.adapters.python import threads as module
-from weftwork.adapters.python.threads import Threads, ThreadsExhausted
+from weftwork.adapters.python.threads import ThreadPool, ThreadsExhausted
 
 BOUND = 10.0
 mark: contextvars.ContextVar[str] = contextvars.ContextVar("mark", default="none")
@@ -51,7 +51,7 @@ def run(work: Any) -> Any:
 
 def test_no_more_run_at_once_than_may() -> None:
     async def story() -> None:
-        threads, gate = Threads(3, 1), Gate()
+        threads, gate = ThreadPool(3, 1), Gate()
         tasks = [asyncio.ensure_future(threads.run(gate.enter, "a")) for _ in range(10)]
         await settled(lambda: gate.inside == 3, "three to be inside")
         await asyncio.sleep(0.05)
@@ -65,7 +65,7 @@ def test_no_more_run_at_once_than_may() -> None:
 
 def test_threads_are_used_again() -> None:
     async def story() -> None:
-        threads = Threads(8, 1)
+        threads = ThreadPool(8, 1)
         idents = {await threads.run(threading.get_ident, "a") for _ in range(20)}
         # The thread may not be back in line yet when the next job comes.
         assert len(idents) <= 8
@@ -76,7 +76,7 @@ def test_threads_are_used_again() -> None:
 
 def test_jobs_are_begun_in_order() -> None:
     async def story() -> None:
-        threads, order, gate = Threads(1, 1), list[int](), threading.Event()
+        threads, order, gate = ThreadPool(1, 1), list[int](), threading.Event()
         tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(threads.run(lambda: gate.wait(BOUND), "a"))]
         tasks += [asyncio.ensure_future(threads.run(lambda at=at: order.append(at), "a")) for at in range(20)]
         await asyncio.sleep(0)
@@ -89,7 +89,7 @@ def test_jobs_are_begun_in_order() -> None:
 
 def test_context_variables_are_those_of_the_caller() -> None:
     async def story() -> None:
-        threads = Threads(1, 1)
+        threads = ThreadPool(1, 1)
         mark.set("caller")
 
         def change() -> str:
@@ -106,7 +106,7 @@ def test_context_variables_are_those_of_the_caller() -> None:
 
 def test_a_job_that_was_not_begun_is_simply_gone() -> None:
     async def story() -> None:
-        threads, gate, done = Threads(1, 1), Gate(), list[int]()
+        threads, gate, done = ThreadPool(1, 1), Gate(), list[int]()
         first = asyncio.ensure_future(threads.run(gate.enter, "a"))
         second = asyncio.ensure_future(threads.run(lambda: done.append(1), "a"))
         await settled(lambda: gate.inside == 1, "the first to be inside")
@@ -123,7 +123,7 @@ def test_a_job_that_was_not_begun_is_simply_gone() -> None:
 
 def test_an_abandoned_thread_frees_its_place_and_its_result_is_dropped() -> None:
     async def story() -> None:
-        threads, gate = Threads(1, 2), Gate()
+        threads, gate = ThreadPool(1, 2), Gate()
         first = asyncio.ensure_future(threads.run(gate.enter, "a"))
         await settled(lambda: gate.inside == 1, "the first to be inside")
         waiting = asyncio.ensure_future(threads.run(lambda: "next", "b"))
@@ -149,10 +149,10 @@ def test_an_abandoned_thread_frees_its_place_and_its_result_is_dropped() -> None
 @pytest.mark.parametrize("guarded", [True, False])
 def test_abandoned_threads_have_a_bound(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(Threads, "check", lambda self: None)
+        monkeypatch.setattr(ThreadPool, "check_capacity", lambda self: None)
 
     async def story() -> int:
-        threads, gate, refused = Threads(2, 3), Gate(), 0
+        threads, gate, refused = ThreadPool(2, 3), Gate(), 0
         for _ in range(6):
             inside = gate.inside
             task = asyncio.ensure_future(threads.run(gate.enter, "a"))
@@ -175,7 +175,7 @@ def test_abandoned_threads_have_a_bound(guarded: bool, monkeypatch: pytest.Monke
 
 def test_a_job_that_ends_as_it_is_left_counts_nowhere() -> None:
     async def story() -> None:
-        threads = Threads(1, 1)
+        threads = ThreadPool(1, 1)
         for _ in range(50):
             task = asyncio.ensure_future(threads.run(lambda: 1, "a"))
             await asyncio.sleep(0)
@@ -190,17 +190,17 @@ def test_a_job_that_ends_as_it_is_left_counts_nowhere() -> None:
 
 
 def test_idle_threads_end_with_the_pool_and_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def one(threads: Threads) -> threading.Thread:
+    async def one(threads: ThreadPool) -> threading.Thread:
         return await threads.run(threading.current_thread, "a")
 
     async def story() -> None:
-        closed = Threads(2, 1)
+        closed = ThreadPool(2, 1)
         thread = await one(closed)
         closed.close()
         await asyncio.to_thread(thread.join, BOUND)
         assert not thread.is_alive()
         monkeypatch.setattr(module, "IDLE_SECONDS", 0.01)
-        quick = Threads(2, 1)
+        quick = ThreadPool(2, 1)
         thread = await one(quick)
         assert thread.daemon
         await asyncio.to_thread(thread.join, BOUND)
@@ -218,7 +218,7 @@ def test_a_loop_that_has_ended_is_not_called() -> None:
         ended.set()
 
     async def story() -> None:
-        task = asyncio.ensure_future(Threads(1, 1).run(work, "a"))
+        task = asyncio.ensure_future(ThreadPool(1, 1).run(work, "a"))
         await settled(lambda: gate.inside == 1, "it to be inside")
         task.cancel()
         await asyncio.wait((task,))
@@ -233,7 +233,7 @@ def test_a_system_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("can't start new thread")
 
     async def story() -> None:
-        threads = Threads(2, 1)
+        threads = ThreadPool(2, 1)
         with monkeypatch.context() as patched:
             patched.setattr(threading.Thread, "start", start)
             with pytest.raises(ThreadsExhausted):
@@ -248,7 +248,7 @@ def test_a_crowd_that_comes_and_goes_leaves_the_pool_as_it_was() -> None:
     chance = random.Random(7)
     lock, inside = threading.Lock(), 0
 
-    async def one(threads: Threads, work: float, patience: float) -> str:
+    async def one(threads: ThreadPool, work: float, patience: float) -> str:
         def call() -> str:
             nonlocal inside
             with lock:
@@ -265,7 +265,7 @@ def test_a_crowd_that_comes_and_goes_leaves_the_pool_as_it_was() -> None:
             return "left"
 
     async def story() -> None:
-        threads = Threads(4, 10_000)
+        threads = ThreadPool(4, 10_000)
         crowd = [one(threads, chance.random() * 0.004, chance.random() * 0.2) for _ in range(jobs)]
         ends = await asyncio.gather(*crowd)
         assert set(ends) == {"done", "left"}

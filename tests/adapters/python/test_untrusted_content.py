@@ -8,10 +8,10 @@ import weftwork
 from tests.harness.child_workflows import begun
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import Bench, run
-from weftwork.adapters.python.calls.invocation import Entry, Tools
+from weftwork.adapters.python.calls.invocation import Invocation, NodeServices
 from weftwork.adapters.python.declaration.decorator import node_of
-from weftwork.adapters.python.node_runner import waiting_node
-from weftwork.adapters.python.threads import Threads
+from weftwork.adapters.python.node_runner import to_node_type
+from weftwork.adapters.python.threads import ThreadPool
 from weftwork.protocol.run.events import EXTERNAL_CONTENT
 from weftwork.testing.fake_outbound import FakeOutbound
 
@@ -57,7 +57,7 @@ def story(function: Any) -> list[tuple[str, str | None]]:
         )
         found = node_of(function)
         assert found is not None
-        made = waiting_node(found, Tools(Threads(4, 4), answers))
+        made = to_node_type(found, NodeServices(ThreadPool(4, 4), answers))
         flow = workflow([node("f", made.declaration.type_id), node("after", "core.identity")], [edge("f", "after")])
         bench, key = await begun(flow, bench=Bench(made))
         events = await bench.end(key)
@@ -81,9 +81,9 @@ def test_a_request_that_nobody_answers_brings_nothing() -> None:
 
 
 def test_the_proof_goes_red_without_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def believed(self: Entry, request: Any) -> Any:
-        assert self.tools.outbound is not None
-        return await self.tools.outbound.fetch(request)
+    async def believed(self: Invocation, request: Any) -> Any:
+        assert self.services.outbound is not None
+        return await self.services.outbound.fetch(request)
 
-    monkeypatch.setattr(Entry, "fetch", believed)
+    monkeypatch.setattr(Invocation, "fetch", believed)
     assert story(asks)[-1] == ("run.completed", None)

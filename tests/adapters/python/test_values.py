@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
-from weftwork.adapters.python.declaration.type_schemas import ports_of
-from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted, loggable, shown
+from weftwork.adapters.python.declaration.type_schemas import ports_schema
+from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, convert, storable_text, to_loggable
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.decoder import MAX_INTEGER, decode
@@ -69,12 +69,12 @@ jsons = st.recursive(
 @given(kinds, jsons)
 def test_what_the_schema_takes_converts_and_the_other_way_round(kind: Any, value: Any) -> None:
     try:
-        wanted = ports_of({"port": kind}, {})
+        wanted = ports_schema({"port": kind}, {})
     except TypeError:
         return
     fits = not schema.check_inline(wanted, {"port": value}, "")
     try:
-        found = converted(value, kind)
+        found = convert(value, kind)
     except msgspec.ValidationError:
         assert not fits
         return
@@ -82,7 +82,7 @@ def test_what_the_schema_takes_converts_and_the_other_way_round(kind: Any, value
     # And back again: what was converted is JSON that fits.
     again = as_json(found)
     assert not schema.check_inline(wanted, {"port": again}, "")
-    assert converted(again, kind) == found
+    assert convert(again, kind) == found
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -90,16 +90,16 @@ def test_what_the_schema_takes_converts_and_the_other_way_round(kind: Any, value
 def test_json_stays_what_it_is_and_shares_nothing(value: Any) -> None:
     made = as_json(value)
     assert made == value
-    assert converted(value, Any) == value
+    assert convert(value, Any) == value
     assert decode(encode_stored(made)) == made
-    for copy in (made, converted(value, Any)):
+    for copy in (made, convert(value, Any)):
         if isinstance(value, dict | list):
             assert copy is not value
 
 
 def test_parts_of_a_copy_are_copies() -> None:
     value = {"list": [{"a": 1}]}
-    copy = converted(value, Any)
+    copy = convert(value, Any)
     copy["list"][0]["a"] = 2
     assert value == {"list": [{"a": 1}]}
 
@@ -205,10 +205,10 @@ LARGEST = [[0] * (MAX_VALUE_COUNT - 2), "a" * MAX_VALUE_TEXT]
     ],
 )
 def test_what_is_too_large_is_not_gone_through(value: Any) -> None:
-    with pytest.raises(TooLarge, match="has more than"):
+    with pytest.raises(ValueTooLarge, match="has more than"):
         as_json(value)
     assert as_json(value, bounded=False) is not None
-    assert loggable({"a": value}) == {"a": f"({type(value).__name__})"}
+    assert to_loggable({"a": value}) == {"a": f"({type(value).__name__})"}
 
 
 @pytest.mark.parametrize("value", [LARGEST, nested(MAX_VALUE_DEPTH)], ids=["values and text", "levels"])
@@ -224,11 +224,11 @@ class Rude:
 
 def test_a_line_in_a_log_is_never_refused() -> None:
     fields = {"a": math.nan, "b": object, "c": {"d": (1,)}, "\ud800": "x\ud800", "e": ITSELF, "f": Rude()}
-    said = loggable(fields)
+    said = to_loggable(fields)
     assert said["a"] == "nan"
     assert said["b"] == "<class 'object'>"
     assert said["c"] == {"d": [1]}
     assert said["\ufffd"] == "x\ufffd"
     assert said["f"] == "(Rude)"
     assert as_json(said) == said
-    assert shown("x" * 9, 3) == "xxx"
+    assert storable_text("x" * 9, 3) == "xxx"

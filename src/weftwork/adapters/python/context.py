@@ -16,16 +16,16 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import datetime
 from typing import Any, Generic, TypeVar, cast, overload
 
-from weftwork.adapters.python.calls.call_state import Call
-from weftwork.adapters.python.calls.fetch import Headers, Response, request_of
-from weftwork.adapters.python.calls.interrupts import MISSING, Question, Seconds, wire_key
-from weftwork.adapters.python.calls.invocation import Entry, NodeLog, event_of
-from weftwork.adapters.python.calls.media import Media, MediaContent, Reference, Source
-from weftwork.adapters.python.calls.model_calls import Answer, Envelope
-from weftwork.adapters.python.calls.prompts import Messages, Shown, prompt_of, shape_of
-from weftwork.adapters.python.calls.steps import bound, returned
+from weftwork.adapters.python.calls.call_state import ContextCall
+from weftwork.adapters.python.calls.fetch import FetchResponse, Headers, build_request
+from weftwork.adapters.python.calls.interrupts import NO_DEFAULT, InterruptRequest, Seconds, wire_key
+from weftwork.adapters.python.calls.invocation import Invocation, NodeLog, build_event
+from weftwork.adapters.python.calls.media import Media, MediaContent, MediaReference, MediaSource
+from weftwork.adapters.python.calls.model_calls import AiAnswer, Envelope
+from weftwork.adapters.python.calls.prompts import Messages, PromptMedia, build_prompt, build_shape
+from weftwork.adapters.python.calls.steps import bind_step, convert_result
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
-from weftwork.adapters.python.errors import missing, misused
+from weftwork.adapters.python.errors import missing_capability_error, misuse_error
 from weftwork.adapters.python.values import NotJson, as_json, is_storable
 from weftwork.ports.media import MediaKind
 from weftwork.protocol.envelopes.contract import MAX_KIND
@@ -33,13 +33,13 @@ from weftwork.protocol.privacy.trust import wrap_untrusted
 from weftwork.protocol.workflow.node_types import Effect
 
 
-class Bearings:
+class ContextBase:
     """Where a call of a node stands, and what it may say."""
 
-    __slots__ = ("_entry", "attempt", "iteration", "log", "node_id", "run_id")
+    __slots__ = ("_invocation", "attempt", "iteration", "log", "node_id", "run_id")
 
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
+    def __init__(self, entry: Invocation) -> None:
+        self._invocation = entry
         self.run_id = entry.call.run_id
         self.node_id = entry.call.node_id
         self.attempt = entry.call.attempt
@@ -48,32 +48,32 @@ class Bearings:
 
     def now(self) -> datetime:
         """The run's clock, in UTC: the same when the node is entered again. It stands still between steps."""
-        return self._entry.now()
+        return self._invocation.now()
 
     @property
     def random(self) -> random.Random:
         """Random numbers that are the same in every attempt of this node. Not for secrets."""
-        return self._entry.random
+        return self._invocation.random
 
     @property
     def idempotency_key(self) -> str:
         """The identity of the effect: of the step inside one, else of the node. The same in every attempt."""
-        return self._entry.key
+        return self._invocation.idempotency_key
 
     def emit(self, event_type: str, payload: dict[str, Any]) -> None:
         """An event of your own type for those who follow the run."""
-        self._entry.say(event_of(event_type, payload))
+        self._invocation.emit(build_event(event_type, payload))
 
 
 AnswerT = TypeVar("AnswerT")
 """Any JSON, or in an async function what gives it when it is awaited."""
-Record = TypeVar("Record")
+RecordT = TypeVar("RecordT")
 """An object, or in an async function what gives it when it is awaited."""
 
 Texts = Collection[str]
 
 
-class Asks(Bearings, Generic[AnswerT, Record]):
+class InterruptMethods(ContextBase, Generic[AnswerT, RecordT]):
     """The node ends where it asks, and is entered again from its start once there is an answer.
 
     Asked again under the same key, a question gets the answer that is recorded. To be awaited in an async function.
@@ -82,7 +82,7 @@ class Asks(Bearings, Generic[AnswerT, Record]):
     __slots__ = ()
 
     @abstractmethod
-    def _ask(self, name: str, asked: Question) -> Any:
+    def _request_interrupt(self, name: str, asked: InterruptRequest) -> Any:
         """Ask it in the way of the function; `name` is the call that the author made."""
 
     def interrupt(
@@ -94,7 +94,7 @@ class Asks(Bearings, Generic[AnswerT, Record]):
         custom_kind: str | None = None,
         resume_schema: Mapping[str, Any] | None = None,
         timeout: Seconds | None = None,
-        default: Any = MISSING,
+        default: Any = NO_DEFAULT,
         remind_after: Collection[Seconds] = (),
     ) -> AnswerT:
         """Ask somebody outside, and get their answer. One of a kind that nobody answers gives None at once.
@@ -102,7 +102,7 @@ class Asks(Bearings, Generic[AnswerT, Record]):
         When `timeout` is over the answer is `default`; without one InterruptTimeout is raised. `remind_after` says
         when those who follow the run are reminded.
         """
-        asked = Question(
+        asked = InterruptRequest(
             key=key,
             kind=kind,
             data=data,
@@ -112,7 +112,7 @@ class Asks(Bearings, Generic[AnswerT, Record]):
             default=default,
             remind_after=remind_after,
         )
-        return self._ask("ctx.interrupt", asked)
+        return self._request_interrupt("ctx.interrupt", asked)
 
     def approve(
         self,
@@ -130,13 +130,13 @@ class Asks(Bearings, Generic[AnswerT, Record]):
         override: bool = False,
         timeout: Seconds | None = None,
         remind_after: Collection[Seconds] = (),
-    ) -> Record:
+    ) -> RecordT:
         """Ask for an approval, and get the decision: `action`, `decidedBy` and what belongs to the action.
 
         A rejection is a decision too. When `timeout` is over it is one with the reason `timeout`.
         """
         data = {
-            "artifactId": wire_key(self._entry.call, key) if artifact_id is None else artifact_id,
+            "artifactId": wire_key(self._invocation.call, key) if artifact_id is None else artifact_id,
             "artifactType": artifact_type,
             "title": title,
             "description": description,
@@ -148,8 +148,8 @@ class Asks(Bearings, Generic[AnswerT, Record]):
             "override": override or None,
         }
         given = {name: value for name, value in data.items() if value is not None}
-        asked = Question(key=key, kind="approval", data=given, timeout=timeout, remind_after=remind_after)
-        return self._ask("ctx.approve", asked)
+        asked = InterruptRequest(key=key, kind="approval", data=given, timeout=timeout, remind_after=remind_after)
+        return self._request_interrupt("ctx.approve", asked)
 
     def clarify(
         self,
@@ -158,9 +158,9 @@ class Asks(Bearings, Generic[AnswerT, Record]):
         *,
         context_type: str | None = None,
         timeout: Seconds | None = None,
-        default: Any = MISSING,
+        default: Any = NO_DEFAULT,
         remind_after: Collection[Seconds] = (),
-    ) -> Record:
+    ) -> RecordT:
         """Ask several things at once, and get the answers by id.
 
         `questions` are texts by id, or objects with `id`, `question` and perhaps the `schema` of the answer.
@@ -170,16 +170,16 @@ class Asks(Bearings, Generic[AnswerT, Record]):
             texts = cast("Mapping[str, str]", questions)
             listed = [{"id": name, "question": text} for name, text in texts.items()]
         data = {"questions": listed} | ({} if context_type is None else {"contextType": context_type})
-        asked = Question(
+        asked = InterruptRequest(
             key=key,
             kind="clarification",
             data=data,
             timeout=timeout,
             default=default,
             remind_after=remind_after,
-            member="answers",
+            answer_member="answers",
         )
-        return self._ask("ctx.clarify", asked)
+        return self._request_interrupt("ctx.clarify", asked)
 
     def wait_for_event(
         self,
@@ -189,11 +189,11 @@ class Asks(Bearings, Generic[AnswerT, Record]):
         *,
         resume_schema: Mapping[str, Any] | None = None,
         timeout: Seconds | None = None,
-        default: Any = MISSING,
+        default: Any = NO_DEFAULT,
         remind_after: Collection[Seconds] = (),
     ) -> AnswerT:
         """Wait for something that another system tells, and get what it told. It has to name the `correlation`."""
-        asked = Question(
+        asked = InterruptRequest(
             key=key,
             kind="external-event",
             data={"eventType": event_type, "correlation": correlation},
@@ -202,16 +202,16 @@ class Asks(Bearings, Generic[AnswerT, Record]):
             default=default,
             remind_after=remind_after,
         )
-        return self._ask("ctx.wait_for_event", asked)
+        return self._request_interrupt("ctx.wait_for_event", asked)
 
 
-Said = TypeVar("Said")
+AiAnswerT = TypeVar("AiAnswerT")
 """An Answer, or in an async function what gives it when it is awaited."""
-Made = TypeVar("Made")
+EnvelopeT = TypeVar("EnvelopeT")
 """An Envelope, or in an async function what gives it when it is awaited."""
 
 
-class Speaks(Bearings, Generic[Said, Made]):
+class ModelMethods(ContextBase, Generic[AiAnswerT, EnvelopeT]):
     """Answers of models are recorded: a node that is entered again gets them from their records.
 
     The options of the run win over what is given here. To be awaited in an async function.
@@ -220,7 +220,7 @@ class Speaks(Bearings, Generic[Said, Made]):
     __slots__ = ()
 
     @abstractmethod
-    def _speak(self, name: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Ask it in the way of the function; `name` is the call that the author made."""
 
     def call_ai(
@@ -228,7 +228,7 @@ class Speaks(Bearings, Generic[Said, Made]):
         prompt: str | None = None,
         *,
         messages: Messages | None = None,
-        media: Shown | Collection[Shown] = (),
+        media: PromptMedia | Collection[PromptMedia] = (),
         system: str = "",
         provider: str | None = None,
         model: str | None = None,
@@ -237,7 +237,7 @@ class Speaks(Bearings, Generic[Said, Made]):
         stop: str | Collection[str] = (),
         schema: Any = None,
         stream: bool = False,
-    ) -> Said:
+    ) -> AiAnswerT:
         """Ask a model, and get what it says: `text`, `usage`, `finish_reason`, `model`; with a `schema`, `data` too.
 
         `prompt` stands after `messages`, and `media` beside it, which the model is shown: then all that it says is
@@ -245,15 +245,17 @@ class Speaks(Bearings, Generic[Said, Made]):
         can be had.
         """
         wishes = {"provider": provider, "model": model, "temperature": temperature, "max_tokens": max_tokens}
-        asked = prompt_of("ctx.call_ai", prompt, messages, system, media, **wishes, stop=stop)
+        asked = build_prompt("ctx.call_ai", prompt, messages, system, media, **wishes, stop=stop)
         if not asked.messages:
-            raise misused("ctx.call_ai takes a prompt, or messages.")
-        shape = None if schema is None else shape_of(schema)
+            raise misuse_error("ctx.call_ai takes a prompt, or messages.")
+        shape = None if schema is None else build_shape(schema)
         if shape is not None and stream:
-            raise misused("ctx.call_ai cannot stream what is to fit a schema: nobody sees it before it was checked.")
-        models = self._entry.models
-        voice = models.voice()
-        return self._speak("ctx.call_ai", lambda: models.answer(voice, asked, shape, bool(stream)))
+            raise misuse_error(
+                "ctx.call_ai cannot stream what is to fit a schema: nobody sees it before it was checked."
+            )
+        models = self._invocation.models
+        voice = models.next_turn_prefix()
+        return self._run_call("ctx.call_ai", lambda: models.call_ai(voice, asked, shape, bool(stream)))
 
     def generate_envelope(
         self,
@@ -261,14 +263,14 @@ class Speaks(Bearings, Generic[Said, Made]):
         prompt: str | None = None,
         *,
         messages: Messages | None = None,
-        media: Shown | Collection[Shown] = (),
+        media: PromptMedia | Collection[PromptMedia] = (),
         system: str = "",
         provider: str | None = None,
         model: str | None = None,
         temperature: float | None = None,
         max_tokens: int | None = None,
         stop: str | Collection[str] = (),
-    ) -> Made:
+    ) -> EnvelopeT:
         """Ask a model for an envelope of a kind: `envelope_type`, `payload`, `envelope_id`, `usage`, `model`,
         `content_trust`.
 
@@ -277,21 +279,21 @@ class Speaks(Bearings, Generic[Said, Made]):
         """
         kind: Any = envelope_type.kind.name if isinstance(envelope_type, EnvelopeKind) else envelope_type
         if not isinstance(kind, str) or not 0 < len(kind) <= MAX_KIND:
-            raise misused(f"ctx.generate_envelope takes a kind of envelope: 1 to {MAX_KIND} characters.")
+            raise misuse_error(f"ctx.generate_envelope takes a kind of envelope: 1 to {MAX_KIND} characters.")
         options: dict[str, Any] = {"provider": provider, "model": model, "temperature": temperature}
         options |= {"max_tokens": max_tokens, "stop": stop}
-        asked = prompt_of("ctx.generate_envelope", prompt, messages, system, media, **options)
+        asked = build_prompt("ctx.generate_envelope", prompt, messages, system, media, **options)
         if not asked.messages and not asked.system:
-            raise misused("ctx.generate_envelope takes a prompt, messages, or a text as system.")
-        models = self._entry.models
-        voice = models.voice()
-        return self._speak("ctx.generate_envelope", lambda: models.envelope(voice, asked, kind))
+            raise misuse_error("ctx.generate_envelope takes a prompt, messages, or a text as system.")
+        models = self._invocation.models
+        voice = models.next_turn_prefix()
+        return self._run_call("ctx.generate_envelope", lambda: models.generate_envelope(voice, asked, kind))
 
     @property
     def untrusted(self) -> bool:
         """Whether something from outside has come into this node, by its inputs or by a request: then all that it
         makes is untrusted too."""
-        return bool(self._entry.call.untrusted) or self._entry.host.untrusted
+        return bool(self._invocation.call.untrusted) or self._invocation.host.untrusted
 
     def quote(self, value: Any, source: str = "input") -> str:
         """A value as a prompt is to hold it that you did not write yourself: between marks that nothing in it can
@@ -299,28 +301,28 @@ class Speaks(Bearings, Generic[Said, Made]):
         try:
             return wrap_untrusted(as_json(value), type=source)
         except NotJson as error:
-            raise misused(f"ctx.quote takes what is JSON: {error}.") from None
+            raise misuse_error(f"ctx.quote takes what is JSON: {error}.") from None
 
 
 MediaT = TypeVar("MediaT")
 """A Media, or in an async function what gives it when it is awaited."""
-Read = TypeVar("Read")
+MediaContentT = TypeVar("MediaContentT")
 """A MediaContent, or in an async function what gives it when it is awaited."""
 
 
-class Shows(Bearings, Generic[MediaT, Read]):
+class MediaMethods(ContextBase, Generic[MediaT, MediaContentT]):
     """Media are kept as assets of the tenant, and their emission is recorded: a node that is entered again emits none
     of them twice. To be awaited in an async function."""
 
     __slots__ = ()
 
     @abstractmethod
-    def _speak(self, name: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Ask it in the way of the function; `name` is the call that the author made."""
 
     def emit_image(
         self,
-        data: Source,
+        data: MediaSource,
         *,
         alt: str = "",
         mime_type: str = "",
@@ -333,11 +335,11 @@ class Shows(Bearings, Generic[MediaT, Read]):
         `alt` says what is to be seen, for those who do not see it. `inline`: the bytes stand in the event itself, if
         they are few enough. Raises NodeError, and OSError for a file that cannot be read.
         """
-        return self._show("image", data, alt, mime_type, title, name, inline)
+        return self._emit_media("image", data, alt, mime_type, title, name, inline)
 
     def emit_audio(
         self,
-        data: Source,
+        data: MediaSource,
         *,
         alt: str = "",
         mime_type: str = "",
@@ -351,12 +353,12 @@ class Shows(Bearings, Generic[MediaT, Read]):
         if length is not None and (
             not isinstance(length, int | float) or isinstance(length, bool) or not 0 <= length < math.inf
         ):
-            raise misused("ctx.emit_audio takes the duration in seconds, from 0 on.")
-        return self._show("audio", data, alt, mime_type, title, name, inline, length)
+            raise misuse_error("ctx.emit_audio takes the duration in seconds, from 0 on.")
+        return self._emit_media("audio", data, alt, mime_type, title, name, inline, length)
 
     def emit_file(
         self,
-        data: Source,
+        data: MediaSource,
         *,
         name: str = "",
         alt: str = "",
@@ -365,21 +367,21 @@ class Shows(Bearings, Generic[MediaT, Read]):
         inline: bool = False,
     ) -> MediaT:
         """The same with any file; `name` is the one under which it is saved."""
-        return self._show("file", data, alt, mime_type, title, name, inline)
+        return self._emit_media("file", data, alt, mime_type, title, name, inline)
 
-    def read_media(self, ref: Reference, *, most: int | None = None) -> Read:
+    def read_media(self, ref: MediaReference, *, most: int | None = None) -> MediaContentT:
         """The bytes of an asset, by its mediaRef or an object that has one: `data`, `mime_type`, `media_ref`.
 
         They come from outside, so the node is untrusted from here on. Raises NodeError: media_not_found for what is not
         there or belongs to another tenant, media_too_large for more bytes than `most`.
         """
-        media = self._entry.media
-        return self._speak("ctx.read_media", lambda: media.read(ref, most))
+        media = self._invocation.media
+        return self._run_call("ctx.read_media", lambda: media.read(ref, most))
 
-    def _show(
+    def _emit_media(
         self,
         kind: MediaKind,
-        data: Source,
+        data: MediaSource,
         alt: str,
         mime_type: str,
         title: str,
@@ -391,19 +393,19 @@ class Shows(Bearings, Generic[MediaT, Read]):
         for each, text in said.items():
             if not isinstance(text, str) or not is_storable(text):
                 told = "mime_type" if each == "media_type" else each
-                raise misused(f"ctx.emit_{kind} takes a text without NUL as {told}.")
+                raise misuse_error(f"ctx.emit_{kind} takes a text without NUL as {told}.")
         said |= {"inline": bool(inline), "duration_seconds": duration_seconds}
-        media, turn = self._entry.media, self._entry.models.voice()
-        return self._speak(f"ctx.emit_{kind}", lambda: media.emit(turn, data, kind, said))
+        media, turn = self._invocation.media, self._invocation.models.next_turn_prefix()
+        return self._run_call(f"ctx.emit_{kind}", lambda: media.emit(turn, data, kind, said))
 
 
 T = TypeVar("T")
 
 
 class Context(
-    Asks[Coroutine[Any, Any, Any], Coroutine[Any, Any, dict[str, Any]]],
-    Speaks[Coroutine[Any, Any, Answer], Coroutine[Any, Any, Envelope]],
-    Shows[Coroutine[Any, Any, Media], Coroutine[Any, Any, MediaContent]],
+    InterruptMethods[Coroutine[Any, Any, Any], Coroutine[Any, Any, dict[str, Any]]],
+    ModelMethods[Coroutine[Any, Any, AiAnswer], Coroutine[Any, Any, Envelope]],
+    MediaMethods[Coroutine[Any, Any, Media], Coroutine[Any, Any, MediaContent]],
 ):
     """The first argument of a node that is an async function. Good for one call of it."""
 
@@ -424,19 +426,21 @@ class Context(
 
         Raises StepError for a failure. A plain function runs in a thread. To be awaited.
         """
-        entry, call = self._entry, bound(function, arguments)
+        entry, call = self._invocation, bind_step(function, arguments)
 
         async def take() -> Any:
-            threads, type_id = entry.tools.threads, entry.type_id
-            return returned(function, await entry.step(name, call, effect, lambda plain: threads.run(plain, type_id)))
+            threads, type_id = entry.services.threads, entry.type_id
+            return convert_result(
+                function, await entry.step(name, call, effect, lambda plain: threads.run(plain, type_id))
+            )
 
-        return Call(entry.fate, "ctx.step", take)
+        return ContextCall(entry.state, "ctx.step", take)
 
-    def _ask(self, name: str, asked: Question) -> Coroutine[Any, Any, Any]:
-        return Call(self._entry.fate, name, lambda: self._entry.ask(asked))
+    def _request_interrupt(self, name: str, asked: InterruptRequest) -> Coroutine[Any, Any, Any]:
+        return ContextCall(self._invocation.state, name, lambda: self._invocation.request_interrupt(asked))
 
-    def _speak(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
-        return Call(self._entry.fate, name, work)
+    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
+        return ContextCall(self._invocation.state, name, work)
 
     def fetch(
         self,
@@ -447,28 +451,32 @@ class Context(
         json: Any = None,
         content: bytes | str | None = None,
         timeout: float | None = None,
-    ) -> Coroutine[Any, Any, Response]:
+    ) -> Coroutine[Any, Any, FetchResponse]:
         """A request to a public address, through the guard of the host. Raises FetchError when no answer came.
 
         To be awaited.
         """
 
-        async def send() -> Response:
-            return Response(await self._entry.fetch(request_of(url, method, headers, json, content, timeout)))
+        async def send() -> FetchResponse:
+            return FetchResponse(
+                await self._invocation.fetch(build_request(url, method, headers, json, content, timeout))
+            )
 
-        return Call(self._entry.fate, "ctx.fetch", send)
+        return ContextCall(self._invocation.state, "ctx.fetch", send)
 
     def heartbeat(self, **progress: Any) -> None:
         """Tell that the node is alive; the fields go to the host's own log at the level debug."""
-        self._entry.heartbeat(progress)
+        self._invocation.heartbeat(progress)
 
     def get_version(self, change_id: str, min: int, max: int) -> Coroutine[Any, Any, int]:  # noqa: A002
         """The version of a change that this run keeps to: `max` for the first who asks, and that one ever after.
 
         To be awaited.
         """
-        return Call(self._entry.fate, "ctx.get_version", lambda: self._entry.get_version(change_id, min, max))
+        return ContextCall(
+            self._invocation.state, "ctx.get_version", lambda: self._invocation.get_version(change_id, min, max)
+        )
 
     async def secret(self, *arguments: Any, **named: Any) -> Any:
         """Not offered by this host: raises NodeError, host_capability_missing."""
-        raise missing("secrets")
+        raise missing_capability_error("secrets")

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from weftwork.adapters.python.values import loggable, shown
+from weftwork.adapters.python.values import storable_text, to_loggable
 from weftwork.ports.node_outcome import Failed
 from weftwork.protocol.json.values import is_object, is_too_large
 
@@ -22,7 +22,7 @@ class NodeError(Exception):
 
     def __init__(self, code: str, message: str, details: dict[str, Any] | None = None, retryable: bool = False) -> None:
         if not isinstance(code, str) or len(code) > MAX_CODE or _CODE.fullmatch(code) is None:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise BadCode(code)
+            raise InvalidErrorCode(code)
         super().__init__(message)
         self.code = code
         self.message = message
@@ -30,11 +30,13 @@ class NodeError(Exception):
         self.retryable = retryable
 
 
-class BadCode(NodeError, ValueError):
+class InvalidErrorCode(NodeError, ValueError):
     """The code of an error is none. A mistake in the code of the node, which no attempt mends."""
 
     def __init__(self, code: Any) -> None:
-        given = repr(shown(code, MAX_CODE)) if isinstance(code, str) else f"an object of type {type(code).__name__}"
+        given = (
+            repr(storable_text(code, MAX_CODE)) if isinstance(code, str) else f"an object of type {type(code).__name__}"
+        )
         super().__init__(
             "node_misused",
             f"{given} is no code: it takes up to {MAX_CODE} small letters and digits, with _ . or - in between",
@@ -61,7 +63,7 @@ class InterruptTimeout(NodeError):
         self.key = key
 
 
-class Abandoned(BaseException):
+class CallAbandoned(BaseException):
     """The node was cancelled, ran out of time or has ended, and this call of its context comes too late.
 
     Not an Exception, so that a function which catches those ends too.
@@ -71,29 +73,29 @@ class Abandoned(BaseException):
         super().__init__("the run went on without this call of the node")
 
 
-class Exited(Exception):
+class NodeExited(Exception):
     """A node raised what no Exception is, such as SystemExit, or tried to end the process; it only fails."""
 
 
-def harmless(error: BaseException) -> BaseException:
+def loop_safe_error(error: BaseException) -> BaseException:
     """What a thread or a task raised, in a form that the event loop survives."""
     if not isinstance(error, SystemExit | KeyboardInterrupt):
         return error
-    return exited(error)
+    return exit_error(error)
 
 
-def exited(error: BaseException) -> Exited:
+def exit_error(error: BaseException) -> NodeExited:
     """What is raised in place of what no Exception is."""
-    made = Exited(f"raised {type(error).__name__}")
+    made = NodeExited(f"raised {type(error).__name__}")
     made.__cause__ = error
     return made
 
 
-def failed(error: NodeError) -> Failed:
+def to_failure(error: NodeError) -> Failed:
     """The failure as the run takes it: text that can be stored, and details that are JSON."""
-    details = loggable(error.details)
+    details = to_loggable(error.details)
     usable = is_object(details) and not is_too_large(details)
-    return Failed(error.code, shown(error.message, MAX_MESSAGE), details if usable else None, error.retryable)
+    return Failed(error.code, storable_text(error.message, MAX_MESSAGE), details if usable else None, error.retryable)
 
 
 def node_error(failure: Failed) -> NodeError:
@@ -101,17 +103,17 @@ def node_error(failure: Failed) -> NodeError:
     return NodeError(failure.code, failure.message, failure.details, failure.retryable)
 
 
-def misused(message: str) -> NodeError:
+def misuse_error(message: str) -> NodeError:
     """A mistake in the code of the node. No attempt gets further."""
     return NodeError("node_misused", message)
 
 
-def exhausted() -> NodeError:
+def threads_exhausted_error() -> NodeError:
     """Why a plain function is not started at all."""
     message = "Too many threads of this host are held by nodes that were left behind."
     return NodeError("node_threads_exhausted", message, retryable=True)
 
 
-def missing(what: str) -> NodeError:
+def missing_capability_error(what: str) -> NodeError:
     """Something that authors may ask for and this host does not have."""
     return NodeError("host_capability_missing", f"This host does not offer {what}.")

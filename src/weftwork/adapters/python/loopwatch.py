@@ -61,7 +61,7 @@ class LoopWatch:
         while self._marked == marked and not self._ended.is_set():
             if found is None:
                 frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
-                found = find_holder(frames.get(self._watched), self._nodes)
+                found = find_blocking_node(frames.get(self._watched), self._nodes)
                 if found is not None:
                     log.warning("a node blocks the event loop", extra=found)
             self._ended.wait(MARK_SECONDS)
@@ -69,7 +69,7 @@ class LoopWatch:
             log.warning("the event loop turns again", extra={**found, "blockedMs": int((self._marked - marked) * 1000)})
 
 
-def find_holder(frame: FrameType | None, nodes: dict[CodeType, str]) -> dict[str, Any] | None:
+def find_blocking_node(frame: FrameType | None, nodes: dict[CodeType, str]) -> dict[str, Any] | None:
     """The node type on a stack, with the line that its file has reached; None if no node is there."""
     frames: list[FrameType] = []
     while frame is not None:
@@ -77,7 +77,7 @@ def find_holder(frame: FrameType | None, nodes: dict[CodeType, str]) -> dict[str
         held = nodes.get(frame.f_code)
         if held is not None:
             return {"typeId": held, "place": _place(frames, frame.f_code.co_filename)}
-        steps = frame.f_locals.get("self") if frame.f_code is _STEP else None
+        steps = frame.f_locals.get("self") if frame.f_code is _STEP_CODE else None
         if isinstance(steps, Steps):
             # A step has a task of its own: what stands above is the author's.
             return {"typeId": steps.type_id, "place": _place(frames, "")}
@@ -85,7 +85,7 @@ def find_holder(frame: FrameType | None, nodes: dict[CodeType, str]) -> dict[str
     return None
 
 
-_STEP: Final = Steps.guarded.__code__
+_STEP_CODE: Final = Steps.run_guarded.__code__
 
 
 def _place(frames: list[FrameType], file: str) -> str:

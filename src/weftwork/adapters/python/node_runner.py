@@ -11,25 +11,25 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.python.calls.call_state import step_here
-from weftwork.adapters.python.calls.invocation import Entry, Tools
+from weftwork.adapters.python.calls.call_state import current_step
+from weftwork.adapters.python.calls.invocation import Invocation, NodeServices
 from weftwork.adapters.python.context import Context
 from weftwork.adapters.python.declaration.decorator import NodeFunction
-from weftwork.adapters.python.declaration.signature import Signature, described
+from weftwork.adapters.python.declaration.signature import Signature, expand_media_refs
 from weftwork.adapters.python.errors import (
-    Abandoned,
+    CallAbandoned,
     FetchError,
     NodeError,
-    exhausted,
-    exited,
-    failed,
-    misused,
+    exit_error,
+    misuse_error,
+    threads_exhausted_error,
+    to_failure,
 )
 from weftwork.adapters.python.loopwatch import LoopWatch
-from weftwork.adapters.python.node_tasks import Branch, branch, ended, guard_tasks, in_node
-from weftwork.adapters.python.plain_context import PlainContext, Ways
-from weftwork.adapters.python.threads import Threads, ThreadsExhausted
-from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted
+from weftwork.adapters.python.node_tasks import TaskPath, current_task_path, guard_tasks, in_node, wait_done
+from weftwork.adapters.python.plain_context import LoopBridge, PlainContext
+from weftwork.adapters.python.threads import ThreadPool, ThreadsExhausted
+from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, convert
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, NotDone
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.outbound import Outbound
@@ -38,58 +38,58 @@ from weftwork.protocol.json.values import is_object
 
 log = logging.getLogger("weftwork.node")
 
-_OPEN: Final[dict[str, Any]] = {"type": "object"}
+_ANY_OBJECT: Final[dict[str, Any]] = {"type": "object"}
 
 
-def waiting_node(node: NodeFunction, tools: Tools) -> WaitingNode:
+def to_node_type(node: NodeFunction, tools: NodeServices) -> WaitingNode:
     """The node type of a decorated function."""
-    return WaitingNode(node.declaration, _Runner(node, tools).run)
+    return WaitingNode(node.declaration, _NodeRunner(node, tools).run)
 
 
-class _Runner:
+class _NodeRunner:
     """Calls the function of one node type."""
 
-    def __init__(self, node: NodeFunction, tools: Tools) -> None:
+    def __init__(self, node: NodeFunction, tools: NodeServices) -> None:
         self._node = node
-        self._tools = tools
+        self._services = tools
 
     async def run(self, call: NodeCall, host: NodeContext) -> NodeOutcome:
         node = self._node
         try:
             arguments = _arguments(node.signature, call)
         except NodeError as error:
-            return failed(error)
-        entry = Entry(node.declaration.type_id, node.declaration.effect, call, host, self._tools)
+            return to_failure(error)
+        entry = Invocation(node.declaration.type_id, node.declaration.effect, call, host, self._services)
         # Whoever launched this may have been told by a step of another node.
-        around, outside = in_node.set(True), step_here.set("")
+        around, outside = in_node.set(True), current_step.set("")
         outcome: NodeOutcome
         try:
-            outcome = await _heard(entry, self._call(entry, arguments), node.heartbeat_timeout)
+            outcome = await _run_with_heartbeat(entry, self._call(entry, arguments), node.heartbeat_timeout)
         except NodeError as error:
             if error.__cause__ is not None:
                 told = {"runId": call.run_id, "nodeId": call.node_id, "code": error.code}
                 log.info("node failed", exc_info=error, extra=told)
-            outcome = failed(error)
+            outcome = to_failure(error)
             if isinstance(error, FetchError) and error.sent and entry.effect == "once":
                 outcome = msgspec.structs.replace(outcome, retryable=False)
         except NotDone:
             outcome = Failed("step_not_done", "A step of the node says that its effect did not happen.")
         except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and entry.fate.stopped:
+            if isinstance(error, asyncio.CancelledError) and entry.state.is_stopping:
                 raise
-            if entry.fate.asking is None:
-                _say(entry)
+            if entry.state.pending_interrupt is None:
+                _emit_pending_effects(entry)
                 if isinstance(error, Exception | InterruptPending):
                     raise
-                raise exited(error) from error
+                raise exit_error(error) from error
             outcome = Completed({})
         finally:
             in_node.reset(around)
-            step_here.reset(outside)
+            current_step.reset(outside)
             asking = entry.close()
         if asking is None:
-            outcome = _with_unsaid(entry, outcome)
-            if entry.fate.undone and entry.effect == "once" and isinstance(outcome, Failed):
+            outcome = _with_pending_effects(entry, outcome)
+            if entry.state.has_undone_step and entry.effect == "once" and isinstance(outcome, Failed):
                 # The step did not happen, but what stands around it may have.
                 return msgspec.structs.replace(outcome, retryable=False)
             return outcome
@@ -99,10 +99,10 @@ class _Runner:
         finally:
             del asking
 
-    async def _call(self, entry: Entry, arguments: dict[str, Any]) -> NodeOutcome:
+    async def _call(self, entry: Invocation, arguments: dict[str, Any]) -> NodeOutcome:
         """What the function comes to, once its steps are over: what they do is recorded."""
         node = self._node
-        branch.set(Branch())
+        current_task_path.set(TaskPath())
         try:
             if node.is_async:
                 result = await node.function(Context(entry), **arguments)
@@ -110,81 +110,83 @@ class _Runner:
                 result = await self._call_plain(entry, arguments)
         except (asyncio.CancelledError, GeneratorExit):
             raise
-        except Abandoned as error:
-            if entry.fate.over:
+        except CallAbandoned as error:
+            if entry.state.is_over:
                 raise
-            await entry.steps.settle()
-            raise misused("The node uses the context of another call, which is over.") from error
+            await entry.steps.wait_all()
+            raise misuse_error("The node uses the context of another call, which is over.") from error
         except (SystemExit, KeyboardInterrupt) as error:
-            await entry.steps.settle()
+            await entry.steps.wait_all()
             # Not as it is: asyncio would end the process.
-            raise exited(error) from error
+            raise exit_error(error) from error
         except BaseException:
-            await entry.steps.settle()
+            await entry.steps.wait_all()
             raise
-        await entry.fate.check_all_called()
-        await entry.steps.settle()
-        if entry.fate.failure is not None:
-            raise entry.fate.failure
-        return _completed(node, entry.call, result) if node.is_async else result
+        await entry.state.check_all_awaited()
+        await entry.steps.wait_all()
+        if entry.state.failure is not None:
+            raise entry.state.failure
+        return _to_outcome(node, entry.call, result) if node.is_async else result
 
-    async def _call_plain(self, entry: Entry, arguments: dict[str, Any]) -> NodeOutcome:
-        entry.steps.plain = True
-        node, ways = self._node, Ways(entry)
+    async def _call_plain(self, entry: Invocation, arguments: dict[str, Any]) -> NodeOutcome:
+        entry.steps.holds_thread = True
+        node, ways = self._node, LoopBridge(entry)
         context = PlainContext(ways)
 
         def call() -> NodeOutcome:
             entry.own_thread = threading.get_ident()
             # Checked here as well, where it keeps nobody waiting, however large it is.
-            return _completed(node, entry.call, node.function(context, **arguments))
+            return _to_outcome(node, entry.call, node.function(context, **arguments))
 
         try:
-            return await self._tools.threads.run(call, entry.type_id)
+            return await self._services.threads.run(call, entry.type_id)
         except ThreadsExhausted:
-            raise exhausted() from None
+            raise threads_exhausted_error() from None
         except asyncio.CancelledError:
-            ways.leave()
+            ways.abandon()
             raise
 
 
-def _with_unsaid(entry: Entry, outcome: NodeOutcome) -> NodeOutcome:
+def _with_pending_effects(entry: Invocation, outcome: NodeOutcome) -> NodeOutcome:
     """What models that failed leave to be said is said once, with the end of the node, whatever that is."""
-    unsaid = entry.models.unsaid
+    unsaid = entry.models.pending_effects
     if not unsaid or not isinstance(outcome, Completed | Failed):
         return outcome
     if entry.call.part:
-        _say(entry)
+        _emit_pending_effects(entry)
         return outcome
     return msgspec.structs.replace(outcome, effects=(*outcome.effects, *unsaid))
 
 
-def _say(entry: Entry) -> None:
+def _emit_pending_effects(entry: Invocation) -> None:
     """The same where the end of the node has no place for it: with an error of its own, and in a part of a map."""
-    for effect in entry.models.unsaid:
+    for effect in entry.models.pending_effects:
         if isinstance(effect, AppendLog | EmitEvent):
             entry.host.emit_event(effect)
 
 
-async def _heard(entry: Entry, work: Coroutine[Any, Any, NodeOutcome], limit: float | None) -> NodeOutcome:
+async def _run_with_heartbeat(
+    entry: Invocation, work: Coroutine[Any, Any, NodeOutcome], limit: float | None
+) -> NodeOutcome:
     """The outcome, or a failure once nothing has been heard of the node for so many seconds. It is left behind then.
 
     The function has a task of its own: what cancels that is the author's doing, what cancels this is the run's.
     """
     task = asyncio.ensure_future(work)
-    task.add_done_callback(_ended)
+    task.add_done_callback(_retrieve_exception)
     try:
         if limit is None:
-            await ended(task)
-        elif not await _is_heard(entry, task, limit):
-            entry.fate.over = True
+            await wait_done(task)
+        elif not await _ends_before_timeout(entry, task, limit):
+            entry.state.is_over = True
             message = f"Nothing was heard of the node for {limit:g} s."
             # It may still happen.
             return Failed("node_heartbeat_lost", message, retryable=entry.effect != "once")
     except asyncio.CancelledError:
         # The run is to end. The node may still clean up, and what it did in the end counts.
-        entry.fate.stopped = True
+        entry.state.is_stopping = True
         task.cancel()
-        await asyncio.wait((task, *entry.steps.cut()))
+        await asyncio.wait((task, *entry.steps.cancel_all()))
     finally:
         task.cancel()
     try:
@@ -194,17 +196,17 @@ async def _heard(entry: Entry, work: Coroutine[Any, Any, NodeOutcome], limit: fl
         del task
 
 
-async def _is_heard(entry: Entry, task: "asyncio.Future[NodeOutcome]", limit: float) -> bool:
+async def _ends_before_timeout(entry: Invocation, task: "asyncio.Future[NodeOutcome]", limit: float) -> bool:
     """Whether the task ends before it was silent for too long."""
     while not task.done():
-        left = entry.heard_at + limit - entry.loop.time()
+        left = entry.last_heartbeat + limit - entry.loop.time()
         if left <= 0:
             return False
         await asyncio.wait((task,), timeout=left)
     return True
 
 
-def _ended(task: "asyncio.Future[NodeOutcome]") -> None:
+def _retrieve_exception(task: "asyncio.Future[NodeOutcome]") -> None:
     """Nobody asks a task that was left behind what it came to."""
     if not task.cancelled():
         task.exception()
@@ -212,11 +214,11 @@ def _ended(task: "asyncio.Future[NodeOutcome]") -> None:
 
 def _arguments(signature: Signature, call: NodeCall) -> dict[str, Any]:
     """What the function is called with. Raises NodeError if something does not fit its annotation."""
-    if signature.whole is not None:
-        arguments = {"inputs": _taken("inputs", call.inputs, signature.whole)}
+    if signature.inputs_type is not None:
+        arguments = {"inputs": _convert_argument("inputs", call.inputs, signature.inputs_type)}
     else:
         arguments = {
-            name: _taken(f"the input {name}", described(call.inputs[name], kind), kind)
+            name: _convert_argument(f"the input {name}", expand_media_refs(call.inputs[name], kind), kind)
             for name, kind in signature.ports.items()
             if name in call.inputs
         }
@@ -224,13 +226,13 @@ def _arguments(signature: Signature, call: NodeCall) -> dict[str, Any]:
             if name not in arguments:
                 raise NodeError("node_input_missing", f"The input {name} has no value.")
     if signature.config is not None:
-        arguments["config"] = _taken("config", call.config, signature.config)
+        arguments["config"] = _convert_argument("config", call.config, signature.config)
     return arguments
 
 
-def _taken(what: str, value: Any, kind: Any) -> Any:
+def _convert_argument(what: str, value: Any, kind: Any) -> Any:
     try:
-        return converted(value, kind)
+        return convert(value, kind)
     except msgspec.ValidationError as error:
         where = str(error).rpartition(" - at `$")[2].rstrip("`") if " - at `$" in str(error) else ""
         place = f" at {where.lstrip('.')}" if where else ""
@@ -238,11 +240,11 @@ def _taken(what: str, value: Any, kind: Any) -> Any:
         raise NodeError(code, f"The value of {what} does not fit its type{place}.") from None
 
 
-def _completed(node: NodeFunction, call: NodeCall, result: Any) -> NodeOutcome:
-    gives = node.signature.gives
+def _to_outcome(node: NodeFunction, call: NodeCall, result: Any) -> NodeOutcome:
+    gives = node.signature.return_kind
     try:
         outputs = _outputs(gives, result)
-    except TooLarge as error:
+    except ValueTooLarge as error:
         return Failed("node_output_too_large", f"What the node returned {error.why}.", retryable=False)
     except NotJson as error:
         # A single value is the port output.
@@ -251,7 +253,7 @@ def _completed(node: NodeFunction, call: NodeCall, result: Any) -> NodeOutcome:
         told = {"runId": call.run_id, "nodeId": call.node_id, "typeId": node.declaration.type_id}
         log.error("the output of a node is not JSON", extra={**told, "place": node.place, "reason": message})
         return Failed("node_output_invalid", message, {"pointer": where}, retryable=False)
-    if node.declaration.outputs != _OPEN:
+    if node.declaration.outputs != _ANY_OBJECT:
         violations = schema.check_inline(node.declaration.outputs, outputs, "/outputs")
         if violations:
             first = violations[0]
@@ -273,14 +275,14 @@ def _outputs(gives: str, result: Any) -> dict[str, Any]:
     return made
 
 
-class Library:
+class PythonNodes:
     """The node types of decorated functions. Their threads are there when needed; the loop is watched once started."""
 
-    def __init__(self, nodes: Iterable[NodeFunction], threads: Threads, outbound: Outbound | None) -> None:
+    def __init__(self, nodes: Iterable[NodeFunction], threads: ThreadPool, outbound: Outbound | None) -> None:
         self.nodes = [*nodes]
         self.threads = threads
-        tools = Tools(threads, outbound)
-        self.types: dict[str, NodeType] = {node.declaration.type_id: waiting_node(node, tools) for node in self.nodes}
+        tools = NodeServices(threads, outbound)
+        self.types: dict[str, NodeType] = {node.declaration.type_id: to_node_type(node, tools) for node in self.nodes}
         self._watch = LoopWatch(self.nodes)
 
     def start(self) -> None:

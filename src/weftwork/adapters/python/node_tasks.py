@@ -14,45 +14,45 @@ from collections import Counter
 from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar, cast
 
-from weftwork.adapters.python.errors import exited
+from weftwork.adapters.python.errors import exit_error
 
 T = TypeVar("T")
 
 in_node: contextvars.ContextVar[bool] = contextvars.ContextVar("weftwork_in_node", default=False)
 
 
-class Branch:
+class TaskPath:
     """Where in a node a task belongs: the function itself, or what it started, by name and number."""
 
-    __slots__ = ("_begun", "_numbers", "_path")
+    __slots__ = ("_call_numbers", "_child_counts", "_path")
 
     def __init__(self, path: str = "") -> None:
         self._path = path
-        self._begun: Counter[str] = Counter()
-        self._numbers = itertools.count()
+        self._child_counts: Counter[str] = Counter()
+        self._call_numbers = itertools.count()
 
-    def child(self, name: str) -> "Branch":
+    def child(self, name: str) -> "TaskPath":
         """The next task of this name that is started here."""
         # By name, because libraries start tasks of their own whenever they like.
-        place = f"{self._path}/{name}/{self._begun[name]}"
-        self._begun[name] += 1
-        return Branch(hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:16])
+        place = f"{self._path}/{name}/{self._child_counts[name]}"
+        self._child_counts[name] += 1
+        return TaskPath(hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:16])
 
-    def number(self) -> str:
+    def next_turn_prefix(self) -> str:
         """The name of the next call that is made here. Good in any thread."""
-        return f"{self._path}{':' if self._path else ''}{next(self._numbers)}."
+        return f"{self._path}{':' if self._path else ''}{next(self._call_numbers)}."
 
 
-branch: contextvars.ContextVar[Branch | None] = contextvars.ContextVar("weftwork_branch", default=None)
+current_task_path: contextvars.ContextVar[TaskPath | None] = contextvars.ContextVar("weftwork_branch", default=None)
 
 
 def guard_tasks(loop: asyncio.AbstractEventLoop) -> None:
     """See to the tasks of this loop, unless somebody else does."""
     if loop.get_task_factory() is None:
-        loop.set_task_factory(_task)
+        loop.set_task_factory(_task_factory)
 
 
-async def ended(task: "asyncio.Future[Any]") -> None:
+async def wait_done(task: "asyncio.Future[Any]") -> None:
     """Wait for the end of a task without having it cancelled, and without asking what it came to. Cheaper than
     asyncio.wait."""
     if not task.done():
@@ -61,17 +61,17 @@ async def ended(task: "asyncio.Future[Any]") -> None:
         await waiter
 
 
-def _task(loop: asyncio.AbstractEventLoop, work: Any, **given: Any) -> "asyncio.Task[Any]":
+def _task_factory(loop: asyncio.AbstractEventLoop, work: Any, **given: Any) -> "asyncio.Task[Any]":
     if in_node.get() and isinstance(work, Coroutine):
-        guarded = work = _Guarded(cast("Coroutine[Any, Any, Any]", work))
-        here = branch.get()
+        guarded = work = _GuardedCoroutine(cast("Coroutine[Any, Any, Any]", work))
+        here = current_task_path.get()
         if here is not None and given.get("context") is None:
             given["context"] = contextvars.copy_context()
-            given["context"].run(branch.set, here.child(guarded.__name__))
+            given["context"].run(current_task_path.set, here.child(guarded.__name__))
     return asyncio.Task(work, loop=loop, **given)
 
 
-class _Guarded(Coroutine[Any, Any, T]):
+class _GuardedCoroutine(Coroutine[Any, Any, T]):
     """The same coroutine, which does not end the process. Not an async function around it: of a task that is cancelled
     before it began, that would leave a coroutine which nobody awaited."""
 
@@ -88,13 +88,13 @@ class _Guarded(Coroutine[Any, Any, T]):
         try:
             return self._work.send(value)
         except (SystemExit, KeyboardInterrupt) as error:
-            raise exited(error) from error
+            raise exit_error(error) from error
 
     def throw(self, *raised: Any) -> Any:
         try:
             return self._work.throw(*raised)
         except (SystemExit, KeyboardInterrupt) as error:
-            raise exited(error) from error
+            raise exit_error(error) from error
 
     def close(self) -> None:
         self._work.close()

@@ -13,13 +13,13 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from weftwork.adapters.python.errors import harmless
+from weftwork.adapters.python.errors import loop_safe_error
 
 log = logging.getLogger("weftwork.node")
 
 T = TypeVar("T")
 
-Outcome = tuple[Any, BaseException | None]
+ThreadOutcome = tuple[Any, BaseException | None]
 """What a function returned, and what it raised."""
 
 IDLE_SECONDS: Final = 60.0
@@ -40,7 +40,7 @@ class _Job:
         self.call: Callable[[], Any] = lambda: context.run(call)
         self.label = label
         self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Outcome] | None = self.loop.create_future()
+        self.future: asyncio.Future[ThreadOutcome] | None = self.loop.create_future()
         self.started = False
         self.abandoned = False
         self.ended = False
@@ -48,39 +48,39 @@ class _Job:
     def perform(self) -> None:
         """Call the function and hand over what it came to."""
         try:
-            self.loop.call_soon_threadsafe(self._settle, outcome_of(self.call))
+            self.loop.call_soon_threadsafe(self._settle, capture_outcome(self.call))
         except RuntimeError:
             # The loop has ended, and whoever waited with it.
             return
 
-    def _settle(self, outcome: Outcome) -> None:
+    def _settle(self, outcome: ThreadOutcome) -> None:
         # Forgotten here: frames of what was raised lead to this job.
         future, self.future = self.future, None
         if future is not None and not future.done():
             future.set_result(outcome)
 
 
-def outcome_of(call: Callable[[], Any]) -> Outcome:
+def capture_outcome(call: Callable[[], Any]) -> ThreadOutcome:
     """What a function returns, and what it raises; without a frame that both know each other by."""
     try:
         return call(), None
     except BaseException as raised:
-        return None, harmless(raised)
+        return None, loop_safe_error(raised)
 
 
-class Threads:
+class ThreadPool:
     """Runs plain functions beside the event loop, `most` at a time; others wait for their turn in order."""
 
     def __init__(self, most: int, most_abandoned: int) -> None:
-        self._most = most
-        self._most_abandoned = most_abandoned
+        self._max_threads = most
+        self._max_abandoned = most_abandoned
         self._changed = threading.Condition()
         self._jobs: deque[_Job] = deque()
         self._working = 0
         self._idle = 0
         self._abandoned: Counter[str] = Counter()
         self._closed = False
-        self.resting = 0
+        self.waiting_on_loop = 0
         """Threads whose function waits for the event loop: nothing of them is to come before that turns."""
 
     @property
@@ -88,9 +88,9 @@ class Threads:
         """How many threads are still busy with what nobody waits for."""
         return self._abandoned.total()
 
-    def check(self) -> None:
+    def check_capacity(self) -> None:
         """Raises ThreadsExhausted if nothing may be started now."""
-        if self.abandoned >= self._most_abandoned:
+        if self.abandoned >= self._max_abandoned:
             held = ", ".join(f"{label} {count}" for label, count in self._abandoned.most_common(8))
             log.warning("too many abandoned threads", extra={"count": self.abandoned, "heldBy": held})
             raise ThreadsExhausted
@@ -100,7 +100,7 @@ class Threads:
 
         The function sees the context variables of the caller. `label` says in the log whose thread it is.
         """
-        self.check()
+        self.check_capacity()
         result, error = await self._outcome(_Job(call, label))
         if error is None:
             return result
@@ -110,14 +110,14 @@ class Threads:
             # An error that its own traceback leads back to would stay until somebody looks for such circles.
             del error
 
-    async def _outcome(self, job: _Job) -> Outcome:
+    async def _outcome(self, job: _Job) -> ThreadOutcome:
         assert job.future is not None, "nobody has begun it"
         future = job.future
         self._submit(job)
         try:
             return await future
         except asyncio.CancelledError:
-            self._leave(job)
+            self._abandon(job)
             raise
 
     def close(self) -> None:
@@ -129,17 +129,17 @@ class Threads:
     def _submit(self, job: _Job) -> None:
         with self._changed:
             self._jobs.append(job)
-            self._staff()
+            self._ensure_worker()
             if not self._working:
                 # The system gives no thread, and nobody is there who would come back for the job.
                 self._jobs.remove(job)
                 raise ThreadsExhausted
 
-    def _staff(self) -> None:
+    def _ensure_worker(self) -> None:
         """Somebody for the first job in line, if there may be. The lock is held."""
         if self._idle >= len(self._jobs):
             self._changed.notify()
-        elif self._working < self._most:
+        elif self._working < self._max_threads:
             self._working += 1
             try:
                 threading.Thread(target=self._work, name="weftwork-node", daemon=True).start()
@@ -147,7 +147,7 @@ class Threads:
                 self._working -= 1
                 log.warning("the system gives no more threads")
 
-    def _leave(self, job: _Job) -> None:
+    def _abandon(self, job: _Job) -> None:
         with self._changed:
             if not job.started:
                 self._jobs.remove(job)
@@ -156,12 +156,12 @@ class Threads:
                 self._abandoned[job.label] += 1
                 self._working -= 1
                 if self._jobs:
-                    self._staff()
+                    self._ensure_worker()
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
             job.perform()
-            if not self._over(job):
+            if not self._finish(job):
                 return
             del job
 
@@ -177,14 +177,14 @@ class Threads:
             job.started = True
             return job
 
-    def _over(self, job: _Job) -> bool:
+    def _finish(self, job: _Job) -> bool:
         """Whether the thread that did this goes on."""
         with self._changed:
             job.ended = True
             if not job.abandoned:
                 return True
             self._abandoned -= Counter((job.label,))
-            if self._working >= self._most or self._closed:
+            if self._working >= self._max_threads or self._closed:
                 return False
             self._working += 1
             return True

@@ -13,8 +13,8 @@ from weftwork.protocol.json.decoder import MAX_INTEGER
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.values import MAX_VALUE_COUNT, MAX_VALUE_DEPTH, MAX_VALUE_TEXT, is_array, is_object
 
-MAX_SHOWN: Final = 256
-MAX_BLAMED: Final = 20
+MAX_LOGGED_TEXT: Final = 256
+MAX_SEARCH_DEPTH: Final = 20
 """How many levels down the place of what is no JSON is looked for."""
 
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset)
@@ -31,7 +31,7 @@ class NotJson(Exception):
         self.why = why
 
 
-class TooLarge(NotJson):
+class ValueTooLarge(NotJson):
     """More than one value may hold. Not looked at any further."""
 
     def __init__(self) -> None:
@@ -47,23 +47,23 @@ def as_json(value: Any, bounded: bool = True) -> Any:
     finite, integers within 2^53-1, texts without NUL and lone surrogates: what comes in over HTTP is held to the same.
     """
     if bounded and isinstance(value, _CONTAINERS) and len(cast("Sized", value)) > MAX_VALUE_COUNT:
-        raise TooLarge
+        raise ValueTooLarge
     try:
-        made = msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
-        return _checked(made, _Room() if bounded else None, 0)
+        made = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_subclass)
+        return _check_value(made, _SizeBudget() if bounded else None, 0)
     except NotJson:
         raise
     except RecursionError:
         raise NotJson("", "is nested too deeply, or holds itself") from None
     except Exception as error:
-        raise _blamed(value, error) from None
+        raise _locate_problem(value, error) from None
 
 
-class _NoWay(NotImplementedError):
+class _NotSerializable(NotImplementedError):
     """There is nothing in JSON for this."""
 
 
-class _Room:
+class _SizeBudget:
     """What is left of the bounds of one value."""
 
     __slots__ = ("text", "values")
@@ -76,10 +76,10 @@ class _Room:
         self.values -= values
         self.text -= text
         if self.values < 0 or self.text < 0 or level > MAX_VALUE_DEPTH:
-            raise TooLarge
+            raise ValueTooLarge
 
 
-def _plain(value: Any) -> Any:
+def _encode_subclass(value: Any) -> Any:
     """Subclasses of plain types are as good as these."""
     for kind in (str, int, float):
         if isinstance(value, kind):
@@ -87,29 +87,29 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, Any]", value))
     if inspect.isawaitable(value):
-        raise _NoWay("is still to be awaited; is an await missing?")
-    raise _NoWay(f"is an object of type {type(value).__name__}")
+        raise _NotSerializable("is still to be awaited; is an await missing?")
+    raise _NotSerializable(f"is an object of type {type(value).__name__}")
 
 
-def _blamed(value: Any, error: Exception, depth: int = 0) -> NotJson:
+def _locate_problem(value: Any, error: Exception, depth: int = 0) -> NotJson:
     """The part of a value that is no JSON; `error` is what the whole of it raised.
 
     Texts of others are not repeated: they could hold the value.
     """
-    for name, part in _parts(value) if depth < MAX_BLAMED else ():
+    for name, part in _children(value) if depth < MAX_SEARCH_DEPTH else ():
         try:
-            msgspec.to_builtins(part, str_keys=True, enc_hook=_plain)
+            msgspec.to_builtins(part, str_keys=True, enc_hook=_encode_subclass)
         except Exception as inner:
-            found = _blamed(part, inner, depth + 1)
+            found = _locate_problem(part, inner, depth + 1)
             return NotJson(f"/{printable_token(str(name))}{found.pointer}", found.why)
-    if isinstance(error, _NoWay):
+    if isinstance(error, _NotSerializable):
         return NotJson("", str(error))
     if isinstance(error, TypeError) and str(error).startswith("Only dicts"):
         return NotJson("", "has a member whose name is neither a text nor a number")
     return NotJson("", f"could not be read: {type(error).__name__}")
 
 
-def _parts(value: Any) -> list[tuple[Any, Any]]:
+def _children(value: Any) -> list[tuple[Any, Any]]:
     """Members and items, by what JSON calls them."""
     if isinstance(value, msgspec.Struct):
         names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
@@ -126,7 +126,7 @@ def is_storable(text: str) -> bool:
     return _UNSAFE.search(text) is None
 
 
-def _checked(value: Any, room: _Room | None, level: int) -> Any:
+def _check_value(value: Any, room: _SizeBudget | None, level: int) -> Any:
     kind: Any = value.__class__
     if kind is str:
         if _UNSAFE.search(value) is not None:
@@ -146,7 +146,7 @@ def _checked(value: Any, room: _Room | None, level: int) -> Any:
     return value
 
 
-def _members(value: dict[str, Any], room: _Room | None, level: int) -> dict[str, Any]:
+def _members(value: dict[str, Any], room: _SizeBudget | None, level: int) -> dict[str, Any]:
     if room is not None:
         room.take(len(value), sum(map(len, value)), level)
     made: dict[str, Any] = {}
@@ -154,29 +154,29 @@ def _members(value: dict[str, Any], room: _Room | None, level: int) -> dict[str,
         if _UNSAFE.search(name) is not None:
             raise NotJson("", "has a member whose name holds NUL or a lone surrogate")
         try:
-            made[str(name)] = _checked(member, room, level + 1)
-        except TooLarge:
+            made[str(name)] = _check_value(member, room, level + 1)
+        except ValueTooLarge:
             raise
         except NotJson as error:
             raise NotJson(f"/{printable_token(name)}{error.pointer}", error.why) from None
     return made
 
 
-def _items(value: Collection[Any], room: _Room | None, level: int) -> list[Any]:
+def _items(value: Collection[Any], room: _SizeBudget | None, level: int) -> list[Any]:
     if room is not None:
         room.take(len(value), 0, level)
     made: list[Any] = []
     for item in value:
         try:
-            made.append(_checked(item, room, level + 1))
-        except TooLarge:
+            made.append(_check_value(item, room, level + 1))
+        except ValueTooLarge:
             raise
         except NotJson as error:
             raise NotJson(f"/{len(made)}{error.pointer}", error.why) from None
     return made
 
 
-def converted(value: Any, kind: Any) -> Any:
+def convert(value: Any, kind: Any) -> Any:
     """A JSON value as the author's type; nothing in it is shared with the value. Raises msgspec.ValidationError."""
     if isinstance(value, dict | list):
         value = msgspec.to_builtins(value)
@@ -184,42 +184,42 @@ def converted(value: Any, kind: Any) -> Any:
         return msgspec.convert(value, kind, str_keys=True)
     except msgspec.ValidationError:
         # 1.0 is an integer for JSON Schema, and for those who send it.
-        whole, changed = _whole(value)
+        whole, changed = _with_integers(value)
         if not changed:
             raise
         return msgspec.convert(whole, kind, str_keys=True)
 
 
-def _whole(value: Any) -> tuple[Any, bool]:
+def _with_integers(value: Any) -> tuple[Any, bool]:
     """The value with integers where a number has no fraction, and whether that made a difference."""
     if isinstance(value, float) and value.is_integer():
         return int(value), True
     if is_array(value):
-        items = [_whole(item) for item in value]
+        items = [_with_integers(item) for item in value]
         return [item for item, _ in items], any(changed for _, changed in items)
     if is_object(value):
-        members = {name: _whole(member) for name, member in value.items()}
+        members = {name: _with_integers(member) for name, member in value.items()}
         return {name: member for name, (member, _) in members.items()}, any(each[1] for each in members.values())
     return value, False
 
 
-def loggable(value: Any) -> Any:
+def to_loggable(value: Any) -> Any:
     """The value in JSON, or its text where it is none: a line in a log is no reason to fail."""
     if is_object(value):
-        return {shown(name, MAX_SHOWN): _said(member) for name, member in value.items()}
-    return _said(value)
+        return {storable_text(name, MAX_LOGGED_TEXT): _to_loggable_value(member) for name, member in value.items()}
+    return _to_loggable_value(value)
 
 
-def _said(value: Any) -> Any:
+def _to_loggable_value(value: Any) -> Any:
     try:
         return as_json(value)
-    except TooLarge:
+    except ValueTooLarge:
         return f"({type(value).__name__})"
     except NotJson:
-        return shown(value, MAX_SHOWN)
+        return storable_text(value, MAX_LOGGED_TEXT)
 
 
-def shown(text: Any, most: int) -> str:
+def storable_text(text: Any, most: int) -> str:
     """Text that can be stored, and is not longer than it may be."""
     try:
         text = str(text)

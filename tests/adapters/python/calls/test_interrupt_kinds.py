@@ -9,7 +9,7 @@ import pytest
 import weftwork
 from tests.adapters.python.calls.asking_nodes import DATA, LATE, Asks, approve, asked, asking, got, interrupt, outcome
 from tests.adapters.python.fake_node_host import Stage
-from weftwork.adapters.python.threads import Threads
+from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, NON_BLOCKING_KINDS, Interrupt, Resolution
 
@@ -171,12 +171,12 @@ def test_times_are_rounded_up() -> None:
 
 
 def test_a_plain_function_that_waits_holds_no_thread() -> None:
-    threads = Threads(1, 1)
+    threads = ThreadPool(1, 1)
     stage = Stage(threads)
     for number in range(3):
         found = stage.run(asking(lambda ctx: ctx.interrupt("k"), plain=True), node_id=f"n{number}")
         assert isinstance(found, Suspended)
-    assert (threads.abandoned, threads.resting) == (0, 0)
+    assert (threads.abandoned, threads.waiting_on_loop) == (0, 0)
 
 
 def test_both_contexts_ask_alike() -> None:

@@ -166,7 +166,7 @@ def test_a_step_cannot_emit(monkeypatch: pytest.MonkeyPatch) -> None:
         def get(self) -> str:
             return ""
 
-    monkeypatch.setattr(media, "step_here", Nowhere())
+    monkeypatch.setattr(media, "current_step", Nowhere())
     result, _ = did(_in_step)
     assert [each.data for each in result.media] == [PNG]
 

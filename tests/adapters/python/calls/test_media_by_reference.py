@@ -82,7 +82,7 @@ def test_what_is_no_name_does_not_fit_the_port(value: Any) -> None:
 
 
 def test_without_the_wider_port_a_name_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signature, "widened", lambda kind: kind)  # sabotage
+    monkeypatch.setattr(signature, "accept_media_refs", lambda kind: kind)  # sabotage
     with pytest.raises(AssertionError):
         told(weftwork.Media, PHOTO.media_ref)
 
@@ -98,7 +98,7 @@ class Letter(TypedDict):
 
 @pytest.mark.parametrize("kind", [Order, Letter, int, list[int], tuple[int, str], dict[str, Any], Any, None])
 def test_other_annotations_are_as_they_were(kind: Any) -> None:
-    assert media_port.widened(kind) is kind
+    assert media_port.accept_media_refs(kind) is kind
 
 
 @pytest.mark.rule("media-65")

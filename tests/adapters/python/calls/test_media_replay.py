@@ -8,7 +8,7 @@ import pytest
 import weftwork
 from tests.adapters.python.calls.media_nodes import PNG, WAV
 from tests.adapters.python.single_node_workflows import flow
-from weftwork.adapters.python.calls.model_calls import Models
+from weftwork.adapters.python.calls.model_calls import ModelCalls
 from weftwork.testing import Asset, Crash, RunResult, crash_everywhere, run_workflow
 
 
@@ -110,14 +110,14 @@ def test_an_emission_beside_a_question_is_not_made_twice(function: Any) -> None:
 
 
 def test_without_a_name_for_each_call_emissions_are_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Models, "voice", lambda self: "")
+    monkeypatch.setattr(ModelCalls, "next_turn_prefix", lambda self: "")
     mixed = [refs(result) != [Asset(data).media_ref for data in ALL] for result in crashes(at_once)]
     assert any(mixed)
 
 
 def test_with_a_new_name_in_each_entry_something_is_shown_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     count = iter(range(10**6))
-    monkeypatch.setattr(Models, "voice", lambda self: str(next(count)))
+    monkeypatch.setattr(ModelCalls, "next_turn_prefix", lambda self: str(next(count)))
     assert any(len(result.media) > 3 for result in crashes(one_by_one))
 
 

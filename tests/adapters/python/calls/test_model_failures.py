@@ -92,7 +92,7 @@ def test_a_failure_that_is_caught_is_told_once(then: str, crash: str | None) -> 
 
 
 def test_without_that_it_would_not_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.python.node_runner._with_unsaid", lambda _, outcome: outcome)
+    monkeypatch.setattr("weftwork.adapters.python.node_runner._with_pending_effects", lambda _, outcome: outcome)
     with pytest.raises(AssertionError):
         test_a_failure_that_is_caught_is_told_once("return", None)
 
@@ -161,7 +161,7 @@ def test_a_call_that_is_left_behind_ends_with_its_node() -> None:
 
 
 def test_without_the_cut_it_would_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.python.calls.model_calls.Models.cut", lambda _: None)
+    monkeypatch.setattr("weftwork.adapters.python.calls.model_calls.ModelCalls.cancel_all", lambda _: None)
     with pytest.raises(AssertionError):
         test_a_call_that_is_left_behind_ends_with_its_node()
 

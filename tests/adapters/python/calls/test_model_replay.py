@@ -8,7 +8,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.single_node_workflows import flow
-from weftwork.adapters.python.node_tasks import Branch
+from weftwork.adapters.python.node_tasks import TaskPath
 from weftwork.testing import Crash, FakeModel, crash_everywhere, run_node
 
 FLOW: dict[str, Any] = {
@@ -117,7 +117,7 @@ def test_a_crash_anywhere_leaves_each_call_its_answer(function: Any, expected: l
 
 
 def test_numbers_alone_would_mix_chains_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Branch, "child", lambda self, _: self)
+    monkeypatch.setattr(TaskPath, "child", lambda self, _: self)
     with pytest.raises(AssertionError):
         test_a_crash_anywhere_leaves_each_call_its_answer(chains, CHAINS)
 
@@ -171,12 +171,18 @@ def test_threads_of_the_author_can_ask_too() -> None:
 
 def test_a_branch_is_known_by_name_and_number() -> None:
     def walk(noise: bool) -> list[str]:
-        root = Branch()
-        found = [root.number()]
+        root = TaskPath()
+        found = [root.next_turn_prefix()]
         if noise:
             root.child("a library")
         child = root.child("chain")
-        return [*found, root.number(), child.number(), child.number(), root.child("chain").number()]
+        return [
+            *found,
+            root.next_turn_prefix(),
+            child.next_turn_prefix(),
+            child.next_turn_prefix(),
+            root.child("chain").next_turn_prefix(),
+        ]
 
     assert walk(False) == walk(True)
     assert len(set(walk(False))) == 5

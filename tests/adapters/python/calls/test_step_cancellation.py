@@ -81,7 +81,7 @@ def test_without_waiting_for_it_the_step_would_be_lost(monkeypatch: pytest.Monke
 
     async def at_once(self: Steps) -> None: ...
 
-    monkeypatch.setattr(Steps, "settle", at_once)
+    monkeypatch.setattr(Steps, "wait_all", at_once)
 
     @weftwork.node("acme.hasty")
     async def hasty(ctx: weftwork.Context) -> None:
@@ -117,9 +117,9 @@ def test_a_retry_after_a_timeout_finds_the_payment(guarded: bool, monkeypatch: p
     if not guarded:
 
         async def in_place(self: Steps, name: str, *given: Any) -> Any:
-            return await self._take(name, *given)
+            return await self._run(name, *given)
 
-        monkeypatch.setattr(Steps, "take", in_place)
+        monkeypatch.setattr(Steps, "run", in_place)
     paid: list[int] = []
     result = retried(_hasty(paid))
     assert result.status == ("completed" if guarded else "waiting-input")
@@ -151,7 +151,7 @@ def test_a_step_that_is_cancelled_by_itself_has_failed(kind: str, caplog: pytest
 @pytest.mark.parametrize("guarded", [True, False])
 def test_the_end_of_the_entry_cuts_its_steps(how: str, guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(Steps, "cut", lambda self: [])
+        monkeypatch.setattr(Steps, "cancel_all", lambda self: [])
     ends: list[str] = []
 
     async def pay(begun: asyncio.Event) -> None:
@@ -254,7 +254,7 @@ def test_keys_in_threads_that_an_author_starts() -> None:
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_node_that_is_launched_from_a_step_is_not_inside_it(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(node_runner, "step_here", ContextVar("another", default=""))
+        monkeypatch.setattr(node_runner, "current_step", ContextVar("another", default=""))
     stage = Stage()
     launched: list[asyncio.Task[Any]] = []
 

@@ -8,7 +8,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import Stage
-from weftwork.adapters.python.calls.call_state import Fate
+from weftwork.adapters.python.calls.call_state import CallState
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 
@@ -86,7 +86,7 @@ def _fresh(function: Any) -> Any:
 
 
 def test_without_the_guard_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Fate, "dropped", lambda self, name, task: self.uncalled.remove(name))
+    monkeypatch.setattr(CallState, "on_dropped", lambda self, name, task: self.uncalled.remove(name))
     paid.clear()
     assert Stage().run(weftwork.node("acme.forgets")(_fresh(statement))) == Completed({})
     assert paid == ["paid"]

@@ -12,7 +12,7 @@ import pytest
 import weftwork
 from weftwork.adapters.python.declaration import node_discovery as module
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
-from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, find_kinds, find_nodes
+from weftwork.adapters.python.declaration.node_discovery import NodeLoadError, find_envelope_kinds, find_nodes
 from weftwork.app import Host
 from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS, KindDefinition
 from weftwork.settings import Settings, SettingsError
@@ -46,7 +46,7 @@ def refusal(**settings: Any) -> str:
 
 def test_a_module_with_kinds_alone(place: Path) -> None:
     path = write(place / "kind_module.py", KIND.format("vendor.acme.plan", 2, SCHEMA))
-    (kind,) = find_kinds(["kind_module"], installed=False)
+    (kind,) = find_envelope_kinds(["kind_module"], installed=False)
     assert kind.kind == KindDefinition("vendor.acme.plan", 2, SCHEMA, own_schema=True)
     assert kind.place == f"{path}:3"
     assert repr(kind) == "<EnvelopeKind vendor.acme.plan 2>"
@@ -192,9 +192,9 @@ def test_kinds_can_be_given_to_a_host() -> None:
 
 def test_a_module_with_neither_is_refused(place: Path) -> None:
     write(place / "empty_module.py", "")
-    with pytest.raises(NodesUnusable, match="the module empty_module has no nodes"):
+    with pytest.raises(NodeLoadError, match="the module empty_module has no nodes"):
         find_nodes(["empty_module"], installed=False)
-    assert find_kinds(["empty_module"], installed=False) == []
+    assert find_envelope_kinds(["empty_module"], installed=False) == []
 
 
 def test_without_the_look_at_where_it_was_made_others_would_be_taken(
@@ -203,7 +203,7 @@ def test_without_the_look_at_where_it_was_made_others_would_be_taken(
     """Sabotage: kinds that say they were made wherever they are found."""
     write(place / "lender.py", KIND.format("vendor.other.plan", 1, SCHEMA))
     write(place / "borrower.py", "from lender import plan\n")
-    assert find_kinds(["borrower"], installed=False) == []
-    (lent,) = find_kinds(["lender"], installed=False)
+    assert find_envelope_kinds(["borrower"], installed=False) == []
+    (lent,) = find_envelope_kinds(["lender"], installed=False)
     monkeypatch.setattr(lent, "module", "borrower")
-    assert find_kinds(["borrower"], installed=False) == [lent]
+    assert find_envelope_kinds(["borrower"], installed=False) == [lent]

@@ -9,7 +9,12 @@ import pytest
 
 import weftwork
 from weftwork.adapters.python.declaration import node_discovery as module
-from weftwork.adapters.python.declaration.node_discovery import NodesUnusable, distinct, find_nodes, nodes_among
+from weftwork.adapters.python.declaration.node_discovery import (
+    NodeLoadError,
+    check_distinct,
+    find_nodes,
+    nodes_from_functions,
+)
 from weftwork.app import Host
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.node_types import python_nodes
@@ -35,7 +40,7 @@ def ids(*names: str) -> list[str]:
 
 
 def refusal(*names: str) -> str:
-    with pytest.raises(NodesUnusable) as refused:
+    with pytest.raises(NodeLoadError) as refused:
         find_nodes(names, installed=False)
     return str(refused.value)
 
@@ -153,7 +158,7 @@ def test_entry_points(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == ["weftwork.nodes"]
     write(place, "offered_nodes.py", "")
     del sys.modules["offered_nodes"]
-    with pytest.raises(NodesUnusable, match="entry point acme: the module offered_nodes has no nodes"):
+    with pytest.raises(NodeLoadError, match="entry point acme: the module offered_nodes has no nodes"):
         find_nodes([])
 
 
@@ -166,13 +171,13 @@ def test_functions_can_be_given_to_a_host() -> None:
     host = Host(Settings(store="memory"), nodes=[given])
     assert host.types["acme.given"].declaration.source.endswith("given")
     assert "core.noop" in host.types
-    assert len(nodes_among([given, given])) == 1
+    assert len(nodes_from_functions([given, given])) == 1
     with pytest.raises(SettingsError, match="is no node; decorate it"):
         Host(Settings(store="memory"), nodes=[other])
 
 
 def test_a_type_of_the_host_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.python.declaration.decorator.RESERVED", ("nothing.",))
+    monkeypatch.setattr("weftwork.adapters.python.declaration.decorator.RESERVED_PREFIXES", ("nothing.",))
 
     @weftwork.node("core.noop")
     def mine(ctx: weftwork.PlainContext) -> None: ...
@@ -186,18 +191,18 @@ def test_without_the_check_the_second_would_win(monkeypatch: pytest.MonkeyPatch,
     write(place, "left_twin.py", NODE.format("acme.same", "one"))
     write(place, "right_twin.py", NODE.format("acme.same", "two"))
     nodes = [*find_nodes(["left_twin"], installed=False), *find_nodes(["right_twin"], installed=False)]
-    with pytest.raises(NodesUnusable):
-        distinct(nodes)
-    monkeypatch.setattr(module, "distinct", lambda nodes: nodes)
+    with pytest.raises(NodeLoadError):
+        check_distinct(nodes)
+    monkeypatch.setattr(module, "check_distinct", lambda nodes: nodes)
     assert ids("left_twin", "right_twin") == ["acme.same", "acme.same"]
 
 
 def test_what_is_no_node_is_named_with_its_place_if_it_has_one() -> None:
     def bare(ctx: Any) -> None: ...
 
-    with pytest.raises(NodesUnusable) as refused:
-        nodes_among([bare])
+    with pytest.raises(NodeLoadError) as refused:
+        nodes_from_functions([bare])
     assert str(refused.value).startswith(f"{__file__}:{bare.__code__.co_firstlineno}: ")
     odd: Any = "acme.score"
-    with pytest.raises(NodesUnusable, match=r"^'acme\.score' is no node; decorate it"):
-        nodes_among([odd])
+    with pytest.raises(NodeLoadError, match=r"^'acme\.score' is no node; decorate it"):
+        nodes_from_functions([odd])

@@ -16,7 +16,7 @@ from tests.adapters.python.test_values import jsons, kinds
 from tests.harness.definitions import examples
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.declaration.decorator import node_of
-from weftwork.adapters.python.values import as_json, converted
+from weftwork.adapters.python.values import as_json, convert
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.protocol.json import schema
 
@@ -75,14 +75,14 @@ def test_a_function_is_called_exactly_with_what_its_schema_takes(
         assert seen == []
         return
     assert outcome == Completed({})
-    assert seen == [{name: converted(inputs[name], kind) for name, (kind, _) in ports.items() if name in inputs}]
+    assert seen == [{name: convert(inputs[name], kind) for name, (kind, _) in ports.items() if name in inputs}]
     assert as_json(seen[0]).keys() <= inputs.keys()
 
 
 @pytest.mark.parametrize("guarded", [True, False])
 def test_what_a_node_does_to_its_inputs_stays_in_it(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(node_runner, "converted", lambda value, kind: value)
+        monkeypatch.setattr(node_runner, "convert", lambda value, kind: value)
 
     @weftwork.node("acme.rude")
     async def rude(ctx: Any, items: list[Any], *, config: dict[str, Any]) -> None:
@@ -98,7 +98,7 @@ def test_what_a_node_does_to_its_inputs_stays_in_it(guarded: bool, monkeypatch: 
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_question_cannot_be_swallowed(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr("weftwork.adapters.python.calls.invocation.Entry.close", lambda self: None)
+        monkeypatch.setattr("weftwork.adapters.python.calls.invocation.Invocation.close", lambda self: None)
 
     @weftwork.node("acme.swallow")
     async def swallow(ctx: weftwork.Context) -> int:

@@ -43,7 +43,7 @@ class AiCallEndpoint:
         self._models = models
         self._assets = assets
         self._outbound = outbound
-        self._most = most_bytes
+        self._max_bytes = most_bytes
 
     async def call(self, request: Request) -> Response:
         """media-51 (RFC 0091): what a model would take, and why it does not take the rest."""
@@ -51,7 +51,7 @@ class AiCallEndpoint:
         schema.require("ai-call", document)
         messages = tuple(make_message(each["role"], each["content"]) for each in document["messages"])
         wanted = ModelRequest(document.get("provider", ""), document.get("model", ""), messages)
-        perception = MessageMedia(self._assets, self._outbound, request.caller.partition, self._most)
+        perception = MessageMedia(self._assets, self._outbound, request.caller.partition, self._max_bytes)
         try:
             provider = self._models.find(wanted)
             seen = await perception.resolve(wanted, input_modalities(provider, wanted.model))
@@ -151,13 +151,13 @@ class SafeFetchEndpoint:
 
     def __init__(self, client: outbound.Outbound, moved: Callable[[str], outbound.Outbound]) -> None:
         self._client = client
-        self._moved = moved
+        self._client_resolving_to = moved
 
     async def safe_fetch(self, request: Request) -> Response:
         document = await request.json()
         schema.require("safe-fetch", document)
         address = document.get("simulateRebindTo")
-        client = self._client if address is None else self._moved(address)
+        client = self._client if address is None else self._client_resolving_to(address)
         return json_response(200, await _fetch_outcome(client, document["url"], document.get("init", {})))
 
 

@@ -9,13 +9,13 @@ from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
 
 
-class TestLogRoutes:
+class ObservationEndpoints:
     """listTestEvents, scrapeSpans, exportDebugBundle, resetSeams. `forget` is called, each of it, by a reset,
     with the partition of the caller."""
 
     def __init__(self, observation: RunObservation, forget: Iterable[Callable[[str], object]]) -> None:
         self._observation = observation
-        self._forget = tuple(forget)
+        self._reset_callbacks = tuple(forget)
 
     async def events(self, request: Request) -> Response:
         """seam-02 (RFC 0021, conformance): of the caller's tenant alone; an id that is not there has none."""
@@ -28,7 +28,7 @@ class TestLogRoutes:
         run_id, name, envelope_id = (request.query(each) for each in ("runId", "name", "envelopeId"))
         known = run_id is None or is_path_id(run_id)
         found = await self._observation.spans(request.caller, run_id) if known else []
-        shown = [_shown(span) for span in found if name is None or span["name"] == name]
+        shown = [_describe_span(span) for span in found if name is None or span["name"] == name]
         wanted = [span for span in shown if envelope_id is None or span.get("envelopeId") == envelope_id]
         return json_response(200, {"spans": wanted})
 
@@ -45,12 +45,12 @@ class TestLogRoutes:
         """seam-03 (RFC 0021, conformance): what seams were told by the caller's tenant is gone, and what runs
         have recorded stays."""
         schema.require("seam-reset", await request.json(optional=True))
-        for forget in self._forget:
+        for forget in self._reset_callbacks:
             forget(request.caller.partition)
         return json_response(200, {"ok": True})
 
 
-def _shown(span: dict[str, Any]) -> dict[str, Any]:
+def _describe_span(span: dict[str, Any]) -> dict[str, Any]:
     attributes = span["attributes"]
     told = {**span, "runId": attributes["openwop.run_id"], "timestamp": span["startedAt"]}
     envelope_id = attributes.get("envelope_id")

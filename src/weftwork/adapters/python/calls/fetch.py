@@ -13,7 +13,7 @@ from weftwork.protocol.json.decoder import decode
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 
-class Response:
+class FetchResponse:
     """The answer to a request. Names of headers are small; those that came more than once are joined by commas."""
 
     __slots__ = ("content", "headers", "status", "url")
@@ -40,7 +40,7 @@ class Response:
             raise ValueError(f"the answer is not JSON that can be used: {fault.message}") from None
 
 
-def request_of(
+def build_request(
     url: str, method: str, headers: Headers, json: Any, content: bytes | str | None, timeout: float | None
 ) -> outbound.OutboundRequest:
     """The request that is sent. Raises ValueError for what cannot be one."""

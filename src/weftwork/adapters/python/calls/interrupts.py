@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from weftwork.adapters.python.errors import InterruptTimeout, NodeError, misused
+from weftwork.adapters.python.errors import InterruptTimeout, NodeError, misuse_error
 from weftwork.adapters.python.values import NotJson, as_json
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.values import is_object
@@ -21,14 +21,14 @@ from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, NON_BLOCKING_KINDS
 
 Seconds = float | timedelta
 
-MISSING: Final[Any] = msgspec.UNSET
+NO_DEFAULT: Final[Any] = msgspec.UNSET
 """Stands for a default that the author did not give; None is one."""
-MAX_KIND: Final = 128
+MAX_CUSTOM_KIND: Final = 128
 
 _KEY: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class InterruptRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A question as its author put it, which nobody has looked at yet."""
 
     key: Any
@@ -37,9 +37,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     custom_kind: Any = None
     resume_schema: Any = None
     timeout: Any = None
-    default: Any = MISSING
+    default: Any = NO_DEFAULT
     remind_after: Any = ()
-    member: str | None = None
+    answer_member: str | None = None
     """The member of the answer that the author gets, if not the whole."""
 
 
@@ -48,17 +48,17 @@ def wire_key(call: NodeCall, key: str) -> str:
     return f"{call.node_id}:{call.visit}:{key}"
 
 
-def interrupt_of(call: NodeCall, asked: Question) -> Interrupt:
+def build_interrupt(call: NodeCall, asked: InterruptRequest) -> Interrupt:
     """The interrupt. Raises NodeError, node_misused, that says what to do."""
     key, kind = asked.key, asked.kind
     if not isinstance(key, str) or _KEY.fullmatch(key) is None:
-        raise misused("The key of a question takes 1 to 64 letters, digits, dots, dashes and underscores.")
+        raise misuse_error("The key of a question takes 1 to 64 letters, digits, dots, dashes and underscores.")
     if not isinstance(kind, str) or kind not in INTERRUPT_KINDS:
-        raise misused(f"The question {key} needs one of the kinds {', '.join(INTERRUPT_KINDS)}.")
-    if kind in NON_BLOCKING_KINDS and not _is_bare(asked):
-        raise misused(f"Nobody answers a {kind}; it takes its key and its data alone.")
-    if kind == "approval" and asked.default is not MISSING:
-        raise misused(f"The approval {key} takes no default: when its time is over it is rejected.")
+        raise misuse_error(f"The question {key} needs one of the kinds {', '.join(INTERRUPT_KINDS)}.")
+    if kind in NON_BLOCKING_KINDS and not _has_only_data(asked):
+        raise misuse_error(f"Nobody answers a {kind}; it takes its key and its data alone.")
+    if kind == "approval" and asked.default is not NO_DEFAULT:
+        raise misuse_error(f"The approval {key} takes no default: when its time is over it is rejected.")
     interrupt = Interrupt(
         kind,
         wire_key(call, key),
@@ -69,26 +69,28 @@ def interrupt_of(call: NodeCall, asked: Question) -> Interrupt:
     )
     if violations := check_interrupt(interrupt):
         first = violations[0]
-        raise misused(f"The question {key} does not fit its kind, {kind}: {first.pointer or '/'} {first.message}.")
+        raise misuse_error(f"The question {key} does not fit its kind, {kind}: {first.pointer or '/'} {first.message}.")
     return interrupt
 
 
-def _is_bare(asked: Question) -> bool:
-    timed = asked.timeout is not None or asked.default is not MISSING or bool(asked.remind_after)
+def _has_only_data(asked: InterruptRequest) -> bool:
+    timed = asked.timeout is not None or asked.default is not NO_DEFAULT or bool(asked.remind_after)
     return not timed and asked.resume_schema is None
 
 
-def _data(asked: Question) -> Any:
+def _data(asked: InterruptRequest) -> Any:
     key = asked.key
     if asked.kind != "custom":
         if asked.custom_kind is not None:
-            raise misused(f"The question {key} is of the kind {asked.kind}; only the kind custom takes a custom_kind.")
+            raise misuse_error(
+                f"The question {key} is of the kind {asked.kind}; only the kind custom takes a custom_kind."
+            )
         return _json(key, "data", asked.data)
     named = key if asked.custom_kind is None else asked.custom_kind
-    if not isinstance(named, str) or not 0 < len(named) <= MAX_KIND:
-        raise misused(f"A custom kind takes 1 to {MAX_KIND} characters.")
+    if not isinstance(named, str) or not 0 < len(named) <= MAX_CUSTOM_KIND:
+        raise misuse_error(f"A custom kind takes 1 to {MAX_CUSTOM_KIND} characters.")
     if named.startswith(RESERVED_PREFIXES[0]):
-        raise misused(f"Custom kinds that begin with {RESERVED_PREFIXES[0]} are the host's own.")
+        raise misuse_error(f"Custom kinds that begin with {RESERVED_PREFIXES[0]} are the host's own.")
     data = _json(key, "data", {"customKind": named, "payload": asked.data})
     if asked.data is None:
         del data["payload"]
@@ -99,7 +101,7 @@ def _json(key: str, what: str, value: Any) -> Any:
     try:
         return as_json(value)
     except NotJson as error:
-        raise misused(f"The {what} of the question {key} is not JSON: {error}.") from None
+        raise misuse_error(f"The {what} of the question {key} is not JSON: {error}.") from None
 
 
 def _milliseconds(key: str, what: str, given: Any) -> int:
@@ -111,7 +113,7 @@ def _milliseconds(key: str, what: str, given: Any) -> int:
     # Compared this way round, so that what is no number fails too.
     if not 0 < seconds * 1000 <= MAX_TIMEOUT_MS:
         most = f"{MAX_TIMEOUT_MS // 86_400_000:,} days"
-        raise misused(f"{what} of the question {key} takes seconds or a timedelta, more than 0 and up to {most}.")
+        raise misuse_error(f"{what} of the question {key} takes seconds or a timedelta, more than 0 and up to {most}.")
     return math.ceil(seconds * 1000)
 
 
@@ -119,39 +121,39 @@ def _reminders(key: str, given: Any) -> tuple[int, ...]:
     if isinstance(given, int | float | timedelta):
         given = (given,)
     if not isinstance(given, Iterable):
-        raise misused(f"remind_after of the question {key} takes numbers of seconds, or timedeltas.")
+        raise misuse_error(f"remind_after of the question {key} takes numbers of seconds, or timedeltas.")
     found = cast("Iterable[Any]", given)
     return tuple(sorted({_milliseconds(key, "remind_after", each) for each in found}))
 
 
-def answered_otherwise(key: str) -> NodeError:
+def key_conflict_error(key: str) -> NodeError:
     """Two questions of different kinds share a key."""
-    return misused(f"The key {key} belongs to a question of another kind; give each question a key of its own.")
+    return misuse_error(f"The key {key} belongs to a question of another kind; give each question a key of its own.")
 
 
-def received(asked: Question, resolution: Resolution) -> Any:
+def answer_value(asked: InterruptRequest, resolution: Resolution) -> Any:
     """The answer; a rejection counts as one. Raises InterruptTimeout, or NodeError if it answers something else."""
     if asked.kind == "approval":
         return _decision(asked, resolution)
     if resolution.timed_out:
-        if asked.default is MISSING:
+        if asked.default is NO_DEFAULT:
             raise InterruptTimeout(asked.key)
         return asked.default
-    if asked.member is None:
+    if asked.answer_member is None:
         return resolution.value
-    if not is_object(resolution.value) or asked.member not in resolution.value:
-        raise answered_otherwise(asked.key)
-    return resolution.value[asked.member]
+    if not is_object(resolution.value) or asked.answer_member not in resolution.value:
+        raise key_conflict_error(asked.key)
+    return resolution.value[asked.answer_member]
 
 
-def _decision(asked: Question, resolution: Resolution) -> dict[str, Any]:
+def _decision(asked: InterruptRequest, resolution: Resolution) -> dict[str, Any]:
     """An approval always comes to a decision: nobody's, when its time is over, is a rejection."""
     if resolution.timed_out:
         decision: dict[str, Any] = {"action": "reject", "decidedBy": None}
     elif is_object(resolution.value) and "action" in resolution.value:
         decision = {**resolution.value}
     else:
-        raise answered_otherwise(asked.key)
+        raise key_conflict_error(asked.key)
     if resolution.reason is not None:
         decision["reason"] = resolution.reason
     if resolution.votes:

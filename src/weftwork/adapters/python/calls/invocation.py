@@ -13,14 +13,26 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.python.calls.call_state import Fate, step_here
-from weftwork.adapters.python.calls.interrupts import Question, answered_otherwise, interrupt_of, received
-from weftwork.adapters.python.calls.media import NodeMedia
-from weftwork.adapters.python.calls.model_calls import Models
-from weftwork.adapters.python.calls.steps import CallPlain, Steps
-from weftwork.adapters.python.errors import Abandoned, FetchError, NodeError, missing, misused, node_error
-from weftwork.adapters.python.threads import Threads
-from weftwork.adapters.python.values import NotJson, TooLarge, as_json, is_storable, loggable, shown
+from weftwork.adapters.python.calls.call_state import CallState, current_step
+from weftwork.adapters.python.calls.interrupts import (
+    InterruptRequest,
+    answer_value,
+    build_interrupt,
+    key_conflict_error,
+)
+from weftwork.adapters.python.calls.media import MediaCalls
+from weftwork.adapters.python.calls.model_calls import ModelCalls
+from weftwork.adapters.python.calls.steps import PlainCaller, Steps
+from weftwork.adapters.python.errors import (
+    CallAbandoned,
+    FetchError,
+    NodeError,
+    missing_capability_error,
+    misuse_error,
+    node_error,
+)
+from weftwork.adapters.python.threads import ThreadPool
+from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, is_storable, storable_text, to_loggable
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, InterruptPending, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest, OutboundResponse
@@ -34,51 +46,51 @@ log = logging.getLogger("weftwork.node")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Tools(msgspec.Struct, frozen=True):
+class NodeServices(msgspec.Struct, frozen=True):
     """What nodes share: the threads of plain functions, and the way out."""
 
-    threads: Threads
+    threads: ThreadPool
     outbound: Outbound | None = None
 
 
-class Entry:
+class Invocation:
     """Belongs to one call of the function, and is of no more use when that is over."""
 
-    def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, tools: Tools) -> None:
+    def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, tools: NodeServices) -> None:
         self.type_id = type_id
         self.effect: Effect = effect
         self.call = call
         self.host = host
-        self.tools = tools
+        self.services = tools
         self.loop = asyncio.get_running_loop()
-        self.heard_at = self.loop.time()
-        self.fate = Fate()
-        self.steps = Steps(type_id, effect, call, host, self.fate)
-        self.models = Models(effect, call, host, self.fate)
-        self.media = NodeMedia(host, self.fate)
+        self.last_heartbeat = self.loop.time()
+        self.state = CallState()
+        self.steps = Steps(type_id, effect, call, host, self.state)
+        self.models = ModelCalls(effect, call, host, self.state)
+        self.media = MediaCalls(host, self.state)
         self.own_thread = 0
         """The thread that a plain function runs in."""
-        self._asked: dict[str, str] = {}
+        self._interrupt_kinds: dict[str, str] = {}
         """Kinds of the questions of this entry, by key."""
-        self._thread = threading.get_ident()
+        self._loop_thread = threading.get_ident()
         self._random: random.Random | None = None
 
     @property
-    def on_loop(self) -> bool:
+    def is_on_loop(self) -> bool:
         """Whether this is asked in the thread of the event loop."""
-        return threading.get_ident() == self._thread
+        return threading.get_ident() == self._loop_thread
 
     @property
-    def key(self) -> str:
+    def idempotency_key(self) -> str:
         """The key of the step that asks, or of the node."""
-        here = step_here.get()
+        here = current_step.get()
         if here:
             return here
-        running = [*self.steps.running]
-        if running and threading.get_ident() not in (self._thread, self.own_thread):
+        running = [*self.steps.running_keys]
+        if running and threading.get_ident() not in (self._loop_thread, self.own_thread):
             # A thread that the author started, which does not know what step it belongs to.
             if len(running) > 1:
-                raise misused("Several steps are under way; read idempotency_key before you start a thread.")
+                raise misuse_error("Several steps are under way; read idempotency_key before you start a thread.")
             return running[0]
         return self.host.effect_key()
 
@@ -90,84 +102,84 @@ class Entry:
         return self._random
 
     def now(self) -> datetime:
-        self.fate.check()
+        self.state.check()
         return _EPOCH + timedelta(milliseconds=self.host.now)
 
-    def say(self, effect: AppendLog | EmitEvent) -> None:
-        self.fate.check()
-        if self.on_loop:
-            self._say(effect)
-            self.fate.check()
+    def emit(self, effect: AppendLog | EmitEvent) -> None:
+        self.state.check()
+        if self.is_on_loop:
+            self._emit_on_loop(effect)
+            self.state.check()
         else:
-            self.later(self._say, effect)
+            self.call_on_loop(self._emit_on_loop, effect)
 
-    def _say(self, effect: AppendLog | EmitEvent) -> None:
+    def _emit_on_loop(self, effect: AppendLog | EmitEvent) -> None:
         try:
             self.host.emit_event(effect)
         except StepFailed as error:
             # Kept, because a thread that said it has gone on.
-            self.fate.failure = node_error(error.failure)
+            self.state.failure = node_error(error.failure)
 
-    def later(self, call: Callable[..., object], *arguments: Any) -> None:
+    def call_on_loop(self, call: Callable[..., object], *arguments: Any) -> None:
         """Call something on the event loop, from another thread. Raises Abandoned when there is no loop any more."""
         try:
             self.loop.call_soon_threadsafe(call, *arguments)
         except RuntimeError:
-            raise Abandoned from None
+            raise CallAbandoned from None
 
     def heartbeat(self, progress: dict[str, Any]) -> None:
-        self.fate.check()
-        if self.on_loop:
-            self._beat()
+        self.state.check()
+        if self.is_on_loop:
+            self._record_heartbeat()
         else:
             # The clock of the loop stands still between its turns, so it is not asked from here.
-            self.later(self._beat)
+            self.call_on_loop(self._record_heartbeat)
         if log.isEnabledFor(logging.DEBUG):
             told = {"runId": self.call.run_id, "nodeId": self.call.node_id, "progress": repr(progress)}
             log.debug("heartbeat of a node", extra=told)
 
-    def _beat(self) -> None:
-        self.heard_at = self.loop.time()
+    def _record_heartbeat(self) -> None:
+        self.last_heartbeat = self.loop.time()
 
-    async def step(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: CallPlain) -> Any:
+    async def step(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: PlainCaller) -> Any:
         """What the step came to, as JSON. Raises StepError, NotDone or Asking."""
-        self.fate.check_going_on()
-        return await self.steps.take(name, function, effect, call_plain)
+        self.state.check_not_stopping()
+        return await self.steps.run(name, function, effect, call_plain)
 
     def close(self) -> InterruptPending | None:
         """End the entry, and the steps in it; the question that the node waits for, if it does."""
-        self.steps.cut()
-        self.models.cut()
-        self.media.cut()
-        fate = self.fate
-        asking, fate.asking, fate.failure, fate.over = fate.asking, None, None, True
+        self.steps.cancel_all()
+        self.models.cancel_all()
+        self.media.cancel_all()
+        fate = self.state
+        asking, fate.pending_interrupt, fate.failure, fate.is_over = fate.pending_interrupt, None, None, True
         return asking
 
-    async def ask(self, asked: Question) -> Any:
+    async def request_interrupt(self, asked: InterruptRequest) -> Any:
         """What the author gets for the question. Raises Asking, InterruptTimeout or NodeError."""
-        self.fate.check_going_on()
+        self.state.check_not_stopping()
         if self.effect == "once":
-            raise misused("A node of the effect once cannot ask; put its effect into a step, and make it pure.")
-        if step_here.get():
-            raise misused("A step cannot ask; ask before it or after it.")
-        interrupt = interrupt_of(self.call, asked)
-        if self._asked.setdefault(interrupt.key, interrupt.kind) != interrupt.kind:
-            raise answered_otherwise(asked.key)
+            raise misuse_error("A node of the effect once cannot ask; put its effect into a step, and make it pure.")
+        if current_step.get():
+            raise misuse_error("A step cannot ask; ask before it or after it.")
+        interrupt = build_interrupt(self.call, asked)
+        if self._interrupt_kinds.setdefault(interrupt.key, interrupt.kind) != interrupt.kind:
+            raise key_conflict_error(asked.key)
         try:
             resolution = await self.host.ask(interrupt)
         except InterruptPending as asking:
-            self.fate.asking = asking
+            self.state.pending_interrupt = asking
             raise
         except StepFailed as error:
             raise node_error(error.failure) from None
-        return received(asked, resolution)
+        return answer_value(asked, resolution)
 
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
-        self.fate.check()
-        if self.tools.outbound is None:
-            raise missing("requests to others")
+        self.state.check()
+        if self.services.outbound is None:
+            raise missing_capability_error("requests to others")
         try:
-            response = await self.tools.outbound.fetch(request)
+            response = await self.services.outbound.fetch(request)
         except FetchRefused as refused:
             raise NodeError("ssrf_blocked", str(refused), {"blocked": refused.blocked}) from None
         except FetchFailed as error:
@@ -176,9 +188,9 @@ class Entry:
         return response
 
     async def get_version(self, change_id: str, least: int, most: int) -> int:
-        self.fate.check_going_on()
+        self.state.check_not_stopping()
         if not isinstance(change_id, str) or not is_storable(change_id):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise misused("The id of a change is a text without NUL.")
+            raise misuse_error("The id of a change is a text without NUL.")
         wrong = version_error(change_id, least, most, None)
         if wrong is None:
             pinned = await self.host.pin_version(change_id, most)
@@ -191,25 +203,25 @@ class Entry:
 class NodeLog:
     """Lines in the log of the run, as `log.appended` events. Fields that are not JSON are written as text."""
 
-    __slots__ = ("_entry",)
+    __slots__ = ("_invocation",)
 
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
+    def __init__(self, entry: Invocation) -> None:
+        self._invocation = entry
 
     def debug(self, message: str, **fields: Any) -> None:
-        self._entry.say(AppendLog("debug", shown(message, MAX_VALUE_TEXT), loggable(fields)))
+        self._invocation.emit(AppendLog("debug", storable_text(message, MAX_VALUE_TEXT), to_loggable(fields)))
 
     def info(self, message: str, **fields: Any) -> None:
-        self._entry.say(AppendLog("info", shown(message, MAX_VALUE_TEXT), loggable(fields)))
+        self._invocation.emit(AppendLog("info", storable_text(message, MAX_VALUE_TEXT), to_loggable(fields)))
 
     def warning(self, message: str, **fields: Any) -> None:
-        self._entry.say(AppendLog("warn", shown(message, MAX_VALUE_TEXT), loggable(fields)))
+        self._invocation.emit(AppendLog("warn", storable_text(message, MAX_VALUE_TEXT), to_loggable(fields)))
 
     def error(self, message: str, **fields: Any) -> None:
-        self._entry.say(AppendLog("error", shown(message, MAX_VALUE_TEXT), loggable(fields)))
+        self._invocation.emit(AppendLog("error", storable_text(message, MAX_VALUE_TEXT), to_loggable(fields)))
 
 
-def event_of(event_type: str, payload: Any) -> EmitEvent:
+def build_event(event_type: str, payload: Any) -> EmitEvent:
     """An event of the author's own type. Raises ValueError for types of others and for what is no JSON object."""
     if not is_author_event_type(event_type):
         raise ValueError(
@@ -217,7 +229,7 @@ def event_of(event_type: str, payload: Any) -> EmitEvent:
         )
     try:
         made = as_json(payload)
-    except TooLarge as error:
+    except ValueTooLarge as error:
         raise NodeError("node_output_too_large", f"The payload of {event_type} {error.why}.") from None
     except NotJson as error:
         raise ValueError(f"the payload of {event_type} is not JSON: {error}") from None

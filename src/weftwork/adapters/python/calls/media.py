@@ -9,8 +9,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from weftwork.adapters.python.calls.call_state import Fate, step_here
-from weftwork.adapters.python.errors import NodeError, misused, node_error
+from weftwork.adapters.python.calls.call_state import CallState, current_step
+from weftwork.adapters.python.errors import NodeError, misuse_error, node_error
 from weftwork.ports.media import MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.nodes import NodeContext
@@ -40,69 +40,73 @@ class MediaContent(msgspec.Struct, frozen=True):
     media_ref: str
 
 
-Source = bytes | bytearray | memoryview | Path | str | Media | MediaContent | Mapping[str, Any]
+MediaSource = bytes | bytearray | memoryview | Path | str | Media | MediaContent | Mapping[str, Any]
 """Bytes, a file, or what names an asset: a mediaRef, or an object that has one."""
-Reference = str | Media | MediaContent | Mapping[str, Any]
+MediaReference = str | Media | MediaContent | Mapping[str, Any]
 
 
-class NodeMedia:
+class MediaCalls:
     """Of one entry."""
 
-    def __init__(self, host: NodeContext, fate: Fate) -> None:
+    def __init__(self, host: NodeContext, fate: CallState) -> None:
         self._host = host
-        self._fate = fate
-        self._sending: set[asyncio.Task[Any]] = set()
+        self._state = fate
+        self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def emit(self, turn: str, source: Source, kind: MediaKind, said: dict[str, Any]) -> Media:
+    async def emit(self, turn: str, source: MediaSource, kind: MediaKind, said: dict[str, Any]) -> Media:
         """media-65 (RFC 0055 B): send it, and get what became of it, now or in an earlier entry. Raises NodeError."""
-        self._fate.check_going_on()
-        if step_here.get():
-            raise misused("A step cannot emit media; emit before it or after it. An emission is recorded by itself.")
-        sent = OutgoingMedia(kind, await self._taken(source), **said)
-        self._fate.check_going_on()
-        made = await self._told(self._host.emit_media(sent, turn))
+        self._state.check_not_stopping()
+        if current_step.get():
+            raise misuse_error(
+                "A step cannot emit media; emit before it or after it. An emission is recorded by itself."
+            )
+        sent = OutgoingMedia(kind, await self._load_source(source), **said)
+        self._state.check_not_stopping()
+        made = await self._await_host(self._host.emit_media(sent, turn))
         payload = made.payload
         return Media(made.media_ref, payload["mimeType"], payload["bytes"], made.url, made.envelope_id)
 
-    async def read(self, ref: Reference, most: int | None) -> MediaContent:
+    async def read(self, ref: MediaReference, most: int | None) -> MediaContent:
         """media-66 (RFC 0091): the bytes behind a mediaRef; from here on the node is untrusted. Raises NodeError."""
-        self._fate.check()
+        self._state.check()
         limit = self._host.limits.max_upload_bytes
-        found = await self._told(self._host.read_media(named(ref), limit if most is None else most))
+        found = await self._await_host(self._host.read_media(media_ref_of(ref), limit if most is None else most))
         return MediaContent(found.data, found.media_type, media_ref(found.sha256))
 
-    def cut(self) -> None:
+    def cancel_all(self) -> None:
         """The entry is over: nobody hears what becomes of it."""
-        for task in self._sending:
+        for task in self._tasks:
             task.cancel()
 
-    async def _taken(self, source: Source) -> bytes | str:
+    async def _load_source(self, source: MediaSource) -> bytes | str:
         """What the host is given: bytes, or the text of a reference."""
         limit = self._host.limits.max_upload_bytes
         if isinstance(source, Path):
-            return _something(await asyncio.to_thread(_read, source, limit))
+            return _check_not_empty(await asyncio.to_thread(_read_file, source, limit))
         if not isinstance(source, bytes | bytearray | memoryview):
-            ref = named(source)
+            ref = media_ref_of(source)
             if media_ref_digest(ref) is None:
-                raise misused(f"Media are bytes, a pathlib.Path or a mediaRef, and not {_what(source)}.")
+                raise misuse_error(
+                    f"Media are bytes, a pathlib.Path or a mediaRef, and not {_describe_source(source)}."
+                )
             return cast("str", ref)
         if (size := source.nbytes if isinstance(source, memoryview) else len(source)) > limit:
-            raise too_large(size, limit)
-        return _something(bytes(source))
+            raise media_too_large_error(size, limit)
+        return _check_not_empty(bytes(source))
 
-    async def _told(self, work: Awaitable[T]) -> T:
+    async def _await_host(self, work: Awaitable[T]) -> T:
         task = asyncio.current_task()
         assert task is not None, "a coroutine runs in a task"
-        self._sending.add(task)
+        self._tasks.add(task)
         try:
             return await work
         except StepFailed as error:
             raise node_error(error.failure) from None
         finally:
-            self._sending.discard(task)
+            self._tasks.discard(task)
 
 
-def named(ref: object) -> object:
+def media_ref_of(ref: object) -> object:
     """The mediaRef that this is, or has; anything else as it is."""
     if isinstance(ref, Media | MediaContent):
         return ref.media_ref
@@ -111,34 +115,34 @@ def named(ref: object) -> object:
     return ref
 
 
-def _what(source: object) -> str:
+def _describe_source(source: object) -> str:
     if isinstance(source, str):
         return "a text that is none"
     has_one = isinstance(source, Mapping | Media | MediaContent)
     return "an object that has none" if has_one else f"an object of type {type(source).__name__}"
 
 
-def _something(data: bytes) -> bytes:
+def _check_not_empty(data: bytes) -> bytes:
     if not data:
-        raise misused("There is nothing to show: the media have no bytes.")
+        raise misuse_error("There is nothing to show: the media have no bytes.")
     return data
 
 
-def too_large(size: int, limit: int) -> NodeError:
+def media_too_large_error(size: int, limit: int) -> NodeError:
     return NodeError("media_too_large", f"Media of a node have at most {limit} bytes.", {"bytes": size, "limit": limit})
 
 
-def _read(path: Path, limit: int) -> bytes:
+def _read_file(path: Path, limit: int) -> bytes:
     """A file that is not larger than it may be. Raises NodeError, or OSError."""
     # Not blocking: to open a pipe would wait for whoever writes to it.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise misused("Media can be read from a regular file, and from nothing else.")
+            raise misuse_error("Media can be read from a regular file, and from nothing else.")
         if found.st_size > limit:
-            raise too_large(found.st_size, limit)
+            raise media_too_large_error(found.st_size, limit)
         data = file.read(limit + 1)
     if len(data) > limit:
         # It has grown.
-        raise too_large(len(data), limit)
+        raise media_too_large_error(len(data), limit)
     return data

@@ -10,11 +10,11 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from weftwork.adapters.python.calls.call_state import Fate, step_here
-from weftwork.adapters.python.calls.prompts import Prompt, Shape
-from weftwork.adapters.python.errors import NodeError, misused, node_error
-from weftwork.adapters.python.node_tasks import Branch, branch
-from weftwork.adapters.python.values import converted
+from weftwork.adapters.python.calls.call_state import CallState, current_step
+from weftwork.adapters.python.calls.prompts import ModelPrompt, OutputShape
+from weftwork.adapters.python.errors import NodeError, misuse_error, node_error
+from weftwork.adapters.python.node_tasks import TaskPath, current_task_path
+from weftwork.adapters.python.values import convert
 from weftwork.engine.models.generation import generate_envelope, generate_text, generate_value
 from weftwork.engine.models.model_request import START_MESSAGE, finish_reason, make_model_request
 from weftwork.ports.models import Message, ModelRequest
@@ -28,7 +28,7 @@ from weftwork.protocol.workflow.node_types import Effect
 T = TypeVar("T")
 
 
-class Usage(msgspec.Struct, frozen=True, rename="camel"):
+class AiUsage(msgspec.Struct, frozen=True, rename="camel"):
     """What the last call took."""
 
     input_tokens: int
@@ -39,12 +39,12 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
         return self.input_tokens + self.output_tokens
 
 
-class Answer(msgspec.Struct, frozen=True, rename="camel"):
+class AiAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """What a model said. `data` is the value that fits the schema, if there was one."""
 
     text: str
     data: Any
-    usage: Usage
+    usage: AiUsage
     finish_reason: str
     """Why it ended: stop, length, content_filter, tool_calls or other."""
     model: str
@@ -61,116 +61,120 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
     envelope_type: str
     payload: Any
     envelope_id: str
-    usage: Usage
+    usage: AiUsage
     model: str
     content_trust: Trust
 
 
-class Models:
+class ModelCalls:
     """Of one entry."""
 
-    def __init__(self, effect: Effect, call: NodeCall, host: NodeContext, fate: Fate) -> None:
-        self.unsaid: list[NodeEffect] = []
+    def __init__(self, effect: Effect, call: NodeCall, host: NodeContext, fate: CallState) -> None:
+        self.pending_effects: list[NodeEffect] = []
         """What follows from failures: said in one commit with the node's end, whatever it made of them."""
-        self.turn = asyncio.Lock()
+        self.envelope_lock = asyncio.Lock()
         """Envelopes go one after the other: with a question in one of them, the entry is over."""
         self.host = host
         self._effect = effect
         self._call = call
-        self._fate = fate
-        self._elsewhere = Branch("thread")
-        self._asking: set[asyncio.Task[Any]] = set()
+        self._state = fate
+        self._thread_path = TaskPath("thread")
+        self._tasks: set[asyncio.Task[Any]] = set()
 
-    def voice(self) -> str:
+    def next_turn_prefix(self) -> str:
         """The name of a call that is made here and now. Threads that the author started share their numbers."""
-        return (branch.get() or self._elsewhere).number()
+        return (current_task_path.get() or self._thread_path).next_turn_prefix()
 
-    def check(self) -> None:
+    def check_not_stopping(self) -> None:
         """Raises what keeps the entry from going on."""
-        self._fate.check_going_on()
+        self._state.check_not_stopping()
 
-    async def answer(self, voice: str, prompt: Prompt, shape: Shape | None, stream: bool) -> Answer:
+    async def call_ai(self, voice: str, prompt: ModelPrompt, shape: OutputShape | None, stream: bool) -> AiAnswer:
         """A text, or a value of the shape. Raises NodeError or Asking."""
         request = msgspec.structs.replace(self._request(prompt), stream=stream)
         if shape is None:
-            spoken = await self._made(voice, lambda context: generate_text(context, self._call, request))
-            return _answer(spoken.answer, None)
+            spoken = await self._run(voice, lambda context: generate_text(context, self._call, request))
+            return _to_ai_answer(spoken.answer, None)
         request = msgspec.structs.replace(request, response_schema=shape.document)
-        filled = await self._made(
+        filled = await self._run(
             voice, lambda context: generate_value(context, self._call, request, shape.document, shape.name)
         )
         try:
-            return _answer(filled.answer, converted(filled.value, shape.kind))
+            return _to_ai_answer(filled.answer, convert(filled.value, shape.kind))
         except msgspec.ValidationError:
             raise NodeError("envelope_invalid", f"The value of the model is no {shape.name}.") from None
 
-    async def envelope(self, voice: str, prompt: Prompt, kind: str) -> Envelope:
+    async def generate_envelope(self, voice: str, prompt: ModelPrompt, kind: str) -> Envelope:
         """An envelope of a kind. Raises NodeError or Asking."""
         call, request = self._call, self._request(prompt)
         if not prompt.messages:
             request = msgspec.structs.replace(request, messages=(Message("user", START_MESSAGE),))
-        made = await self._made(voice, lambda context: generate_envelope(context, call, request, kind, call.contract))
+        made = await self._run(voice, lambda context: generate_envelope(context, call, request, kind, call.contract))
         accepted, answer = made.accepted, made.answer
-        payload = converted(accepted.payload, Any)
+        payload = convert(accepted.payload, Any)
         return Envelope(
             accepted.type, payload, accepted.envelope_id, _usage(answer), answer.model, accepted.content_trust
         )
 
-    def cut(self) -> None:
+    def cancel_all(self) -> None:
         """The entry is over: nobody hears what a model says now."""
-        for task in self._asking:
+        for task in self._tasks:
             task.cancel()
 
-    def _request(self, prompt: Prompt) -> ModelRequest:
-        return make_model_request(self._call, prompt.given, prompt.messages, prompt.system)
+    def _request(self, prompt: ModelPrompt) -> ModelRequest:
+        return make_model_request(self._call, prompt.options, prompt.messages, prompt.system)
 
-    async def _made(self, voice: str, make: Callable[[NodeContext], Awaitable[T | Failed]]) -> T:
-        self.check()
+    async def _run(self, voice: str, make: Callable[[NodeContext], Awaitable[T | Failed]]) -> T:
+        self.check_not_stopping()
         if self._effect == "once":
-            raise misused("A node of the effect once cannot ask a model; put its effect into a step, and make it pure.")
-        if step_here.get():
-            raise misused("A step cannot ask a model; ask before it or after it. The answer is recorded by itself.")
+            raise misuse_error(
+                "A node of the effect once cannot ask a model; put its effect into a step, and make it pure."
+            )
+        if current_step.get():
+            raise misuse_error(
+                "A step cannot ask a model; ask before it or after it. The answer is recorded by itself."
+            )
         task = asyncio.current_task()
         assert task is not None, "a coroutine runs in a task"
-        self._asking.add(task)
+        self._tasks.add(task)
         try:
-            made = await make(cast("NodeContext", _Voice(self, voice)))
+            made = await make(cast("NodeContext", _CallContext(self, voice)))
         except InterruptPending as asking:
-            self._fate.asking = asking
+            self._state.pending_interrupt = asking
             raise
         except StepFailed as error:
             raise node_error(error.failure) from None
         finally:
-            self._asking.discard(task)
+            self._tasks.discard(task)
         if isinstance(made, Failed):
-            self.unsaid += made.effects
+            self.pending_effects += made.effects
             raise node_error(made)
         return cast("T", made)
 
 
-class _Voice:
+class _CallContext:
     """Implements ports.nodes.NodeContext for one call: that of the entry, which knows whose call it is."""
 
-    def __init__(self, models: Models, name: str) -> None:
-        self._models = models
-        self._name = name
+    def __init__(self, models: ModelCalls, name: str) -> None:
+        self._calls = models
+        self._turn_prefix = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._models.host, name)
+        return getattr(self._calls.host, name)
 
     async def generate(self, request: ModelRequest, along: Any) -> ModelAnswer:
-        self._models.check()
-        return await self._models.host.generate(msgspec.structs.replace(request, voice=self._name), along)
+        self._calls.check_not_stopping()
+        return await self._calls.host.generate(msgspec.structs.replace(request, voice=self._turn_prefix), along)
 
-    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        async with self._models.turn:
-            self._models.check()
-            return await self._models.host.emit_envelope(document, emission)
-
-
-def _answer(answer: ModelAnswer, data: Any) -> Answer:
-    return Answer(answer.text, data, _usage(answer), finish_reason(answer.stop), answer.model)
+    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        async with self._calls.envelope_lock:
+            self._calls.check_not_stopping()
+            return await self._calls.host.emit_envelope(document, emission)
 
 
-def _usage(answer: ModelAnswer) -> Usage:
-    return Usage(answer.usage.input_tokens, answer.usage.output_tokens)
+def _to_ai_answer(answer: ModelAnswer, data: Any) -> AiAnswer:
+    return AiAnswer(answer.text, data, _usage(answer), finish_reason(answer.stop), answer.model)
+
+
+def _usage(answer: ModelAnswer) -> AiUsage:
+    return AiUsage(answer.usage.input_tokens, answer.usage.output_tokens)

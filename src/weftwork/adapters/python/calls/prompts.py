@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from weftwork.adapters.python.calls.media import Media, MediaContent
-from weftwork.adapters.python.declaration.type_schemas import is_record, object_of
-from weftwork.adapters.python.errors import misused
+from weftwork.adapters.python.declaration.type_schemas import is_record, object_schema
+from weftwork.adapters.python.errors import misuse_error
 from weftwork.adapters.python.values import NotJson, as_json, is_storable
 from weftwork.engine.models.message_media import add_media, make_message
 from weftwork.engine.models.model_request import (
@@ -26,28 +26,28 @@ from weftwork.protocol.json.values import is_object
 from weftwork.protocol.media.asset_references import media_ref_digest
 from weftwork.protocol.media.message_parts import normalize_part
 
-Shown = str | Media | MediaContent | Mapping[str, Any]
+PromptMedia = str | Media | MediaContent | Mapping[str, Any]
 """A part; or media, by their mediaRef or an object that has one, whose type says how they are shown."""
 
 
-def parts_of(name: str, media: Any) -> list[Any]:
+def media_parts(name: str, media: Any) -> list[Any]:
     """What stands beside a prompt. Raises NodeError."""
     if isinstance(media, Media | MediaContent | Mapping) or media_ref_digest(media) is not None:
         media = [media]
     if not isinstance(media, Collection) or isinstance(media, str | bytes):
-        raise misused(f"{name} takes media as a mediaRef, as a part, or as a list of them.")
-    return [normalize_part(_part(name, each)) for each in cast("Collection[Any]", media)]
+        raise misuse_error(f"{name} takes media as a mediaRef, as a part, or as a list of them.")
+    return [normalize_part(_to_part(name, each)) for each in cast("Collection[Any]", media)]
 
 
-def content_of(what: str, content: Any) -> Any:
+def message_content(what: str, content: Any) -> Any:
     """The content of a message as JSON: a text, or parts. Raises NodeError."""
     if isinstance(content, str):
         return content
     if isinstance(content, Collection) and not isinstance(content, bytes | Mapping):
-        parts = [_part(what, each) for each in cast("Collection[Any]", content)]
+        parts = [_to_part(what, each) for each in cast("Collection[Any]", content)]
         if all(map(_is_part, parts)):
             return parts
-    raise misused(f"{what} needs a text as its content, or a list of parts with a type.")
+    raise misuse_error(f"{what} needs a text as its content, or a list of parts with a type.")
 
 
 def _is_part(part: Any) -> bool:
@@ -56,7 +56,7 @@ def _is_part(part: Any) -> bool:
     return part["type"] != "text" or isinstance(part.get("text"), str)
 
 
-def _part(what: str, given: Any) -> Any:
+def _to_part(what: str, given: Any) -> Any:
     if isinstance(given, Media | MediaContent):
         return {"mediaRef": given.media_ref, "mimeType": given.mime_type}
     document: Any = given
@@ -70,25 +70,25 @@ def _part(what: str, given: Any) -> Any:
     try:
         made = as_json(document)
     except NotJson as error:
-        raise misused(f"{what} holds a part that is not JSON: {error}.") from None
+        raise misuse_error(f"{what} holds a part that is not JSON: {error}.") from None
     return {**made, "data": bytes(data)} if isinstance(data, bytes | bytearray) else made
 
 
 Messages = str | Collection[Mapping[str, Any]]
 ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "system")
-UNNAMED: Final = "structured-output"
+DEFAULT_SHAPE_NAME: Final = "structured-output"
 MAX_TITLE: Final = 128
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class ModelPrompt(msgspec.Struct, frozen=True):
     """A question to a model. `given` are the wishes about who answers and how, under the names of the config."""
 
     messages: tuple[Message, ...]
     system: str
-    given: dict[str, Any]
+    options: dict[str, Any]
 
 
-class Shape(msgspec.Struct, frozen=True):
+class OutputShape(msgspec.Struct, frozen=True):
     """The shape of a value that a model is to fill, and the type that the author gets it in."""
 
     name: str
@@ -96,69 +96,69 @@ class Shape(msgspec.Struct, frozen=True):
     kind: Any = Any
 
 
-def prompt_of(name: str, prompt: Any, messages: Any, system: Any, media: Any = (), **wishes: Any) -> Prompt:
+def build_prompt(name: str, prompt: Any, messages: Any, system: Any, media: Any = (), **wishes: Any) -> ModelPrompt:
     """The question. Raises NodeError, node_misused; `name` is the call that the author made."""
-    told = _text(f"{name} takes system as a text", system)
+    told = _check_text(f"{name} takes system as a text", system)
     listed = [*_conversation(name, messages)]
     if prompt is not None:
-        listed.append(Message("user", _text(f"{name} takes prompt as a text", prompt)))
-    shown = parts_of(name, media)
+        listed.append(Message("user", _check_text(f"{name} takes prompt as a text", prompt)))
+    shown = media_parts(name, media)
     if shown:
         last = listed.pop() if listed and listed[-1].role == "user" else Message("user", "")
         listed.append(add_media(last, shown))
     if len(listed) > MAX_MESSAGES:
-        raise misused(f"{name} takes up to {MAX_MESSAGES:,} messages.")
-    return Prompt(tuple(listed), told, _given(name, **wishes))
+        raise misuse_error(f"{name} takes up to {MAX_MESSAGES:,} messages.")
+    return ModelPrompt(tuple(listed), told, _model_options(name, **wishes))
 
 
 def _conversation(name: str, messages: Any) -> list[Message]:
     if messages is None:
         return []
     if isinstance(messages, str):
-        return [Message("user", _text(name, messages))]
+        return [Message("user", _check_text(name, messages))]
     if not isinstance(messages, Collection) or isinstance(messages, Mapping | bytes):
-        raise misused(f"{name} takes messages as a text, or as a list of objects with role and content.")
+        raise misuse_error(f"{name} takes messages as a text, or as a list of objects with role and content.")
     return [_message(f"{name}: the message {at}", each) for at, each in enumerate(cast("Collection[Any]", messages))]
 
 
 def _message(what: str, given: Any) -> Message:
     if not is_object(given) or not {"role", "content"} <= given.keys():
-        raise misused(f"{what} is no object with role and content.")
+        raise misuse_error(f"{what} is no object with role and content.")
     if given["role"] not in ROLES:
-        raise misused(f"{what} needs one of the roles {', '.join(ROLES)}.")
-    message = make_message(given["role"], content_of(what, given["content"]))
-    _text(what, message.text)
+        raise misuse_error(f"{what} needs one of the roles {', '.join(ROLES)}.")
+    message = make_message(given["role"], message_content(what, given["content"]))
+    _check_text(what, message.text)
     return message
 
 
-def _text(what: str, given: Any) -> str:
+def _check_text(what: str, given: Any) -> str:
     if not isinstance(given, str):
-        raise misused(f"{what}, and not as an object of type {type(given).__name__}.")
+        raise misuse_error(f"{what}, and not as an object of type {type(given).__name__}.")
     if not is_storable(given):
-        raise misused(f"{what}, without NUL and lone surrogates.")
+        raise misuse_error(f"{what}, without NUL and lone surrogates.")
     return str(given)
 
 
-def _given(
+def _model_options(
     name: str, provider: Any = None, model: Any = None, temperature: Any = None, max_tokens: Any = None, stop: Any = ()
 ) -> dict[str, Any]:
     for what, value in (("provider", provider), ("model", model)):
         if value is not None and not (
             isinstance(value, str) and 0 < len(value) <= MAX_MODEL_NAME and is_storable(value)
         ):
-            raise misused(f"{name} takes {what} as a text of 1 to {MAX_MODEL_NAME} characters.")
+            raise misuse_error(f"{name} takes {what} as a text of 1 to {MAX_MODEL_NAME} characters.")
     # Compared this way round, so that what is no number fails too.
     if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
-        raise misused(f"{name} takes temperature as a number from 0 to 2.")
+        raise misuse_error(f"{name} takes temperature as a number from 0 to 2.")
     if max_tokens is not None and not (
         isinstance(max_tokens, int) and _is_number(max_tokens) and 0 < max_tokens <= MAX_TOKENS
     ):
-        raise misused(f"{name} takes max_tokens as an integer from 1 to {MAX_TOKENS:,}.")
+        raise misuse_error(f"{name} takes max_tokens as an integer from 1 to {MAX_TOKENS:,}.")
     stops: list[Any] = [stop] if isinstance(stop, str) or not isinstance(stop, Collection) else [*stop]
     if len(stops) > MAX_STOP_SEQUENCES or not all(
         isinstance(each, str) and 0 < len(each) <= MAX_STOP_SEQUENCE_CHARS for each in stops
     ):
-        raise misused(
+        raise misuse_error(
             f"{name} takes stop as up to {MAX_STOP_SEQUENCES} texts of 1 to {MAX_STOP_SEQUENCE_CHARS} characters."
         )
     wishes = {"provider": provider, "model": model, "temperature": temperature, "maxTokens": max_tokens}
@@ -169,30 +169,30 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def shape_of(schema: Any) -> Shape:
+def build_shape(schema: Any) -> OutputShape:
     """The shape that an author wants: a JSON Schema, or a struct, dataclass or TypedDict. Raises NodeError."""
     if is_record(schema):
         try:
-            document, name, kind = object_of(schema), getattr(schema, "__name__", UNNAMED), schema
+            document, name, kind = object_schema(schema), getattr(schema, "__name__", DEFAULT_SHAPE_NAME), schema
         except TypeError as error:
-            raise misused(f"There is no JSON Schema of this type: {error}.") from None
+            raise misuse_error(f"There is no JSON Schema of this type: {error}.") from None
     else:
         document, kind = _document(schema), Any
         title = document.get("title")
-        name = title[:MAX_TITLE] if isinstance(title, str) and title else UNNAMED
+        name = title[:MAX_TITLE] if isinstance(title, str) and title else DEFAULT_SHAPE_NAME
     # References never leave the schema, so the name that it goes by elsewhere is of no use.
     document.pop("$id", None)
     if violations := check_caller_schema(document, ""):
         first = violations[0]
-        raise misused(f"The schema cannot be used: {first.pointer or '/'} {first.message}.")
-    return Shape(name, document, kind)
+        raise misuse_error(f"The schema cannot be used: {first.pointer or '/'} {first.message}.")
+    return OutputShape(name, document, kind)
 
 
 def _document(schema: Any) -> dict[str, Any]:
     try:
         document = as_json(schema)
     except NotJson as error:
-        raise misused(f"The schema is not JSON: {error}.") from None
+        raise misuse_error(f"The schema is not JSON: {error}.") from None
     if not is_object(document):
-        raise misused("A schema is a JSON Schema, or a struct, a dataclass or a TypedDict.")
+        raise misuse_error("A schema is a JSON Schema, or a struct, a dataclass or a TypedDict.")
     return document

@@ -13,25 +13,35 @@ from typing import Any
 
 import msgspec
 
-from weftwork.adapters.python.calls.call_state import Fate, step_here
-from weftwork.adapters.python.errors import Abandoned, FetchError, NodeError, StepError, exhausted, failed, misused
-from weftwork.adapters.python.node_tasks import ended
+from weftwork.adapters.python.calls.call_state import CallState, current_step
+from weftwork.adapters.python.errors import (
+    CallAbandoned,
+    FetchError,
+    NodeError,
+    StepError,
+    misuse_error,
+    threads_exhausted_error,
+    to_failure,
+)
+from weftwork.adapters.python.node_tasks import wait_done
 from weftwork.adapters.python.threads import ThreadsExhausted
-from weftwork.adapters.python.values import NotJson, TooLarge, as_json, converted, is_storable
+from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, convert, is_storable
 from weftwork.ports.node_outcome import Failed, InterruptPending, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.run.effects import MAX_STEP_NAME
 from weftwork.protocol.workflow.node_types import Effect
 
 
-def bound(function: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+def bind_step(function: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
     """The function of a step with its arguments. Raises NodeError for what is no function."""
     if callable(function):
         return partial(function, *arguments)
     if inspect.iscoroutine(function):
         # Nobody will await it, and the node hears of that here.
         function.close()
-    raise misused("ctx.step takes the function itself, not what it returned: ctx.step(name, function, *arguments).")
+    raise misuse_error(
+        "ctx.step takes the function itself, not what it returned: ctx.step(name, function, *arguments)."
+    )
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -43,10 +53,10 @@ def is_async(function: Callable[..., Any]) -> bool:
     )
 
 
-def fits(function: Callable[..., Any], value: Any) -> bool:
+def matches_return_type(function: Callable[..., Any], value: Any) -> bool:
     """Whether what the function gave, as JSON, is of its return annotation."""
     try:
-        converted(value, _kind(function))
+        convert(value, _return_type(function))
     except msgspec.ValidationError:
         return False
     except TypeError:
@@ -55,16 +65,16 @@ def fits(function: Callable[..., Any], value: Any) -> bool:
     return True
 
 
-def returned(function: Callable[..., Any], value: Any) -> Any:
+def convert_result(function: Callable[..., Any], value: Any) -> Any:
     """The recorded JSON in the type of the return annotation; as it is, without one, where there is no way back, and
     where it does not fit: what the function gave did, so this is the word of a person, or of older code."""
     try:
-        return converted(value, _kind(function))
+        return convert(value, _return_type(function))
     except (msgspec.ValidationError, TypeError):
-        return converted(value, Any)
+        return convert(value, Any)
 
 
-def _kind(function: Callable[..., Any]) -> Any:
+def _return_type(function: Callable[..., Any]) -> Any:
     while isinstance(function, partial):
         function = function.func
     if not inspect.isroutine(function):
@@ -81,97 +91,100 @@ def _kind(function: Callable[..., Any]) -> Any:
 log = logging.getLogger("weftwork.node")
 
 
-CallPlain = Callable[[Callable[[], Any]], Awaitable[Any]]
+PlainCaller = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Calls a plain function where it keeps nobody waiting."""
 
 
 class Steps:
     """Begins, watches and ends them. `running` are the keys of those whose function is under way."""
 
-    def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, fate: Fate) -> None:
+    def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, fate: CallState) -> None:
         self.type_id = type_id
-        self.plain = False
+        self.holds_thread = False
         """Whether the node holds a thread itself, in which its plain steps run."""
-        self.running: list[str] = []
+        self.running_keys: list[str] = []
         self._effect = effect
         self._call = call
         self._host = host
-        self._fate = fate
+        self._state = fate
         self._names: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def take(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: CallPlain) -> Any:
+    async def run(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: PlainCaller) -> Any:
         """What the step came to, as JSON. Raises StepError, NotDone or Asking.
 
         Who is cancelled here stops waiting; the step goes on, and what it comes to is recorded.
         """
-        self._admit(name)
-        task = asyncio.create_task(self._take(name, function, effect, call_plain))
+        self._check_name(name)
+        task = asyncio.create_task(self._run(name, function, effect, call_plain))
         self._tasks.add(task)
-        task.add_done_callback(self._over)
+        task.add_done_callback(self._on_done)
         try:
-            await ended(task)
+            await wait_done(task)
             return task.result()
         finally:
             # What is raised here knows this frame, and the task what is raised.
             del task
 
-    async def settle(self) -> None:
+    async def wait_all(self) -> None:
         """Wait for steps that the function began and did not wait for: what they do is to be recorded."""
         while self._tasks:
             await asyncio.wait([*self._tasks])
 
-    def cut(self) -> list["asyncio.Task[Any]"]:
+    def cancel_all(self) -> list["asyncio.Task[Any]"]:
         """Cancel what is under way: a step does not outlive its entry, what it did later would be found by nobody."""
         cut = [*self._tasks]
         for task in cut:
             task.cancel()
         return cut
 
-    def _over(self, task: "asyncio.Task[Any]") -> None:
+    def _on_done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             # Asked here, because nobody else may.
             task.exception()
 
-    def _admit(self, name: Any) -> None:
+    def _check_name(self, name: Any) -> None:
         if not isinstance(name, str) or not 0 < len(name) <= MAX_STEP_NAME or not is_storable(name):
-            raise misused(f"The name of a step is a text of 1 to {MAX_STEP_NAME} characters, without NUL.")
-        if step_here.get():
-            raise misused(f"The step {name} is inside another step.")
+            raise misuse_error(f"The name of a step is a text of 1 to {MAX_STEP_NAME} characters, without NUL.")
+        if current_step.get():
+            raise misuse_error(f"The step {name} is inside another step.")
         if name in self._names:
-            raise misused(f"Two steps of the node are named {name}; each needs a name of its own.")
+            raise misuse_error(f"Two steps of the node are named {name}; each needs a name of its own.")
         self._names.add(name)
 
-    async def _take(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: CallPlain) -> Any:
+    async def _run(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: PlainCaller) -> Any:
         chosen: Effect = effect or ("idempotent" if self._effect == "idempotent" else "once")
         awaited = is_async(function)
         run = self._run_async if awaited else self._run_plain
         try:
             return await self._host.step(
-                name, chosen, lambda: self.guarded(name, lambda: run(name, function, call_plain)), self._holds(awaited)
+                name,
+                chosen,
+                lambda: self.run_guarded(name, lambda: run(name, function, call_plain)),
+                self._needs_thread(awaited),
             )
         except StepFailed as error:
             failure = error.failure
             raise StepError(failure.code, failure.message, failure.details) from error.__cause__
         except NotDone as undone:
-            self._fate.undone = True
+            self._state.has_undone_step = True
             if isinstance(undone.__cause__, NodeError):
                 raise undone.__cause__ from None
             raise
         except InterruptPending as asking:
-            self._fate.asking = asking
+            self._state.pending_interrupt = asking
             raise
 
-    def _holds(self, awaited: bool) -> bool:
+    def _needs_thread(self, awaited: bool) -> bool:
         """Whether the step needs a thread that the node has not got."""
-        return not (awaited or self.plain)
+        return not (awaited or self.holds_thread)
 
-    async def guarded(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
+    async def run_guarded(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
         """The step, with everything that it raises turned into what can be recorded."""
         key = self._host.effect_key(name)
-        here = step_here.set(key)
-        self.running.append(key)
+        here = current_step.set(key)
+        self.running_keys.append(key)
         try:
             return await run()
         except (NotDone, StepFailed, InterruptPending):
@@ -179,56 +192,58 @@ class Steps:
         except FetchError as error:
             if not error.sent:
                 raise NotDone from error
-            raise StepFailed(failed(error)) from error
+            raise StepFailed(to_failure(error)) from error
         except NodeError as error:
-            raise StepFailed(failed(error)) from error
+            raise StepFailed(to_failure(error)) from error
         except ThreadsExhausted:
-            raise NotDone from exhausted()
+            raise NotDone from threads_exhausted_error()
         except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and _is_cut():
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
-            if isinstance(error, Abandoned) and self._fate.over:
+            if isinstance(error, CallAbandoned) and self._state.is_over:
                 raise
-            log.error("step raised", exc_info=error, extra=self._told(name))
+            log.error("step raised", exc_info=error, extra=self._log_fields(name))
             raise StepFailed(
                 Failed("step_failed", f"The step {name} raised an error; the host's log has the details.")
             ) from error
         finally:
-            self.running.remove(key)
+            self.running_keys.remove(key)
             # What follows is the host's, which may go on to other nodes from here.
-            step_here.reset(here)
+            current_step.reset(here)
 
-    async def _run_async(self, name: str, function: Callable[[], Any], call_plain: CallPlain) -> Any:
-        return self._recordable(name, function, await function())
+    async def _run_async(self, name: str, function: Callable[[], Any], call_plain: PlainCaller) -> Any:
+        return self._check_result(name, function, await function())
 
-    async def _run_plain(self, name: str, function: Callable[[], Any], call_plain: CallPlain) -> Any:
+    async def _run_plain(self, name: str, function: Callable[[], Any], call_plain: PlainCaller) -> Any:
         def call() -> tuple[Any, bool]:
             result = function()
             # Where it keeps nobody waiting, however large it is.
-            return (result, True) if inspect.isawaitable(result) else (self._recordable(name, function, result), False)
+            return (
+                (result, True) if inspect.isawaitable(result) else (self._check_result(name, function, result), False)
+            )
 
         result, awaitable = await call_plain(call)
         # A plain function around an async one gives something to await.
-        return self._recordable(name, function, await result) if awaitable else result
+        return self._check_result(name, function, await result) if awaitable else result
 
-    def _told(self, step: str) -> dict[str, str]:
+    def _log_fields(self, step: str) -> dict[str, str]:
         return {"runId": self._call.run_id, "nodeId": self._call.node_id, "step": step}
 
-    def _recordable(self, name: str, function: Callable[[], Any], result: Any) -> Any:
+    def _check_result(self, name: str, function: Callable[[], Any], result: Any) -> Any:
         try:
             made = as_json(result)
         except NotJson as error:
-            code = "node_output_too_large" if isinstance(error, TooLarge) else "step_failed"
-            what = "too much" if isinstance(error, TooLarge) else "what is not JSON"
-            log.error("the result of a step is not JSON", exc_info=error, extra=self._told(name))
+            code = "node_output_too_large" if isinstance(error, ValueTooLarge) else "step_failed"
+            what = "too much" if isinstance(error, ValueTooLarge) else "what is not JSON"
+            log.error("the result of a step is not JSON", exc_info=error, extra=self._log_fields(name))
             raise StepFailed(Failed(code, f"The step {name} returned {what}: {error}.")) from error
-        if fits(function, made):
+        if matches_return_type(function, made):
             return made
         message = f"The result of the step {name} does not fit the return annotation of its function."
         raise StepFailed(Failed("step_result_invalid", message))
 
 
-def _is_cut() -> bool:
+def _is_cancelled() -> bool:
     """Whether the task that runs this was told to stop. Not asked in place: what is raised knows the frame."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0

@@ -8,15 +8,15 @@ from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 
-from weftwork.adapters.python.declaration.signature import Function, Refused, Signature, read_signature
+from weftwork.adapters.python.declaration.signature import Function, Signature, SignatureError, read_signature
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MARK: Final = "__weftwork_node__"
+NODE_ATTRIBUTE: Final = "__weftwork_node__"
 """The attribute of a function that is a node."""
 MAX_TYPE_ID: Final = 128
-RESERVED: Final = ("core.", "openwop.", "conformance.", "local.", "weftwork.")
+RESERVED_PREFIXES: Final = ("core.", "openwop.", "conformance.", "local.", "weftwork.")
 
 _TYPE_ID: Final = re.compile(r"[a-z][a-zA-Z0-9._-]*")
 _VERSION: Final = re.compile(
@@ -55,19 +55,19 @@ def node(
     if not isinstance(type_id, str):
         raise TypeError('the decorator takes the type id of the node: @weftwork.node("acme.score")')
     here = inspect.currentframe()
-    names, around = _names_around(here), _place_around(here)
+    names, around = _caller_locals(here), _caller_place(here)
     del here
 
     def declare(function: F) -> F:
         place = place_of(function) or around
         try:
-            _check(function, type_id, version, effect)
+            _check_declaration(function, type_id, version, effect)
             _check_numbers(concurrency, heartbeat_timeout, requires)
             signature = read_signature(function, names)
-        except Refused as refused:
-            raise TypeError(f"{place}: {_name(function)} cannot be the node {type_id!r}: {refused}") from None
+        except SignatureError as refused:
+            raise TypeError(f"{place}: {_function_name(function)} cannot be the node {type_id!r}: {refused}") from None
         except ValueError as error:
-            raise ValueError(f"{place}: {_name(function)}: {error}") from None
+            raise ValueError(f"{place}: {_function_name(function)}: {error}") from None
         text = inspect.getdoc(function) or ""
         is_async = inspect.iscoroutinefunction(function)
         declaration = NodeDeclaration(
@@ -78,7 +78,7 @@ def node(
             resumes_after_crash=False,
             holds_thread=not is_async,
             concurrency=concurrency,
-            source=f"{function.__module__}:{_name(function)}",
+            source=f"{function.__module__}:{_function_name(function)}",
             version=version,
             requires=tuple(requires),
             inputs=signature.inputs_schema,
@@ -86,7 +86,9 @@ def node(
             config=signature.config_schema,
             notes=text,
         )
-        setattr(function, MARK, NodeFunction(function, declaration, signature, is_async, heartbeat_timeout, place))
+        setattr(
+            function, NODE_ATTRIBUTE, NodeFunction(function, declaration, signature, is_async, heartbeat_timeout, place)
+        )
         return function
 
     return declare
@@ -94,7 +96,7 @@ def node(
 
 def node_of(function: Any) -> NodeFunction | None:
     """The node that a function is, if it is one."""
-    found = getattr(function, MARK, None)
+    found = getattr(function, NODE_ATTRIBUTE, None)
     return found if isinstance(found, NodeFunction) else None
 
 
@@ -104,7 +106,7 @@ def place_of(function: Any) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
 
-def _check(function: Any, type_id: str, version: Any, effect: Any) -> None:
+def _check_declaration(function: Any, type_id: str, version: Any, effect: Any) -> None:
     """Raises Refused for a function that cannot be a node, ValueError for what the decorator cannot take."""
     if len(type_id) > MAX_TYPE_ID or _TYPE_ID.fullmatch(type_id) is None:
         raise ValueError(
@@ -113,19 +115,19 @@ def _check(function: Any, type_id: str, version: Any, effect: Any) -> None:
         )
     if "." not in type_id:
         raise ValueError(f"{type_id!r} has no prefix of your own; write one such as acme.{type_id}")
-    if type_id.startswith(RESERVED):
-        raise ValueError(f"{type_id!r}: names in {' '.join(RESERVED)} are taken; use a prefix of your own")
+    if type_id.startswith(RESERVED_PREFIXES):
+        raise ValueError(f"{type_id!r}: names in {' '.join(RESERVED_PREFIXES)} are taken; use a prefix of your own")
     if not isinstance(version, str) or _VERSION.fullmatch(version) is None:
         raise ValueError(f"{version!r} is no version; write one such as 1.0.0")
     if effect not in get_args(Effect):
         raise ValueError(f"{effect!r} is no effect; there are {', '.join(get_args(Effect))}")
     if not isinstance(function, FunctionType):
-        raise Refused("it is no function; decorate one made with def or async def")
+        raise SignatureError("it is no function; decorate one made with def or async def")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise Refused("it yields; a node returns what it gives")
+        raise SignatureError("it yields; a node returns what it gives")
     known = node_of(function)
     if known is not None:
-        raise Refused(f"it is the node {known.declaration.type_id!r} already")
+        raise SignatureError(f"it is the node {known.declaration.type_id!r} already")
 
 
 def _check_numbers(concurrency: Any, heartbeat_timeout: Any, requires: Any) -> None:
@@ -137,17 +139,17 @@ def _check_numbers(concurrency: Any, heartbeat_timeout: Any, requires: Any) -> N
         raise ValueError("requires takes a list of names")
 
 
-def _names_around(frame: FrameType | None) -> dict[str, Any]:
+def _caller_locals(frame: FrameType | None) -> dict[str, Any]:
     """Names of the function around a decorated one, which its annotations may use."""
     around = frame.f_back if frame is not None else None
     return dict(around.f_locals) if around is not None and around.f_locals is not around.f_globals else {}
 
 
-def _place_around(frame: FrameType | None) -> str:
+def _caller_place(frame: FrameType | None) -> str:
     """Where the decorator is called."""
     around = frame.f_back if frame is not None else None
     return f"{around.f_code.co_filename}:{around.f_lineno}" if around is not None else ""
 
 
-def _name(function: Any) -> str:
+def _function_name(function: Any) -> str:
     return getattr(function, "__qualname__", None) or repr(function)

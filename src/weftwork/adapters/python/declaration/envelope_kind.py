@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from weftwork.adapters.python.declaration.type_schemas import is_record, object_of
+from weftwork.adapters.python.declaration.type_schemas import is_record, object_schema
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.kind_registry import check_kind_name
 from weftwork.protocol.json.canonical import encode_stored
@@ -34,7 +34,7 @@ class EnvelopeKind:
     def _document(self, name: str, schema: Any) -> dict[str, Any]:
         """A copy that holds JSON alone, so that nothing that the author does later changes it."""
         try:
-            given = object_of(schema) if is_record(schema) else schema
+            given = object_schema(schema) if is_record(schema) else schema
             document: Any = msgspec.json.decode(encode_stored(given))
         except (TypeError, ValueError) as error:
             raise TypeError(f"{self.place}: the kind {name!r}: its schema is no JSON: {error}") from None

@@ -14,14 +14,14 @@ from typing import Any, Final
 from weftwork.adapters.python.declaration.decorator import NodeFunction, node_of, place_of
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
 
-GROUP: Final = "weftwork.nodes"
+ENTRY_POINT_GROUP: Final = "weftwork.nodes"
 
-_OURS: Final = str(Path(__file__).parents[3]) + os.sep
-_STANDARD: Final = sysconfig.get_path("stdlib") + os.sep
-_INSTALLED: Final = ("site-packages", "dist-packages")
+_PACKAGE_PREFIX: Final = str(Path(__file__).parents[3]) + os.sep
+_STDLIB_PREFIX: Final = sysconfig.get_path("stdlib") + os.sep
+_SITE_FOLDERS: Final = ("site-packages", "dist-packages")
 
 
-class NodesUnusable(Exception):
+class NodeLoadError(Exception):
     """Nodes that cannot be loaded; the message names the file and line, and what is wrong there."""
 
 
@@ -32,27 +32,27 @@ def find_nodes(modules: Iterable[str], installed: bool = True) -> list[NodeFunct
     """
     found: list[NodeFunction] = []
     for label, module in _modules(modules, installed):
-        nodes = [node for each in _below(module) for node in _made_in(each, label)]
-        if not nodes and not _kinds_of(module):
-            raise NodesUnusable(
+        nodes = [node for each in _loaded_submodules(module) for node in _nodes_defined_in(each, label)]
+        if not nodes and not _envelope_kinds_in(module):
+            raise NodeLoadError(
                 f"{label}: the module {module.__name__} has no nodes; a node is a function with @weftwork.node(...), "
                 f"in the module itself or in one below it that it imports"
             )
         found += nodes
-    return distinct(found)
+    return check_distinct(found)
 
 
-def find_kinds(modules: Iterable[str], installed: bool = True) -> list[EnvelopeKind]:
+def find_envelope_kinds(modules: Iterable[str], installed: bool = True) -> list[EnvelopeKind]:
     """The envelope kinds of the same modules. Raises NodesUnusable."""
-    found = [kind for _, module in _modules(modules, installed) for kind in _kinds_of(module)]
+    found = [kind for _, module in _modules(modules, installed) for kind in _envelope_kinds_in(module)]
     return list(dict.fromkeys(found))
 
 
-def kinds_beside(nodes: Iterable[NodeFunction]) -> list[EnvelopeKind]:
+def envelope_kinds_near(nodes: Iterable[NodeFunction]) -> list[EnvelopeKind]:
     """The envelope kinds that are made in the modules of these nodes, as a host finds them that loads the modules."""
     names = dict.fromkeys(each.function.__module__ for each in nodes)
     modules = [sys.modules[name] for name in names if name in sys.modules]
-    return [kind for module in modules for kind in _kinds_of(module)]
+    return [kind for module in modules for kind in _envelope_kinds_in(module)]
 
 
 def _modules(modules: Iterable[str], installed: bool) -> Iterator[tuple[str, ModuleType]]:
@@ -61,12 +61,12 @@ def _modules(modules: Iterable[str], installed: bool) -> Iterator[tuple[str, Mod
     if named and "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     if installed:
-        named += [(f"entry point {each.name}", each.value) for each in sorted(entry_points(group=GROUP))]
+        named += [(f"entry point {each.name}", each.value) for each in sorted(entry_points(group=ENTRY_POINT_GROUP))]
     for label, name in named:
-        yield label, _imported(label, name)
+        yield label, _import_module(label, name)
 
 
-def nodes_among(functions: Iterable[Any]) -> list[NodeFunction]:
+def nodes_from_functions(functions: Iterable[Any]) -> list[NodeFunction]:
     """The nodes that these functions are. Raises NodesUnusable."""
     found: list[NodeFunction] = []
     for each in functions:
@@ -74,36 +74,36 @@ def nodes_among(functions: Iterable[Any]) -> list[NodeFunction]:
         if node is None:
             place = place_of(each)
             where = f"{place}: " if place else ""
-            raise NodesUnusable(f"{where}{each!r} is no node; decorate it with @weftwork.node(...)")
+            raise NodeLoadError(f"{where}{each!r} is no node; decorate it with @weftwork.node(...)")
         found.append(node)
-    return distinct(found)
+    return check_distinct(found)
 
 
-def distinct(nodes: Iterable[NodeFunction]) -> list[NodeFunction]:
+def check_distinct(nodes: Iterable[NodeFunction]) -> list[NodeFunction]:
     """Each node once. Raises NodesUnusable if two share a type id."""
     by_type: dict[str, NodeFunction] = {}
     for node in nodes:
         type_id = node.declaration.type_id
         other = by_type.setdefault(type_id, node)
         if other is not node:
-            raise NodesUnusable(f"two nodes are named {type_id!r}: {other.place} and {node.place}")
+            raise NodeLoadError(f"two nodes are named {type_id!r}: {other.place} and {node.place}")
     return list(by_type.values())
 
 
-def _imported(label: str, name: str) -> ModuleType:
+def _import_module(label: str, name: str) -> ModuleType:
     if not name or not all(part.isidentifier() for part in name.split(".")):
-        raise NodesUnusable(f"{label}: name a module, such as acme.nodes")
+        raise NodeLoadError(f"{label}: name a module, such as acme.nodes")
     if name.endswith(".py"):
-        raise NodesUnusable(f"{label}: name the module, not its file: {name.removesuffix('.py')}")
+        raise NodeLoadError(f"{label}: name the module, not its file: {name.removesuffix('.py')}")
     try:
         return importlib.import_module(name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise NodesUnusable(f"{label}: {_explained(error, name)}") from None
+        raise NodeLoadError(f"{label}: {_explain_import_error(error, name)}") from None
 
 
-def _explained(error: BaseException, name: str) -> str:
+def _explain_import_error(error: BaseException, name: str) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
         return f"there is no module {error.name}, neither in {Path.cwd()} nor where Python looks"
     if isinstance(error, SyntaxError) and error.filename:
@@ -117,38 +117,42 @@ def _explained(error: BaseException, name: str) -> str:
 def _place(error: BaseException) -> str | None:
     """Where the author's code was when it raised: the last place that is neither Python's nor ours."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
-    theirs = [each for each in frames if not _is_standard(each.filename) and not each.filename.startswith(_OURS)]
+    theirs = [
+        each for each in frames if not _is_standard(each.filename) and not each.filename.startswith(_PACKAGE_PREFIX)
+    ]
     return f"{theirs[-1].filename}:{theirs[-1].lineno}" if theirs else None
 
 
 def _is_standard(filename: str) -> bool:
-    return filename.startswith(_STANDARD) and not any(f"{os.sep}{part}{os.sep}" in filename for part in _INSTALLED)
+    return filename.startswith(_STDLIB_PREFIX) and not any(
+        f"{os.sep}{part}{os.sep}" in filename for part in _SITE_FOLDERS
+    )
 
 
-def _below(module: ModuleType) -> list[ModuleType]:
+def _loaded_submodules(module: ModuleType) -> list[ModuleType]:
     """The module, and those below it that are loaded."""
     below = f"{module.__name__}."
     return [module, *(each for name, each in [*sys.modules.items()] if name.startswith(below))]
 
 
-def _kinds_of(module: ModuleType) -> list[EnvelopeKind]:
+def _envelope_kinds_in(module: ModuleType) -> list[EnvelopeKind]:
     """Kinds made there; not what is imported from elsewhere."""
     return [
         value
-        for each in _below(module)
+        for each in _loaded_submodules(module)
         for value in [*vars(each).values()]
         if isinstance(value, EnvelopeKind) and value.module == each.__name__
     ]
 
 
-def _made_in(module: ModuleType, label: str) -> Iterator[NodeFunction]:
+def _nodes_defined_in(module: ModuleType, label: str) -> Iterator[NodeFunction]:
     """Nodes made in the module; not what it imports from elsewhere."""
     for name, value in [*vars(module).items()]:
         node = node_of(value)
         if node is None or getattr(value, "__module__", None) != module.__name__:
             continue
         if node.function is not value:
-            raise NodesUnusable(
+            raise NodeLoadError(
                 f"{label}: {node.place}: {name} is decorated once more outside of @weftwork.node; put that outermost"
             )
         yield node

@@ -12,23 +12,25 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 import msgspec
 
 from weftwork.adapters.python.declaration import type_schemas
-from weftwork.adapters.python.values import NotJson, as_json, converted
+from weftwork.adapters.python.values import NotJson, as_json, convert
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.asset_references import MEDIA_REF_PATTERN
 
-_NAME: Final[Any] = Annotated[str, msgspec.Meta(pattern=MEDIA_REF_PATTERN, description="The mediaRef of an asset.")]
+_MEDIA_REF: Final[Any] = Annotated[
+    str, msgspec.Meta(pattern=MEDIA_REF_PATTERN, description="The mediaRef of an asset.")
+]
 
 
-def widened(kind: Any) -> Any:
+def accept_media_refs(kind: Any) -> Any:
     """The annotation as those see it who bring something to the port; the same one if it says nothing of Media.
 
     Media themselves, or None, or lists of them, or objects with them as members. What is inside of other types is left
     as its author has made it.
     """
-    inner = _inner(kind)
+    inner = _inner_type(kind)
     if _is_media(kind):
-        return Union[kind, _NAME]  # noqa: UP007
-    if inner is None or (wider := widened(inner)) is inner:
+        return Union[kind, _MEDIA_REF]  # noqa: UP007
+    if inner is None or (wider := accept_media_refs(inner)) is inner:
         return kind
     origin = get_origin(kind)
     if origin is list:
@@ -38,21 +40,21 @@ def widened(kind: Any) -> Any:
     return Union[wider, None]  # noqa: UP007
 
 
-def described(value: Any, kind: Any) -> Any:
+def expand_media_refs(value: Any, kind: Any) -> Any:
     """What came to a port, with an object in the place of each name of an asset that stands for Media."""
-    inner = _inner(kind)
+    inner = _inner_type(kind)
     if isinstance(value, str) and _is_media(kind):
         return {"mediaRef": value}
     if inner is None or value is None:
         return value
     if get_origin(kind) is list:
-        return [described(each, inner) for each in value] if is_array(value) else value
+        return [expand_media_refs(each, inner) for each in value] if is_array(value) else value
     if get_origin(kind) is dict:
-        return {name: described(each, inner) for name, each in value.items()} if is_object(value) else value
-    return described(value, inner)
+        return {name: expand_media_refs(each, inner) for name, each in value.items()} if is_object(value) else value
+    return expand_media_refs(value, inner)
 
 
-def _inner(kind: Any) -> Any:
+def _inner_type(kind: Any) -> Any:
     """What a list has, an object by name, or what there is unless it is None."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is list and args:
@@ -69,16 +71,16 @@ def _is_media(kind: Any) -> bool:
 
 
 Function = Callable[..., Any]
-Giving = Literal["record", "mapping", "nothing", "value", "any"]
+ReturnKind = Literal["record", "mapping", "nothing", "value", "any"]
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_WHOLE: Final = "a struct, a dataclass, a TypedDict or a dict"
-_CONTEXTS: Final = ("weftwork.adapters.python.context", "weftwork.adapters.python.plain_context")
+_OBJECT_TYPES: Final = "a struct, a dataclass, a TypedDict or a dict"
+_CONTEXT_MODULES: Final = ("weftwork.adapters.python.context", "weftwork.adapters.python.plain_context")
 _NO_CONTEXT: Final = "the first parameter has to be the context: def name(ctx, ...)"
-_NONE: Final[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+_NO_MEMBERS: Final[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
-class Refused(Exception):
+class SignatureError(Exception):
     """The signature cannot be that of a node; the message says what would do."""
 
 
@@ -90,9 +92,9 @@ class Signature(msgspec.Struct, frozen=True):
     """
 
     ports: dict[str, Any]
-    whole: Any
+    inputs_type: Any
     config: Any
-    gives: Giving
+    return_kind: ReturnKind
     inputs_schema: dict[str, Any]
     outputs_schema: dict[str, Any]
     config_schema: dict[str, Any]
@@ -102,19 +104,19 @@ def read_signature(function: Function, names: dict[str, Any]) -> Signature:
     """Read a function; `names` are those that its annotations may use beside the globals. Raises Refused."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].kind not in _POSITIONAL:
-        raise Refused(_NO_CONTEXT)
+        raise SignatureError(_NO_CONTEXT)
     _check_context(function, parameters[0], names)
-    ports, config = _sort(parameters[1:])
+    ports, config = _split_parameters(parameters[1:])
     kinds = {each.name: _annotation(function, each.name, each.annotation, names) for each in parameters[1:]}
-    taken = _schema("config", lambda: _config(kinds[config.name])) if config is not None else dict(_NONE)
+    taken = _schema("config", lambda: _config(kinds[config.name])) if config is not None else dict(_NO_MEMBERS)
     given = _annotation(function, "return", inspect.signature(function).return_annotation, names)
     gives, outputs = _outputs(given)
     whole, inputs = _inputs(ports, kinds)
     return Signature(
         ports={each.name: kinds[each.name] for each in ports} if whole is None else {},
-        whole=whole,
+        inputs_type=whole,
         config=kinds[config.name] if config is not None else None,
-        gives=gives,
+        return_kind=gives,
         inputs_schema=inputs,
         outputs_schema=outputs,
         config_schema=taken,
@@ -130,23 +132,23 @@ def _check_context(function: Function, first: inspect.Parameter, names: dict[str
     try:
         kind = _annotation(function, first.name, first.annotation, names)
         found = {_context_name(each) for each in typing.get_args(kind) or (kind,)}
-    except Refused:
+    except SignatureError:
         # A name that only type checkers know.
         found = {str(first.annotation).rpartition(".")[2]}
     if "Context" in found or ("PlainContext" in found and not inspect.iscoroutinefunction(function)):
         return
     if "PlainContext" in found:
-        raise Refused("an async function gets a Context, not a PlainContext")
+        raise SignatureError("an async function gets a Context, not a PlainContext")
     if inspect.isclass(kind) and kind not in (Any, object) and not getattr(kind, "_is_protocol", False):
-        raise Refused(f"{_NO_CONTEXT}, and {first.name} is annotated as {kind.__name__}")
+        raise SignatureError(f"{_NO_CONTEXT}, and {first.name} is annotated as {kind.__name__}")
 
 
 def _context_name(kind: Any) -> str:
     """What the context is called, if this is its type. By name: a module with nodes loads nothing of what runs them."""
-    return kind.__name__ if getattr(kind, "__module__", "") in _CONTEXTS and inspect.isclass(kind) else ""
+    return kind.__name__ if getattr(kind, "__module__", "") in _CONTEXT_MODULES and inspect.isclass(kind) else ""
 
 
-def _sort(parameters: list[inspect.Parameter]) -> tuple[list[inspect.Parameter], inspect.Parameter | None]:
+def _split_parameters(parameters: list[inspect.Parameter]) -> tuple[list[inspect.Parameter], inspect.Parameter | None]:
     """The ports, and the config if there is one."""
     ports: list[inspect.Parameter] = []
     config: inspect.Parameter | None = None
@@ -155,15 +157,19 @@ def _sort(parameters: list[inspect.Parameter]) -> tuple[list[inspect.Parameter],
             case inspect.Parameter.POSITIONAL_OR_KEYWORD if each.name != "config":
                 ports.append(each)
             case inspect.Parameter.POSITIONAL_OR_KEYWORD:
-                raise Refused("config has to stand behind a star: def name(ctx, ..., *, config)")
+                raise SignatureError("config has to stand behind a star: def name(ctx, ..., *, config)")
             case inspect.Parameter.KEYWORD_ONLY if each.name == "config":
                 config = each
             case inspect.Parameter.KEYWORD_ONLY:
-                raise Refused(f"{each.name} stands behind the star, where only config may; input ports stand before it")
+                raise SignatureError(
+                    f"{each.name} stands behind the star, where only config may; input ports stand before it"
+                )
             case inspect.Parameter.POSITIONAL_ONLY:
-                raise Refused(f"{each.name} has no name for its callers; only the context may stand before the slash")
+                raise SignatureError(
+                    f"{each.name} has no name for its callers; only the context may stand before the slash"
+                )
             case _:
-                raise Refused(f"{each} takes ports without names; take them all as inputs: dict instead")
+                raise SignatureError(f"{each} takes ports without names; take them all as inputs: dict instead")
     return ports, config
 
 
@@ -176,17 +182,17 @@ def _annotation(function: Function, name: str, kind: Any, names: dict[str, Any])
     try:
         return typing.get_type_hints(holder, known, names, include_extras=True)[name]
     except Exception as error:
-        raise Refused(f"the annotation of {name} cannot be read: {error}") from None
+        raise SignatureError(f"the annotation of {name} cannot be read: {error}") from None
 
 
 def _schema(what: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
-    except Refused:
+    except SignatureError:
         raise
     except Exception as error:
         reason = str(error).strip().splitlines()[-1]
-        raise Refused(f"{what} has an annotation that JSON has nothing for: {reason}") from None
+        raise SignatureError(f"{what} has an annotation that JSON has nothing for: {reason}") from None
 
 
 def _inputs(ports: list[inspect.Parameter], kinds: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -195,17 +201,18 @@ def _inputs(ports: list[inspect.Parameter], kinds: dict[str, Any]) -> tuple[Any,
     if "inputs" in names:
         kind = kinds["inputs"]
         if names != ["inputs"]:
-            raise Refused("inputs stands for all ports, so no other may stand beside it")
+            raise SignatureError("inputs stands for all ports, so no other may stand beside it")
         if kind is Any:
             return dict[str, Any], {"type": "object"}
         if not type_schemas.is_record(kind) and not type_schemas.is_mapping(kind):
-            raise Refused(f"inputs stands for all ports and has to be {_WHOLE}")
-        return kind, _schema("inputs", lambda: type_schemas.object_of(kind))
+            raise SignatureError(f"inputs stands for all ports and has to be {_OBJECT_TYPES}")
+        return kind, _schema("inputs", lambda: type_schemas.object_schema(kind))
     for name in names:
-        _schema(name, lambda name=name: type_schemas.schemas_of([kinds[name]]))
+        _schema(name, lambda name=name: type_schemas.schemas_for([kinds[name]]))
     defaults = {each.name: _default(each, kinds) for each in ports if each.default is not inspect.Parameter.empty}
     return None, _schema(
-        "an input", lambda: type_schemas.ports_of({name: widened(kinds[name]) for name in names}, defaults)
+        "an input",
+        lambda: type_schemas.ports_schema({name: accept_media_refs(kinds[name]) for name in names}, defaults),
     )
 
 
@@ -220,30 +227,30 @@ def _default(port: inspect.Parameter, kinds: dict[str, Any]) -> Any:
         made = msgspec.UNSET
     try:
         # What JSON has nothing for may be of its type all the same.
-        msgspec.convert(value, kind) if made is msgspec.UNSET else converted(made, kind)
+        msgspec.convert(value, kind) if made is msgspec.UNSET else convert(made, kind)
     except msgspec.ValidationError:
         hint = f"; write {port.name}: ... | None" if value is None else ""
-        raise Refused(f"the default of {port.name} does not fit its annotation{hint}") from None
+        raise SignatureError(f"the default of {port.name} does not fit its annotation{hint}") from None
     return made
 
 
 def _config(kind: Any) -> dict[str, Any]:
     if kind is Any or type_schemas.is_mapping(kind):
-        return {"type": "object"} if kind is Any else type_schemas.object_of(kind)
+        return {"type": "object"} if kind is Any else type_schemas.object_schema(kind)
     if not type_schemas.is_record(kind):
-        raise Refused(f"config has to be {_WHOLE}")
+        raise SignatureError(f"config has to be {_OBJECT_TYPES}")
     # Closed, so that a member that is misspelt is found when the workflow is registered.
-    return {**type_schemas.object_of(kind), "additionalProperties": False}
+    return {**type_schemas.object_schema(kind), "additionalProperties": False}
 
 
-def _outputs(kind: Any) -> tuple[Giving, dict[str, Any]]:
+def _outputs(kind: Any) -> tuple[ReturnKind, dict[str, Any]]:
     if kind is Any:
         return "any", {"type": "object"}
     if kind is type(None):
-        return "nothing", dict(_NONE)
+        return "nothing", dict(_NO_MEMBERS)
     if type_schemas.is_record(kind):
-        return "record", {**_schema("return", lambda: type_schemas.object_of(kind)), "additionalProperties": False}
+        return "record", {**_schema("return", lambda: type_schemas.object_schema(kind)), "additionalProperties": False}
     if type_schemas.is_mapping(kind):
-        return "mapping", _schema("return", lambda: type_schemas.object_of(kind))
-    shape = _schema("return", lambda: type_schemas.ports_of({"output": kind}, {}))
+        return "mapping", _schema("return", lambda: type_schemas.object_schema(kind))
+    shape = _schema("return", lambda: type_schemas.ports_schema({"output": kind}, {}))
     return "value", {**shape, "additionalProperties": False}
