@@ -9,7 +9,7 @@ from typing import Any
 from tests.crash.client_history import Cancel, Create, Delete, Ledger, Steer
 from tests.live import Answer, Host, until
 from tests.live.host import KEY
-from weftwork.adapters.admin.client import ask
+from weftwork.adapters.admin.client import send_request
 
 BROKEN = (OSError, http.client.HTTPException)
 
@@ -148,7 +148,7 @@ class Client:
         """A key of the tenant acme, as `weftwork keys create` makes it; None when nobody can say what became of it."""
         request = {"operation": "keys.create", "arguments": {"tenant": "acme"}}
         try:
-            answer = ask(self.host.data / "admin.sock", request)
+            answer = send_request(self.host.data / "admin.sock", request)
         except OSError as error:
             if "admin.answer" not in self.host.errors:
                 self.await_death()

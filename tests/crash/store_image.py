@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run.replay import load_state
@@ -48,7 +48,7 @@ async def _check_runs(path: Path) -> None:
         await store.open()
         try:
             catalog = WorkflowCatalog(
-                store.definitions, {node.declaration.type_id: node.declaration for node in BUILTIN}
+                store.definitions, {node.declaration.type_id: node.declaration for node in BUILTIN_TYPES}
             )
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             keys = [RunKey(*row) for row in connection.execute("SELECT partition, run_id FROM runs")]

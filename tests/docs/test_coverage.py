@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from tests.docs.pages import ROOT
-from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE
-from weftwork.adapters.nodes.flow.basics import CORE
+from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE_NODES
+from weftwork.adapters.nodes.flow.basics import BASIC_NODES
 from weftwork.cli.main import main
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS
 from weftwork.protocol.json import schema
@@ -84,7 +84,9 @@ def test_commands_and_options() -> None:
 
 
 def test_node_types() -> None:
-    assert not missing([node.declaration.type_id for node in (*CORE, *CONFORMANCE)], page("reference/nodes.md"))
+    assert not missing(
+        [node.declaration.type_id for node in (*BASIC_NODES, *CONFORMANCE_NODES)], page("reference/nodes.md")
+    )
 
 
 def test_operations_parameters_and_scopes() -> None:

@@ -3,12 +3,12 @@
 import os
 from typing import Any
 
-from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.protocol.run.header import Owner, RunHeader
 from weftwork.protocol.workflow.plan import Plan, plan_workflow
 from weftwork.protocol.workflow.validation import parse_workflow
 
-TYPES = {node.declaration.type_id: node.declaration for node in BUILTIN}
+TYPES = {node.declaration.type_id: node.declaration for node in BUILTIN_TYPES}
 
 
 def examples(count: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.api.workflows import Workflows
@@ -150,7 +150,7 @@ class Bench:
         self.log: Any = wrap(self.store.log)
         self.mortal: Any = Mortal(self.log)
         self.feeds = Feeds(self.mortal)
-        self.types = {node.declaration.type_id: node for node in (*BUILTIN, self.stage.type, *types)}
+        self.types = {node.declaration.type_id: node for node in (*BUILTIN_TYPES, self.stage.type, *types)}
         self._made = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
         ports = self.mortal, self.feeds, self.clock, self.ids
         limits = limits or Limits()

@@ -9,7 +9,7 @@ import msgspec
 
 from tests.harness.definitions import header_of
 from tests.simulation.random_workflows import FLAKY, INPUTS
-from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.decide.decision import RunBounds
 from weftwork.engine.decide.inputs import AnswerReceived, Input, NodeFailed, RetryDue, Step
 from weftwork.engine.decide.transitions import decide
@@ -25,7 +25,7 @@ from weftwork.protocol.run.events import Fact
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import SequentialIds
 
-RUN = {each.declaration.type_id: each.run for each in (*BUILTIN, FLAKY) if isinstance(each, InstantNode)}
+RUN = {each.declaration.type_id: each.run for each in (*BUILTIN_TYPES, FLAKY) if isinstance(each, InstantNode)}
 MOST = 5_000
 Choose = Callable[[list[str]], str]
 

@@ -10,7 +10,7 @@ import msgspec
 from tests.harness.engine_harness import Bench, quiet
 from tests.simulation.fold_driver import Choose, answer_to
 from tests.simulation.random_workflows import FLAKY, INPUTS
-from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.decide.inputs import AnswerReceived, Input, PauseRequested, ResumeRequested
 from weftwork.engine.run.replay import fact_of_event
 from weftwork.ports.node_outcome import NodeOutcome
@@ -72,7 +72,7 @@ class Gated:
         self._waiting: dict[str, asyncio.Future[None]] = {}
         types = [
             self._gated(each)
-            for each in (*BUILTIN, FLAKY)
+            for each in (*BUILTIN_TYPES, FLAKY)
             if isinstance(each, InstantNode) and each.declaration.type_id not in instant
         ]
         self.bench = Bench(*types, limits=Limits(max_parallel_nodes=parallel), wrap=Watched)
@@ -197,7 +197,7 @@ def _heard(task: "asyncio.Task[Any]") -> None:
 
 def some(dice: random.Random) -> frozenset[str]:
     """Types to leave as they are, which end as soon as they start."""
-    types = [each.declaration.type_id for each in BUILTIN]
+    types = [each.declaration.type_id for each in BUILTIN_TYPES]
     return frozenset(name for name in types if dice.random() < 0.5) if dice.random() < 0.5 else frozenset()
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import weftwork
 from tests.adapters.python.single_node_workflows import flow
-from weftwork.adapters.nodes.conformance.conformance_nodes import media_bytes
+from weftwork.adapters.nodes.conformance.conformance_nodes import sample_media
 from weftwork.testing import Asset, Crash, Shown, run_node, run_workflow
 
-PNG = media_bytes("image", 80)
+PNG = sample_media("image", 80)
 
 
 @weftwork.node("acme.sizes")

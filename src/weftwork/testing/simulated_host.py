@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.builtin import builtin
+from weftwork.adapters.nodes.builtin import builtin_types
 from weftwork.adapters.python.declaration.decorator import NodeFunction
 from weftwork.adapters.python.node_runner import PythonNodes
 from weftwork.adapters.python.node_tasks import guard_tasks
@@ -78,7 +78,7 @@ class Life:
         self.threads = CountedThreads()
         outbound = _LivingOutbound(self.living, world.outbound)
         library = PythonNodes(world.nodes, self.threads, outbound)
-        types = {node.declaration.type_id: node for node in (*builtin(outbound), *library.types.values())}
+        types = {node.declaration.type_id: node for node in (*builtin_types(outbound), *library.types.values())}
         types = {name: watched(node, self.living, world.first_attempt) for name, node in types.items()}
         log = FaultyLog.of(world.store.log, world.faults, self.living, self.rest, self.end)
         ports = log, Feeds(log), world.clock, world.ids

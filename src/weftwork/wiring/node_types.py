@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from weftwork.adapters.nodes.builtin import builtin
+from weftwork.adapters.nodes.builtin import builtin_types
 from weftwork.adapters.python.declaration.decorator import NodeFunction
 from weftwork.adapters.python.declaration.node_discovery import (
     NodeLoadError,
@@ -25,7 +25,7 @@ def node_types(
     templates: PromptTemplates | None = None,
 ) -> dict[str, NodeType]:
     """The node types that come with the package, by the name that a definition uses; without a client none sends."""
-    return {node.declaration.type_id: node for node in builtin(outbound, conversation, conformance, templates)}
+    return {node.declaration.type_id: node for node in builtin_types(outbound, conversation, conformance, templates)}
 
 
 def python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]] = ()) -> list[NodeFunction]:
@@ -33,7 +33,7 @@ def python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]]
 
     Raises SettingsError.
     """
-    taken = {node.declaration.type_id for node in builtin()}
+    taken = {node.declaration.type_id for node in builtin_types()}
     try:
         found = check_distinct([*find_nodes(modules), *nodes_from_functions(functions)])
     except NodeLoadError as error:

@@ -231,8 +231,8 @@ def test_a_cancelled_writer_leaves_nothing(ground: Ground) -> None:
 
     async def emptied(blobs: Blobs) -> None:
         """A request to the storage that was under way arrives, and is undone."""
-        if isinstance(blobs, ObjectBlobs) and blobs._undoing:
-            await asyncio.wait(blobs._undoing, timeout=20)
+        if isinstance(blobs, ObjectBlobs) and blobs._cleanups:
+            await asyncio.wait(blobs._cleanups, timeout=20)
         assert await keys(blobs) == []
 
     assert ground.run(work) > 0

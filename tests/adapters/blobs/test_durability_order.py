@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.blobs.blob_stores import Ground, keep
-from weftwork.adapters.blobs.folder_tree import Folders
+from weftwork.adapters.blobs.folder_tree import FolderTree
 from weftwork.ports.storage.blobs import Blob, Blobs
 
 
@@ -98,7 +98,7 @@ def test_folders_that_a_dead_process_made_are_synced_again(tmp_path: Path) -> No
 def test_taking_a_folder_for_durable_because_it_is_there_would_lose_some(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def make(self: Folders, path: tuple[str, ...]) -> None:
+    def make(self: FolderTree, path: tuple[str, ...]) -> None:
         with self.enter(path[:-1]) as above:
             try:
                 os.mkdir(path[-1], 0o700, dir_fd=above)
@@ -106,7 +106,7 @@ def test_taking_a_folder_for_durable_because_it_is_there_would_lose_some(
             except FileExistsError:
                 pass
 
-    monkeypatch.setattr(Folders, "_make", make)
+    monkeypatch.setattr(FolderTree, "_make", make)
     Ground("local", tmp_path).run(lambda blobs: keep_some(blobs, Disk(tmp_path / "assets")))
     with Disk(tmp_path / "assets").heard() as disk:
         assert not Ground("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))

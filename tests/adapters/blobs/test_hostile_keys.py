@@ -104,11 +104,11 @@ def test_without_the_form_of_a_key_they_would(tmp_path: Path, outside: Path, mon
         steps = key.replace("\0", "").replace("\ud800", "").split("/")
         return (steps[0] or ".", steps[1] or ".", steps[2] or ".", "/".join(steps[3:])) if len(steps) > 3 else None
 
-    monkeypatch.setattr(local, "parts", anything)
+    monkeypatch.setattr(local, "split_key", anything)
     ground = Ground("local", tmp_path)
     hidden = "../././secret"
     assert ground.run(lambda blobs: read(blobs, hidden)) == b"canary"
-    monkeypatch.setattr(local, "parts", key_module.parts)
+    monkeypatch.setattr(local, "split_key", key_module.split_key)
     assert ground.run(lambda blobs: read(blobs, hidden)) is None
 
 

@@ -114,7 +114,7 @@ def test_readers_who_are_cancelled_leave_nothing_open(local: Ground) -> None:
 
 
 def test_without_the_guard_they_would(local: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_module, "_leave", lambda found: None)
+    monkeypatch.setattr(local_module, "_close_abandoned", lambda found: None)
     left = left_open(local)
     for each in left:
         os.close(each)
@@ -199,8 +199,8 @@ def test_a_link_in_the_tree_is_not_followed(local: Ground, tmp_path: Path, step:
 def test_without_the_guard_it_would_be(
     local: Ground, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_tree, "FOLDER", folder_tree.FOLDER & ~os.O_NOFOLLOW)
-    monkeypatch.setattr(local_source, "EXISTING", local_source.EXISTING & ~os.O_NOFOLLOW)
+    monkeypatch.setattr(folder_tree, "FOLDER_FLAGS", folder_tree.FOLDER_FLAGS & ~os.O_NOFOLLOW)
+    monkeypatch.setattr(local_source, "READ_FLAGS", local_source.READ_FLAGS & ~os.O_NOFOLLOW)
     assert not unharmed(local, tmp_path / "elsewhere", step)
 
 
@@ -225,7 +225,7 @@ def test_a_partial_file_is_made_anew_or_not_at_all(
     local.run(work)
     assert target.read_text() == "mine"
     (local.folder / "partial" / "guessed").unlink(missing_ok=True)
-    monkeypatch.setattr(local_sink, "FRESH", os.O_WRONLY | os.O_CREAT)
+    monkeypatch.setattr(local_sink, "CREATE_FLAGS", os.O_WRONLY | os.O_CREAT)
     with pytest.raises(pytest.fail.Exception):
         local.run(work)
     assert target.read_text() != "mine"

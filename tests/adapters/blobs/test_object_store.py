@@ -101,7 +101,7 @@ def test_storage_that_takes_a_request_and_says_nothing(s3: S3Server, monkeypatch
                 await ask
         await blobs.close()
 
-    monkeypatch.setattr(object_module, "ANSWER", 0.2)
+    monkeypatch.setattr(object_module, "OPERATION_TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         asyncio.run(asyncio.wait_for(work(), 60))
@@ -131,7 +131,7 @@ def test_hosts_with_prefixes_of_their_own_do_not_meet(s3: S3Server, tmp_path: Pa
 
 
 def test_more_keys_than_one_answer_has(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_module, "LISTED", 3)
+    monkeypatch.setattr(object_module, "LIST_PAGE_SIZE", 3)
 
     async def work(blobs: Blobs) -> None:
         made = [(await keep(blobs, bytes([number]))).key for number in range(10)]

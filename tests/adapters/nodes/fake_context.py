@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from tests.harness.engine_harness import run
-from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, InterruptPending, NewChild, NodeOutcome
@@ -30,7 +30,7 @@ from weftwork.protocol.workflow.node_types import Effect
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import ManualClock
 
-TYPES: dict[str, NodeType] = {each.declaration.type_id: each for each in BUILTIN}
+TYPES: dict[str, NodeType] = {each.declaration.type_id: each for each in BUILTIN_TYPES}
 
 FAULT = "broken"
 """The source of an expression that cannot be evaluated."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.nodes.fake_context import TYPES
-from weftwork.adapters.nodes.flow.map import NO_BODIES
+from weftwork.adapters.nodes.flow.map import EXCLUDED_BODIES
 from weftwork.protocol.json import schema
 from weftwork.protocol.workflow.node_config import check_config
 
@@ -198,7 +198,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("core.flow.map", {"body": {**BODY, "output": "x"}}, "/body/output", "not"),
     ("core.flow.map", {"body": {"workflowId": "x", "output": ""}}, "/body/output", "minLength"),
     ("core.flow.map", {"body": {"workflowId": "x"}, "concurrency": 1_001}, "/concurrency", "maximum"),
-    *(("core.flow.map", {"body": {"typeId": each}}, "/body/typeId", "not") for each in NO_BODIES),
+    *(("core.flow.map", {"body": {"typeId": each}}, "/body/typeId", "not") for each in EXCLUDED_BODIES),
     ("core.flow.map", {"body": {"typeId": "No"}}, "/body/typeId", "pattern"),
     ("core.flow.map", {"body": {**BODY, "config": []}}, "/body/config", "type"),
     ("core.flow.map", {"body": {**BODY, "inputs": {"a": {}}}}, "/body/inputs/a", "required"),

@@ -11,11 +11,11 @@ import pytest
 
 import weftwork.adapters.nodes as package
 from tests.adapters.nodes.fake_context import TYPES
-from weftwork.adapters.nodes.builtin import ALIASES, BUILTIN, with_aliases
-from weftwork.adapters.nodes.call_inputs import evaluating
-from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE
-from weftwork.adapters.nodes.flow.basics import CORE
-from weftwork.adapters.nodes.flow.map import NO_BODIES
+from weftwork.adapters.nodes.builtin import ALIASES, BUILTIN_TYPES, with_aliases
+from weftwork.adapters.nodes.call_inputs import fail_on_expression_fault
+from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE_NODES
+from weftwork.adapters.nodes.flow.basics import BASIC_NODES
+from weftwork.adapters.nodes.flow.map import EXCLUDED_BODIES
 from weftwork.ports.node_outcome import Failed
 from weftwork.ports.nodes import InstantNode
 from weftwork.protocol.json import schema
@@ -26,8 +26,8 @@ FOLDER = Path(inspect.getfile(package)).parent
 OPEN_CONFIG = {"core.start", "local.sample.demo.uppercase"}
 WRITTEN = [
     each.declaration
-    for each in BUILTIN
-    if each not in (*CORE, *CONFORMANCE) and each.declaration.type_id not in ALIASES
+    for each in BUILTIN_TYPES
+    if each not in (*BASIC_NODES, *CONFORMANCE_NODES) and each.declaration.type_id not in ALIASES
 ]
 
 RESERVED = [
@@ -47,7 +47,7 @@ def test_the_reserved_types_are_there() -> None:
 
 
 def test_ids_are_unique_and_can_stand_in_a_definition() -> None:
-    ids = [each.declaration.type_id for each in BUILTIN]
+    ids = [each.declaration.type_id for each in BUILTIN_TYPES]
     assert len(ids) == len(set(ids)) == len(TYPES)
     assert all(re.fullmatch("[a-z][a-zA-Z0-9._-]*", type_id) for type_id in ids)
 
@@ -148,8 +148,8 @@ def test_variables_are_mapped_where_the_declaration_says(declaration: NodeDeclar
 
 def test_every_type_with_expressions_answers_when_one_is_at_fault() -> None:
     """The wrapper that turns a fault into a failure is there for every instant type that declares expressions."""
-    wrapper = evaluating(lambda call: Failed("x", "x")).__code__
-    for each in BUILTIN:
+    wrapper = fail_on_expression_fault(lambda call: Failed("x", "x")).__code__
+    for each in BUILTIN_TYPES:
         declares = bool(each.declaration.expressions or each.declaration.templates)
         if isinstance(each, InstantNode):
             assert (each.run.__code__ is wrapper) == declares, each.declaration.type_id
@@ -178,7 +178,7 @@ def test_every_code_a_node_may_fail_with_stands_in_some_notes() -> None:
 
 
 def test_an_alias_is_the_same_type_under_another_name() -> None:
-    types = with_aliases(each for each in BUILTIN if each.declaration.type_id not in ALIASES)
+    types = with_aliases(each for each in BUILTIN_TYPES if each.declaration.type_id not in ALIASES)
     for alias, type_id in ALIASES.items():
         same, meant = types[alias], types[type_id]
         assert same.run is meant.run
@@ -198,5 +198,5 @@ def test_what_can_never_be_the_body_of_a_map_is_refused() -> None:
         for type_id, each in declared.items()
         if each.bodies or each.sets_variable or each.reads_variable or each.writes_channel or each.input_mappings
     }
-    assert told < set(NO_BODIES) <= TYPES.keys()
-    assert {alias for alias, type_id in ALIASES.items() if type_id in NO_BODIES} < set(NO_BODIES)
+    assert told < set(EXCLUDED_BODIES) <= TYPES.keys()
+    assert {alias for alias, type_id in ALIASES.items() if type_id in EXCLUDED_BODIES} < set(EXCLUDED_BODIES)

@@ -10,7 +10,7 @@ import pytest
 from tests.adapters.nodes.ai.fake_model_context import Speaking
 from tests.adapters.nodes.fake_context import TYPES, RunScope, call, new_child, outcome
 from weftwork.adapters.nodes.builtin import ALIASES
-from weftwork.adapters.nodes.conformance.conformance_nodes import media_bytes
+from weftwork.adapters.nodes.conformance.conformance_nodes import sample_media
 from weftwork.adapters.nodes.conformance.mock_agent import SUMMARY
 from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
 from weftwork.ports.node_outcome import (
@@ -182,7 +182,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
         {},
         Completed(
             {
-                "mediaRef": "weftwork-asset:" + hashlib.sha256(media_bytes("image", 4096)).hexdigest(),
+                "mediaRef": "weftwork-asset:" + hashlib.sha256(sample_media("image", 4096)).hexdigest(),
                 "url": "https://media.test/1",
                 "bytes": 4096,
                 "mimeType": "image/png",

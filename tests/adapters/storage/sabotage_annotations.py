@@ -17,7 +17,7 @@ Wrap = Callable[[Any, Any], Any]
 
 def write_it_into_the_log(port: MemoryAnnotations, real: Any) -> Any:
     async def add(run: RunKey, annotation: Annotation, *rest: Any) -> Any:
-        found = port._log.find(run)
+        found = port._log.find_run(run)
         if found is not None:
             found.projection = replace(found.projection, executions=found.projection.executions + 1)
         return await real(run, annotation, *rest)
@@ -64,7 +64,7 @@ def without_a_bound(port: MemoryAnnotations, real: Any) -> Any:
 
 def count_wait_write(port: MemoryAnnotations, real: Any) -> Any:
     async def add(run: RunKey, annotation: Annotation, most: int, *rest: Any) -> Any:
-        found = port._log.find(run)
+        found = port._log.find_run(run)
         full = found is not None and len(found.annotations) >= most
         await asyncio.sleep(0)
         return "full" if full else await real(run, annotation, 2**40, *rest)
@@ -74,7 +74,7 @@ def count_wait_write(port: MemoryAnnotations, real: Any) -> Any:
 
 def replace_it(port: MemoryAnnotations, real: Any) -> Any:
     async def add(run: RunKey, annotation: Annotation, *rest: Any) -> Any:
-        found = port._log.find(run)
+        found = port._log.find_run(run)
         if found is not None:
             found.annotations.pop(annotation.annotation_id, None)
         return await real(run, annotation, *rest)
@@ -112,7 +112,7 @@ def hand_down_what_was_said(log: MemoryEventLog, real: Any) -> Any:
     left: dict[str, Any] = {}
 
     async def delete(run: RunKey, *rest: Any) -> Any:
-        found = log.find(run)
+        found = log.find_run(run)
         if found is not None:
             left.update(found.annotations)
         return await real(run, *rest)
@@ -121,7 +121,7 @@ def hand_down_what_was_said(log: MemoryEventLog, real: Any) -> Any:
 
     async def create(header: Any, *rest: Any, **named: Any) -> Any:
         made = await honest(header, *rest, **named)
-        found = log.find(header.key)
+        found = log.find_run(header.key)
         if found is not None:
             found.annotations.update(left)
         return made

@@ -97,7 +97,7 @@ def doom_them_all(port: MemoryAssets, real: Any) -> Any:
 
 def know_no_doomed_ones(port: MemoryAssets, real: Any) -> Any:
     async def known(keys: list[str]) -> Any:
-        return {key for key in await real(keys) if key not in port._doomed}
+        return {key for key in await real(keys) if key not in port._tombstones}
 
     return known
 
@@ -105,8 +105,8 @@ def know_no_doomed_ones(port: MemoryAssets, real: Any) -> Any:
 def pardon_the_key(port: MemoryAssets, real: Any) -> Any:
     async def keep(asset: StoredAsset, quota: int = 0) -> Any:
         kept = await real(asset, quota)
-        for key in [key for key in port._doomed if asset.sha256 in key]:
-            del port._doomed[key]
+        for key in [key for key in port._tombstones if asset.sha256 in key]:
+            del port._tombstones[key]
         return kept
 
     return keep
@@ -120,7 +120,7 @@ def refer_to_nothing(port: MemoryAssets, real: Any) -> Any:
 
 def let_go_for_all(port: MemoryAssets, real: Any) -> Any:
     def release(run: RunKey) -> None:
-        for sha256 in port._referred.pop(run, ()):
+        for sha256 in port._references.pop(run, ()):
             port._partitions[run.partition][sha256].runs.clear()
 
     return release
@@ -128,7 +128,7 @@ def let_go_for_all(port: MemoryAssets, real: Any) -> Any:
 
 def end_the_hold(port: MemoryAssets, real: Any) -> Any:
     def release(run: RunKey) -> None:
-        for sha256 in port._referred.get(run, ()):
+        for sha256 in port._references.get(run, ()):
             kept = port._partitions[run.partition][sha256]
             kept.asset = replace(kept.asset, held_until=0)
         real(run)
@@ -146,7 +146,7 @@ def refer_everywhere(port: MemoryAssets, real: Any) -> Any:
 
 def refer_first(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Any) -> Any:
-        log._assets.refer(run, batch.assets)
+        log._assets.add_references(run, batch.assets)
         return await real(run, expected, batch)
 
     return append
@@ -154,7 +154,7 @@ def refer_first(log: MemoryEventLog, real: Any) -> Any:
 
 def release_a_piece(port: MemoryAssets, real: Any) -> Any:
     def release(run: RunKey) -> None:
-        for sha256 in list(port._referred.pop(run, ()))[:500]:
+        for sha256 in list(port._references.pop(run, ()))[:500]:
             port._partitions[run.partition][sha256].runs.discard(run.run_id)
 
     return release
@@ -162,11 +162,11 @@ def release_a_piece(port: MemoryAssets, real: Any) -> Any:
 
 def look_wait_doom(port: MemoryAssets, real: Any) -> Any:
     async def doom(now: int, limit: int) -> Any:
-        loose = port._loose(now)[:limit]
+        loose = port._unreferenced(now)[:limit]
         await asyncio.sleep(0)
         for asset in loose:
             port._partitions[asset.partition].pop(asset.sha256, None)
-            port._doomed[asset.key] = None
+            port._tombstones[asset.key] = None
 
     return doom
 

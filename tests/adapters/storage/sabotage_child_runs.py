@@ -88,12 +88,12 @@ def hear_everything(log: MemoryEventLog, real: Any) -> Any:
 
 def last_told_last(log: MemoryEventLog, real: Any) -> Any:
     async def news(after: PendingChildResult | None, limit: int) -> Any:
-        numbers = [*log._kin._news]
+        numbers = [*log._child_runs._results]
         place = 0
         if after is not None:
             child = log._runs.get(RunKey(after.parent.partition, after.result.child_run_id))
             place = numbers.index(child.number) + 1 if child is not None and child.number in numbers else len(numbers)
-        return [log._kin._news[number] for number in numbers[place:]][:limit]
+        return [log._child_runs._results[number] for number in numbers[place:]][:limit]
 
     return news
 
@@ -103,7 +103,7 @@ def told_in_any_case(log: MemoryEventLog, real: Any) -> Any:
         answer = await real(run, expected, batch)
         found = log._runs[run]
         if batch.child_result is not None and found.parent is not None:
-            log._kin._news[found.number] = PendingChildResult(found.parent.key, batch.child_result)
+            log._child_runs._results[found.number] = PendingChildResult(found.parent.key, batch.child_result)
         return answer
 
     return append
@@ -114,7 +114,7 @@ def deleted_unheard(log: MemoryEventLog, real: Any) -> Any:
         try:
             return await real(run, *rest)
         except StillLive:
-            log._kin._news.pop(log._runs[run].number, None)
+            log._child_runs._results.pop(log._runs[run].number, None)
             return await real(run, *rest)
 
     return delete
@@ -125,7 +125,7 @@ def the_last_order_counts(log: MemoryEventLog, real: Any) -> Any:
         for order in batch.cancel_requests:
             child = log._runs.get(RunKey(run.partition, order.child_run_id))
             if child is not None:
-                log._kin._orders.pop(child.number, None)
+                log._child_runs._cancel_requests.pop(child.number, None)
         return await real(run, expected, batch)
 
     return append
@@ -136,7 +136,7 @@ def cascade_to_all(log: MemoryEventLog, real: Any) -> Any:
         if batch.cascade_cancel is None:
             return await real(run, expected, batch)
         for child in log._runs[run].children.values():
-            log._kin._tell_to_end(log._runs[run], child, batch.cascade_cancel.reason)
+            log._child_runs._add_cancel_request(log._runs[run], child, batch.cascade_cancel.reason)
         return await real(run, expected, batch)
 
     return append
@@ -144,7 +144,7 @@ def cascade_to_all(log: MemoryEventLog, real: Any) -> Any:
 
 def first_given_first(log: MemoryEventLog, real: Any) -> Any:
     async def instructions(after: RunKey | None, limit: int) -> Any:
-        given = [*log._kin._orders.values()]
+        given = [*log._child_runs._cancel_requests.values()]
         names = [each.child for each in given]
         place = names.index(after) + 1 if after in names else 0
         return given[place : place + limit]
@@ -156,14 +156,14 @@ def heard_of_anybody(log: MemoryEventLog, real: Any) -> Any:
     async def hear(heard: tuple[PendingChildResult, ...]) -> None:
         for each in heard:
             for key in [key for key in log._runs if key.run_id == each.result.child_run_id]:
-                log._kin.hear(log._runs[key], each.result.sequence)
+                log._child_runs.acknowledge_result(log._runs[key], each.result.sequence)
 
     return hear
 
 
 def spoken_before_it_happened(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
-        log._kin.reach(log._runs[run], batch)
+        log._child_runs.apply_messages(log._runs[run], batch)
         return await real(run, expected, batch)
 
     return append

@@ -64,11 +64,11 @@ def list_everybodys(log: MemoryEventLog, real: Any) -> Any:
 
 def list_in_any_case(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
-        found = log.find(run)
+        found = log.find_run(run)
         if found is not None:
             for row in batch.rows:
                 found.rows[row.kind, row.name] = row
-                log._interrupts[run.partition].set(found, row)
+                log._interrupts[run.partition].set_open(found, row)
         return await real(run, expected, batch)
 
     return append
@@ -77,7 +77,7 @@ def list_in_any_case(log: MemoryEventLog, real: Any) -> Any:
 def outlive_the_run(log: MemoryEventLog, real: Any) -> Any:
     async def list_interrupts(partition: str, query: InterruptQuery) -> Any:
         known = log._interrupts[partition]
-        return InterruptPage(tuple(known._shown(place)[1] for place in known._places), None, False)
+        return InterruptPage(tuple(known._open_interrupt(place)[1] for place in known._positions), None, False)
 
     return list_interrupts
 

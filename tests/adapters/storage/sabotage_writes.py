@@ -78,7 +78,7 @@ def record_in_any_case(log: MemoryEventLog, real: Any) -> Any:
         try:
             return await real(run, expected, batch)
         except SequenceConflict:
-            log._fill(batch.record)
+            log._put_record(batch.record)
             raise
 
     return append
@@ -108,7 +108,7 @@ def record_later(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         await real(run, expected, replace(batch, record=None))
         await asyncio.sleep(0)
-        log._fill(batch.record)
+        log._put_record(batch.record)
 
     return append
 
@@ -122,7 +122,7 @@ def lose_the_record(log: MemoryEventLog, real: Any) -> Any:
 
 def create_all_the_same(log: MemoryEventLog, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
-        known = log._taken(record)
+        known = log._find_recorded(record)
         answer = await real(header, hidden, None if known else record, exclusive)
         return known or answer
 
@@ -131,7 +131,7 @@ def create_all_the_same(log: MemoryEventLog, real: Any) -> Any:
 
 def append_all_the_same(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
-        known = log._taken(batch.record)
+        known = log._find_recorded(batch.record)
         answer = await real(run, expected, replace(batch, record=None) if known else batch)
         return known or answer
 
@@ -149,7 +149,7 @@ def sequence_first(log: MemoryEventLog, real: Any) -> Any:
 
 def look_at_the_slot_wait_write(log: MemoryEventLog, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
-        known = log._taken(record)
+        known = log._find_recorded(record)
         await asyncio.sleep(0)
         return known or await real(header, hidden, None, exclusive)
 
@@ -158,8 +158,8 @@ def look_at_the_slot_wait_write(log: MemoryEventLog, real: Any) -> Any:
 
 def remember_the_last(log: MemoryEventLog, real: Any) -> Any:
     async def remember(record: IdempotencyRecord) -> Any:
-        known = log._taken(record)
-        log._fill(record)
+        known = log._find_recorded(record)
+        log._put_record(record)
         return known
 
     return remember

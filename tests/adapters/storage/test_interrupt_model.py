@@ -179,7 +179,7 @@ def test_a_cursor_that_is_a_count_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
         more = len(found) > start + query.limit
         return InterruptPage(found[start : start + query.limit], str(start + query.limit) if more else None, more)
 
-    monkeypatch.setattr(in_memory, "MOST_CANDIDATES", 1000)
+    monkeypatch.setattr(in_memory, "MAX_CANDIDATES", 1000)
     monkeypatch.setattr(store.log, "list_interrupts", list_interrupts)
     with pytest.raises(AssertionError):
         compare(store, ASKED, [], ANSWERED)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.cli.terminal import at_a_terminal
 from tests.live import start_host, until, weftwork
-from weftwork.adapters.admin.client import ask
+from weftwork.adapters.admin.client import send_request
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.cli.main import main
 from weftwork.protocol.run.header import RunKey
@@ -176,7 +176,7 @@ def test_the_socket_takes_slices_of_a_bounded_size(tmp_path: Path) -> None:
     with start_host(tmp_path) as host:
 
         def asked(operation: str, **arguments: Any) -> Any:
-            return ask(host.data / SOCKET, {"operation": operation, "arguments": arguments})
+            return send_request(host.data / SOCKET, {"operation": operation, "arguments": arguments})
 
         assert asked("runs.prune", completed_before=NOW, limit=10**9) == {"deleted": 200, "more": True}
         assert asked("runs.prune", completed_before=NOW, limit=-5) == {"deleted": 1, "more": True}

@@ -8,7 +8,7 @@ import asyncio
 import sys
 from typing import Any
 
-from weftwork.adapters.blobs.folder_tree import Folders
+from weftwork.adapters.blobs.folder_tree import FolderTree
 from weftwork.adapters.blobs.local import PARTIAL, LocalBlobs, LocalSink
 from weftwork.adapters.sqlite import assets, retention, transactions
 from weftwork.cli.main import main
@@ -69,12 +69,12 @@ def backwards() -> None:
 def littering() -> None:
     """What dead writers left behind unfinished stays."""
 
-    def prepared(self: Any) -> Folders:
-        folders = Folders(self._path)
+    def prepared(self: Any) -> FolderTree:
+        folders = FolderTree(self._path)
         with folders.make((PARTIAL,)):
             return folders
 
-    LocalBlobs._prepared = prepared  # type: ignore[method-assign]
+    LocalBlobs._prepare = prepared  # type: ignore[method-assign]
 
 
 def blind() -> None:

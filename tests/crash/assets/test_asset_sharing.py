@@ -11,7 +11,7 @@ from tests.crash.assets.asset_history import Album, check_served, sha
 from tests.crash.assets.asset_host import AssetGround
 from tests.crash.restartable_host import stop
 from tests.live import Host, until
-from weftwork.adapters.admin.client import ask
+from weftwork.adapters.admin.client import send_request
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def prune(host: Host, run_id: str) -> None:
     """As `weftwork runs prune` does it: everything that ended up to the end of this one."""
     ended = datetime.fromisoformat(host.snapshot(run_id)["completedAt"]).timestamp()
     arguments = {"completed_before": round(ended * 1000) + 1}
-    answer = ask(host.data / "admin.sock", {"operation": "runs.prune", "arguments": arguments})
+    answer = send_request(host.data / "admin.sock", {"operation": "runs.prune", "arguments": arguments})
     assert answer == {"deleted": 1, "more": False}
 
 

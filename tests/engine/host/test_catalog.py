@@ -8,12 +8,12 @@ import pytest
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import run
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.flow.basics import CORE
+from weftwork.adapters.nodes.flow.basics import BASIC_NODES
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.ports.storage.definitions import ListedWorkflow, VersionRegistered, WorkflowRegistration
 from weftwork.protocol.errors import ClientFault, HostFault
 
-TYPES = {item.declaration.type_id: item.declaration for item in CORE}
+TYPES = {item.declaration.type_id: item.declaration for item in BASIC_NODES}
 
 
 async def catalog_of(*documents: dict[str, object], store: MemoryStore | None = None) -> WorkflowCatalog:

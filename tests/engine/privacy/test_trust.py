@@ -9,7 +9,7 @@ from tests.harness.definitions import edge, header_of, node, plan_of, workflow
 from tests.harness.engine_harness import Bench, quiet, run, waiting_type
 from tests.harness.untrusted_content import WAIT, chain, mix, outside, told, trust_of
 from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT
-from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.adapters.nodes.net.http_request import http_nodes
 from weftwork.engine.run.append import BatchBuilder
 from weftwork.ports.node_outcome import AppendLog, Completed, NodeOutcome
@@ -23,7 +23,7 @@ from weftwork.testing.fake_outbound import FakeOutbound
 
 @pytest.mark.rule("trust-02")
 def test_requests_bring_content_from_outside_under_every_name() -> None:
-    found = {each.declaration.type_id for each in BUILTIN if each.declaration.external_content}
+    found = {each.declaration.type_id for each in BUILTIN_TYPES if each.declaration.external_content}
     assert found == {"core.http.request", "core.openwop.http.fetch", "core.openwop.http.get"}
 
 

@@ -10,7 +10,7 @@ from tests.harness.engine_harness import Bench, quiet
 from tests.simulation.effects.effect_history import CUTS, Where, tell_story
 from tests.simulation.effects.effect_workflows import SECRET, SEEN, Identity, Outside, expected, key_maker
 from tests.simulation.run_driver import CLOCK, SLOTS, Gated, Watched
-from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested, PauseRequested, ResumeRequested
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.fold.state import RunState
@@ -50,7 +50,7 @@ class Storm(Gated):
     """One run, over as many processes as it takes."""
 
     def __init__(self, world: Outside, dice: random.Random) -> None:
-        super().__init__(frozenset(each.declaration.type_id for each in BUILTIN))
+        super().__init__(frozenset(each.declaration.type_id for each in BUILTIN_TYPES))
         self.world = world
         self.dice = dice
         self._waiting = world.gates

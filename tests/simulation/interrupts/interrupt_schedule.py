@@ -11,7 +11,7 @@ from tests.simulation.interrupts.interrupt_store import Leaky
 from tests.simulation.interrupts.interrupt_workflows import EVERYBODY, SECRET, Office, answer_to, anything
 from tests.simulation.run_driver import Gated
 from tests.simulation.run_driver import _heard as heard
-from weftwork.adapters.nodes.builtin import BUILTIN
+from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested, Input, PauseRequested, ResumeRequested
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.fold.state import RunState
@@ -48,7 +48,7 @@ class WaitingStorm(Gated):
     """One run, over as many processes as it takes. `moves` says how often what happens."""
 
     def __init__(self, dice: random.Random, moves: dict[str, int] | None = None, fates: bool = True) -> None:
-        super().__init__(frozenset(each.declaration.type_id for each in BUILTIN))
+        super().__init__(frozenset(each.declaration.type_id for each in BUILTIN_TYPES))
         self.dice = dice
         self.office = Office()
         self.moves = moves or MOVES

@@ -18,7 +18,7 @@ def socket_address(path: Path, folder: int) -> str:
 TIMEOUT_SECONDS: Final = 30
 
 
-def ask(path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
+def send_request(path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
     """The host's answer, or None when no host listens there. Raises OSError when it does not answer."""
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)

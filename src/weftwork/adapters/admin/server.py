@@ -15,21 +15,21 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.json.decoder import decode
 
-MAX_LINE: Final = 65_536
+MAX_LINE_BYTES: Final = 65_536
 
 
-class Answers(Protocol):
+class AdminHandler(Protocol):
     """Answers administration requests."""
 
-    def answer(self, request: Any) -> Awaitable[dict[str, Any]]: ...
+    def handle(self, request: Any) -> Awaitable[dict[str, Any]]: ...
 
 
 class AdminServer:
     """Listens on a socket of mode 0600 in the data folder."""
 
-    def __init__(self, path: Path, answers: Answers) -> None:
+    def __init__(self, path: Path, answers: AdminHandler) -> None:
         self._path = path
-        self._answers = answers
+        self._handler = answers
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -46,7 +46,7 @@ class AdminServer:
                 os.umask(old)
         finally:
             os.close(folder)
-        self._server = await asyncio.start_unix_server(self._serve, sock=listener, limit=MAX_LINE)
+        self._server = await asyncio.start_unix_server(self._serve, sock=listener, limit=MAX_LINE_BYTES)
 
     async def stop(self) -> None:
         if self._server is not None:
@@ -71,6 +71,6 @@ class AdminServer:
 
     async def _answer(self, line: bytes) -> dict[str, Any]:
         try:
-            return await self._answers.answer(decode(line))
+            return await self._handler.handle(decode(line))
         except ClientFault as fault:
             return error_document(fault.code, fault.message, fault.details)

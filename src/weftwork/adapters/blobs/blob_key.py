@@ -9,18 +9,20 @@ from typing import Final
 
 from weftwork.ports.ids import Ids
 
-MARK_BYTES: Final = 12
+SUFFIX_BYTES: Final = 12
 
-_FORM: Final = re.compile(r"([0-9a-f]{32})/([0-9a-f]{2})/([0-9a-f]{2})/(\2\3[0-9a-f]{60}-[0-9a-f]{24})", re.ASCII)
+_KEY_PATTERN: Final = re.compile(
+    r"([0-9a-f]{32})/([0-9a-f]{2})/([0-9a-f]{2})/(\2\3[0-9a-f]{60}-[0-9a-f]{24})", re.ASCII
+)
 
 
 def new_key(partition: str, sha256: str, ids: Ids) -> str:
     """A key that nobody has used before."""
     tenant = hashlib.sha256(partition.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    return f"{tenant}/{sha256[:2]}/{sha256[2:4]}/{sha256}-{ids.secret(MARK_BYTES).hex()}"
+    return f"{tenant}/{sha256[:2]}/{sha256[2:4]}/{sha256}-{ids.secret(SUFFIX_BYTES).hex()}"
 
 
-def parts(key: str) -> tuple[str, str, str, str] | None:
+def split_key(key: str) -> tuple[str, str, str, str] | None:
     """Three folders and a name, or None for what is no key."""
-    found = _FORM.fullmatch(key)
+    found = _KEY_PATTERN.fullmatch(key)
     return (found[1], found[2], found[3], found[4]) if found is not None else None

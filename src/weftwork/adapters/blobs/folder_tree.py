@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-REMEMBERED: Final = 100_000
+FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+MAX_DURABLE_FOLDERS: Final = 100_000
 """Folders that are known to be durable. More are not remembered: they are synced again."""
 
 
-class Folders:
+class FolderTree:
     """Blocks: for threads. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
@@ -26,7 +26,7 @@ class Folders:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._durable: set[tuple[str, ...]] = set()
-        with _opened(path.resolve().parent) as above:
+        with _open_folder(path.resolve().parent) as above:
             os.fsync(above)
 
     def close(self) -> None:
@@ -39,7 +39,7 @@ class Folders:
         try:
             for step in steps:
                 above = folder
-                folder = os.open(step, FOLDER, dir_fd=above)
+                folder = os.open(step, FOLDER_FLAGS, dir_fd=above)
                 os.close(above)
             yield folder
         finally:
@@ -60,13 +60,13 @@ class Folders:
             with suppress(FileExistsError):
                 os.mkdir(path[-1], 0o700, dir_fd=above)
             os.fsync(above)
-        if len(self._durable) >= REMEMBERED:
+        if len(self._durable) >= MAX_DURABLE_FOLDERS:
             self._durable.clear()
         self._durable.add(path)
 
 
 @contextmanager
-def _opened(path: Path) -> Generator[int, None, None]:
+def _open_folder(path: Path) -> Generator[int, None, None]:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield descriptor

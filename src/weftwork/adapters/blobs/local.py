@@ -20,9 +20,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from weftwork.adapters.blobs.blob_key import new_key, parts
-from weftwork.adapters.blobs.folder_tree import Folders
-from weftwork.adapters.blobs.thread_pool import Pool, unavailable
+from weftwork.adapters.blobs.blob_key import new_key, split_key
+from weftwork.adapters.blobs.folder_tree import FolderTree
+from weftwork.adapters.blobs.thread_pool import BlobThreadPool, store_unavailable
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
@@ -30,45 +30,47 @@ from weftwork.ports.storage.blobs import Blob, BlobSink, BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 PARTIAL: Final = "partial"
-BATCH: Final = 256 * 1024
+WRITE_BATCH_BYTES: Final = 256 * 1024
 """Bytes that are gathered before a thread writes them."""
-FRESH: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LocalSink:
     """Implements ports.blobs.BlobSink. Whatever fails or is left off: nothing stays behind."""
 
-    def __init__(self, folders: Folders, pool: Pool, clock: Clock, name: str, new_key: Callable[[str], str]) -> None:
+    def __init__(
+        self, folders: FolderTree, pool: BlobThreadPool, clock: Clock, name: str, new_key: Callable[[str], str]
+    ) -> None:
         self.size = 0
         self._folders = folders
         self._pool = pool
         self._clock = clock
         self._new_key = new_key
-        self._waiting: list[bytes] = []
-        self._waiting_size = 0
+        self._buffer: list[bytes] = []
+        self._buffer_size = 0
         self._hash = hashlib.sha256()
         self._descriptor: int | None = None
         # Where the file is now.
-        self._place: tuple[str, ...] = (PARTIAL, name)
-        self._over = False
+        self._path: tuple[str, ...] = (PARTIAL, name)
+        self._closed = False
         # Nothing is left to clear away: it is kept, or deleted.
-        self._gone = False
+        self._cleaned_up = False
         # Whoever is cancelled leaves a thread at work, and the next one waits until that has ended.
         self._lock = threading.Lock()
 
     async def write(self, data: bytes) -> None:
-        self._check()
-        self._waiting.append(data)
-        self._waiting_size += len(data)
+        self._check_open()
+        self._buffer.append(data)
+        self._buffer_size += len(data)
         self.size += len(data)
-        if self._waiting_size >= BATCH:
-            async with self._all_or_nothing():
+        if self._buffer_size >= WRITE_BATCH_BYTES:
+            async with self._discard_on_error():
                 await self._flush()
 
     async def keep(self) -> Blob:
-        self._check()
-        async with self._all_or_nothing():
-            if self._waiting or self._descriptor is None:
+        self._check_open()
+        async with self._discard_on_error():
+            if self._buffer or self._descriptor is None:
                 await self._flush()
             now = self._clock.now()
             await self._run(lambda: self._sync(now))
@@ -77,32 +79,32 @@ class LocalSink:
             key = self._new_key(sha256)
             await self._run(lambda: self._rename(key))
             fault_point("blob.renamed")
-        self._over = self._gone = True
+        self._closed = self._cleaned_up = True
         return Blob(key, sha256, self.size)
 
     async def drop(self) -> None:
-        self._over = True
-        if not self._gone:
+        self._closed = True
+        if not self._cleaned_up:
             # A disk that cannot even delete leaves the file for the next start.
             with suppress(StoreUnavailable):
                 await self._pool.run(self._remove)
-                self._gone = True
+                self._cleaned_up = True
 
     @asynccontextmanager
-    async def _all_or_nothing(self) -> AsyncGenerator[None, None]:
+    async def _discard_on_error(self) -> AsyncGenerator[None, None]:
         try:
             yield
         except BaseException:
             await self.drop()
             raise
 
-    def _check(self) -> None:
-        if self._over:
+    def _check_open(self) -> None:
+        if self._closed:
             raise StoreUnavailable("the blob is closed")
 
     async def _flush(self) -> None:
         first = self._descriptor is None
-        data, self._waiting, self._waiting_size = self._waiting, [], 0
+        data, self._buffer, self._buffer_size = self._buffer, [], 0
         await self._run(lambda: self._write(data))
         if first:
             fault_point("blob.partial")
@@ -110,7 +112,7 @@ class LocalSink:
     async def _run(self, work: Callable[[], None]) -> None:
         def run() -> None:
             with self._lock:
-                if self._over:
+                if self._closed:
                     return
                 work()
 
@@ -119,7 +121,7 @@ class LocalSink:
     def _write(self, data: list[bytes]) -> None:
         if self._descriptor is None:
             with self._folders.enter((PARTIAL,)) as partial:
-                self._descriptor = os.open(self._place[-1], FRESH, 0o600, dir_fd=partial)
+                self._descriptor = os.open(self._path[-1], CREATE_FLAGS, 0o600, dir_fd=partial)
         rest = memoryview(data[0] if len(data) == 1 else b"".join(data))
         self._hash.update(rest)
         while rest:
@@ -133,18 +135,18 @@ class LocalSink:
         self._close()
 
     def _rename(self, key: str) -> None:
-        found = parts(key)
+        found = split_key(key)
         assert found is not None
         with self._folders.enter((PARTIAL,)) as partial, self._folders.make(found[:3]) as folder:
-            os.rename(self._place[-1], found[3], src_dir_fd=partial, dst_dir_fd=folder)
-            self._place = found
+            os.rename(self._path[-1], found[3], src_dir_fd=partial, dst_dir_fd=folder)
+            self._path = found
             os.fsync(folder)
 
     def _remove(self) -> None:
         with self._lock:
             self._close()
-            with suppress(FileNotFoundError), self._folders.enter(self._place[:-1]) as folder:
-                os.unlink(self._place[-1], dir_fd=folder)
+            with suppress(FileNotFoundError), self._folders.enter(self._path[:-1]) as folder:
+                os.unlink(self._path[-1], dir_fd=folder)
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
@@ -152,15 +154,15 @@ class LocalSink:
             os.close(descriptor)
 
 
-PIECE: Final = 256 * 1024
+READ_CHUNK_BYTES: Final = 256 * 1024
 # A pipe that somebody put there must not hold a thread up.
-EXISTING: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
-def opened(folder: int, name: str) -> tuple[int, int] | None:
+def open_regular_file(folder: int, name: str) -> tuple[int, int] | None:
     """A descriptor and the size; None for what is no plain file."""
     try:
-        descriptor = os.open(name, EXISTING, dir_fd=folder)
+        descriptor = os.open(name, READ_FLAGS, dir_fd=folder)
     except OSError:
         if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise
@@ -175,7 +177,7 @@ def opened(folder: int, name: str) -> tuple[int, int] | None:
 class LocalSource:
     """Implements ports.blobs.BlobSource. A file that is deleted meanwhile can be read to its end."""
 
-    def __init__(self, pool: Pool, descriptor: int, size: int) -> None:
+    def __init__(self, pool: BlobThreadPool, descriptor: int, size: int) -> None:
         self.size = size
         self._pool = pool
         self._descriptor: int | None = descriptor
@@ -184,7 +186,7 @@ class LocalSource:
     async def read(self, start: int, length: int) -> AsyncGenerator[bytes, None]:
         at, end = start, min(start + length, self.size)
         while at < end:
-            piece = await self._piece(at, min(PIECE, end - at))
+            piece = await self._read_chunk(at, min(READ_CHUNK_BYTES, end - at))
             if not piece:
                 raise StoreUnavailable("a blob is shorter than it was")
             at += len(piece)
@@ -200,20 +202,20 @@ class LocalSource:
         else:
             os.close(descriptor)
 
-    async def _piece(self, at: int, count: int) -> bytes:
+    async def _read_chunk(self, at: int, count: int) -> bytes:
         descriptor = self._descriptor
         if descriptor is None:
             raise StoreUnavailable("the blob is closed")
-        self._reading = self._pool.begin(lambda: os.pread(descriptor, count, at))
+        self._reading = self._pool.submit(lambda: os.pread(descriptor, count, at))
         try:
             return await asyncio.shield(self._reading)
         except OSError as error:
-            raise unavailable(error) from None
+            raise store_unavailable(error) from None
 
 
 T = TypeVar("T")
 
-NOT_THERE: Final = (FileNotFoundError, NotADirectoryError)
+_MISSING: Final = (FileNotFoundError, NotADirectoryError)
 
 
 class LocalBlobs:
@@ -223,13 +225,13 @@ class LocalBlobs:
         self._path = folder
         self._clock = clock
         self._ids = ids
-        self._pool = Pool()
-        self._folders: Folders | None = None
+        self._pool = BlobThreadPool()
+        self._folders: FolderTree | None = None
 
     async def open(self) -> None:
         if self._folders is None:
             self._pool.open()
-            self._folders = await self._pool.run(self._prepared, Folders.close)
+            self._folders = await self._pool.run(self._prepare, FolderTree.close)
 
     async def close(self) -> None:
         await self._pool.close()
@@ -242,18 +244,18 @@ class LocalBlobs:
             return new_key(partition, sha256, self._ids)
 
         name = self._ids.secret(16).hex()
-        return LocalSink(self._opened(), self._pool, self._clock, name, key)
+        return LocalSink(self._require_open(), self._pool, self._clock, name, key)
 
     async def source(self, key: str) -> BlobSource | None:
-        found = await self._with(key, opened, _leave)
+        found = await self._in_folder(key, open_regular_file, _close_abandoned)
         return LocalSource(self._pool, *found) if found is not None else None
 
     async def delete(self, key: str) -> None:
-        if await self._with(key, _delete):
+        if await self._in_folder(key, _delete):
             fault_point("blob.deleted")
 
     async def keys(self, written_before: int) -> AsyncGenerator[str, None]:
-        folders = self._opened()
+        folders = self._require_open()
         for tenant in await self._pool.run(lambda: _subfolders(folders, ())):
             for first in await self._pool.run(lambda tenant=tenant: _subfolders(folders, (tenant,))):
                 # One bite: a 256th of what a tenant has.
@@ -261,13 +263,13 @@ class LocalBlobs:
                 for key in await self._pool.run(lambda steps=steps: _keys(folders, steps, written_before)):
                     yield key
 
-    def _opened(self) -> Folders:
+    def _require_open(self) -> FolderTree:
         if self._folders is None:
             raise StoreUnavailable("the store of assets is closed")
         return self._folders
 
-    def _prepared(self) -> Folders:
-        folders = Folders(self._path)
+    def _prepare(self) -> FolderTree:
+        folders = FolderTree(self._path)
         try:
             with folders.make((PARTIAL,)) as partial:
                 for name in os.listdir(partial):
@@ -278,12 +280,12 @@ class LocalBlobs:
             raise
         return folders
 
-    async def _with(
+    async def _in_folder(
         self, key: str, work: Callable[[int, str], T | None], left: Callable[[T | None], None] | None = None
     ) -> T | None:
         """Work in the folder of a key. None if there is no such folder or file, or the key is none."""
-        folders = self._opened()
-        found = parts(key)
+        folders = self._require_open()
+        found = split_key(key)
         if found is None:
             return None
 
@@ -291,13 +293,13 @@ class LocalBlobs:
             try:
                 with folders.enter(found[:3]) as folder:
                     return work(folder, found[3])
-            except NOT_THERE:
+            except _MISSING:
                 return None
 
         return await self._pool.run(run, left)
 
 
-def _leave(found: tuple[int, int] | None) -> None:
+def _close_abandoned(found: tuple[int, int] | None) -> None:
     if found is not None:
         os.close(found[0])
 
@@ -308,27 +310,27 @@ def _delete(folder: int, name: str) -> bool:
     return True
 
 
-def _subfolders(folders: Folders, steps: tuple[str, ...]) -> list[str]:
+def _subfolders(folders: FolderTree, steps: tuple[str, ...]) -> list[str]:
     try:
         with folders.enter(steps) as folder, os.scandir(folder) as found:
             return sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False))
-    except NOT_THERE:
+    except _MISSING:
         return []
 
 
-def _keys(folders: Folders, steps: tuple[str, ...], written_before: int) -> list[str]:
+def _keys(folders: FolderTree, steps: tuple[str, ...], written_before: int) -> list[str]:
     """The keys below two folders. What has no form of a key is none, the folder `partial` among it."""
     keys: list[str] = []
     for last in _subfolders(folders, steps):
         with folders.enter((*steps, last)) as folder, os.scandir(folder) as found:
             for entry in found:
                 key = "/".join((*steps, last, entry.name))
-                if parts(key) and (written := _written(entry)) is not None and written < written_before:
+                if split_key(key) and (written := _modified_at(entry)) is not None and written < written_before:
                     keys.append(key)
     return keys
 
 
-def _written(entry: "os.DirEntry[str]") -> int | None:
+def _modified_at(entry: "os.DirEntry[str]") -> int | None:
     """When; None if it is no file, or gone by now."""
     try:
         if entry.is_file(follow_symlinks=False):

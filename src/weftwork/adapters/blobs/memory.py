@@ -9,7 +9,7 @@ from weftwork.ports.ids import Ids
 from weftwork.ports.storage.blobs import Blob, BlobSink, BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
 
-PIECE = 256 * 1024
+READ_CHUNK_BYTES = 256 * 1024
 
 
 class MemoryBlobs:
@@ -18,7 +18,7 @@ class MemoryBlobs:
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._clock = clock
         self._ids = ids
-        self._kept: dict[str, tuple[bytes, int]] = {}
+        self._blobs: dict[str, tuple[bytes, int]] = {}
         self._open = False
 
     async def open(self) -> None:
@@ -28,32 +28,32 @@ class MemoryBlobs:
         self._open = False
 
     async def sink(self, partition: str) -> BlobSink:
-        self._check()
+        self._check_open()
         return _Sink(self, partition)
 
     async def source(self, key: str) -> BlobSource | None:
-        self._check()
-        found = self._kept.get(key)
+        self._check_open()
+        found = self._blobs.get(key)
         return _Source(found[0]) if found is not None else None
 
     async def delete(self, key: str) -> None:
-        self._check()
-        self._kept.pop(key, None)
+        self._check_open()
+        self._blobs.pop(key, None)
 
     async def keys(self, written_before: int) -> AsyncGenerator[str, None]:
-        self._check()
-        for key, (_, written) in list(self._kept.items()):
+        self._check_open()
+        for key, (_, written) in list(self._blobs.items()):
             if written < written_before:
                 yield key
 
     def keep(self, partition: str, data: bytes) -> Blob:
-        self._check()
+        self._check_open()
         sha256 = hashlib.sha256(data).hexdigest()
         key = new_key(partition, sha256, self._ids)
-        self._kept[key] = data, self._clock.now()
+        self._blobs[key] = data, self._clock.now()
         return Blob(key, sha256, len(data))
 
-    def _check(self) -> None:
+    def _check_open(self) -> None:
         if not self._open:
             raise StoreUnavailable("the store of assets is closed")
 
@@ -63,25 +63,25 @@ class _Sink:
         self._blobs = blobs
         self._partition = partition
         self._data = bytearray()
-        self._over = False
+        self._closed = False
 
     @property
     def size(self) -> int:
         return len(self._data)
 
     async def write(self, data: bytes) -> None:
-        if self._over:
+        if self._closed:
             raise StoreUnavailable("the blob is closed")
         self._data += data
 
     async def keep(self) -> Blob:
-        if self._over:
+        if self._closed:
             raise StoreUnavailable("the blob is closed")
-        self._over = True
+        self._closed = True
         return self._blobs.keep(self._partition, bytes(self._data))
 
     async def drop(self) -> None:
-        self._over = True
+        self._closed = True
 
 
 class _Source:
@@ -94,7 +94,7 @@ class _Source:
 
     async def read(self, start: int, length: int) -> AsyncGenerator[bytes, None]:
         end = min(start + length, len(self._data))
-        for at in range(start, end, PIECE):
-            yield self._data[at : min(at + PIECE, end)]
+        for at in range(start, end, READ_CHUNK_BYTES):
+            yield self._data[at : min(at + READ_CHUNK_BYTES, end)]
 
     async def close(self) -> None: ...

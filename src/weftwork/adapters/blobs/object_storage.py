@@ -18,30 +18,30 @@ from typing import IO, Final
 
 from obstore.store import S3Store
 
-from weftwork.adapters.blobs.blob_key import new_key, parts
+from weftwork.adapters.blobs.blob_key import new_key, split_key
 from weftwork.adapters.blobs.spool import Spool
-from weftwork.adapters.blobs.thread_pool import Pool
+from weftwork.adapters.blobs.thread_pool import BlobThreadPool
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.blobs import Blob, BlobSink, BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 log = logging.getLogger("weftwork.assets")
 
-CONNECT: Final = timedelta(seconds=5)
-REQUEST: Final = timedelta(seconds=60)
+CONNECT_TIMEOUT: Final = timedelta(seconds=5)
+REQUEST_TIMEOUT: Final = timedelta(seconds=60)
 """For one request, its body included."""
-RETRYING: Final = timedelta(seconds=10)
-RETRIES: Final = 3
-ANSWER: Final = 90.0
+RETRY_TIMEOUT: Final = timedelta(seconds=10)
+MAX_RETRIES: Final = 3
+OPERATION_TIMEOUT_S: Final = 90.0
 """Seconds for what is one request, with every time that it is tried again."""
 
-STRETCH: Final = 1024 * 1024
-PART: Final = 5 * 1024 * 1024
+READ_RANGE_BYTES: Final = 1024 * 1024
+MIN_PART_BYTES: Final = 5 * 1024 * 1024
 """What is larger is sent in parts: of this size, which is the least that is allowed, or larger ones if they would be
 more than are allowed."""
-PARTS: Final = 10_000
-PARTS_AT_ONCE: Final = 2
-LISTED: Final = 1000
+MAX_PARTS: Final = 10_000
+MAX_CONCURRENT_PARTS: Final = 2
+LIST_PAGE_SIZE: Final = 1000
 
 
 class ObjectBlobs:
@@ -53,15 +53,19 @@ class ObjectBlobs:
     def __init__(self, bucket: str, prefix: str, ids: Ids, folder: Path | None, allow_http: bool = False) -> None:
         self._ids = ids
         self._folder = folder
-        self._pool = Pool()
+        self._pool = BlobThreadPool()
         self._open = False
-        self._undoing: set[asyncio.Task[None]] = set()
-        with _told():
+        self._cleanups: set[asyncio.Task[None]] = set()
+        with _as_unavailable():
             self._store = S3Store(
                 bucket,
                 prefix=prefix or None,
-                client_options={"connect_timeout": CONNECT, "timeout": REQUEST, "allow_http": allow_http},
-                retry_config={"max_retries": RETRIES, "retry_timeout": RETRYING},
+                client_options={
+                    "connect_timeout": CONNECT_TIMEOUT,
+                    "timeout": REQUEST_TIMEOUT,
+                    "allow_http": allow_http,
+                },
+                retry_config={"max_retries": MAX_RETRIES, "retry_timeout": RETRY_TIMEOUT},
             )
 
     async def open(self) -> None:
@@ -75,85 +79,85 @@ class ObjectBlobs:
 
     async def close(self) -> None:
         self._open = False
-        for undoing in self._undoing:
+        for undoing in self._cleanups:
             undoing.cancel()
-        await asyncio.gather(*self._undoing, return_exceptions=True)
+        await asyncio.gather(*self._cleanups, return_exceptions=True)
         await self._pool.close()
 
     async def sink(self, partition: str) -> BlobSink:
-        self._check()
+        self._check_open()
         return _Sink(self, partition, Spool(self._pool, self._folder))
 
     async def source(self, key: str) -> BlobSource | None:
-        self._check()
-        if parts(key) is None:
+        self._check_open()
+        if split_key(key) is None:
             return None
-        with _told():
+        with _as_unavailable():
             try:
-                async with asyncio.timeout(ANSWER):
+                async with asyncio.timeout(OPERATION_TIMEOUT_S):
                     found = await self._store.head_async(key)
             except FileNotFoundError:
                 return None
         return _Source(self, key, found["size"])
 
     async def delete(self, key: str) -> None:
-        self._check()
-        if parts(key) is None:
+        self._check_open()
+        if split_key(key) is None:
             return
-        with _told(), suppress(FileNotFoundError):
-            async with asyncio.timeout(ANSWER):
+        with _as_unavailable(), suppress(FileNotFoundError):
+            async with asyncio.timeout(OPERATION_TIMEOUT_S):
                 await self._store.delete_async(key)
 
     async def keys(self, written_before: int) -> AsyncGenerator[str, None]:
         """By the clock of the storage."""
-        self._check()
-        listed = self._store.list(chunk_size=LISTED)  # pyright: ignore[reportUnknownMemberType]
+        self._check_open()
+        listed = self._store.list(chunk_size=LIST_PAGE_SIZE)  # pyright: ignore[reportUnknownMemberType]
         while True:
-            with _told():
-                async with asyncio.timeout(ANSWER):
+            with _as_unavailable():
+                async with asyncio.timeout(OPERATION_TIMEOUT_S):
                     found = await anext(listed, None)
             if found is None:
                 return
             for each in found:
-                if parts(each["path"]) and each["last_modified"].timestamp() * 1000 < written_before:
+                if split_key(each["path"]) and each["last_modified"].timestamp() * 1000 < written_before:
                     yield each["path"]
 
     async def put(self, partition: str, spool: Spool) -> Blob:
         """Store what was gathered, and close the spool, whatever comes."""
-        sha256, data = await spool.whole()
+        sha256, data = await spool.finish()
         key = new_key(partition, sha256, self._ids)
         sending = asyncio.create_task(self._send(key, data, spool))
         try:
             await asyncio.shield(sending)
         except BaseException:
             # A request that is under way cannot be called back; what came of it is deleted when it has ended.
-            undoing = asyncio.create_task(self._undo(key, sending))
-            self._undoing.add(undoing)
-            undoing.add_done_callback(self._undoing.discard)
+            undoing = asyncio.create_task(self._delete_after(key, sending))
+            self._cleanups.add(undoing)
+            undoing.add_done_callback(self._cleanups.discard)
             raise
         return Blob(key, sha256, spool.size)
 
-    async def stretch(self, key: str, start: int, length: int) -> bytes:
-        self._check()
-        with _told():
-            async with asyncio.timeout(ANSWER):
+    async def read_range(self, key: str, start: int, length: int) -> bytes:
+        self._check_open()
+        with _as_unavailable():
+            async with asyncio.timeout(OPERATION_TIMEOUT_S):
                 return bytes(await self._store.get_range_async(key, start=start, length=length))
 
     async def _send(self, key: str, data: IO[bytes] | bytes, spool: Spool) -> None:
-        part = max(PART, spool.size // PARTS + 1)
+        part = max(MIN_PART_BYTES, spool.size // MAX_PARTS + 1)
         try:
-            with _told():
-                await self._store.put_async(key, data, chunk_size=part, max_concurrency=PARTS_AT_ONCE)
+            with _as_unavailable():
+                await self._store.put_async(key, data, chunk_size=part, max_concurrency=MAX_CONCURRENT_PARTS)
         finally:
             await spool.close()
 
-    async def _undo(self, key: str, sending: "asyncio.Task[None]") -> None:
+    async def _delete_after(self, key: str, sending: "asyncio.Task[None]") -> None:
         with suppress(StoreUnavailable):
             await sending
         with suppress(StoreUnavailable):
             await self.delete(key)
 
-    def _check(self) -> None:
+    def _check_open(self) -> None:
         if not self._open:
             raise StoreUnavailable("the store of assets is closed")
 
@@ -190,14 +194,14 @@ class _Source:
 
     async def read(self, start: int, length: int) -> AsyncGenerator[bytes, None]:
         end = min(start + length, self.size)
-        for at in range(start, end, STRETCH):
-            yield await self._blobs.stretch(self._key, at, min(STRETCH, end - at))
+        for at in range(start, end, READ_RANGE_BYTES):
+            yield await self._blobs.read_range(self._key, at, min(READ_RANGE_BYTES, end - at))
 
     async def close(self) -> None: ...
 
 
 @contextmanager
-def _told() -> Generator[None, None, None]:
+def _as_unavailable() -> Generator[None, None, None]:
     try:
         yield
     except StoreUnavailable:

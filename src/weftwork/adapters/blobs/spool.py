@@ -10,53 +10,53 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Final, TypeVar
 
-from weftwork.adapters.blobs.thread_pool import Pool
+from weftwork.adapters.blobs.thread_pool import BlobThreadPool
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 T = TypeVar("T")
 
-BATCH: Final = 256 * 1024
+WRITE_BATCH_BYTES: Final = 256 * 1024
 
 
 class Spool:
     """Closed after `close`, or when anything fails."""
 
-    def __init__(self, pool: Pool, folder: Path | None) -> None:
+    def __init__(self, pool: BlobThreadPool, folder: Path | None) -> None:
         self.size = 0
         self._pool = pool
         self._folder = folder
-        self._waiting: list[bytes] = []
-        self._waiting_size = 0
+        self._buffer: list[bytes] = []
+        self._buffer_size = 0
         self._hash = hashlib.sha256()
         self._file: IO[bytes] | None = None
-        self._over = False
+        self._closed = False
         # Whoever is cancelled leaves a thread at work, and the next one waits until that has ended.
         self._lock = threading.Lock()
 
     async def write(self, data: bytes) -> None:
-        self._check()
-        self._waiting.append(data)
-        self._waiting_size += len(data)
+        self._check_open()
+        self._buffer.append(data)
+        self._buffer_size += len(data)
         self.size += len(data)
-        if self._waiting_size >= BATCH:
+        if self._buffer_size >= WRITE_BATCH_BYTES:
             await self._run(self._flush)
 
-    async def whole(self) -> tuple[str, IO[bytes] | bytes]:
+    async def finish(self) -> tuple[str, IO[bytes] | bytes]:
         """The digest and all of the bytes, as a file that stands at its beginning if they are many."""
-        self._check()
-        return await self._run(self._whole)
+        self._check_open()
+        return await self._run(self._finish)
 
     async def close(self) -> None:
-        if not self._over:
-            self._over = True
+        if not self._closed:
+            self._closed = True
             try:
                 await self._pool.run(self._close)
             except StoreUnavailable:
                 # No thread is at work any more.
                 self._close()
 
-    def _check(self) -> None:
-        if self._over:
+    def _check_open(self) -> None:
+        if self._closed:
             raise StoreUnavailable("the blob is closed")
 
     async def _run(self, work: Callable[[], T]) -> T:
@@ -71,24 +71,24 @@ class Spool:
             raise
 
     def _flush(self) -> None:
-        data = self._taken()
+        data = self._take_buffer()
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
         rest = memoryview(data)
         while rest:
             rest = rest[self._file.write(rest) :]
 
-    def _whole(self) -> tuple[str, IO[bytes] | bytes]:
+    def _finish(self) -> tuple[str, IO[bytes] | bytes]:
         if self._file is None:
-            data = self._taken()
+            data = self._take_buffer()
             return self._hash.hexdigest(), data
         self._flush()
         self._file.seek(0)
         return self._hash.hexdigest(), self._file
 
-    def _taken(self) -> bytes:
-        data = b"".join(self._waiting)
-        self._waiting, self._waiting_size = [], 0
+    def _take_buffer(self) -> bytes:
+        data = b"".join(self._buffer)
+        self._buffer, self._buffer_size = [], 0
         self._hash.update(data)
         return data
 

@@ -12,7 +12,7 @@ THREADS: Final = 8
 T = TypeVar("T")
 
 
-class Pool:
+class BlobThreadPool:
     """It may be closed and opened again."""
 
     def __init__(self) -> None:
@@ -28,24 +28,24 @@ class Pool:
         if executor is not None:
             await asyncio.to_thread(executor.shutdown)
 
-    def begin(self, work: Callable[[], T]) -> "asyncio.Future[T]":
+    def submit(self, work: Callable[[], T]) -> "asyncio.Future[T]":
         if self._executor is None:
             raise StoreUnavailable("the store of assets is closed")
         return asyncio.get_running_loop().run_in_executor(self._executor, work)
 
     async def run(self, work: Callable[[], T], left: Callable[[T], object] | None = None) -> T:
         """Raises StoreUnavailable for a fault of the disk. `left` gets what comes of it when nobody waits any more."""
-        begun = self.begin(work)
+        begun = self.submit(work)
         try:
             # A thread cannot be stopped: whoever is cancelled leaves its work to go on, and clears up behind it.
             return await asyncio.shield(begun)
         except OSError as error:
-            raise unavailable(error) from None
+            raise store_unavailable(error) from None
         except asyncio.CancelledError:
             if left is not None:
                 begun.add_done_callback(lambda done: left(done.result()) if done.exception() is None else None)
             raise
 
 
-def unavailable(error: OSError) -> StoreUnavailable:
+def store_unavailable(error: OSError) -> StoreUnavailable:
     return StoreUnavailable(f"the store of assets fails: {error.strerror or type(error).__name__}")

@@ -5,12 +5,12 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.open_state import Door
+from weftwork.adapters.memory.open_state import OpenState
 from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
 from weftwork.protocol.run.header import RunKey
 
 
-class _Kept:
+class _MemoryAsset:
     """An asset and the runs that refer to it."""
 
     def __init__(self, asset: StoredAsset, number: int) -> None:
@@ -22,16 +22,16 @@ class _Kept:
 class MemoryAssets:
     """Implements ports.assets.AssetRows. No method waits for anything, so each of them is atomic on the event loop."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
-        self._partitions: dict[str, dict[str, _Kept]] = {}
+    def __init__(self, door: OpenState) -> None:
+        self._state = door
+        self._partitions: dict[str, dict[str, _MemoryAsset]] = {}
         """By digest, in the order of creation."""
-        self._referred: dict[RunKey, set[str]] = {}
-        self._doomed: dict[str, None] = {}
+        self._references: dict[RunKey, set[str]] = {}
+        self._tombstones: dict[str, None] = {}
         self._created = 0
 
     async def keep(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
-        self._door.enter()
+        self._state.check_open()
         known = await self.hold(asset.partition, asset.sha256, asset.held_until)
         if known is not None:
             return known
@@ -39,12 +39,12 @@ class MemoryAssets:
         used = _usage(kept.asset for kept in own.values()).size
         if quota and used + asset.size > quota:
             raise QuotaReached(used, quota)
-        own[asset.sha256] = _Kept(asset, self._created)
+        own[asset.sha256] = _MemoryAsset(asset, self._created)
         self._created += 1
         return asset
 
     async def hold(self, partition: str, sha256: str, until: int) -> StoredAsset | None:
-        self._door.enter()
+        self._state.check_open()
         known = self._partitions.get(partition, {}).get(sha256)
         if known is None:
             return None
@@ -52,7 +52,7 @@ class MemoryAssets:
         return known.asset
 
     async def rekey(self, partition: str, sha256: str, key: str) -> StoredAsset | None:
-        self._door.enter()
+        self._state.check_open()
         known = self._partitions.get(partition, {}).get(sha256)
         if known is None:
             return None
@@ -60,72 +60,72 @@ class MemoryAssets:
         return known.asset
 
     async def find(self, partition: str, sha256: str) -> AssetEntry | None:
-        self._door.enter()
+        self._state.check_open()
         kept = self._partitions.get(partition, {}).get(sha256)
         return AssetEntry(kept.asset, min(len(kept.runs), 1)) if kept is not None else None
 
     async def page(self, partition: str, query: AssetQuery) -> list[AssetEntry]:
-        self._door.enter()
+        self._state.check_open()
         own = self._partitions.get(partition, {})
-        end = _behind(own, query.after) if query.after is not None else self._created
+        end = _page_start(own, query.after) if query.after is not None else self._created
         newest = (kept for kept in reversed(own.values()) if kept.number < end)
         found = (kept for kept in newest if query.run_id is None or query.run_id in kept.runs)
         return [AssetEntry(kept.asset, len(kept.runs)) for kept in islice(found, max(query.limit, 0))]
 
     async def usage(self, partition: str) -> AssetUsage:
-        self._door.enter()
+        self._state.check_open()
         return _usage(kept.asset for kept in self._partitions.get(partition, {}).values())
 
     async def idle(self, now: int) -> AssetUsage:
-        self._door.enter()
-        return _usage(self._loose(now))
+        self._state.check_open()
+        return _usage(self._unreferenced(now))
 
     async def doom(self, now: int, limit: int) -> AssetUsage:
-        self._door.enter()
-        dropped = self._loose(now)[: max(limit, 0)]
+        self._state.check_open()
+        dropped = self._unreferenced(now)[: max(limit, 0)]
         for asset in dropped:
             del self._partitions[asset.partition][asset.sha256]
-            self._doomed[asset.key] = None
+            self._tombstones[asset.key] = None
         return _usage(dropped)
 
     async def doomed(self, limit: int) -> list[str]:
-        self._door.enter()
-        return list(islice(self._doomed, max(limit, 0)))
+        self._state.check_open()
+        return list(islice(self._tombstones, max(limit, 0)))
 
     async def bury(self, keys: list[str]) -> None:
-        self._door.enter()
+        self._state.check_open()
         for key in keys:
-            self._doomed.pop(key, None)
+            self._tombstones.pop(key, None)
 
     async def known(self, keys: list[str]) -> set[str]:
-        self._door.enter()
-        rows = {kept.asset.key for kept in self._every()}
-        return {key for key in keys if key in rows or key in self._doomed}
+        self._state.check_open()
+        rows = {kept.asset.key for kept in self._all_entries()}
+        return {key for key in keys if key in rows or key in self._tombstones}
 
-    def _every(self) -> Iterator[_Kept]:
+    def _all_entries(self) -> Iterator[_MemoryAsset]:
         return (kept for own in self._partitions.values() for kept in own.values())
 
-    def _loose(self, now: int) -> list[StoredAsset]:
-        loose = [kept for kept in self._every() if not kept.runs and kept.asset.held_until <= now]
+    def _unreferenced(self, now: int) -> list[StoredAsset]:
+        loose = [kept for kept in self._all_entries() if not kept.runs and kept.asset.held_until <= now]
         loose.sort(key=lambda kept: (kept.asset.held_until, kept.asset.size, kept.number))
         return [kept.asset for kept in loose]
 
-    def refer(self, run: RunKey, digests: Iterable[str]) -> None:
+    def add_references(self, run: RunKey, digests: Iterable[str]) -> None:
         """The run refers to those of these assets that its partition has, once to each."""
         own = self._partitions.get(run.partition, {})
         for sha256 in digests:
             kept = own.get(sha256)
             if kept is not None:
                 kept.runs.add(run.run_id)
-                self._referred.setdefault(run, set()).add(sha256)
+                self._references.setdefault(run, set()).add(sha256)
 
-    def release(self, run: RunKey) -> None:
+    def release_references(self, run: RunKey) -> None:
         """The run is gone."""
-        for sha256 in self._referred.pop(run, ()):
+        for sha256 in self._references.pop(run, ()):
             self._partitions[run.partition][sha256].runs.remove(run.run_id)
 
 
-def _behind(own: dict[str, _Kept], after: AssetCursor) -> int:
+def _page_start(own: dict[str, _MemoryAsset], after: AssetCursor) -> int:
     """All that comes after that place has a smaller number than this."""
     last = own.get(after.sha256)
     # The same bytes may have gone and come again, which is another place.

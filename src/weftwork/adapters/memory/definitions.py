@@ -1,6 +1,6 @@
 """The definitions port in memory. No method waits for anything, so each of them is atomic on the event loop."""
 
-from weftwork.adapters.memory.open_state import Door
+from weftwork.adapters.memory.open_state import OpenState
 from weftwork.ports.storage.definitions import (
     MAX_LISTED_VERSIONS,
     ListedWorkflow,
@@ -19,24 +19,24 @@ Versions = dict[str, WorkflowRegistration]
 class MemoryDefinitions:
     """Implements ports.definitions.Definitions. Records are those of the log, which is in memory too."""
 
-    def __init__(self, door: Door, log: EventLog) -> None:
-        self._door = door
+    def __init__(self, door: OpenState, log: EventLog) -> None:
+        self._state = door
         self._log = log
         self._documents: dict[str, bytes] = {}
         self._tenants: dict[str, dict[str, Versions]] = {}
 
     async def put(self, digest: str, document: bytes) -> None:
-        self._door.enter()
+        self._state.check_open()
         self._documents.setdefault(digest, document)
 
     async def get(self, digest: str) -> bytes | None:
-        self._door.enter()
+        self._state.check_open()
         return self._documents.get(digest)
 
     async def register(
         self, registration: WorkflowRegistration, document: bytes, most: int, record: IdempotencyRecord | None = None
     ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
-        self._door.enter()
+        self._state.check_open()
         if record is not None:
             taken = await self._log.find_record(record.partition, record.slot, record.expired_before)
             if taken is not None:
@@ -55,18 +55,18 @@ class MemoryDefinitions:
         return VersionRegistered()
 
     async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> WorkflowRegistration | None:
-        self._door.enter()
+        self._state.check_open()
         versions = self._tenants.get(tenant, {}).get(workflow_id, {})
         return _current(versions) if version is None else versions.get(version)
 
     async def workflows(self, tenant: str, after: str | None, limit: int) -> list[ListedWorkflow]:
-        self._door.enter()
+        self._state.check_open()
         own = self._tenants.get(tenant, {})
         page = sorted(workflow_id for workflow_id in own if workflow_id > (after or ""))[: max(limit, 0)]
         return [listed for workflow_id in page if (listed := _listed(own[workflow_id])) is not None]
 
     async def count(self) -> int:
-        self._door.enter()
+        self._state.check_open()
         return sum(map(len, self._tenants.values()))
 
 

@@ -3,13 +3,13 @@
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 
-class Door:
+class OpenState:
     """Shared by the ports of one store."""
 
     def __init__(self) -> None:
-        self.open = False
+        self.is_open = False
 
-    def enter(self) -> None:
+    def check_open(self) -> None:
         """Raises StoreUnavailable when the store is closed."""
-        if not self.open:
+        if not self.is_open:
             raise StoreUnavailable("the store is closed")

@@ -27,8 +27,8 @@ from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(RunHeader).decode
+_encode_header = msgspec.json.Encoder().encode
+_decode_header = msgspec.json.Decoder(RunHeader).decode
 
 
 class MemoryRun:
@@ -40,11 +40,11 @@ class MemoryRun:
         self.workflow_id = header.workflow_id
         self.scope_id = header.scope_id
         self.tags = frozenset(header.tags)
-        self.kinship = header.parent
+        self.parent_link = header.parent
         self.parent: MemoryRun | None = None
         self.children: dict[int, MemoryRun] = {}
         # Bytes, as in every store: what the caller does to its header later does not reach us.
-        self.header = _encode(header)
+        self.header = _encode_header(header)
         self.projection = Projection("pending")
         self.events: list[Event] = []
         self.hidden: list[HiddenValue] = list(hidden)
@@ -52,7 +52,7 @@ class MemoryRun:
         self.rows: dict[tuple[str, str], StateRow] = {}
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.projection.status in TERMINAL_STATUSES
 
     def apply(self, batch: Batch) -> None:
@@ -67,109 +67,109 @@ class MemoryRun:
     def stored(self, with_rows: bool) -> StoredRun:
         rows: Any = (row for _, row in sorted(self.rows.items())) if with_rows else ()
         projection = self.projection if with_rows else replace(self.projection, outputs=None)
-        return StoredRun(_decode(self.header), projection, tuple(rows))
+        return StoredRun(_decode_header(self.header), projection, tuple(rows))
 
 
 T = TypeVar("T")
 
 
-class Kin:
+class ChildRuns:
     """Of all runs of the store; `find` gives a run that is there."""
 
     def __init__(self, find: Callable[[RunKey], MemoryRun | None]) -> None:
         self._find = find
-        self._trees: Counter[RunKey] = Counter()
-        self._news: dict[int, PendingChildResult] = {}
-        self._orders: dict[int, PendingCancelRequest] = {}
+        self._descendant_counts: Counter[RunKey] = Counter()
+        self._results: dict[int, PendingChildResult] = {}
+        self._cancel_requests: dict[int, PendingCancelRequest] = {}
 
-    def join(self, run: MemoryRun, parent: Parent) -> None:
+    def add_child(self, run: MemoryRun, parent: Parent) -> None:
         """Note a new run as the child that it says it is."""
-        self._trees[RunKey(run.key.partition, parent.root)] += 1
+        self._descendant_counts[RunKey(run.key.partition, parent.root)] += 1
         run.parent = self._find(RunKey(run.key.partition, parent.run_id))
         if run.parent is not None:
             run.parent.children[run.number] = run
 
-    def leave(self, run: MemoryRun) -> None:
+    def remove_child(self, run: MemoryRun) -> None:
         """A run is deleted."""
-        if run.kinship is not None:
-            self._trees[RunKey(run.key.partition, run.kinship.root)] -= 1
+        if run.parent_link is not None:
+            self._descendant_counts[RunKey(run.key.partition, run.parent_link.root)] -= 1
         if run.parent is not None:
             run.parent.children.pop(run.number)
 
-    def reach(self, run: MemoryRun, batch: Batch) -> None:
+    def apply_messages(self, run: MemoryRun, batch: Batch) -> None:
         """What a run, with this batch, has to say to its kin; and nobody speaks to one that has ended."""
         for order in batch.cancel_requests:
-            self._order(run, order)
+            self._request_cancel(run, order)
         if batch.cascade_cancel is not None:
             self._cascade(run, batch.cascade_cancel)
         parent = run.parent
-        if batch.child_result is not None and parent is not None and not parent.ended:
-            self._news[run.number] = PendingChildResult(parent.key, batch.child_result)
-        if run.ended:
-            self._orders.pop(run.number, None)
+        if batch.child_result is not None and parent is not None and not parent.has_ended:
+            self._results[run.number] = PendingChildResult(parent.key, batch.child_result)
+        if run.has_ended:
+            self._cancel_requests.pop(run.number, None)
             for number in run.children:
-                self._news.pop(number, None)
+                self._results.pop(number, None)
 
-    def is_unheard(self, run: MemoryRun) -> bool:
-        return run.number in self._news
+    def has_pending_result(self, run: MemoryRun) -> bool:
+        return run.number in self._results
 
-    def hear(self, run: MemoryRun, sequence: int) -> None:
+    def acknowledge_result(self, run: MemoryRun, sequence: int) -> None:
         """Forget what a child has said up to there."""
-        kept = self._news.get(run.number)
+        kept = self._results.get(run.number)
         if kept is not None and kept.result.sequence <= sequence:
-            del self._news[run.number]
+            del self._results[run.number]
 
     def descendants(self, run: RunKey) -> int:
-        return self._trees[run]
+        return self._descendant_counts[run]
 
-    def news(self, number: int, limit: int) -> list[PendingChildResult]:
-        return _behind(self._news, number, limit)
+    def results(self, number: int, limit: int) -> list[PendingChildResult]:
+        return _after_number(self._results, number, limit)
 
     def instructions(self, number: int, limit: int) -> list[PendingCancelRequest]:
-        return _behind(self._orders, number, limit)
+        return _after_number(self._cancel_requests, number, limit)
 
-    def _order(self, run: MemoryRun, order: CancelRequest) -> None:
+    def _request_cancel(self, run: MemoryRun, order: CancelRequest) -> None:
         child = self._find(RunKey(run.key.partition, order.child_run_id))
         if child is not None and child.number in run.children:
-            self._tell_to_end(run, child, order.reason)
+            self._add_cancel_request(run, child, order.reason)
 
     def _cascade(self, run: MemoryRun, cascade: CascadeCancel) -> None:
         for child in run.children.values():
-            kinship = child.kinship
+            kinship = child.parent_link
             if kinship is not None and (kinship.awaited if cascade.awaited_only else kinship.cascade):
-                self._tell_to_end(run, child, cascade.reason)
+                self._add_cancel_request(run, child, cascade.reason)
 
-    def _tell_to_end(self, run: MemoryRun, child: MemoryRun, reason: str) -> None:
-        if not child.ended:
-            self._orders.setdefault(child.number, PendingCancelRequest(child.key, run.key.run_id, reason))
+    def _add_cancel_request(self, run: MemoryRun, child: MemoryRun, reason: str) -> None:
+        if not child.has_ended:
+            self._cancel_requests.setdefault(child.number, PendingCancelRequest(child.key, run.key.run_id, reason))
 
 
-def _behind(kept: dict[int, T], number: int, limit: int) -> list[T]:
+def _after_number(kept: dict[int, T], number: int, limit: int) -> list[T]:
     found = heapq.nsmallest(max(limit, 0), (each for each in kept if each > number))
     return [kept[each] for each in found]
 
 
-MOST_CANDIDATES: Final = 2000
+MAX_CANDIDATES: Final = 2000
 
 
-def page(siblings: list[MemoryRun], query: RunQuery, before: int | None) -> RunPage:
+def list_page(siblings: list[MemoryRun], query: RunQuery, before: int | None) -> RunPage:
     """EventLog.list_runs over these, in the order of creation; with `before`, of those in front of that number."""
-    end = len(siblings) if before is None else place(siblings, before)
-    start = max(end - MOST_CANDIDATES, 0)
+    end = len(siblings) if before is None else index_of(siblings, before)
+    start = max(end - MAX_CANDIDATES, 0)
     found: list[MemoryRun] = []
     for at in range(end - 1, start - 1, -1):
         run = siblings[at]
         if not _matches(run, query):
             continue
         if len(found) >= max(query.limit, 1):
-            return RunPage(_shown(found), found[-1].key.run_id, True)
+            return RunPage(_without_rows(found), found[-1].key.run_id, True)
         found.append(run)
     if start == 0:
-        return RunPage(_shown(found), None, False)
-    return RunPage(_shown(found), siblings[start].key.run_id, True)
+        return RunPage(_without_rows(found), None, False)
+    return RunPage(_without_rows(found), siblings[start].key.run_id, True)
 
 
-def place(siblings: list[MemoryRun], number: int) -> int:
+def index_of(siblings: list[MemoryRun], number: int) -> int:
     """Where the run of that number stands, or would stand."""
     return bisect_left(siblings, number, key=lambda run: run.number)
 
@@ -182,11 +182,11 @@ def _matches(run: MemoryRun, query: RunQuery) -> bool:
     )
 
 
-def _shown(runs: list[MemoryRun]) -> tuple[StoredRun, ...]:
+def _without_rows(runs: list[MemoryRun]) -> tuple[StoredRun, ...]:
     return tuple(run.stored(with_rows=False) for run in runs)
 
 
-class Waking:
+class WakeIndex:
     """Of equal instants the older run comes first."""
 
     def __init__(self) -> None:
@@ -194,13 +194,13 @@ class Waking:
 
     def add(self, run: MemoryRun) -> None:
         """Take in a run as it stands."""
-        entry = _entry(run)
+        entry = _wake_entry(run)
         if entry is not None:
             insort(self._runs, entry)
 
     def remove(self, run: MemoryRun) -> None:
         """Take out a run that still stands as it was taken in."""
-        entry = _entry(run)
+        entry = _wake_entry(run)
         if entry is not None:
             del self._runs[bisect_left(self._runs, entry)]
 
@@ -213,25 +213,25 @@ class Waking:
         return [run for _, _, run in self._runs[: min(end, max(limit, 0))]]
 
 
-def _entry(run: MemoryRun) -> tuple[int, int, RunKey] | None:
+def _wake_entry(run: MemoryRun) -> tuple[int, int, RunKey] | None:
     projection = run.projection
     if not projection.parked or projection.wake_at is None:
         return None
     return projection.wake_at, run.number, run.key
 
 
-def ended_before(runs: Iterable[MemoryRun], kin: Kin, instant: int, limit: int) -> list[RunKey]:
+def list_ended(runs: Iterable[MemoryRun], kin: ChildRuns, instant: int, limit: int) -> list[RunKey]:
     """EventLog.ended_before over these."""
-    found = [(at, run.number, run.key) for at, run in _ended(runs, kin) if at < instant]
+    found = [(at, run.number, run.key) for at, run in _deletable(runs, kin) if at < instant]
     return [key for _, _, key in heapq.nsmallest(max(limit, 0), found)]
 
 
-def count_ended(runs: Iterable[MemoryRun], kin: Kin, instant: int) -> int:
+def count_ended(runs: Iterable[MemoryRun], kin: ChildRuns, instant: int) -> int:
     """EventLog.count_ended over these."""
-    return sum(at < instant for at, _ in _ended(runs, kin))
+    return sum(at < instant for at, _ in _deletable(runs, kin))
 
 
-def _ended(runs: Iterable[MemoryRun], kin: Kin) -> Iterator[tuple[int, MemoryRun]]:
+def _deletable(runs: Iterable[MemoryRun], kin: ChildRuns) -> Iterator[tuple[int, MemoryRun]]:
     for run in runs:
-        if run.projection.completed_at is not None and not kin.is_unheard(run):
+        if run.projection.completed_at is not None and not kin.has_pending_result(run):
             yield run.projection.completed_at, run

@@ -5,7 +5,7 @@ from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.adapters.memory.definitions import MemoryDefinitions
 from weftwork.adapters.memory.event_log import MemoryEventLog
 from weftwork.adapters.memory.keys import MemoryKeys, MemorySigningKeys
-from weftwork.adapters.memory.open_state import Door
+from weftwork.adapters.memory.open_state import OpenState
 from weftwork.ports.storage.annotations import AnnotationStore
 from weftwork.ports.storage.api_keys import ApiKeys
 from weftwork.ports.storage.assets import AssetIndex
@@ -25,17 +25,17 @@ class MemoryStore:
     assets: AssetIndex
 
     def __init__(self) -> None:
-        self._door = Door()
-        assets = MemoryAssets(self._door)
+        self._state = OpenState()
+        assets = MemoryAssets(self._state)
         self.assets = assets
-        self.log = MemoryEventLog(self._door, assets)
-        self.definitions = MemoryDefinitions(self._door, self.log)
-        self.keys = MemoryKeys(self._door)
-        self.signing = MemorySigningKeys(self._door)
-        self.annotations = MemoryAnnotations(self._door, self.log, assets)
+        self.log = MemoryEventLog(self._state, assets)
+        self.definitions = MemoryDefinitions(self._state, self.log)
+        self.keys = MemoryKeys(self._state)
+        self.signing = MemorySigningKeys(self._state)
+        self.annotations = MemoryAnnotations(self._state, self.log, assets)
 
     async def open(self) -> None:
-        self._door.open = True
+        self._state.is_open = True
 
     async def close(self) -> None:
-        self._door.open = False
+        self._state.is_open = False

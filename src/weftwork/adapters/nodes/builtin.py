@@ -8,27 +8,27 @@ from typing import Final
 
 import msgspec
 
-from weftwork.adapters.nodes.ai.call_prompt import ai_prompt_nodes
-from weftwork.adapters.nodes.ai.chat_completion import AI_CHAT
-from weftwork.adapters.nodes.ai.generate_envelope import AI_ENVELOPE
-from weftwork.adapters.nodes.ai.structured_output import AI_STRUCTURED
-from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE, DEMO, MEDIA_CHECKS
-from weftwork.adapters.nodes.conformance.mock_agent import MOCK_AGENTS
+from weftwork.adapters.nodes.ai.call_prompt import call_prompt_nodes
+from weftwork.adapters.nodes.ai.chat_completion import CHAT_NODES
+from weftwork.adapters.nodes.ai.generate_envelope import ENVELOPE_NODES
+from weftwork.adapters.nodes.ai.structured_output import STRUCTURED_OUTPUT_NODES
+from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE_NODES, DEMO_NODES, MEDIA_EMIT_NODES
+from weftwork.adapters.nodes.conformance.mock_agent import MOCK_AGENT_NODES
 from weftwork.adapters.nodes.conformance.mock_ai import mock_ai_nodes
-from weftwork.adapters.nodes.data.artifacts import OUTPUT
-from weftwork.adapters.nodes.data.lists import LISTS
-from weftwork.adapters.nodes.data.variables import DATA
-from weftwork.adapters.nodes.flow.basics import CORE
-from weftwork.adapters.nodes.flow.branching import BRANCHING
-from weftwork.adapters.nodes.flow.map import MAP
-from weftwork.adapters.nodes.flow.markers import FLOW
-from weftwork.adapters.nodes.flow.wait import WAIT
+from weftwork.adapters.nodes.data.artifacts import LOG_AND_ARTIFACT_NODES
+from weftwork.adapters.nodes.data.lists import LIST_NODES
+from weftwork.adapters.nodes.data.variables import DATA_NODES
+from weftwork.adapters.nodes.flow.basics import BASIC_NODES
+from weftwork.adapters.nodes.flow.branching import BRANCHING_NODES
+from weftwork.adapters.nodes.flow.map import MAP_NODES
+from weftwork.adapters.nodes.flow.markers import MARKER_NODES
+from weftwork.adapters.nodes.flow.wait import WAIT_NODES
 from weftwork.adapters.nodes.media.media_emit import MEDIA_NODES
 from weftwork.adapters.nodes.net.http_request import http_nodes
-from weftwork.adapters.nodes.people.approval_gate import APPROVAL
-from weftwork.adapters.nodes.people.clarification_gate import CLARIFICATION
-from weftwork.adapters.nodes.people.conversation_gate import CONVERSATION
-from weftwork.adapters.nodes.people.interrupt import INTERRUPT
+from weftwork.adapters.nodes.people.approval_gate import APPROVAL_NODES
+from weftwork.adapters.nodes.people.clarification_gate import CLARIFICATION_NODES
+from weftwork.adapters.nodes.people.conversation_gate import CONVERSATION_NODES
+from weftwork.adapters.nodes.people.interrupt import INTERRUPT_NODES
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
 from weftwork.adapters.nodes.runs.sub_workflow import SUB_WORKFLOWS
 from weftwork.adapters.nodes.runs.supervisor import SUPERVISORS
@@ -67,16 +67,16 @@ ALIASES: Final[dict[str, str]] = {
 def with_aliases(types: Iterable[NodeType]) -> dict[str, NodeType]:
     """The types by id, and again under each of their other names."""
     known = {each.declaration.type_id: each for each in types}
-    return known | {alias: _renamed(known[type_id], alias) for alias, type_id in ALIASES.items()}
+    return known | {alias: _alias_type(known[type_id], alias) for alias, type_id in ALIASES.items()}
 
 
-def _renamed(node_type: NodeType, alias: str) -> NodeType:
+def _alias_type(node_type: NodeType, alias: str) -> NodeType:
     declaration = node_type.declaration
     same = msgspec.structs.replace(declaration, type_id=alias, notes=f"Same as `{declaration.type_id}`.")
     return msgspec.structs.replace(node_type, declaration=same)
 
 
-def builtin(
+def builtin_types(
     outbound: Outbound | None = None,
     conversation: bool = True,
     conformance: bool = True,
@@ -87,31 +87,31 @@ def builtin(
     `conversation`: whether the host has what GATED asks conversations for. `conformance`: whether it has types that
     only those want who check hosts. `templates`: what references to prompts find.
     """
-    gates = (*APPROVAL, *CLARIFICATION, *INTERRUPT, *(CONVERSATION if conversation else ()))
+    gates = (*APPROVAL_NODES, *CLARIFICATION_NODES, *INTERRUPT_NODES, *(CONVERSATION_NODES if conversation else ()))
     core = (
-        *CORE,
-        *FLOW,
-        *BRANCHING,
-        *WAIT,
+        *BASIC_NODES,
+        *MARKER_NODES,
+        *BRANCHING_NODES,
+        *WAIT_NODES,
         *gates,
-        *DATA,
-        *LISTS,
-        *MAP,
+        *DATA_NODES,
+        *LIST_NODES,
+        *MAP_NODES,
         *SUB_WORKFLOWS,
         *SUPERVISORS,
         *dispatch_nodes(conversation),
-        *OUTPUT,
+        *LOG_AND_ARTIFACT_NODES,
         *MEDIA_NODES,
         *http_nodes(outbound),
-        *ai_prompt_nodes(templates or PromptTemplates()),
-        *AI_CHAT,
-        *AI_STRUCTURED,
-        *AI_ENVELOPE,
+        *call_prompt_nodes(templates or PromptTemplates()),
+        *CHAT_NODES,
+        *STRUCTURED_OUTPUT_NODES,
+        *ENVELOPE_NODES,
     )
-    mocks = (*MOCK_AGENTS, *mock_ai_nodes(templates or PromptTemplates()), *MEDIA_CHECKS)
-    checked = (*CONFORMANCE, *(mocks if conformance else ()))
-    return tuple(with_aliases((*core, *DEMO, *checked)).values())
+    mocks = (*MOCK_AGENT_NODES, *mock_ai_nodes(templates or PromptTemplates()), *MEDIA_EMIT_NODES)
+    checked = (*CONFORMANCE_NODES, *(mocks if conformance else ()))
+    return tuple(with_aliases((*core, *DEMO_NODES, *checked)).values())
 
 
-BUILTIN: Final = builtin()
+BUILTIN_TYPES: Final = builtin_types()
 """node-05 (OpenWOP node catalogue): the reserved node types, and others; in the order of the reference page."""

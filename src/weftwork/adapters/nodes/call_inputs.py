@@ -10,7 +10,7 @@ from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.values import ABSENT
 
 
-def given(call: NodeCall, name: str) -> Any:
+def input_value(call: NodeCall, name: str) -> Any:
     """What the node works on: its port of that name, else its config, else the port `input`; or ABSENT."""
     if name in call.inputs:
         return call.inputs[name]
@@ -19,7 +19,7 @@ def given(call: NodeCall, name: str) -> Any:
     return call.inputs.get("input", ABSENT)
 
 
-def missing(name: str) -> Failed:
+def missing_input(name: str) -> Failed:
     message = f"The node needs a value, as input {name}, config {name} or input input."
     return Failed("node_input_missing", message, retryable=False)
 
@@ -34,12 +34,12 @@ def render(call: NodeCall, text: str) -> str:
     return call.scope.render(text, {"ports": call.inputs})
 
 
-def faulty(fault: ExpressionFault) -> Failed:
+def expression_failure(fault: ExpressionFault) -> Failed:
     """The same expression over the same run gives the same fault, so there is nothing to try again."""
     return Failed(fault.code, fault.message, retryable=False)
 
 
-def evaluating(run: Callable[[NodeCall], NodeOutcome]) -> Callable[[NodeCall], NodeOutcome]:
+def fail_on_expression_fault(run: Callable[[NodeCall], NodeOutcome]) -> Callable[[NodeCall], NodeOutcome]:
     """A node type whose expressions may be at fault, which fails it."""
 
     @wraps(run)
@@ -47,12 +47,12 @@ def evaluating(run: Callable[[NodeCall], NodeOutcome]) -> Callable[[NodeCall], N
         try:
             return run(call)
         except ExpressionFault as fault:
-            return faulty(fault)
+            return expression_failure(fault)
 
     return judged
 
 
-def cut(text: str, most: int) -> str:
+def truncate_utf8(text: str, most: int) -> str:
     """The text in at most so many bytes of UTF-8; one that was longer ends in dots."""
     data = text.encode()
     return text if len(data) <= most else data[: most - 3].decode(errors="ignore") + "..."

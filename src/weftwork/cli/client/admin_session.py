@@ -47,11 +47,11 @@ class Operator:
         return answer
 
     def _from_host(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        from weftwork.adapters.admin.client import ask
+        from weftwork.adapters.admin.client import send_request
         from weftwork.wiring.data_folder import SOCKET
 
         try:
-            return ask(self._folder / SOCKET, request)
+            return send_request(self._folder / SOCKET, request)
         except OSError as error:
             raise click.ClickException(f"the host in {self._folder} does not answer: {error}") from None
 

@@ -149,7 +149,7 @@ async def pages_while_it_goes() -> list[str]:
 def test_a_list_goes_on_though_its_cursor_was_swept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(pages_while_it_goes()) == list("dcba")
     # The sabotage: behind what is not there, there is nothing.
-    monkeypatch.setattr(memory_assets, "_behind", lambda own, after: 0)
+    monkeypatch.setattr(memory_assets, "_page_start", lambda own, after: 0)
     assert asyncio.run(pages_while_it_goes()) == ["d"]
 
 

@@ -13,7 +13,7 @@ from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, open_insi
 from tests.live.operation_calls import CALLS, RANDOM
 from tests.live.steering import register
 from tests.live.tokens import comparable
-from weftwork.adapters.admin.client import ask
+from weftwork.adapters.admin.client import send_request
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED_PATHS, UNVERSIONED_NAMES
 from weftwork.wiring.data_folder import SOCKET
@@ -38,12 +38,12 @@ class Keys(NamedTuple):
 def keys(host: Host) -> Keys:
     def create(**arguments: Any) -> dict[str, Any]:
         wanted = {"operation": "keys.create", "arguments": {"tenant": "acme", **arguments}}
-        made = ask(host.data / SOCKET, wanted)
+        made = send_request(host.data / SOCKET, wanted)
         assert made is not None
         return made
 
     revoked, expired = create(), create(expires_at=1)
-    ask(host.data / SOCKET, {"operation": "keys.revoke", "arguments": {"key_id": revoked["keyId"]}})
+    send_request(host.data / SOCKET, {"operation": "keys.revoke", "arguments": {"key_id": revoked["keyId"]}})
     return Keys(
         {
             "no key": (None, "unauthenticated"),

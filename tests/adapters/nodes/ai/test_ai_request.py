@@ -129,7 +129,7 @@ def test_what_is_asked_comes_from_the_first_place_that_says_it(
 @pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"])
 def test_nothing_to_ask_is_a_failure(asked: Asked, kind: str) -> None:
     config: dict[str, Any] = {"structuredOutput": {"outputSchema": {}}, "generateEnvelope": {"envelopeType": "error"}}
-    assert ran(kind, config.get(kind, {})) == model_request.UNMET
+    assert ran(kind, config.get(kind, {})) == model_request.PROMPT_MISSING
     assert asked.given == []
 
 
@@ -293,7 +293,7 @@ def test_a_system_prompt_alone_is_enough_for_an_envelope(asked: Asked) -> None:
 
 def test_what_a_provider_says_of_the_end_is_in_one_vocabulary() -> None:
     ends = ["stop", "length", "content-filter", "tool-call", "other"]
-    told = [model_request.answered(replace(ANSWER, stop=end))["finishReason"] for end in ends]
+    told = [model_request.answer_outputs(replace(ANSWER, stop=end))["finishReason"] for end in ends]
     assert told == ["stop", "length", "content_filter", "tool_calls", "other"]
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES, Scope, call, outcome
 from tests.adapters.nodes.runs.fake_dispatch import Host
-from weftwork.adapters.nodes.builtin import builtin
+from weftwork.adapters.nodes.builtin import builtin_types
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.interrupts import Resolution
@@ -141,4 +141,4 @@ def test_a_tool_either_returns_or_fails() -> None:
 
 
 def test_a_host_that_is_not_checked_does_not_have_it() -> None:
-    assert MOCK_AGENT not in {each.declaration.type_id for each in builtin(conformance=False)}
+    assert MOCK_AGENT not in {each.declaration.type_id for each in builtin_types(conformance=False)}

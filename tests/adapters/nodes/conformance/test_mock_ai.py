@@ -9,7 +9,7 @@ from tests.adapters.nodes.ai.fake_model_context import Speaking
 from tests.adapters.nodes.fake_context import Scope, call
 from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.ai import prompt_templates
-from weftwork.adapters.nodes.ai.call_prompt import ai_prompt_nodes
+from weftwork.adapters.nodes.ai.call_prompt import call_prompt_nodes
 from weftwork.adapters.nodes.conformance.mock_ai import mock_ai_nodes
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, WaitingNode
@@ -195,7 +195,7 @@ def test_a_port_from_outside_stands_between_marks() -> None:
 
 
 def test_a_long_prompt_is_told_by_its_hash() -> None:
-    for length, whole in ((prompt_templates.MAX_SHOWN, True), (prompt_templates.MAX_SHOWN + 1, False)):
+    for length, whole in ((prompt_templates.MAX_EVENT_PROMPT, True), (prompt_templates.MAX_EVENT_PROMPT + 1, False)):
         _, context = asked(call({"userPromptRef": "prompt:long"}, {"a": "x" * length}))
         (_, payload) = events(context)[1]
         assert ("composed" in payload, "variableBindings" in payload, "userPrompt" in payload) == (whole, whole, whole)
@@ -204,7 +204,7 @@ def test_a_long_prompt_is_told_by_its_hash() -> None:
 
 @pytest.mark.rule("prompt-09")
 def test_the_same_references_work_for_any_prompt() -> None:
-    (node,) = ai_prompt_nodes(TEMPLATES)
+    (node,) = call_prompt_nodes(TEMPLATES)
     assert isinstance(node, WaitingNode)
     config = {"systemPromptRef": "prompt:s", "userPromptRef": "prompt:u", "prompt": "not used"}
     outcome, context = asked(call(config, {"topic": "looms", "prompt": "nor this"}), node=node)
@@ -230,6 +230,8 @@ def test_what_is_told_is_told_with_the_first_answer_alone() -> None:
 
 def test_without_the_mask_a_node_that_hides_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a look at the port that does not ask whether the node hides."""
-    monkeypatch.setattr(prompt_templates, "_bound", lambda given, variable, _: Binding(given.inputs[variable.name]))
+    monkeypatch.setattr(
+        prompt_templates, "_bind_variable", lambda given, variable, _: Binding(given.inputs[variable.name])
+    )
     _, context = asked(replace(call({"userPromptRef": "prompt:u"}, {"topic": "hunter2"}), hides=True))
     assert "hunter2" in str(events(context)[1])

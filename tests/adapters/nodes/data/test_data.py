@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.nodes.fake_context import Scope, call, outcome
-from weftwork.adapters.nodes.data.artifacts import MAX_MESSAGE, MAX_SUMMARY, artifact_id_of
+from weftwork.adapters.nodes.data.artifacts import MAX_MESSAGE, MAX_SUMMARY, derive_artifact_id
 from weftwork.adapters.nodes.flow.basics import duplicate_messages
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitArtifact, Failed, SetVariable, WriteChannel
 from weftwork.protocol.ids import is_path_id
@@ -157,11 +157,11 @@ BASES = [
 
 
 def test_no_two_artifacts_get_the_same_id() -> None:
-    made = [artifact_id_of(base, iteration) for base in BASES for iteration in range(12)]
+    made = [derive_artifact_id(base, iteration) for base in BASES for iteration in range(12)]
     assert len(made) == len(set(made))
     assert all(is_path_id(each) for each in made)
-    assert [artifact_id_of("a", round_) for round_ in range(3)] == ["a", "a-1", "a-2"]
-    assert artifact_id_of("a-1", 0) == "a-1-0"
+    assert [derive_artifact_id("a", round_) for round_ in range(3)] == ["a", "a-1", "a-2"]
+    assert derive_artifact_id("a-1", 0) == "a-1-0"
 
 
 def test_plain_numbering_would_repeat_an_id() -> None:

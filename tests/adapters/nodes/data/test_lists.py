@@ -150,5 +150,5 @@ def test_a_long_list_lets_others_run() -> None:
 
 
 def test_without_turns_a_long_list_holds_everything_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "TURN", 1e9)
+    monkeypatch.setattr(lists, "SLICE_SECONDS", 1e9)
     assert longest_turn(500) == 500

@@ -67,7 +67,7 @@ def test_a_worker_goes_on_only_when_its_item_is_recorded() -> None:
 
     # What waits longer than a slice is recorded alone; here no real time passes, so there must be no slices.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(map_items, "TURN", 0.0)
+        patch.setattr(map_items, "SLICE_SECONDS", 0.0)
         run(work)
 
 
@@ -122,7 +122,7 @@ def test_after_an_item_that_fails_no_more_are_begun_and_none_is_cut_off() -> Non
 
 
 def test_a_map_that_goes_on_after_a_failure_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_items.MapItems, "_over", False)
+    monkeypatch.setattr(map_items.MapItems, "_is_stopping", False)
     assert begun_with_a_failure()[0] == ["0", "1", "2", "3", "4"]
 
 
@@ -175,11 +175,11 @@ def test_items_that_answer_at_once_share_a_record() -> None:
 
 
 def test_items_that_cost_nothing_are_handed_over_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_items, "TURN", 1e9)
-    assert longest_turn(2_000, 8)[0] == map_items.AT_ONCE
+    monkeypatch.setattr(map_items, "SLICE_SECONDS", 1e9)
+    assert longest_turn(2_000, 8)[0] == map_items.RECORD_BATCH
 
 
 def test_without_turns_and_portions_a_long_map_holds_everything_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_items, "TURN", 1e9)
-    monkeypatch.setattr(map_items, "AT_ONCE", 10**9)
+    monkeypatch.setattr(map_items, "SLICE_SECONDS", 1e9)
+    monkeypatch.setattr(map_items, "RECORD_BATCH", 10**9)
     assert longest_turn(2_000, 8)[0] == 2_000

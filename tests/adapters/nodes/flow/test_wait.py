@@ -7,7 +7,7 @@ import pytest
 
 from tests.adapters.nodes.fake_context import TYPES, Context, call, outcome
 from tests.harness.engine_harness import quiet, run
-from weftwork.adapters.nodes.flow.wait import LAST, milliseconds
+from weftwork.adapters.nodes.flow.wait import MAX_INSTANT_MS, parse_instant
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import WaitingNode
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
@@ -26,7 +26,7 @@ from weftwork.testing.deterministic import START
         ("2026-01-01T00:00:00.5Z", START + 500),
         ("2028-02-29T00:00:00Z", START + 789 * 86_400_000),
         ("1970-01-01T00:00:00Z", 0),
-        ("9999-12-31T23:59:59.999Z", LAST),
+        ("9999-12-31T23:59:59.999Z", MAX_INSTANT_MS),
         (START, START),
         (float(START), START),
         (0, 0),
@@ -41,7 +41,7 @@ from weftwork.testing.deterministic import START
         ("9999-12-31T23:59:59-01:00", None),
         ("0000-01-01T00:00:00Z", None),
         ("tomorrow", None),
-        (LAST + 1, None),
+        (MAX_INSTANT_MS + 1, None),
         (-1, None),
         (True, None),
         (None, None),
@@ -49,7 +49,7 @@ from weftwork.testing.deterministic import START
     ],
 )
 def test_an_instant_is_read(value: Any, instant: int | None) -> None:
-    assert milliseconds(value) == instant
+    assert parse_instant(value) == instant
 
 
 def test_an_instant_that_is_none_fails_for_good() -> None:
@@ -62,7 +62,7 @@ def test_an_instant_that_is_none_fails_for_good() -> None:
 @pytest.mark.parametrize("until", ["2025-06-01T00:00:00Z", iso(START), START - 1])
 def test_an_instant_in_the_past_completes_at_once(until: Any) -> None:
     answer = outcome("core.wait", call({}, {"until": until}))
-    assert answer == Completed({"until": iso(milliseconds(until) or 0)})
+    assert answer == Completed({"until": iso(parse_instant(until) or 0)})
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 import weftwork.conformance
 from tests.adapters.nodes.fake_context import TYPES, Context, RunScope, call, outcome
 from tests.harness.definitions import edge, node, workflow
-from weftwork.adapters.nodes.builtin import builtin
-from weftwork.adapters.nodes.conformance.conformance_nodes import LEAST_MEDIA, media_bytes
+from weftwork.adapters.nodes.builtin import builtin_types
+from weftwork.adapters.nodes.conformance.conformance_nodes import MIN_MEDIA_BYTES, sample_media
 from weftwork.engine.models.model_calls import EntryModelCalls
 from weftwork.ports.media import OutgoingMedia
 from weftwork.ports.node_outcome import Completed, Failed
@@ -21,7 +21,7 @@ from weftwork.testing import Asset, crash_everywhere, run_workflow
 
 TYPE = "core.media.emit"
 REF = media_ref("ab" * 32)
-PNG = media_bytes("image", 100)
+PNG = sample_media("image", 100)
 FIXTURE = Path(weftwork.conformance.__file__).parent / "fixtures" / "conformance-media-emit.json"
 
 
@@ -222,9 +222,9 @@ def test_without_its_record_a_crash_shows_something_twice(monkeypatch: pytest.Mo
 
 
 def test_media_for_checks_look_like_what_they_are() -> None:
-    assert all(len(media_bytes(kind, size)) == size for kind in ("image", "audio", "file") for size in (64, 65, 9999))
+    assert all(len(sample_media(kind, size)) == size for kind in ("image", "audio", "file") for size in (64, 65, 9999))
     for kind, looks in (("image", "image/png"), ("audio", "audio/wav"), ("file", "application/pdf")):
-        assert Asset(media_bytes(kind, LEAST_MEDIA))["mimeType"] == looks
+        assert Asset(sample_media(kind, MIN_MEDIA_BYTES))["mimeType"] == looks
 
 
 @pytest.mark.rule("media-68")
@@ -244,7 +244,7 @@ def test_the_workflow_of_checks_shows_one_of_each() -> None:
 
 def test_only_those_who_check_have_the_type_of_checks() -> None:
     def names(conformance: bool) -> set[str]:
-        return {each.declaration.type_id for each in builtin(conformance=conformance)}
+        return {each.declaration.type_id for each in builtin_types(conformance=conformance)}
 
     assert names(True) - names(False) >= {"conformance.media.emit"}
     assert TYPE in names(False)

@@ -133,7 +133,7 @@ def test_a_rejection_fails_the_node_for_good(
     found = decided(resolution)
     assert isinstance(found, Failed)
     assert (found.code, found.details, found.retryable) == ("interrupt_rejected", details, False)
-    monkeypatch.setattr(approval_gate, "rejection", lambda resolution: None)
+    monkeypatch.setattr(approval_gate, "rejection_failure", lambda resolution: None)
     if resolution.timed_out:
         with pytest.raises(TypeError):
             decided(resolution)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.nodes.fake_context import call, outcome
-from weftwork.adapters.nodes.people.interrupt import ASKED
+from weftwork.adapters.nodes.people.interrupt import SINGLE_INTERRUPT_KINDS
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND, TIMEOUT_REASON, Interrupt, Resolution
 
@@ -24,7 +24,7 @@ def late(kind: str) -> dict[str, Resolution]:
 
 
 def test_every_single_question_can_be_asked() -> None:
-    assert set(ASKED) == set(DATA) == set(STATUS_BY_KIND) - {"conversation.exchange"}
+    assert set(SINGLE_INTERRUPT_KINDS) == set(DATA) == set(STATUS_BY_KIND) - {"conversation.exchange"}
 
 
 @pytest.mark.parametrize("kind", DATA)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import TYPES, edge, node, workflow
-from weftwork.adapters.nodes.builtin import builtin
+from weftwork.adapters.nodes.builtin import builtin_types
 from weftwork.protocol.workflow.definition import Node
 from weftwork.protocol.workflow.registration import find_gated_node
 from weftwork.protocol.workflow.validation import parse_workflow
@@ -72,6 +72,6 @@ def test_the_channel_of_a_conversation_is_known_also_if_nobody_names_it() -> Non
 def test_without_conversations_a_workflow_with_one_finds_its_gate_shut() -> None:
     document = workflow([node("talk", "core.conversationGate")])
     for conversation in (True, False):
-        types = {each.declaration.type_id for each in builtin(conversation=conversation)}
+        types = {each.declaration.type_id for each in builtin_types(conversation=conversation)}
         assert (find_gated_node(document, types) is None) == conversation
         assert ("core.approvalGate" in types, "core.clarificationGate" in types) == (True, True)

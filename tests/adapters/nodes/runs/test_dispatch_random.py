@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, Dispatch, workers
 from tests.harness.definitions import examples
 from weftwork.adapters.nodes.runs import dispatch_workers
-from weftwork.adapters.nodes.runs.dispatch_workers import Workers
+from weftwork.adapters.nodes.runs.dispatch_workers import DispatchWorkers
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.workflow.orchestration import JOIN_MODES, join_outcome
 
@@ -194,6 +194,6 @@ def test_a_dispatch_that_starts_too_many_is_seen(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(("mode", "status"), [("first", "completed"), ("race", "failed")])
 def test_losers_that_are_left_behind_are_seen(mode: str, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     play_out({"joinMode": mode}, (1, status), (0, "cancelled"))
-    monkeypatch.setattr(Workers, "_dismiss", lambda self, reason: None)
+    monkeypatch.setattr(DispatchWorkers, "_cancel_open", lambda self, reason: None)
     with pytest.raises(AssertionError):
         play_out({"joinMode": mode}, (1, status), (0, "cancelled"))

@@ -5,14 +5,14 @@ from typing import Any
 
 import weftwork
 from tests.adapters.python.single_node_workflows import flow
-from weftwork.adapters.nodes.conformance.conformance_nodes import media_bytes
+from weftwork.adapters.nodes.conformance.conformance_nodes import sample_media
 from weftwork.protocol.limits import Limits
 from weftwork.testing import run_node, run_workflow
 from weftwork.testing.result import NodeResult
 
-PNG = media_bytes("image", 100)
-WAV = media_bytes("audio", 200)
-PDF = media_bytes("file", 300)
+PNG = sample_media("image", 100)
+WAV = sample_media("audio", 200)
+PDF = sample_media("file", 300)
 
 
 def did(work: Callable[[weftwork.Context], Any], **named: Any) -> tuple[NodeResult, list[Any]]:

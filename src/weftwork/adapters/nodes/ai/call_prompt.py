@@ -3,22 +3,22 @@
 from typing import Final
 
 from weftwork.adapters.nodes.ai.model_request import (
-    ANSWERED,
-    ASKED,
-    MEDIA,
+    ANSWER_PORTS,
+    MEDIA_CONFIG,
     MEDIA_TEMPLATES,
-    MODEL,
-    PROMPTS,
-    UNMET,
-    answered,
-    media_of,
-    prompt_of,
-    request_of,
-    shown,
-    system_of,
+    MESSAGE_PORTS,
+    MODEL_CONFIG,
+    PROMPT_CONFIG,
+    PROMPT_MISSING,
+    answer_outputs,
+    append_media,
+    build_model_request,
+    media_parts,
+    system_prompt,
+    user_prompt,
 )
-from weftwork.adapters.nodes.ai.prompt_templates import NOTHING, REFS, prompted
-from weftwork.adapters.nodes.call_inputs import faulty
+from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
+from weftwork.adapters.nodes.call_inputs import expression_failure
 from weftwork.adapters.nodes.schemas import closed, fixed, name, notes, ports
 from weftwork.engine.models.generation import generate_text
 from weftwork.ports.models import Message
@@ -31,49 +31,49 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 async def _call_prompt(call: NodeCall, context: NodeContext, templates: PromptTemplates) -> NodeOutcome:
     """ai-04 (RFC 0094, D): one prompt, one answer, which is streamed. A prompt that is only named is its name."""
-    told = prompted(call, context.untrusted, templates) or NOTHING
+    told = compose_prompts(call, context.untrusted, templates) or NO_TEMPLATE_PROMPTS
     if isinstance(told, Failed):
         return told
     try:
-        prompt = told.user or prompt_of(call)
-        system = told.system or system_of(call)
-        media = media_of(call)
+        prompt = told.user or user_prompt(call)
+        system = told.system or system_prompt(call)
+        media = media_parts(call)
     except ExpressionFault as fault:
-        return faulty(fault)
+        return expression_failure(fault)
     if prompt is None and (prompt := call.config.get("promptId")) is None and not media:
-        return UNMET
-    messages = shown((Message("user", told.asked(prompt or "")),), media)
-    request = request_of(call, messages, told.instructed(system))
-    spoken = await generate_text(context, call, request, told.said)
+        return PROMPT_MISSING
+    messages = append_media((Message("user", told.user_text(prompt or "")),), media)
+    request = build_model_request(call, messages, told.system_text(system))
+    spoken = await generate_text(context, call, request, told.events)
     if isinstance(spoken, Failed):
         return spoken
     text = spoken.answer.text
-    return Completed({"text": text, "content": text, **answered(spoken.answer)})
+    return Completed({"text": text, "content": text, **answer_outputs(spoken.answer)})
 
 
-_DECLARATION: Final = NodeDeclaration(
+_CALL_PROMPT: Final = NodeDeclaration(
     "core.ai.callPrompt",
     "Asks a model one thing, and gives what it says.",
     effect="idempotent",
     instant=False,
-    inputs=ports({port: ASKED[port] for port in ("prompt", "input", "media")}),
+    inputs=ports({port: MESSAGE_PORTS[port] for port in ("prompt", "input", "media")}),
     outputs=fixed(
         {
             "text": {"type": "string", "description": "What the model said."},
             "content": {"type": "string", "description": "The same, under the name that other nodes give it."},
-            **ANSWERED,
+            **ANSWER_PORTS,
         }
     ),
     config=closed(
         {
-            **PROMPTS,
-            **REFS,
+            **PROMPT_CONFIG,
+            **PROMPT_REF_CONFIG,
             "promptId": name(
                 "The name of the prompt, by which `promptOverrides` of a run can replace it; without any text "
                 "it is the prompt."
             ),
-            **MODEL,
-            **MEDIA,
+            **MODEL_CONFIG,
+            **MEDIA_CONFIG,
             "expectsStreaming": {
                 "type": "boolean",
                 "description": "Whether somebody follows the answer as it comes; it is streamed in any case.",
@@ -113,10 +113,10 @@ An answer that is cut short is given as it is, with the `finishReason` `length`.
 )
 
 
-def ai_prompt_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
+def call_prompt_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
     """The type, which finds prompts among these templates."""
 
     async def run(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return await _call_prompt(call, context, templates)
 
-    return (WaitingNode(_DECLARATION, run),)
+    return (WaitingNode(_CALL_PROMPT, run),)

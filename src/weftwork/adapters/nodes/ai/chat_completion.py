@@ -3,14 +3,14 @@
 from typing import Final
 
 from weftwork.adapters.nodes.ai.model_request import (
-    ANSWERED,
-    ASKED,
-    MEDIA,
+    ANSWER_PORTS,
+    MEDIA_CONFIG,
     MEDIA_TEMPLATES,
-    MODEL,
-    PROMPTS,
-    answered,
-    asked,
+    MESSAGE_PORTS,
+    MODEL_CONFIG,
+    PROMPT_CONFIG,
+    answer_outputs,
+    build_request,
 )
 from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports
 from weftwork.engine.models.generation import generate_text
@@ -20,32 +20,34 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 async def _chat(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    request = asked(call)
+    request = build_request(call)
     if isinstance(request, Failed):
         return request
     spoken = await generate_text(context, call, request)
     if isinstance(spoken, Failed):
         return spoken
     text = spoken.answer.text
-    return Completed({"content": text, "message": {"role": "assistant", "content": text}, **answered(spoken.answer)})
+    return Completed(
+        {"content": text, "message": {"role": "assistant", "content": text}, **answer_outputs(spoken.answer)}
+    )
 
 
-AI_CHAT: Final[tuple[NodeType, ...]] = (
+CHAT_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             "core.ai.chatCompletion",
             "Gives what a model says next in a conversation.",
             effect="idempotent",
             instant=False,
-            inputs=ports(ASKED),
+            inputs=ports(MESSAGE_PORTS),
             outputs=fixed(
                 {
                     "content": {"type": "string", "description": "What the model said."},
                     "message": {"type": "object", "description": "The same as a message, to add to the others."},
-                    **ANSWERED,
+                    **ANSWER_PORTS,
                 }
             ),
-            config=closed({**PROMPTS, **MODEL, **MEDIA}),
+            config=closed({**PROMPT_CONFIG, **MODEL_CONFIG, **MEDIA_CONFIG}),
             templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
             equal_outputs=("content", "message"),
             notes=notes(

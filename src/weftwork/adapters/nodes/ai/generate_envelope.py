@@ -3,20 +3,20 @@
 from typing import Final
 
 from weftwork.adapters.nodes.ai.model_request import (
-    ANSWERED,
-    MEDIA,
+    ANSWER_PORTS,
+    MEDIA_CONFIG,
+    MEDIA_PORT,
     MEDIA_TEMPLATES,
-    MODEL,
-    SHOWN,
-    UNMET,
-    answered,
-    media_of,
-    prompt_of,
-    request_of,
-    shown,
-    system_of,
+    MODEL_CONFIG,
+    PROMPT_MISSING,
+    answer_outputs,
+    append_media,
+    build_model_request,
+    media_parts,
+    system_prompt,
+    user_prompt,
 )
-from weftwork.adapters.nodes.call_inputs import faulty
+from weftwork.adapters.nodes.call_inputs import expression_failure
 from weftwork.adapters.nodes.schemas import anything, closed, fixed, name, notes, ports, template
 from weftwork.engine.models.generation import generate_envelope
 from weftwork.engine.models.model_request import START_MESSAGE
@@ -31,15 +31,15 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 async def _generate(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """ai-06 (RFC 0021, host.aiEnvelope.generate): an envelope of the kind that the config names, from a model."""
     try:
-        message = prompt_of(call, "userMessage")
-        system = system_of(call)
-        media = media_of(call)
+        message = user_prompt(call, "userMessage")
+        system = system_prompt(call)
+        media = media_parts(call)
     except ExpressionFault as fault:
-        return faulty(fault)
+        return expression_failure(fault)
     if message is None and not system and not media:
-        return UNMET
+        return PROMPT_MISSING
     said = Message("user", message or ("" if media else START_MESSAGE))
-    request = request_of(call, shown((said,), media), system)
+    request = build_model_request(call, append_media((said,), media), system)
     made = await generate_envelope(context, call, request, call.config["envelopeType"], call.contract)
     if isinstance(made, Failed):
         return made
@@ -50,12 +50,12 @@ async def _generate(call: NodeCall, context: NodeContext) -> NodeOutcome:
             "payload": accepted.payload,
             "envelopeId": accepted.envelope_id,
             "contentTrust": accepted.content_trust,
-            **answered(made.answer),
+            **answer_outputs(made.answer),
         }
     )
 
 
-AI_ENVELOPE: Final[tuple[NodeType, ...]] = (
+ENVELOPE_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             "core.ai.generateEnvelope",
@@ -66,7 +66,7 @@ AI_ENVELOPE: Final[tuple[NodeType, ...]] = (
                 {
                     "userMessage": anything("What the model is asked; wins over the config."),
                     "input": anything("What it is asked if nothing else says."),
-                    **SHOWN,
+                    **MEDIA_PORT,
                 }
             ),
             outputs=fixed(
@@ -78,7 +78,7 @@ AI_ENVELOPE: Final[tuple[NodeType, ...]] = (
                         "type": "string",
                         "description": "`untrusted` if something from outside went into it, else `trusted`.",
                     },
-                    **ANSWERED,
+                    **ANSWER_PORTS,
                 }
             ),
             config=closed(
@@ -86,8 +86,8 @@ AI_ENVELOPE: Final[tuple[NodeType, ...]] = (
                     "envelopeType": name("The kind that is wanted.", MAX_KIND),
                     "systemPrompt": template("What the model is told before everything else.", 0),
                     "userMessage": template("What it is asked, if no port says."),
-                    **MODEL,
-                    **MEDIA,
+                    **MODEL_CONFIG,
+                    **MEDIA_CONFIG,
                 },
                 "envelopeType",
             ),

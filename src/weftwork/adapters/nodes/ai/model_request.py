@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.nodes.call_inputs import faulty, render
+from weftwork.adapters.nodes.call_inputs import expression_failure, render
 from weftwork.adapters.nodes.schemas import Schema, name, ports, template, whole
 from weftwork.engine.models.message_media import add_media, make_message
 from weftwork.engine.models.model_request import (
@@ -25,9 +25,9 @@ from weftwork.protocol.media.message_parts import MAX_PARTS, normalize_part
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.privacy.trust import wrap_untrusted
 
-_PART: Final[Schema] = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}}
+_PART_SCHEMA: Final[Schema] = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}}
 
-MODEL: Final[dict[str, Schema]] = {
+MODEL_CONFIG: Final[dict[str, Schema]] = {
     "provider": name("Who answers; the host's first provider if nobody says."),
     "model": name("The model; the provider's usual one if nobody says.", MAX_MODEL_NAME),
     "temperature": {"type": "number", "minimum": 0, "maximum": 2, "description": "How freely it answers."},
@@ -41,12 +41,12 @@ MODEL: Final[dict[str, Schema]] = {
 }
 """Config of every node that asks a model."""
 
-PROMPTS: Final[dict[str, Schema]] = {
+PROMPT_CONFIG: Final[dict[str, Schema]] = {
     "systemPrompt": template("What the model is told before everything else.", 0),
     "prompt": template("What it is asked, if no port says."),
 }
 
-MEDIA: Final[dict[str, Schema]] = {
+MEDIA_CONFIG: Final[dict[str, Schema]] = {
     "media": {
         "type": "array",
         "maxItems": MAX_PARTS,
@@ -73,7 +73,7 @@ MEDIA: Final[dict[str, Schema]] = {
 }
 """Config of a node that shows media."""
 
-SHOWN: Final[dict[str, Schema]] = {
+MEDIA_PORT: Final[dict[str, Schema]] = {
     "media": {
         "description": "What the model is shown beside the text: a mediaRef, an object that has one, a part, or a list "
         "of them; wins over the config."
@@ -86,7 +86,7 @@ MEDIA_TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
     **{f"/media/*/{member}": () for member in ("mimeType", "url", "mediaRef")},
 }
 
-ASKED: Final[dict[str, Schema]] = {
+MESSAGE_PORTS: Final[dict[str, Schema]] = {
     "messages": {
         "type": "array",
         "minItems": 1,
@@ -98,7 +98,7 @@ ASKED: Final[dict[str, Schema]] = {
                 "role": {"enum": ["user", "assistant", "system"], "description": "Who says it."},
                 "content": {
                     "description": "A text, or a list of [parts](../perception.md).",
-                    "anyOf": [{"type": "string"}, {"type": "array", "items": _PART}],
+                    "anyOf": [{"type": "string"}, {"type": "array", "items": _PART_SCHEMA}],
                 },
             },
         },
@@ -106,11 +106,11 @@ ASKED: Final[dict[str, Schema]] = {
     },
     "prompt": {"description": "What it is asked; wins over the config. Anything but a text is sent as JSON."},
     "input": {"description": "What it is asked if nothing else says."},
-    **SHOWN,
+    **MEDIA_PORT,
 }
 """Ports of every node that asks a model; all others are there for templates."""
 
-ANSWERED: Final[dict[str, Schema]] = {
+ANSWER_PORTS: Final[dict[str, Schema]] = {
     "model": {"type": "string", "description": "The model that answered."},
     "finishReason": {
         "type": "string",
@@ -129,110 +129,110 @@ ANSWERED: Final[dict[str, Schema]] = {
 }
 """Outputs that tell of the answer itself."""
 
-UNMET: Final = Failed("node_input_missing", "Neither a port nor the config says what to ask.", retryable=False)
+PROMPT_MISSING: Final = Failed("node_input_missing", "Neither a port nor the config says what to ask.", retryable=False)
 
 
-def asked(call: NodeCall) -> ModelRequest | Failed:
+def build_request(call: NodeCall) -> ModelRequest | Failed:
     """What the ports and the config of a node with PROMPTS and ASKED come to."""
     try:
-        messages = messages_of(call)
-        system = system_of(call)
+        messages = build_messages(call)
+        system = system_prompt(call)
     except ExpressionFault as fault:
-        return faulty(fault)
-    return messages if isinstance(messages, Failed) else request_of(call, messages, system)
+        return expression_failure(fault)
+    return messages if isinstance(messages, Failed) else build_model_request(call, messages, system)
 
 
-def request_of(call: NodeCall, messages: tuple[Message, ...], system: str) -> ModelRequest:
+def build_model_request(call: NodeCall, messages: tuple[Message, ...], system: str) -> ModelRequest:
     """Who answers and how; what the run's options say wins over the node's config."""
     return make_model_request(call, call.config, messages, system)
 
 
-def rendered(call: NodeCall, text: str) -> str:
+def render_fenced(call: NodeCall, text: str) -> str:
     """ai-02 (RFC 0021, trust): a template of the config. What came from outside stands in it behind a fence. Raises
     ExpressionFault."""
-    return call.scope.render(text, {"ports": call.inputs}, wrap=fenced)
+    return call.scope.render(text, {"ports": call.inputs}, wrap=fence_untrusted)
 
 
-def fenced(value: Any) -> str:
+def fence_untrusted(value: Any) -> str:
     """Content from outside, as a model is to see it."""
     return wrap_untrusted(value, type="input")
 
 
-def port_text(call: NodeCall, port: str) -> str:
+def port_as_text(call: NodeCall, port: str) -> str:
     """The value of a port as a text, which stands behind a fence if it came from outside."""
     value = call.inputs[port]
     if port in call.untrusted:
-        return fenced(value)
+        return fence_untrusted(value)
     return value if isinstance(value, str) else _json(value)
 
 
-def system_of(call: NodeCall) -> str:
+def system_prompt(call: NodeCall) -> str:
     """Raises ExpressionFault."""
-    return rendered(call, call.config["systemPrompt"]) if call.config.get("systemPrompt") else ""
+    return render_fenced(call, call.config["systemPrompt"]) if call.config.get("systemPrompt") else ""
 
 
-def prompt_of(call: NodeCall, member: str = "prompt") -> str | None:
+def user_prompt(call: NodeCall, member: str = "prompt") -> str | None:
     """What is asked: the port, else what the run says of this prompt, else the config. Raises ExpressionFault."""
     if member in call.inputs:
-        return port_text(call, member)
+        return port_as_text(call, member)
     overrides = call.configurable.get("promptOverrides")
     replaced = overrides.get(call.config.get("promptId", "")) if is_object(overrides) else None
     if isinstance(replaced, str):
         return replaced
     if member in call.config:
-        return rendered(call, call.config[member])
-    return port_text(call, "input") if "input" in call.inputs else None
+        return render_fenced(call, call.config[member])
+    return port_as_text(call, "input") if "input" in call.inputs else None
 
 
-def media_of(call: NodeCall) -> list[Any]:
+def media_parts(call: NodeCall) -> list[Any]:
     """media-50 (host): what is shown beside the text: the port `media`, else the config. Raises ExpressionFault."""
     if "media" in call.inputs:
         given: Any = call.inputs["media"]
         listed: list[Any] = [normalize_part(each) for each in (given if is_array(given) else [given])]
-        return [_fenced_part(each) for each in listed] if "media" in call.untrusted else listed
-    return [normalize_part(_rendered_part(call, each)) for each in call.config.get("media", ())]
+        return [_fence_part(each) for each in listed] if "media" in call.untrusted else listed
+    return [normalize_part(_render_part(call, each)) for each in call.config.get("media", ())]
 
 
-def _rendered_part(call: NodeCall, part: str | dict[str, Any]) -> Any:
+def _render_part(call: NodeCall, part: str | dict[str, Any]) -> Any:
     # Names and addresses, and no text for a model: what is from outside needs no fence.
     if isinstance(part, str):
         return render(call, part)
     return {name: value if name in ("type", "data") else render(call, value) for name, value in part.items()}
 
 
-def _fenced_part(part: Any) -> Any:
+def _fence_part(part: Any) -> Any:
     fence = is_object(part) and part.get("type") == "text" and isinstance(part.get("text"), str)
-    return {**part, "text": fenced(part["text"])} if fence else part
+    return {**part, "text": fence_untrusted(part["text"])} if fence else part
 
 
-def shown(messages: tuple[Message, ...], media: list[Any]) -> tuple[Message, ...]:
+def append_media(messages: tuple[Message, ...], media: list[Any]) -> tuple[Message, ...]:
     """The conversation with these parts at its end, as said by the user."""
     if messages and messages[-1].role == "user":
         return (*messages[:-1], add_media(messages[-1], media))
     return (*messages, add_media(Message("user", ""), media)) if media else messages
 
 
-def messages_of(call: NodeCall) -> tuple[Message, ...] | Failed:
+def build_messages(call: NodeCall) -> tuple[Message, ...] | Failed:
     """ai-03 (RFC 0091, parts of messages): the conversation of the port `messages`, else one message with the prompt;
     and what is shown beside it. Its parts are looked at when a model is asked.
 
     Raises ExpressionFault.
     """
-    media = media_of(call)
+    media = media_parts(call)
     if "messages" not in call.inputs:
-        prompt = prompt_of(call)
-        return UNMET if prompt is None and not media else shown((Message("user", prompt or ""),), media)
+        prompt = user_prompt(call)
+        return PROMPT_MISSING if prompt is None and not media else append_media((Message("user", prompt or ""),), media)
     outside = "messages" in call.untrusted
-    wrap = fenced if outside else None
+    wrap = fence_untrusted if outside else None
     found: list[Message] = []
     for given in call.inputs["messages"]:
         # Nobody outside gives a model orders, whatever role they claim.
         role: Role = "user" if outside and given["role"] == "system" else given["role"]
         found.append(make_message(role, given["content"], wrap))
-    return shown(tuple(found), media)
+    return append_media(tuple(found), media)
 
 
-def answered(answer: ModelAnswer) -> dict[str, Any]:
+def answer_outputs(answer: ModelAnswer) -> dict[str, Any]:
     """The outputs that tell of the answer itself."""
     spent = answer.usage
     usage = {"inputTokens": spent.input_tokens, "outputTokens": spent.output_tokens}

@@ -23,15 +23,15 @@ from weftwork.protocol.models.prompt_templates import (
     PromptVariable,
 )
 
-MAX_SHOWN: Final = 65_536
+MAX_EVENT_PROMPT: Final = 65_536
 """Characters of a prompt that events hold; of a longer one only its hash."""
 SUPERSEDED: Final = "prompt_ref_supersedes_inline"
-_INLINE: Final = {"systemPromptRef": ("systemPrompt",), "userPromptRef": ("prompt", "userPrompt")}
+_INLINE_MEMBERS: Final = {"systemPromptRef": ("systemPrompt",), "userPromptRef": ("prompt", "userPrompt")}
 """Members that a reference stands before."""
 _COMPOSITION: Final = {"system": "system-only", "schema-hint": "system-only"}
 """prompt.composed, kind: what a template becomes a part of; any other is a part of what the user says."""
 
-REFS: Final[dict[str, Schema]] = {
+PROMPT_REF_CONFIG: Final[dict[str, Schema]] = {
     "systemPromptRef": {**REF_SCHEMA, "description": "The template of what the model is told before everything else."},
     "schemaHintPromptRef": {**REF_SCHEMA, "description": "The template that says which form the answer has."},
     "userPromptRef": {**REF_SCHEMA, "description": "The template of what it is asked."},
@@ -49,33 +49,33 @@ REFS: Final[dict[str, Schema]] = {
     },
 }
 """Config of every node that can be told by templates."""
-assert set(REFS) == {*SINGLE_REF_MEMBERS.values(), FEW_SHOT, ADDITIONAL}
+assert set(PROMPT_REF_CONFIG) == {*SINGLE_REF_MEMBERS.values(), FEW_SHOT, ADDITIONAL}
 
 
-class Prompted(msgspec.Struct, frozen=True):
+class TemplatePrompts(msgspec.Struct, frozen=True):
     """What a model is told by templates, by their kind; empty where none says anything."""
 
     system: str = ""
-    hint: str = ""
+    schema_hint: str = ""
     examples: str = ""
     user: str = ""
-    said: tuple[EmitEvent | AppendLog, ...] = ()
+    events: tuple[EmitEvent | AppendLog, ...] = ()
     """To be committed with the answer, once."""
 
-    def instructed(self, system: str) -> str:
+    def system_text(self, system: str) -> str:
         """All that comes before the conversation, if it begins with this."""
-        return _joined((system, self.hint))
+        return _join_texts((system, self.schema_hint))
 
-    def asked(self, user: str) -> str:
+    def user_text(self, user: str) -> str:
         """All that is asked, if it ends with this."""
-        return _joined((self.examples, user))
+        return _join_texts((self.examples, user))
 
 
-NOTHING: Final = Prompted()
+NO_TEMPLATE_PROMPTS: Final = TemplatePrompts()
 """No template tells anything."""
 
 
-def prompted(call: NodeCall, untrusted: bool, templates: PromptTemplates) -> Prompted | Failed | None:
+def compose_prompts(call: NodeCall, untrusted: bool, templates: PromptTemplates) -> TemplatePrompts | Failed | None:
     """prompt-09 (RFC 0027 E, RFC 0029 B): the prompts of a node by its references, None if it has none.
 
     `untrusted`: whether this entry of the node was given content from outside. For each template there is one
@@ -86,28 +86,28 @@ def prompted(call: NodeCall, untrusted: bool, templates: PromptTemplates) -> Pro
     if not found:
         return None
     texts: dict[PromptKind, list[str]] = {kind: [] for kind in PROMPT_ORDER}
-    said: list[EmitEvent | AppendLog] = _superseded(call.config)
+    said: list[EmitEvent | AppendLog] = _superseded_warnings(call.config)
     for slot in found:
-        composed = _composed(call, slot, untrusted)
+        composed = _compose_slot(call, slot, untrusted)
         if isinstance(composed, Failed):
             return composed
         texts[slot.kind].append(composed.text)
-        said += [_resolved(call, slot), EmitEvent("prompt.composed", _payload(call, slot, composed))]
-    system, hint, examples, user = (_joined(texts[kind]) for kind in PROMPT_ORDER)
-    return Prompted(system, hint, examples, user, tuple(said))
+        said += [_resolved_event(call, slot), EmitEvent("prompt.composed", _composed_payload(call, slot, composed))]
+    system, hint, examples, user = (_join_texts(texts[kind]) for kind in PROMPT_ORDER)
+    return TemplatePrompts(system, hint, examples, user, tuple(said))
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _join_texts(texts: Iterable[str]) -> str:
     return "\n\n".join(text for text in texts if text)
 
 
-def _composed(call: NodeCall, slot: ResolvedPrompt, untrusted: bool) -> ComposedPrompt | Failed:
+def _compose_slot(call: NodeCall, slot: ResolvedPrompt, untrusted: bool) -> ComposedPrompt | Failed:
     if slot.template is None:
         text = f"This host has no prompt template {slot.ref.text}."
         return Failed("prompt_ref_unresolved", text, {"ref": slot.ref.text}, retryable=False)
 
     def find(variable: PromptVariable) -> Binding | None:
-        return _bound(call, variable, untrusted)
+        return _bind_variable(call, variable, untrusted)
 
     text = slot.template.text if slot.override_text is None else slot.override_text
     composed = compose(slot.template, text, slot.ref.overrides, find)
@@ -118,7 +118,7 @@ def _composed(call: NodeCall, slot: ResolvedPrompt, untrusted: bool) -> Composed
     return composed
 
 
-def _bound(call: NodeCall, variable: PromptVariable, untrusted: bool) -> Binding | None:
+def _bind_variable(call: NodeCall, variable: PromptVariable, untrusted: bool) -> Binding | None:
     """What stands in a node that hides is shown to nobody but the model."""
     name = variable.name
     match variable.source:
@@ -132,14 +132,14 @@ def _bound(call: NodeCall, variable: PromptVariable, untrusted: bool) -> Binding
             return None
 
 
-def _resolved(call: NodeCall, slot: ResolvedPrompt) -> EmitEvent:
+def _resolved_event(call: NodeCall, slot: ResolvedPrompt) -> EmitEvent:
     payload: dict[str, Any] = {"nodeId": call.node_id, "kind": slot.kind, "chain": list(slot.chain)}
     agent = (call.agent or {}).get("agentId")
     named = {"agentId": agent} if agent is not None else {}
     return EmitEvent("agent.promptResolved", {**payload, "resolved": slot.ref.text, **named})
 
 
-def _payload(call: NodeCall, slot: ResolvedPrompt, composed: ComposedPrompt) -> dict[str, Any]:
+def _composed_payload(call: NodeCall, slot: ResolvedPrompt, composed: ComposedPrompt) -> dict[str, Any]:
     payload: dict[str, Any] = {
         "nodeId": call.node_id,
         "refs": [slot.ref.text],
@@ -148,7 +148,7 @@ def _payload(call: NodeCall, slot: ResolvedPrompt, composed: ComposedPrompt) -> 
         "variableHashes": composed.hashes,
         "contentTrust": "untrusted" if composed.untrusted else "trusted",
     }
-    if len(composed.visible_text) > MAX_SHOWN:
+    if len(composed.visible_text) > MAX_EVENT_PROMPT:
         return payload
     shown = {"composed": composed.visible_text, "variableBindings": composed.bindings}
     if slot.kind in ("system", "user"):
@@ -156,7 +156,7 @@ def _payload(call: NodeCall, slot: ResolvedPrompt, composed: ComposedPrompt) -> 
     return {**payload, **shown}
 
 
-def _superseded(config: dict[str, Any]) -> list[EmitEvent | AppendLog]:
+def _superseded_warnings(config: dict[str, Any]) -> list[EmitEvent | AppendLog]:
     """prompt-10 (RFC 0027 C): a reference stands before a text, and whoever wrote both is told."""
     return [
         AppendLog(
@@ -164,7 +164,7 @@ def _superseded(config: dict[str, Any]) -> list[EmitEvent | AppendLog]:
             f"{SUPERSEDED}: {ref} stands before {inline}, which is not used.",
             {"code": SUPERSEDED, "ref": ref, "inline": inline},
         )
-        for ref, inlines in _INLINE.items()
+        for ref, inlines in _INLINE_MEMBERS.items()
         for inline in inlines
         if ref in config and inline in config
     ]

@@ -5,14 +5,14 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.nodes.ai.model_request import (
-    ANSWERED,
-    ASKED,
-    MEDIA,
+    ANSWER_PORTS,
+    MEDIA_CONFIG,
     MEDIA_TEMPLATES,
-    MODEL,
-    PROMPTS,
-    answered,
-    asked,
+    MESSAGE_PORTS,
+    MODEL_CONFIG,
+    PROMPT_CONFIG,
+    answer_outputs,
+    build_request,
 )
 from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports, whole
 from weftwork.engine.models.generation import generate_value
@@ -23,52 +23,52 @@ from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 MAX_TITLE: Final = 128
-_UNNAMED: Final = "structured-output"
+_DEFAULT_TITLE: Final = "structured-output"
 
 
 async def _structured(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """ai-05 (RFC 0032, RFC 0033): the one value that fits the schema, or the failure that says why there is none."""
-    request = asked(call)
+    request = build_request(call)
     if isinstance(request, Failed):
         return request
-    wanted = _nameless(call.config["outputSchema"])
+    wanted = _without_id(call.config["outputSchema"])
     request = msgspec.structs.replace(request, response_schema=wanted)
-    filled = await generate_value(context, call, request, wanted, _name(call.config["outputSchema"]))
-    return filled if isinstance(filled, Failed) else Completed({"data": filled.value, **answered(filled.answer)})
+    filled = await generate_value(context, call, request, wanted, _schema_title(call.config["outputSchema"]))
+    return filled if isinstance(filled, Failed) else Completed({"data": filled.value, **answer_outputs(filled.answer)})
 
 
-def _nameless(schema: dict[str, Any]) -> dict[str, Any]:
+def _without_id(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema without the name that it goes by elsewhere: references never leave it, so nothing is lost."""
     return {keyword: value for keyword, value in schema.items() if keyword != "$id"}
 
 
-def _name(schema: dict[str, Any]) -> str:
+def _schema_title(schema: dict[str, Any]) -> str:
     title = schema.get("title")
-    return title[:MAX_TITLE] if isinstance(title, str) and title else _UNNAMED
+    return title[:MAX_TITLE] if isinstance(title, str) and title else _DEFAULT_TITLE
 
 
 def _check(config: dict[str, Any]) -> list[Violation]:
-    return check_caller_schema(_nameless(config["outputSchema"]), "/outputSchema")
+    return check_caller_schema(_without_id(config["outputSchema"]), "/outputSchema")
 
 
-AI_STRUCTURED: Final[tuple[NodeType, ...]] = (
+STRUCTURED_OUTPUT_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             "core.ai.structuredOutput",
             "Asks a model for a value that fits a schema.",
             effect="idempotent",
             instant=False,
-            inputs=ports(ASKED),
-            outputs=fixed({"data": anything("The value; it fits the schema."), **ANSWERED}),
+            inputs=ports(MESSAGE_PORTS),
+            outputs=fixed({"data": anything("The value; it fits the schema."), **ANSWER_PORTS}),
             config=closed(
                 {
                     "outputSchema": {
                         "type": "object",
                         "description": "A JSON Schema of the value, in the dialect of callers; `$id` is left aside.",
                     },
-                    **PROMPTS,
-                    **MODEL,
-                    **MEDIA,
+                    **PROMPT_CONFIG,
+                    **MODEL_CONFIG,
+                    **MEDIA_CONFIG,
                     "retryOnInvalidJson": whole(0, 16, "Left aside: how often a model is asked is the host's."),
                 },
                 "outputSchema",

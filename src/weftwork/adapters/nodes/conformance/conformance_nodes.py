@@ -5,7 +5,7 @@ Node types that published example programs use.
 
 from typing import Final, cast
 
-from weftwork.adapters.nodes.media.media_emit import EMITTED, KINDS, outputs_of
+from weftwork.adapters.nodes.media.media_emit import MEDIA_KINDS, MEDIA_OUTPUTS, media_outputs
 from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports, template, whole
 from weftwork.ports.media import MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -17,35 +17,35 @@ def _never_runs(call: NodeCall) -> NodeOutcome:
     return Failed("host_invariant_broken", "A node ran although the host lacks a capability it requires.")
 
 
-_HEADS: Final[dict[str, tuple[str, bytes]]] = {
+_MEDIA_HEADERS: Final[dict[str, tuple[str, bytes]]] = {
     "image": ("image/png", b"\x89PNG\r\n\x1a\n" + bytes.fromhex("0000000d494844520000000100000001080000000000")),
     "audio": ("audio/wav", b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"),
     "file": ("application/pdf", b"%PDF-1.4\n"),
 }
 """What media begin with, by which everybody knows them."""
-LEAST_MEDIA: Final = 64
-MOST_MEDIA: Final = 26_214_400
-_FILLING: Final = bytes(range(256))
+MIN_MEDIA_BYTES: Final = 64
+MAX_MEDIA_BYTES: Final = 26_214_400
+_PADDING: Final = bytes(range(256))
 
 
-def media_bytes(kind: str, size: int) -> bytes:
+def sample_media(kind: str, size: int) -> bytes:
     """So many bytes that look like media of the kind; the same ones each time."""
-    _, head = _HEADS[kind]
+    _, head = _MEDIA_HEADERS[kind]
     missing = size - len(head)
-    return head + (_FILLING * (missing // len(_FILLING) + 1))[:missing]
+    return head + (_PADDING * (missing // len(_PADDING) + 1))[:missing]
 
 
-async def _emit(call: NodeCall, context: NodeContext) -> NodeOutcome:
+async def _emit_media(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """media-68 (RFC 0055 B)"""
     config = call.config
     kind = cast("MediaKind", config.get("kind", "image"))
-    media_type, _ = _HEADS[kind]
-    data = media_bytes(kind, config.get("bytes", LEAST_MEDIA))
+    media_type, _ = _MEDIA_HEADERS[kind]
+    data = sample_media(kind, config.get("bytes", MIN_MEDIA_BYTES))
     sent = OutgoingMedia(kind, data, media_type, config.get("alt", ""), inline=bool(config.get("inline")))
-    return Completed(outputs_of(await context.emit_media(sent)))
+    return Completed(media_outputs(await context.emit_media(sent)))
 
 
-CONFORMANCE: Final[tuple[NodeType, ...]] = (
+CONFORMANCE_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
         NodeDeclaration(
             "conformance.requiresMissing",
@@ -57,25 +57,25 @@ CONFORMANCE: Final[tuple[NodeType, ...]] = (
     ),
 )
 
-MEDIA_CHECKS: Final[tuple[NodeType, ...]] = (
+MEDIA_EMIT_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             "conformance.media.emit",
             "Shows media of a wanted kind and size.",
             instant=False,
             inputs=ports({}),
-            outputs=fixed(EMITTED),
+            outputs=fixed(MEDIA_OUTPUTS),
             config=closed(
                 {
                     "kind": {
                         "type": "string",
-                        "enum": [*KINDS],
+                        "enum": [*MEDIA_KINDS],
                         "default": "image",
                         "description": "A PNG, a WAV or a PDF.",
                     },
                     "bytes": {
-                        **whole(LEAST_MEDIA, MOST_MEDIA, "How many there are to be."),
-                        "default": LEAST_MEDIA,
+                        **whole(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be."),
+                        "default": MIN_MEDIA_BYTES,
                     },
                     "inline": {
                         "type": "boolean",
@@ -94,7 +94,7 @@ for the same config, and emits them as [core.media.emit](core.media.emit.md) doe
                 {"kind": "image", "bytes": 4096, "alt": "A grey dot"},
             ),
         ),
-        _emit,
+        _emit_media,
     ),
 )
 
@@ -106,7 +106,7 @@ def _uppercase(call: NodeCall) -> NodeOutcome:
     return Completed({**texts, "output": "" if first is None else texts[first]})
 
 
-DEMO: Final[tuple[NodeType, ...]] = (
+DEMO_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
         NodeDeclaration(
             "local.sample.demo.uppercase",

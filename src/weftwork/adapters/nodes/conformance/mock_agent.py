@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.people.interrupt_request import default_key
-from weftwork.adapters.nodes.runs.confidence import ratify
+from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
+from weftwork.adapters.nodes.runs.confidence import ratify_decision
 from weftwork.adapters.nodes.schemas import Schema, anything, closed, fixed, notes
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -14,9 +14,9 @@ from weftwork.protocol.workflow.orchestration import MOCK_AGENT, escalation_thre
 from weftwork.protocol.workflow.run_options import reasoning_verbosity
 
 SUMMARY: Final = "The mock agent has considered what it was asked."
-MAX_LISTED: Final = 1_000
-_AGENT: Final = {"type": "string", "minLength": 3, "maxLength": 256}
-_RATIO: Final = {"type": "number", "minimum": 0, "maximum": 1}
+MAX_ITEMS: Final = 1_000
+_AGENT_ID_SCHEMA: Final = {"type": "string", "minLength": 3, "maxLength": 256}
+_RATIO_SCHEMA: Final = {"type": "number", "minimum": 0, "maximum": 1}
 
 
 async def _mock_agent(call: NodeCall, context: NodeContext) -> NodeOutcome:
@@ -24,7 +24,7 @@ async def _mock_agent(call: NodeCall, context: NodeContext) -> NodeOutcome:
     config = call.config
     agent: dict[str, Any] = {**(call.agent or {})}
     agent_id: str = config.get("agentId") or agent.get("agentId") or f"host:mock-agent:{call.node_id}"
-    decided = _decided(config)
+    decided = _mock_decision(config)
     confidence: float | None = decided.get("confidence") if decided is not None else None
     least = escalation_threshold(call.configurable)
     unsure = confidence is not None and confidence < least
@@ -32,7 +32,7 @@ async def _mock_agent(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return Completed(_outputs(decided), tuple(_events(call, context, agent_id, decided)))
     assert decided is not None, "only a decision can be unsure"
     said = tuple(_events(call, context, agent_id, decided))
-    found = await ratify(call, context, agent_id, (confidence or 0, least), decided["decision"], said=said)
+    found = await ratify_decision(call, context, agent_id, (confidence or 0, least), decided["decision"], said=said)
     return found if isinstance(found, Failed | Suspended) else Completed({"decision": found})
 
 
@@ -40,7 +40,7 @@ def _outputs(decided: dict[str, Any] | None) -> dict[str, Any]:
     return {"decision": decided["decision"]} if decided is not None else {}
 
 
-def _decided(config: dict[str, Any]) -> dict[str, Any] | None:
+def _mock_decision(config: dict[str, Any]) -> dict[str, Any] | None:
     if "mockDecision" in config:
         return config["mockDecision"]
     if "mockConfidence" in config:
@@ -52,13 +52,13 @@ def _events(call: NodeCall, context: NodeContext, agent_id: str, decided: dict[s
     config = call.config
     events = _reasoning(config.get("mockReasoning"), agent_id, reasoning_verbosity(call.configurable))
     for number, tool in enumerate(config.get("mockToolCalls", ())):
-        events += _tool_call(tool, agent_id, f"{default_key(call)}:{number}", context.new_event_id())
+        events += _tool_call(tool, agent_id, f"{default_interrupt_key(call)}:{number}", context.new_event_id())
     if "mockHandoff" in config:
         to = config["mockHandoff"]["toAgentId"]
         known = {"fromAgentId": agent_id, "toAgentId": to, "agentId": agent_id}
         refs = {"from": {**(call.agent or {}), "agentId": agent_id}, "to": {"agentId": to}}
         events.append(
-            EmitEvent("agent.handoff", {**known, **refs, **_some(config["mockHandoff"], "reason", "context")})
+            EmitEvent("agent.handoff", {**known, **refs, **_pick(config["mockHandoff"], "reason", "context")})
         )
     if decided is not None:
         events.append(EmitEvent("agent.decided", {"agentId": agent_id, **decided}))
@@ -73,9 +73,9 @@ def _reasoning(given: Any, agent_id: str, mode: str) -> list[EmitEvent]:
     details: dict[str, Any] = given if is_object(given) else {"summary": SUMMARY}
     chunks: list[str] = details.get("streamChunks", [])
     whole = details.get("trace", details["summary"]) if mode == "full" else details["summary"]
-    said = {"summary": details["summary"], **_some(details, "tokenCount")}
+    said = {"summary": details["summary"], **_pick(details, "tokenCount")}
     if mode == "full":
-        said |= _some(details, "trace")
+        said |= _pick(details, "trace")
     deltas = [
         EmitEvent("agent.reasoning.delta", {**known, "delta": chunk, "sequence": number})
         for number, chunk in enumerate(chunks)
@@ -88,10 +88,10 @@ def _tool_call(tool: dict[str, Any], agent_id: str, call_id: str, event_id: str)
     known = {"agentId": agent_id, "toolName": tool["toolId"], "toolId": tool["toolId"], "callId": call_id}
     given = {"inputs": tool["arguments"], "arguments": tool["arguments"]} if "arguments" in tool else {}
     called = {**known, **given}
-    returned: dict[str, Any] = {**known, **_some(tool, "durationMs")}
+    returned: dict[str, Any] = {**known, **_pick(tool, "durationMs")}
     if "error" in tool:
         failed = tool["error"]
-        returned |= {"status": "error", "error": {"code": failed["error"], **_some(failed, "message", "details")}}
+        returned |= {"status": "error", "error": {"code": failed["error"], **_pick(failed, "message", "details")}}
     else:
         returned |= {"status": "ok", "outcome": tool["result"], "result": tool["result"]}
     return [
@@ -100,7 +100,7 @@ def _tool_call(tool: dict[str, Any], agent_id: str, call_id: str, event_id: str)
     ]
 
 
-def _some(given: dict[str, Any], *members: str) -> dict[str, Any]:
+def _pick(given: dict[str, Any], *members: str) -> dict[str, Any]:
     return {member: given[member] for member in members if member in given}
 
 
@@ -112,11 +112,11 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     return found
 
 
-def _text(description: str) -> Schema:
+def _text_schema(description: str) -> Schema:
     return {"type": "string", "description": description}
 
 
-MOCK_AGENTS: Final[tuple[NodeType, ...]] = (
+MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             MOCK_AGENT,
@@ -126,7 +126,7 @@ MOCK_AGENTS: Final[tuple[NodeType, ...]] = (
             config=closed(
                 {
                     "agentId": {
-                        **_AGENT,
+                        **_AGENT_ID_SCHEMA,
                         "description": "Who it is; else the agent of the node, else an id of the host's.",
                     },
                     "mockReasoning": {
@@ -135,12 +135,12 @@ MOCK_AGENTS: Final[tuple[NodeType, ...]] = (
                             {"type": "boolean"},
                             closed(
                                 {
-                                    "summary": _text("In one line."),
-                                    "trace": _text("In full."),
+                                    "summary": _text_schema("In one line."),
+                                    "trace": _text_schema("In full."),
                                     "tokenCount": {"type": "integer", "minimum": 0, "description": "What it took."},
                                     "streamChunks": {
                                         "type": "array",
-                                        "maxItems": MAX_LISTED,
+                                        "maxItems": MAX_ITEMS,
                                         "items": {"type": "string"},
                                         "description": "Said piece by piece.",
                                     },
@@ -151,7 +151,7 @@ MOCK_AGENTS: Final[tuple[NodeType, ...]] = (
                     },
                     "mockToolCalls": {
                         "type": "array",
-                        "maxItems": MAX_LISTED,
+                        "maxItems": MAX_ITEMS,
                         "description": "The tools that it calls, each with a result or an error.",
                         "items": closed(
                             {
@@ -178,8 +178,8 @@ MOCK_AGENTS: Final[tuple[NodeType, ...]] = (
                     "mockHandoff": {
                         **closed(
                             {
-                                "toAgentId": {**_AGENT, "description": "The agent that goes on."},
-                                "reason": _text("Why."),
+                                "toAgentId": {**_AGENT_ID_SCHEMA, "description": "The agent that goes on."},
+                                "reason": _text_schema("Why."),
                                 "context": anything("What it is given."),
                             },
                             "toAgentId",
@@ -190,14 +190,14 @@ MOCK_AGENTS: Final[tuple[NodeType, ...]] = (
                         **closed(
                             {
                                 "decision": anything("The decision."),
-                                "confidence": {**_RATIO, "description": "How sure it is."},
-                                "reasoning": _text("Why."),
+                                "confidence": {**_RATIO_SCHEMA, "description": "How sure it is."},
+                                "reasoning": _text_schema("Why."),
                             },
                             "decision",
                         ),
                         "description": "What it decides.",
                     },
-                    "mockConfidence": {**_RATIO, "description": "Decides something, and is so sure of it."},
+                    "mockConfidence": {**_RATIO_SCHEMA, "description": "Decides something, and is so sure of it."},
                 }
             ),
             check_config=_check,

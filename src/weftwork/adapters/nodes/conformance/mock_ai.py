@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.ai.model_request import fenced
-from weftwork.adapters.nodes.ai.prompt_templates import NOTHING, REFS, prompted
+from weftwork.adapters.nodes.ai.model_request import fence_untrusted
+from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
 from weftwork.adapters.nodes.schemas import closed, fixed, notes
 from weftwork.engine.models.generation import generate_text
 from weftwork.ports.models import Message, ModelRequest
@@ -14,41 +14,41 @@ from weftwork.protocol.models.selection import select_model
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 MOCK_AI: Final = "local.sample.demo.mock-ai"
-FALLBACK: Final = "prompt"
+FALLBACK_VARIABLE: Final = "prompt"
 """The variable with what is asked where no template says."""
 
 
 async def _mock_ai(call: NodeCall, context: NodeContext, templates: PromptTemplates) -> NodeOutcome:
-    found = prompted(call, context.untrusted, templates)
+    found = compose_prompts(call, context.untrusted, templates)
     if isinstance(found, Failed):
         return found
-    told = found or NOTHING
+    told = found or NO_TEMPLATE_PROMPTS
     choice = select_model(call.configurable, call.config)
     request = ModelRequest(
         choice.provider,
         choice.model,
-        (Message("user", told.asked(told.user or _inline(call, context.untrusted))),),
-        told.instructed(told.system or call.config.get("systemPrompt", "")),
+        (Message("user", told.user_text(told.user or _inline_prompt(call, context.untrusted))),),
+        told.system_text(told.system or call.config.get("systemPrompt", "")),
         choice.temperature,
         choice.max_tokens,
         node_id=call.node_id,
         run_id=call.run_id,
         mock=call.configurable.get("mockProvider"),
     )
-    spoken = await generate_text(context, call, request, told.said)
+    spoken = await generate_text(context, call, request, told.events)
     if isinstance(spoken, Failed):
         return spoken
     return Completed({"text": spoken.answer.text, "output": spoken.answer.text})
 
 
-def _inline(call: NodeCall, untrusted: bool) -> str:
+def _inline_prompt(call: NodeCall, untrusted: bool) -> str:
     """What is asked without a template: the config, else the run's variable, which may hold what came from outside."""
-    if FALLBACK in call.config:
-        return str(call.config[FALLBACK])
-    given: Any = call.scope.variable(FALLBACK, "")
+    if FALLBACK_VARIABLE in call.config:
+        return str(call.config[FALLBACK_VARIABLE])
+    given: Any = call.scope.variable(FALLBACK_VARIABLE, "")
     if not isinstance(given, str) or not given:
         return ""
-    return fenced(given) if untrusted else given
+    return fence_untrusted(given) if untrusted else given
 
 
 def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
@@ -68,12 +68,12 @@ def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
                 outputs=fixed({"output": text, "text": {**text, "description": "The same."}}),
                 config=closed(
                     {
-                        **REFS,
+                        **PROMPT_REF_CONFIG,
                         "systemPrompt": {
                             "type": "string",
                             "description": "What the model is told first, if no template says.",
                         },
-                        FALLBACK: {
+                        FALLBACK_VARIABLE: {
                             "type": "string",
                             "description": "What it is asked, if no template says; else the run's variable `prompt`.",
                         },

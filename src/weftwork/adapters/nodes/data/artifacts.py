@@ -4,7 +4,14 @@ import hashlib
 import re
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import cut, evaluate, evaluating, given, missing, render
+from weftwork.adapters.nodes.call_inputs import (
+    evaluate,
+    fail_on_expression_fault,
+    input_value,
+    missing_input,
+    render,
+    truncate_utf8,
+)
 from weftwork.adapters.nodes.schemas import (
     anything,
     by_name,
@@ -28,36 +35,36 @@ MAX_MESSAGE: Final = 8_192
 MAX_FIELD: Final = 8_192
 MAX_SUMMARY: Final = 1_024
 
-_NUMBERED: Final = re.compile(r".*-[0-9]+", re.DOTALL)
+_NUMBERED_ID: Final = re.compile(r".*-[0-9]+", re.DOTALL)
 
 
-@evaluating
+@fail_on_expression_fault
 def _log(call: NodeCall) -> NodeOutcome:
     config = call.config
-    fields = {each: _field(evaluate(call, source)) for each, source in config.get("fields", {}).items()}
-    line = AppendLog(config.get("level", "info"), cut(render(call, config["message"]), MAX_MESSAGE), fields)
+    fields = {each: _log_field(evaluate(call, source)) for each, source in config.get("fields", {}).items()}
+    line = AppendLog(config.get("level", "info"), truncate_utf8(render(call, config["message"]), MAX_MESSAGE), fields)
     return Completed({"output": call.inputs["input"]} if "input" in call.inputs else {}, (line,))
 
 
-def _field(value: Any) -> Any:
+def _log_field(value: Any) -> Any:
     """A log line is kept small; a run does not fail because there was much to say."""
     size = len(encode_stored(value))
     return value if size <= MAX_FIELD else f"(left out: {size} bytes)"
 
 
-@evaluating
+@fail_on_expression_fault
 def _artifact(call: NodeCall) -> NodeOutcome:
-    data = given(call, "data")
+    data = input_value(call, "data")
     if data is ABSENT:
-        return missing("data")
-    artifact_id = artifact_id_of(call.config.get("artifactId", call.node_id), call.visit)
+        return missing_input("data")
+    artifact_id = derive_artifact_id(call.config.get("artifactId", call.node_id), call.visit)
     kind = call.config["artifactType"]
-    summary = cut(render(call, call.config["summary"]), MAX_SUMMARY) if "summary" in call.config else ""
+    summary = truncate_utf8(render(call, call.config["summary"]), MAX_SUMMARY) if "summary" in call.config else ""
     outputs = {"artifactId": artifact_id, "artifactType": kind, "output": data}
     return Completed(outputs, (EmitArtifact(artifact_id, kind, data, summary),))
 
 
-def artifact_id_of(base: str, iteration: int) -> str:
+def derive_artifact_id(base: str, iteration: int) -> str:
     """The base, from the second round of a loop on with a number; never the same for two bases or two rounds.
 
     A base that looks numbered gets a number in every round, or the first round of `a-1` would be the second of `a`.
@@ -65,10 +72,10 @@ def artifact_id_of(base: str, iteration: int) -> str:
     """
     if not base.strip(".") or not is_path_id(f"{base}-{iteration}"):
         base = f"artifact.{hashlib.sha256(base.encode()).hexdigest()}"
-    return f"{base}-{iteration}" if iteration or _NUMBERED.fullmatch(base) else base
+    return f"{base}-{iteration}" if iteration or _NUMBERED_ID.fullmatch(base) else base
 
 
-OUTPUT: Final[tuple[NodeType, ...]] = (
+LOG_AND_ARTIFACT_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
         NodeDeclaration(
             "core.log",

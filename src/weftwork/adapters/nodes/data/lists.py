@@ -4,7 +4,7 @@ import asyncio
 import math
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import faulty, given, missing
+from weftwork.adapters.nodes.call_inputs import expression_failure, input_value, missing_input
 from weftwork.adapters.nodes.schemas import anything, closed, expression, fixed, notes, ports
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -14,14 +14,14 @@ from weftwork.protocol.json.values import ABSENT, is_array
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 MAX_ITEMS: Final = 100_000
-TURN: Final = 0.002
+SLICE_SECONDS: Final = 0.002
 """Seconds for which a list may hold the event loop before others run."""
 
 
 async def _filter(call: NodeCall, context: NodeContext) -> NodeOutcome:
     try:
-        items, verdicts = await _each(call, call.config["expression"])
-    except _Refused as refused:
+        items, verdicts = await _evaluate_items(call, call.config["expression"])
+    except _ListFailed as refused:
         return refused.failed
     wrong = next((index for index, verdict in enumerate(verdicts) if not isinstance(verdict, bool)), None)
     if wrong is not None:
@@ -33,8 +33,8 @@ async def _filter(call: NodeCall, context: NodeContext) -> NodeOutcome:
 
 async def _aggregate(call: NodeCall, context: NodeContext) -> NodeOutcome:
     try:
-        items, values = await _each(call, call.config.get("value"))
-    except _Refused as refused:
+        items, values = await _evaluate_items(call, call.config.get("value"))
+    except _ListFailed as refused:
         return refused.failed
     operation, count = call.config["operation"], len(items)
     if operation == "list":
@@ -45,7 +45,7 @@ async def _aggregate(call: NodeCall, context: NodeContext) -> NodeOutcome:
     if wrong is not None:
         message = "An item has no number to compute with."
         return Failed("aggregate_not_a_number", message, {"index": wrong}, retryable=False)
-    output = _computed(operation, values)
+    output = _compute(operation, values)
     if output is not None and not math.isfinite(output):
         return Failed("aggregate_overflow", "The result is too large for a number.", retryable=False)
     return Completed({"output": output, "count": count})
@@ -55,7 +55,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _computed(operation: str, values: list[Any]) -> Any:
+def _compute(operation: str, values: list[Any]) -> Any:
     if not values:
         return 0 if operation == "sum" else None
     match operation:
@@ -64,19 +64,19 @@ def _computed(operation: str, values: list[Any]) -> Any:
         case "max":
             return max(values)
         case "sum":
-            return _number(sum(values))
+            return _json_number(sum(values))
         case _:
-            return _number(sum(values) / len(values))
+            return _json_number(sum(values) / len(values))
 
 
-def _number(value: float) -> float:
+def _json_number(value: float) -> float:
     """Like the results of expressions: whole where it can be, and no integer that JSON readers would round."""
     if abs(value) > MAX_INTEGER:
         return float(value)
     return int(value) if float(value).is_integer() else value
 
 
-class _Refused(Exception):
+class _ListFailed(Exception):
     """There is nothing to compute with."""
 
     def __init__(self, failed: Failed) -> None:
@@ -84,29 +84,29 @@ class _Refused(Exception):
         self.failed = failed
 
 
-async def _each(call: NodeCall, source: str | None) -> tuple[list[Any], list[Any]]:
+async def _evaluate_items(call: NodeCall, source: str | None) -> tuple[list[Any], list[Any]]:
     """The items, and the value of the expression for each of them; the items again where there is none."""
-    items = given(call, "items")
+    items = input_value(call, "items")
     if items is ABSENT:
-        raise _Refused(missing("items"))
+        raise _ListFailed(missing_input("items"))
     if not is_array(items) or len(items) > MAX_ITEMS:
         message = f"What the node works on is not a list of at most {MAX_ITEMS} items."
-        raise _Refused(Failed("node_config_invalid", message, retryable=False))
+        raise _ListFailed(Failed("node_config_invalid", message, retryable=False))
     if source is None:
         return items, items
     # Without the list itself: an expression over one item must not cost as much as all of them.
     names: dict[str, Any] = {"ports": {name: value for name, value in call.inputs.items() if value is not items}}
     clock = asyncio.get_running_loop().time
     values: list[Any] = []
-    ends = clock() + TURN
+    ends = clock() + SLICE_SECONDS
     for index, item in enumerate(items):
         try:
             values.append(call.scope.evaluate(source, {**names, "item": item, "index": index}))
         except ExpressionFault as fault:
-            raise _Refused(faulty(fault)) from None
+            raise _ListFailed(expression_failure(fault)) from None
         if clock() >= ends:
             await asyncio.sleep(0)
-            ends = clock() + TURN
+            ends = clock() + SLICE_SECONDS
     return items, values
 
 
@@ -117,10 +117,10 @@ _INPUTS: Final = ports(
         "input": anything("The items, if neither the port `items` nor the config has them."),
     }
 )
-_CONFIGURED: Final = {**_ITEMS, "description": "The items, if no port brings them."}
+_ITEMS_CONFIG: Final = {**_ITEMS, "description": "The items, if no port brings them."}
 _COUNT: Final = {"type": "integer", "description": "How many items that are."}
 
-LISTS: Final[tuple[NodeType, ...]] = (
+LIST_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             "core.filter",
@@ -130,7 +130,7 @@ LISTS: Final[tuple[NodeType, ...]] = (
             outputs=fixed({"output": {"type": "array", "description": "The items kept, in order."}, "count": _COUNT}),
             config=closed(
                 {
-                    "items": _CONFIGURED,
+                    "items": _ITEMS_CONFIG,
                     "expression": expression("True for the items to keep; knows `item` and `index`."),
                 },
                 "expression",
@@ -159,7 +159,7 @@ the list.
             outputs=fixed({"output": anything("What was computed."), "count": _COUNT}),
             config=closed(
                 {
-                    "items": _CONFIGURED,
+                    "items": _ITEMS_CONFIG,
                     "operation": {
                         "type": "string",
                         "enum": ["list", "count", "sum", "average", "min", "max"],

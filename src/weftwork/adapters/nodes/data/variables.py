@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from weftwork.adapters.nodes.call_inputs import evaluate, evaluating, given, missing, render
+from weftwork.adapters.nodes.call_inputs import evaluate, fail_on_expression_fault, input_value, missing_input, render
 from weftwork.adapters.nodes.schemas import (
     anything,
     by_name,
@@ -22,13 +22,13 @@ from weftwork.protocol.workflow.channels import EXPIRING_REDUCERS, MAX_CHANNEL_N
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 MAX_TTL_MS: Final = 365 * 86_400_000
-MAX_KEPT: Final = 100_000
+MAX_CHANNEL_ITEMS: Final = 100_000
 
 
 def _set_variable(call: NodeCall) -> NodeOutcome:
-    value = given(call, "value")
+    value = input_value(call, "value")
     if value is ABSENT:
-        return missing("value")
+        return missing_input("value")
     return Completed({"output": value}, (SetVariable(call.config["name"], value),))
 
 
@@ -43,38 +43,38 @@ def _get_variable(call: NodeCall) -> NodeOutcome:
 
 def _channel_write(call: NodeCall) -> NodeOutcome:
     """node-04 (OpenWOP channels): a channel need not be declared; the config's reducer is for one that is not."""
-    value = given(call, "value")
+    value = input_value(call, "value")
     if value is ABSENT:
-        return missing("value")
+        return missing_input("value")
     write = WriteChannel(call.config["channelName"], value, call.config.get("reducer", "append"))
     return Completed({"output": value}, (write,))
 
 
-@evaluating
+@fail_on_expression_fault
 def _transform(call: NodeCall) -> NodeOutcome:
     if "expression" in call.config:
         return Completed({"output": evaluate(call, call.config["expression"])})
     return Completed({port: evaluate(call, source) for port, source in call.config["fields"].items()})
 
 
-@evaluating
+@fail_on_expression_fault
 def _template(call: NodeCall) -> NodeOutcome:
     return Completed({"output": render(call, call.config["template"])})
 
 
-_VALUE: Final = ports(
+_VALUE_PORTS: Final = ports(
     {
         "value": anything("The value; wins over the config."),
         "input": anything("The value, if neither the port `value` nor the config has one."),
     }
 )
 
-DATA: Final[tuple[NodeType, ...]] = (
+DATA_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
         NodeDeclaration(
             "core.setVariable",
             "Gives a variable of the run a value.",
-            inputs=_VALUE,
+            inputs=_VALUE_PORTS,
             outputs=fixed({"output": anything("The value.")}),
             config=closed(
                 {"name": name("The variable."), "value": anything("The value, if no port brings one.")}, "name"
@@ -117,7 +117,7 @@ with `variable_not_set`. A variable that is null has a value.
         NodeDeclaration(
             "core.channelWrite",
             "Writes a value to a channel of the run.",
-            inputs=_VALUE,
+            inputs=_VALUE_PORTS,
             outputs=fixed({"output": anything("The value, as it was written.")}),
             config=closed(
                 {
@@ -129,7 +129,7 @@ with `variable_not_set`. A variable that is null has a value.
                         "description": "How the value is combined with what is there, if the channel is not declared.",
                     },
                     "ttlMs": whole(1, MAX_TTL_MS, "Entries older than this are dropped with the next write."),
-                    "maxSize": whole(1, MAX_KEPT, "Entries beyond this number are dropped, oldest first."),
+                    "maxSize": whole(1, MAX_CHANNEL_ITEMS, "Entries beyond this number are dropped, oldest first."),
                     "value": anything("The value, if no port brings one."),
                 },
                 "channelName",

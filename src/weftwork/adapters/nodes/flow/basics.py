@@ -13,19 +13,19 @@ def duplicate_messages() -> tuple[WriteChannel, ...]:
     return tuple(
         WriteChannel(
             "messages",
-            {"messageId": each, "role": "assistant", "content": texts[each], "timestamp": _MESSAGES_AT},
+            {"messageId": each, "role": "assistant", "content": texts[each], "timestamp": _MESSAGE_TIMESTAMP},
             "message",
         )
         for each in ("msg-1", "msg-2", "msg-2")
     )
 
 
-_MESSAGES_AT: Final = "2026-01-01T00:00:00.000Z"
+_MESSAGE_TIMESTAMP: Final = "2026-01-01T00:00:00.000Z"
 """Fixed: a node that answers at once knows no time, and equal runs write equal messages."""
 
 
 MAX_DELAY_MS: Final = 365 * 86_400_000
-_LENGTH: Final[dict[str, Any]] = {"type": "number", "minimum": 0, "maximum": MAX_DELAY_MS}
+_DELAY_SCHEMA: Final[dict[str, Any]] = {"type": "number", "minimum": 0, "maximum": MAX_DELAY_MS}
 
 
 def _noop(call: NodeCall) -> NodeOutcome:
@@ -57,7 +57,7 @@ async def _delay(call: NodeCall, context: NodeContext) -> NodeOutcome:
     return Completed({})
 
 
-CORE: Final[tuple[NodeType, ...]] = (
+BASIC_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
         NodeDeclaration("core.noop", "Does nothing and completes.", config={"type": "object"}),
         _noop,
@@ -99,10 +99,10 @@ CORE: Final[tuple[NodeType, ...]] = (
             "core.delay",
             "Waits for a number of milliseconds, counted from its start, then completes.",
             instant=False,
-            inputs={"type": "object", "properties": {"delayMs": _LENGTH}},
+            inputs={"type": "object", "properties": {"delayMs": _DELAY_SCHEMA}},
             config={
                 "type": "object",
-                "properties": {"delayMs": _LENGTH, "ms": _LENGTH, "durationMs": _LENGTH},
+                "properties": {"delayMs": _DELAY_SCHEMA, "ms": _DELAY_SCHEMA, "durationMs": _DELAY_SCHEMA},
                 "additionalProperties": False,
             },
         ),

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import evaluate, evaluating
+from weftwork.adapters.nodes.call_inputs import evaluate, fail_on_expression_fault
 from weftwork.adapters.nodes.schemas import anything, by_name, closed, expression, fixed, name, notes, ports, whole
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
@@ -12,16 +12,16 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 MAX_TIMES: Final = 1_000_000
 
 
-@evaluating
+@fail_on_expression_fault
 def _conditional(call: NodeCall) -> NodeOutcome:
     result = evaluate(call, call.config["expression"])
     if not isinstance(result, bool):
         return _not_boolean("expression")
-    value = _handed_on(call, result)
+    value = _pass_through(call, result)
     return Completed({"result": result, "output": value, "true" if result else "false": value})
 
 
-@evaluating
+@fail_on_expression_fault
 def _switch(call: NodeCall) -> NodeOutcome:
     """Definitions are kept with their members sorted, so the order of cases can only be that of their names."""
     value = evaluate(call, call.config["expression"])
@@ -32,11 +32,11 @@ def _switch(call: NodeCall) -> NodeOutcome:
     if port is None:
         message = "No case equals the value of the expression, and there is no default."
         return Failed("switch_no_match", message, retryable=False)
-    output = _handed_on(call, value)
+    output = _pass_through(call, value)
     return Completed({"value": value, "output": output, port: output})
 
 
-@evaluating
+@fail_on_expression_fault
 def _loop(call: NodeCall) -> NodeOutcome:
     config, iteration = call.config, call.iteration
     again: Any = iteration < config.get("times", iteration + 1)
@@ -44,7 +44,7 @@ def _loop(call: NodeCall) -> NodeOutcome:
         again = evaluate(call, config["while"], iteration=iteration)
         if not isinstance(again, bool):
             return _not_boolean("while")
-    return Completed({"iteration": iteration, "body" if again else "done": _handed_on(call, iteration)})
+    return Completed({"iteration": iteration, "body" if again else "done": _pass_through(call, iteration)})
 
 
 def _not_boolean(member: str) -> Failed:
@@ -52,14 +52,14 @@ def _not_boolean(member: str) -> Failed:
     return Failed("condition_not_boolean", message, {"pointer": f"/config/{member}"}, retryable=False)
 
 
-def _handed_on(call: NodeCall, instead: Any) -> Any:
+def _pass_through(call: NodeCall, instead: Any) -> Any:
     """What a node that only looks gives to the way it chose: its input, or what it looked at."""
     return call.inputs.get("input", instead)
 
 
 _INPUT: Final = ports({"input": anything("Handed on to the way that is chosen.")})
 
-BRANCHING: Final[tuple[NodeType, ...]] = (
+BRANCHING_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
         NodeDeclaration(
             "core.conditional",

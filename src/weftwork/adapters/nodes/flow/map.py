@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import given, missing
+from weftwork.adapters.nodes.call_inputs import input_value, missing_input
 from weftwork.adapters.nodes.flow.map_children import map_children
-from weftwork.adapters.nodes.flow.map_items import CONCURRENCY, MapItems
+from weftwork.adapters.nodes.flow.map_items import DEFAULT_CONCURRENCY, MapItems
 from weftwork.adapters.nodes.schemas import (
     Schema,
     anything,
@@ -27,14 +27,14 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 MAX_ITEMS: Final = 100_000
 MAX_CONCURRENCY: Final = 64
-MAX_CHILDREN: Final = 1_000
+MAX_OPEN_CHILDREN: Final = 1_000
 """Child runs that are open at a time; they need no memory while they wait for people."""
 
 
 async def _map(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    items = given(call, "items")
+    items = input_value(call, "items")
     if items is ABSENT:
-        return missing("items")
+        return missing_input("items")
     if not is_array(items) or len(items) > MAX_ITEMS:
         message = f"What is to be mapped is not a list of at most {MAX_ITEMS} items."
         return Failed("node_config_invalid", message, retryable=False)
@@ -84,7 +84,7 @@ def _port_value() -> Schema:
 
 MAP_ID: Final = "core.flow.map"
 
-NO_BODIES: Final = [
+EXCLUDED_BODIES: Final = [
     *(MAP_ID, "core.flow.iterator"),
     *("core.setVariable", "core.channelWrite", "core.log", "core.artifact.emit", "conformance.artifact.emit"),
     *("core.getVariable", "core.interrupt", "core.clarificationGate", "core.conversationGate"),
@@ -94,7 +94,7 @@ NO_BODIES: Final = [
 ]
 """Maps, types that would only fail as a body, and one that reads what the definition does not show to be read."""
 
-MAP: Final[tuple[NodeType, ...]] = (
+MAP_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             MAP_ID,
@@ -131,7 +131,7 @@ MAP: Final[tuple[NodeType, ...]] = (
                                     "type": "string",
                                     "pattern": "^[a-z][a-zA-Z0-9._-]*$",
                                     "maxLength": 256,
-                                    "not": {"enum": [each for each in NO_BODIES if each != SUB_WORKFLOW]},
+                                    "not": {"enum": [each for each in EXCLUDED_BODIES if each != SUB_WORKFLOW]},
                                     "description": "The node type to run. A body has this or `workflowId`, which "
                                     f"takes the place of `{SUB_WORKFLOW}`.",
                                 },
@@ -152,9 +152,9 @@ MAP: Final[tuple[NodeType, ...]] = (
                     },
                     "concurrency": {
                         **whole(
-                            1, MAX_CHILDREN, f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`."
+                            1, MAX_OPEN_CHILDREN, f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`."
                         ),
-                        "default": CONCURRENCY,
+                        "default": DEFAULT_CONCURRENCY,
                     },
                 },
                 "body",

@@ -9,17 +9,17 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import faulty
-from weftwork.adapters.nodes.flow.map_items import CONCURRENCY, ItemInputs
+from weftwork.adapters.nodes.call_inputs import expression_failure
+from weftwork.adapters.nodes.flow.map_items import DEFAULT_CONCURRENCY, ItemInputs
 from weftwork.adapters.nodes.runs.sub_workflow import failure, hidden_failure
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NewChild, NodeOutcome, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.run.child_runs import ChildState
 
-MOST_BYTES: Final = 4 * 2**20
+MAX_START_BYTES: Final = 4 * 2**20
 """What children that are started together may be given; the next ones are started when one of them has ended."""
-AT_ONCE: Final = 16
+YIELD_EVERY: Final = 16
 """Children that are made up before others may use the event loop."""
 
 
@@ -29,32 +29,32 @@ async def map_children(call: NodeCall, context: NodeContext, items: list[Any]) -
     if call.failed_children:
         return _first_failed(children)
     begun = len(children)
-    room: int = call.config.get("concurrency", CONCURRENCY) - call.open_children
+    room: int = call.config.get("concurrency", DEFAULT_CONCURRENCY) - call.open_children
     started: list[StartChild] = []
     weight = 0
     inputs = ItemInputs(call, items, "item")
     for index in range(begun, min(begun + room, len(items))):
-        child = await _child(call, context, inputs, index)
+        child = await _new_child(call, context, inputs, index)
         if isinstance(child, Failed):
             return _item_failed(index, child)
         started.append(StartChild(child))
         weight += child.input_bytes
-        if weight > MOST_BYTES:
+        if weight > MAX_START_BYTES:
             break
-        if len(started) % AT_ONCE == 0:
+        if len(started) % YIELD_EVERY == 0:
             await asyncio.sleep(0)
     if started or call.open_children:
         return AwaitsChildren(tuple(started))
     return _results(call.config["body"].get("output"), children)
 
 
-async def _child(call: NodeCall, context: NodeContext, inputs: ItemInputs, index: int) -> NewChild | Failed:
+async def _new_child(call: NodeCall, context: NodeContext, inputs: ItemInputs, index: int) -> NewChild | Failed:
     body: dict[str, Any] = call.config["body"]
     wanted: str | None = body.get("output")
     try:
-        given = inputs.of(index)
+        given = inputs.for_item(index)
     except ExpressionFault as fault:
-        return faulty(fault)
+        return expression_failure(fault)
     variables = () if wanted is None else (wanted,)
     return await context.prepare_child(
         str(index), body["workflowId"], {}, given, variables=variables, outputs=wanted is None

@@ -11,16 +11,16 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, Final, assert_never
 
-from weftwork.adapters.nodes.call_inputs import faulty
+from weftwork.adapters.nodes.call_inputs import expression_failure
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.run.effects import is_outcome_interrupt
 
-CONCURRENCY: Final = 8
-TURN: Final = 0.002
+DEFAULT_CONCURRENCY: Final = 8
+SLICE_SECONDS: Final = 0.002
 """Seconds for which all workers together may hold the event loop before they let others run."""
-AT_ONCE: Final = 128
+RECORD_BATCH: Final = 128
 """Items that all workers together hand over to be recorded at a time; each of them costs the loop something too."""
 
 
@@ -32,12 +32,12 @@ class _ItemFailed(Exception):
         self.failed = Failed("map_item_failed", message, {"index": index, "code": code}, retryable)
 
 
-class _ItemAsks(Exception):
+class _ItemSuspended(Exception):
     """An item of which nobody knows whether it happened."""
 
     def __init__(self, asked: Suspended) -> None:
         super().__init__(asked.interrupt.key)
-        self.asked = asked
+        self.suspended = asked
 
 
 class ItemInputs:
@@ -45,21 +45,21 @@ class ItemInputs:
 
     def __init__(self, call: NodeCall, items: list[Any], alone: str) -> None:
         self._items = items
-        self._alone = alone
-        self._wanted: dict[str, Any] | None = call.config["body"].get("inputs")
+        self._default_port = alone
+        self._port_values: dict[str, Any] | None = call.config["body"].get("inputs")
         self._evaluate = call.scope.evaluate
         # Without the list itself: an expression over one item must not cost as much as all of them.
         self._ports = {name: value for name, value in call.inputs.items() if value is not items}
 
-    def of(self, index: int) -> dict[str, Any]:
+    def for_item(self, index: int) -> dict[str, Any]:
         """Raises ExpressionFault."""
         item = self._items[index]
-        if self._wanted is None:
-            return {self._alone: item}
+        if self._port_values is None:
+            return {self._default_port: item}
         names = {"ports": self._ports, "item": item, "index": index}
         return {
             name: port["value"] if port["type"] == "static" else self._evaluate(port["expression"], names)
-            for name, port in self._wanted.items()
+            for name, port in self._port_values.items()
         }
 
 
@@ -73,10 +73,10 @@ class MapItems:
         self._body: dict[str, Any] = call.config["body"]
         self._results: dict[int, Any] = dict(context.recorded_items)
         left = [index for index in range(len(items)) if index not in self._results]
-        self._left: Iterator[int] = iter(left)
-        self._asked: dict[int, Suspended] = {}
+        self._pending: Iterator[int] = iter(left)
+        self._suspended: dict[int, Suspended] = {}
         self._failed: dict[int, Failed] = {}
-        self._workers = min(call.config.get("concurrency", CONCURRENCY), len(left))
+        self._workers = min(call.config.get("concurrency", DEFAULT_CONCURRENCY), len(left))
 
     async def run(self) -> NodeOutcome:
         try:
@@ -87,8 +87,8 @@ class MapItems:
             raise raised.exceptions[0] from None
         if self._failed:
             return self._failed[min(self._failed)]
-        if self._asked:
-            return self._asked[min(self._asked)]
+        if self._suspended:
+            return self._suspended[min(self._suspended)]
         count = len(self._items)
         if len(self._results) < count:
             # A worker that is cancelled from below ends without an error.
@@ -97,34 +97,34 @@ class MapItems:
 
     async def _worker(self, group: asyncio.TaskGroup) -> None:
         clock = asyncio.get_running_loop().time
-        most = AT_ONCE // self._workers
+        most = RECORD_BATCH // self._workers
         while True:
-            ends = clock() + TURN / self._workers
+            ends = clock() + SLICE_SECONDS / self._workers
             handed: list[asyncio.Task[None]] = []
-            for index in self._left:
+            for index in self._pending:
                 try:
                     output = await self._perform(index)
-                except _ItemAsks as asks:
+                except _ItemSuspended as asks:
                     # The others finish what they do; the question is asked when nothing is under way any more.
-                    self._asked[index] = asks.asked
+                    self._suspended[index] = asks.suspended
                     break
                 except _ItemFailed as failure:
                     # Here too: what touches the world is not cut off because its neighbour failed.
                     self._failed[index] = failure.failed
                     break
-                if _is_stopped():
+                if _is_cancelled():
                     return
                 handed.append(group.create_task(self._record(index, output)))
-                if clock() >= ends or len(handed) >= most or self._over:
+                if clock() >= ends or len(handed) >= most or self._is_stopping:
                     break
             await asyncio.gather(*handed)
-            if not handed or self._over:
+            if not handed or self._is_stopping:
                 return
 
     @property
-    def _over(self) -> bool:
+    def _is_stopping(self) -> bool:
         """Whether no more items are to be begun."""
-        return bool(self._asked or self._failed)
+        return bool(self._suspended or self._failed)
 
     async def _record(self, index: int, output: Any) -> None:
         await self._context.record_item(index, output)
@@ -133,9 +133,9 @@ class MapItems:
     async def _perform(self, index: int) -> Any:
         body = self._body
         try:
-            inputs = self._inputs.of(index)
+            inputs = self._inputs.for_item(index)
         except ExpressionFault as fault:
-            failed = faulty(fault)
+            failed = expression_failure(fault)
             raise _ItemFailed(index, failed.code, failed.message, failed.retryable) from None
         outcome = await self._context.run_part(body["typeId"], inputs, body.get("config", {}), str(index))
         match outcome:
@@ -152,7 +152,7 @@ class MapItems:
                 raise _ItemFailed(index, code, message, retryable)
             case Suspended(interrupt, _):
                 if is_outcome_interrupt(interrupt.data):
-                    raise _ItemAsks(outcome)
+                    raise _ItemSuspended(outcome)
                 message = "The body of a map must not wait for an answer, and this one would."
                 raise _ItemFailed(index, "map_body_suspended", message, retryable=False)
             case AwaitsChildren():
@@ -162,7 +162,7 @@ class MapItems:
                 assert_never(outcome)
 
 
-def _is_stopped() -> bool:
+def _is_cancelled() -> bool:
     """Whether the worker was told to stop, which an item may have swallowed."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -8,7 +8,7 @@ from weftwork.ports.nodes import Arrival, InstantNode, NodeCall, NodeType
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
-def _mark(call: NodeCall) -> NodeOutcome:
+def _pass_inputs(call: NodeCall) -> NodeOutcome:
     """Edges that name no ports lead from `output` to `input`; so that they carry on, `input` is given as both."""
     inputs = call.inputs
     return Completed({"output": inputs["input"], **inputs} if "input" in inputs else inputs)
@@ -23,11 +23,11 @@ def _merge(call: NodeCall) -> NodeOutcome:
         return Completed({"output": values})
     merged: dict[str, Any] = {}
     for arrival in call.arrivals:
-        merged[_key(merged, arrival)] = arrival.value
+        merged[_merge_key(merged, arrival)] = arrival.value
     return Completed({"output": merged})
 
 
-def _key(taken: dict[str, Any], arrival: Arrival) -> str:
+def _merge_key(taken: dict[str, Any], arrival: Arrival) -> str:
     """The id of the node; with the port, and then a number, if that is taken. Nothing that arrived is lost."""
     key = arrival.node_id if arrival.node_id not in taken else f"{arrival.node_id}.{arrival.port}"
     free, number = key, 2
@@ -53,10 +53,10 @@ def _marker(
         config=config if config is not None else closed({}),
         notes=notes(f"{handed}{text}", type_id, {}, inputs),
     )
-    return InstantNode(declaration, _mark)
+    return InstantNode(declaration, _pass_inputs)
 
 
-FLOW: Final[tuple[NodeType, ...]] = (
+MARKER_NODES: Final[tuple[NodeType, ...]] = (
     _marker(
         "core.start",
         "Marks where a workflow begins, and hands its inputs on.",

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import given, missing
+from weftwork.adapters.nodes.call_inputs import input_value, missing_input
 from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports, whole
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -12,22 +12,22 @@ from weftwork.protocol.json.values import ABSENT
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-LAST: Final = 253_402_300_799_999
+MAX_INSTANT_MS: Final = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z."""
 
 _PATTERN: Final = (
     r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]"
     r"(:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
 )
-_TEXT: Final = re.compile(_PATTERN)
+_INSTANT_TEXT: Final = re.compile(_PATTERN)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def _wait(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    until = given(call, "until")
+    until = input_value(call, "until")
     if until is ABSENT:
-        return missing("until")
-    when = milliseconds(until)
+        return missing_input("until")
+    when = parse_instant(until)
     if when is None:
         return Failed(
             "wait_until_invalid",
@@ -38,14 +38,14 @@ async def _wait(call: NodeCall, context: NodeContext) -> NodeOutcome:
     return Completed({"until": iso(when)})
 
 
-def milliseconds(value: Any) -> int | None:
+def parse_instant(value: Any) -> int | None:
     """The instant since the epoch, or None for what is none. Digits after the milliseconds are dropped."""
     when = _from_text(value) if isinstance(value, str) else _from_number(value)
-    return when if when is not None and 0 <= when <= LAST else None
+    return when if when is not None and 0 <= when <= MAX_INSTANT_MS else None
 
 
 def _from_text(text: str) -> int | None:
-    if _TEXT.search(text) is None:
+    if _INSTANT_TEXT.search(text) is None:
         return None
     try:
         return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
@@ -57,9 +57,9 @@ def _from_number(value: Any) -> int | None:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-_MILLISECONDS: Final = whole(0, LAST, "Milliseconds since 1970-01-01T00:00:00Z.")
+_MILLISECONDS: Final = whole(0, MAX_INSTANT_MS, "Milliseconds since 1970-01-01T00:00:00Z.")
 
-WAIT: Final[tuple[NodeType, ...]] = (
+WAIT_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             "core.wait",

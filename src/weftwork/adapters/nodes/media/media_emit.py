@@ -4,7 +4,7 @@ import binascii
 from base64 import b64decode
 from typing import Any, Final, cast
 
-from weftwork.adapters.nodes.call_inputs import faulty, render
+from weftwork.adapters.nodes.call_inputs import expression_failure, render
 from weftwork.adapters.nodes.schemas import closed, fixed, name, notes, ports, template
 from weftwork.ports.media import EmittedMedia, MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -15,38 +15,38 @@ from weftwork.protocol.json.values import is_object
 from weftwork.protocol.media.asset_references import media_ref_digest
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-KINDS: Final = ("image", "audio", "file")
+MEDIA_KINDS: Final = ("image", "audio", "file")
 MAX_BASE64: Final = 1_400_000
 """Characters: more does not fit a request that registers a workflow."""
 MAX_SECONDS: Final = 1_000_000
 
 _SOURCES: Final = {"base64": "data", "mediaRef": "mediaRef", "text": "text"}
 """Members of the config, and the ports that win over them."""
-_NONE: Final = "The node needs something to show: one of the inputs data, mediaRef and text, or it in its config."
-_SEVERAL: Final = "The node is given several things to show, and emits one: {}."
+_NO_SOURCE: Final = "The node needs something to show: one of the inputs data, mediaRef and text, or it in its config."
+_SEVERAL_SOURCES: Final = "The node is given several things to show, and emits one: {}."
 
 
 async def _emit(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """media-67 (RFC 0055 B)"""
     try:
-        sent = _sent(call)
+        sent = _media_to_send(call)
     except ExpressionFault as fault:
-        return faulty(fault)
-    return sent if isinstance(sent, Failed) else Completed(outputs_of(await context.emit_media(sent)))
+        return expression_failure(fault)
+    return sent if isinstance(sent, Failed) else Completed(media_outputs(await context.emit_media(sent)))
 
 
-def outputs_of(made: EmittedMedia) -> dict[str, Any]:
+def media_outputs(made: EmittedMedia) -> dict[str, Any]:
     """What a node gives that has emitted this: references, and no bytes."""
     known = {each: made.payload[each] for each in ("url", "bytes", "mimeType") if each in made.payload}
     return {"mediaRef": made.media_ref, **known, "envelopeId": made.envelope_id, "rendering": made.rendering}
 
 
-def _sent(call: NodeCall) -> OutgoingMedia | Failed:
+def _media_to_send(call: NodeCall) -> OutgoingMedia | Failed:
     """What the node is to send. Raises ExpressionFault."""
     given = [member for member, port in _SOURCES.items() if call.inputs.get(port) is not None or member in call.config]
     if len(given) != 1:
         code = "node_input_invalid" if given else "node_input_missing"
-        return Failed(code, _SEVERAL.format(", ".join(given)) if given else _NONE, retryable=False)
+        return Failed(code, _SEVERAL_SOURCES.format(", ".join(given)) if given else _NO_SOURCE, retryable=False)
     source = _source(call, given[0])
     if isinstance(source, Failed):
         return source
@@ -88,7 +88,7 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     return violations
 
 
-EMITTED: Final = {
+MEDIA_OUTPUTS: Final = {
     "mediaRef": {"type": "string", "description": "The handle of the asset, for nodes and models."},
     "url": {"type": "string", "description": "Opens the asset. Not there if the bytes stand in the event."},
     "bytes": {"type": "integer", "description": "How many there are."},
@@ -113,10 +113,10 @@ MEDIA_NODES: Final[tuple[NodeType, ...]] = (
                     "text": {"type": ["string", "null"], "description": "The text of the file; wins over the config."},
                 }
             ),
-            outputs=fixed(EMITTED),
+            outputs=fixed(MEDIA_OUTPUTS),
             config=closed(
                 {
-                    "kind": {"type": "string", "enum": [*KINDS], "description": "How it is shown."},
+                    "kind": {"type": "string", "enum": [*MEDIA_KINDS], "description": "How it is shown."},
                     "base64": {
                         "type": "string",
                         "minLength": 1,

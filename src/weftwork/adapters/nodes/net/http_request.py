@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.nodes.call_inputs import faulty, render
+from weftwork.adapters.nodes.call_inputs import expression_failure, render
 from weftwork.adapters.nodes.schemas import anything, by_name, closed, fixed, notes, ports, template, whole
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -23,10 +23,12 @@ from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
 from weftwork.protocol.net.outbound import IDEMPOTENT_METHODS, METHODS, SAFE_METHODS
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
-LARGE: Final = 65_536
+THREAD_DECODE_BYTES: Final = 65_536
 """Bytes of JSON that are decoded beside the event loop."""
 _JSON_TYPE: Final = re.compile(r"(application|text)/([\w.+-]+\+)?json")
-_TEXT: Final = re.compile(r"text/.*|application/([\w.+-]+\+)?(json|xml|javascript|x-www-form-urlencoded|yaml|graphql)")
+_TEXT_TYPE: Final = re.compile(
+    r"text/.*|application/([\w.+-]+\+)?(json|xml|javascript|x-www-form-urlencoded|yaml|graphql)"
+)
 _CHARSETS: Final = {"": "utf-8", "utf-8": "utf-8", "utf8": "utf-8", "us-ascii": "ascii", "iso-8859-1": "latin-1"}
 
 
@@ -36,14 +38,16 @@ async def read_body(content: bytes, content_type: str) -> tuple[Any, bool]:
     kind = kind.strip()
     if _JSON_TYPE.fullmatch(kind) and content:
         try:
-            return (decode(content) if len(content) <= LARGE else await asyncio.to_thread(decode, content)), False
+            return (
+                decode(content) if len(content) <= THREAD_DECODE_BYTES else await asyncio.to_thread(decode, content)
+            ), False
         except ClientFault:
             pass
-    text = _text(content, parameters) if not kind or _TEXT.fullmatch(kind) or not content else None
+    text = _decode_text(content, parameters) if not kind or _TEXT_TYPE.fullmatch(kind) or not content else None
     return (base64.b64encode(content).decode(), True) if text is None else (text, False)
 
 
-def _text(content: bytes, parameters: str) -> str | None:
+def _decode_text(content: bytes, parameters: str) -> str | None:
     found = re.search(r"charset=\"?([\w.:-]+)", parameters)
     charset = _CHARSETS.get(found[1] if found else "")
     if charset is None:
@@ -56,9 +60,9 @@ def _text(content: bytes, parameters: str) -> str | None:
 
 
 MAX_TIMEOUT_MS: Final = 600_000
-STEP: Final = "request"
+STEP_NAME: Final = "request"
 _JSON_CONTENT_TYPE: Final = "application/json"
-_PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TRANSIENT_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may well succeed."""
 
 
@@ -69,15 +73,15 @@ def http_nodes(outbound: Outbound | None) -> tuple[NodeType, ...]:
         if outbound is None:
             return Failed("fetch_failed", "This host sends no requests.", retryable=False)
         try:
-            made = _request(call, context)
+            made = _build_request(call, context)
         except ExpressionFault as fault:
-            return faulty(fault)
-        return made if isinstance(made, Failed) else await _Sending(outbound, made, call, context).outcome()
+            return expression_failure(fault)
+        return made if isinstance(made, Failed) else await _RequestStep(outbound, made, call, context).outcome()
 
     return (WaitingNode(HTTP_REQUEST, request),)
 
 
-def _request(call: NodeCall, context: NodeContext) -> OutboundRequest | Failed:
+def _build_request(call: NodeCall, context: NodeContext) -> OutboundRequest | Failed:
     """The request that the node is to send. Raises ExpressionFault."""
     config = call.config
     method: str = config.get("method", "GET")
@@ -86,11 +90,11 @@ def _request(call: NodeCall, context: NodeContext) -> OutboundRequest | Failed:
         return Failed("node_input_missing", "The node needs a URL, as input url or config url.", retryable=False)
     headers = {name.lower(): (name, render(call, text)) for name, text in config.get("headers", {}).items()}
     headers |= {name.lower(): (name, text) for name, text in call.inputs.get("headers", {}).items()}
-    content, kind = _content(call)
+    content, kind = _build_content(call)
     if kind:
         headers.setdefault("content-type", ("Content-Type", kind))
     if method not in SAFE_METHODS:
-        headers.setdefault("idempotency-key", ("Idempotency-Key", context.effect_key(STEP)))
+        headers.setdefault("idempotency-key", ("Idempotency-Key", context.effect_key(STEP_NAME)))
     return OutboundRequest(
         url,
         method,
@@ -102,7 +106,7 @@ def _request(call: NodeCall, context: NodeContext) -> OutboundRequest | Failed:
     )
 
 
-def _content(call: NodeCall) -> tuple[bytes, str]:
+def _build_content(call: NodeCall) -> tuple[bytes, str]:
     """What is sent, and what it is; both empty if nothing is. Raises ExpressionFault."""
     if "body" in call.inputs and not isinstance(call.inputs["body"], str):
         return msgspec.json.encode(call.inputs["body"]), _JSON_CONTENT_TYPE
@@ -112,18 +116,18 @@ def _content(call: NodeCall) -> tuple[bytes, str]:
     return (msgspec.json.encode(call.config["json"]), _JSON_CONTENT_TYPE) if "json" in call.config else (b"", "")
 
 
-class _Sending:
+class _RequestStep:
     """One node that sends one request."""
 
     def __init__(self, outbound: Outbound, request: OutboundRequest, call: NodeCall, context: NodeContext) -> None:
         self._outbound = outbound
         self._request = request
-        self._strict: bool = call.config.get("failOnStatus", True)
+        self._fail_on_status: bool = call.config.get("failOnStatus", True)
         self._context = context
         self._effect: Effect = (
             "idempotent" if request.method in IDEMPOTENT_METHODS else call.config.get("effect", "once")
         )
-        self._again: Failed | None = None
+        self._transient_failure: Failed | None = None
 
     async def outcome(self) -> NodeOutcome:
         try:
@@ -132,16 +136,16 @@ class _Sending:
             return failed.failure
         except NotDone:
             # Why the step was not done is known only where it just ran.
-            return self._again or Failed("fetch_failed", "The request could not be sent.")
+            return self._transient_failure or Failed("fetch_failed", "The request could not be sent.")
         if not is_object(found):
             return Completed({} if found is None else {"body": found})
-        return self._judged(found) or Completed(found)
+        return self._status_failure(found) or Completed(found)
 
     async def _step(self) -> Any:
         if self._request.method in SAFE_METHODS:
             return await self._send()
         run: Callable[[], Awaitable[Any]] = self._send
-        return await self._context.step(STEP, self._effect, run)
+        return await self._context.step(STEP_NAME, self._effect, run)
 
     async def _send(self) -> dict[str, Any]:
         """The outputs. Raises StepFailed where sending again cannot help or must not happen, else NotDone."""
@@ -153,25 +157,25 @@ class _Sending:
         except FetchFailed as failed:
             repeatable = not failed.sent or self._effect == "idempotent"
             failure = Failed("fetch_failed", str(failed), {"sent": failed.sent}, retryable=repeatable)
-            raise self._unless_repeatable(failure) from None
+            raise self._error_for(failure) from None
         found = await _outputs(response)
-        failure = self._judged(found)
+        failure = self._status_failure(found)
         if failure is not None and failure.retryable:
-            raise self._unless_repeatable(failure)
+            raise self._error_for(failure)
         return found
 
-    def _unless_repeatable(self, failure: Failed) -> StepFailed | NotDone:
+    def _error_for(self, failure: Failed) -> StepFailed | NotDone:
         if not failure.retryable:
             return StepFailed(failure)
-        self._again = failure
+        self._transient_failure = failure
         return NotDone()
 
-    def _judged(self, found: dict[str, Any]) -> Failed | None:
+    def _status_failure(self, found: dict[str, Any]) -> Failed | None:
         status = found.get("status", 0)
-        if not isinstance(status, int) or status < 400 or not self._strict:
+        if not isinstance(status, int) or status < 400 or not self._fail_on_status:
             # A person who was asked what became of the request need not know what an answer looks like.
             return None
-        again = self._effect == "idempotent" and status in _PASSING
+        again = self._effect == "idempotent" and status in _TRANSIENT_STATUSES
         return Failed("http_status", f"The answer has the status {status}.", {"status": status}, retryable=again)
 
 

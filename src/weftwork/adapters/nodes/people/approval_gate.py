@@ -2,9 +2,16 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import cut, evaluating, render
-from weftwork.adapters.nodes.data.artifacts import artifact_id_of
-from weftwork.adapters.nodes.people.interrupt_request import ABOUT_KEYS, KEY, RESUME_SCHEMA, TIMES, asking, check_asking
+from weftwork.adapters.nodes.call_inputs import fail_on_expression_fault, render, truncate_utf8
+from weftwork.adapters.nodes.data.artifacts import derive_artifact_id
+from weftwork.adapters.nodes.people.interrupt_request import (
+    KEY_CONFIG,
+    KEY_NOTES,
+    RESUME_SCHEMA_CONFIG,
+    TIMEOUT_CONFIG,
+    check_interrupt_config,
+    resolve_or_suspend,
+)
 from weftwork.adapters.nodes.schemas import Schema, anything, closed, fixed, name, notes, ports, template, whole
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
@@ -15,40 +22,40 @@ from weftwork.protocol.people.interrupt_validation import MAX_TIMEOUT_MS
 from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Resolution
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-TITLE: Final = "Approval needed"
+DEFAULT_TITLE: Final = "Approval needed"
 DEFAULT_ACTIONS: Final = ["accept", "reject"]
 MAX_TITLE: Final = 1_024
 MAX_DESCRIPTION: Final = 8_192
 MAX_APPROVERS: Final = 100
 
 
-@evaluating
+@fail_on_expression_fault
 def _approval(call: NodeCall) -> NodeOutcome:
-    given = _either(call, "artifactData")
+    given = _input_or_config(call, "artifactData")
     config = call.config
-    artifact_id = _either(call, "artifactId")
+    artifact_id = _input_or_config(call, "artifactId")
     data: dict[str, Any] = {
-        "artifactId": artifact_id_of(call.node_id, call.visit) if artifact_id is ABSENT else artifact_id,
+        "artifactId": derive_artifact_id(call.node_id, call.visit) if artifact_id is ABSENT else artifact_id,
         "artifactType": config.get("artifactType", "approval"),
-        "title": cut(render(call, config.get("title", TITLE)), MAX_TITLE) or TITLE,
+        "title": truncate_utf8(render(call, config.get("title", DEFAULT_TITLE)), MAX_TITLE) or DEFAULT_TITLE,
         "actions": config.get("actions", DEFAULT_ACTIONS),
-        **{member: config[member] for member in VOTING if member in config},
+        **{member: config[member] for member in VOTING_CONFIG if member in config},
     }
     if "description" in config:
-        data["description"] = cut(render(call, config["description"]), MAX_DESCRIPTION)
+        data["description"] = truncate_utf8(render(call, config["description"]), MAX_DESCRIPTION)
     if given is not ABSENT:
         data["artifactData"] = given
-    found = asking(call, "approval", data)
+    found = resolve_or_suspend(call, "approval", data)
     if not isinstance(found, Resolution):
         return found
-    return rejection(found) or Completed(_decision(found, given))
+    return rejection_failure(found) or Completed(_decision_outputs(found, given))
 
 
-def _either(call: NodeCall, member: str) -> Any:
+def _input_or_config(call: NodeCall, member: str) -> Any:
     return call.inputs[member] if member in call.inputs else call.config.get(member, ABSENT)
 
 
-def rejection(resolution: Resolution) -> Failed | None:
+def rejection_failure(resolution: Resolution) -> Failed | None:
     """node-06 (readings, Timeouts of interrupts): a rejection fails its node, and time that is up is a rejection."""
     if resolution.timed_out:
         message = "It was not decided in time, which counts as a rejection."
@@ -61,7 +68,7 @@ def rejection(resolution: Resolution) -> Failed | None:
     return Failed("interrupt_rejected", "The approval was refused.", said, retryable=False)
 
 
-def _decision(resolution: Resolution, given: Any) -> dict[str, Any]:
+def _decision_outputs(resolution: Resolution, given: Any) -> dict[str, Any]:
     value: dict[str, Any] = resolution.value
     action = value["action"]
     found = {
@@ -84,7 +91,7 @@ def _feedback(resolution: Resolution) -> str | None:
     return resolution.value.get("feedback", resolution.value.get("comment"))
 
 
-VOTING: Final[dict[str, Schema]] = {
+VOTING_CONFIG: Final[dict[str, Schema]] = {
     "requiredApprovals": {**whole(1, MAX_APPROVERS, "How many have to accept."), "default": 1},
     "approversList": {
         "type": "array",
@@ -115,14 +122,14 @@ VOTING: Final[dict[str, Schema]] = {
         "description": "With it, a decision needs a key; links only show what is asked.",
     },
 }
-_ACTIONS: Final[Schema] = {
+_ACTIONS_SCHEMA: Final[Schema] = {
     "type": "array",
     "items": {"type": "string", "enum": list(ACTIONS)},
     "minItems": 1,
     "uniqueItems": True,
     "description": "What may be answered.",
 }
-_ARTIFACT_DATA: Final = anything("What is to be approved, shown with the question.")
+_ARTIFACT_DATA_SCHEMA: Final = anything("What is to be approved, shown with the question.")
 
 
 def check_voting(data: dict[str, Any]) -> list[Violation]:
@@ -137,11 +144,11 @@ def check_voting(data: dict[str, Any]) -> list[Violation]:
 
 def _check(config: dict[str, Any]) -> list[Violation]:
     data = {"artifactId": "id", "artifactType": "type", "title": "title", "actions": DEFAULT_ACTIONS}
-    data |= {member: config[member] for member in ("actions", *VOTING) if member in config}
-    return check_asking(config, "approval", data) or check_voting(data)
+    data |= {member: config[member] for member in ("actions", *VOTING_CONFIG) if member in config}
+    return check_interrupt_config(config, "approval", data) or check_voting(data)
 
 
-APPROVAL: Final[tuple[NodeType, ...]] = (
+APPROVAL_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
         NodeDeclaration(
             "core.approvalGate",
@@ -167,17 +174,17 @@ APPROVAL: Final[tuple[NodeType, ...]] = (
             ),
             config=closed(
                 {
-                    "title": {**template("The question, with expressions in double braces."), "default": TITLE},
+                    "title": {**template("The question, with expressions in double braces."), "default": DEFAULT_TITLE},
                     "description": template("More about it, with expressions in double braces.", 0),
                     "artifactId": name("What is to be approved, by its id, instead of the id of the node.", MAX_NAME),
                     "artifactType": {**name("What kind of thing it is."), "default": "approval"},
-                    "artifactData": _ARTIFACT_DATA,
-                    "actions": {**_ACTIONS, "default": DEFAULT_ACTIONS},
-                    **VOTING,
-                    **TIMES,
+                    "artifactData": _ARTIFACT_DATA_SCHEMA,
+                    "actions": {**_ACTIONS_SCHEMA, "default": DEFAULT_ACTIONS},
+                    **VOTING_CONFIG,
+                    **TIMEOUT_CONFIG,
                     "timeoutSec": whole(1, MAX_TIMEOUT_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
-                    **RESUME_SCHEMA,
-                    **KEY,
+                    **RESUME_SCHEMA_CONFIG,
+                    **KEY_CONFIG,
                 }
             ),
             templates={"/title": (), "/description": ()},
@@ -193,7 +200,7 @@ back.
 With `requiredApprovals` each person has one voice, and the last one it takes decides. `edit-accept` is refused with the
 definition then, and so are more approvals than `approversList` has names.
 
-{ABOUT_KEYS}
+{KEY_NOTES}
 """,
                 "core.approvalGate",
                 {

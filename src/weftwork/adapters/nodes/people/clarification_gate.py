@@ -2,15 +2,15 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import cut, evaluating, render
+from weftwork.adapters.nodes.call_inputs import fail_on_expression_fault, render, truncate_utf8
 from weftwork.adapters.nodes.people.interrupt_request import (
-    ABOUT_KEYS,
-    KEY,
-    TIMES,
-    UNANSWERED,
-    asking,
-    check_asking,
-    check_default,
+    KEY_CONFIG,
+    KEY_NOTES,
+    TIMED_OUT,
+    TIMEOUT_CONFIG,
+    check_interrupt_config,
+    check_timeout_default,
+    resolve_or_suspend,
 )
 from weftwork.adapters.nodes.schemas import Schema, closed, fixed, name, notes, ports, template
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -25,32 +25,32 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 MAX_TEXT: Final = 8_192
 
 
-@evaluating
+@fail_on_expression_fault
 def _clarification(call: NodeCall) -> NodeOutcome:
     config = call.config
     if "questions" in call.inputs:
         questions = call.inputs["questions"]
     elif "questions" in config:
-        questions = [{**each, "question": _text(call, each)} for each in config["questions"]]
+        questions = [{**each, "question": _question_text(call, each)} for each in config["questions"]]
     else:
         message = "The node needs its questions, as input questions or config questions."
         return Failed("node_input_missing", message, retryable=False)
     context = {"contextType": config["contextType"]} if "contextType" in config else {}
-    resolution = asking(call, "clarification", {"questions": questions, **context})
+    resolution = resolve_or_suspend(call, "clarification", {"questions": questions, **context})
     if not isinstance(resolution, Resolution):
         return resolution
     if not resolution.timed_out:
         return Completed({"answers": resolution.value["answers"]})
     # Those of a port are not known before.
     fits = "defaultAnswers" in config and not check_answers(questions, config["defaultAnswers"], "")
-    return Completed({"answers": config["defaultAnswers"]}) if fits else UNANSWERED
+    return Completed({"answers": config["defaultAnswers"]}) if fits else TIMED_OUT
 
 
-def _text(call: NodeCall, question: dict[str, Any]) -> str:
-    return cut(render(call, question["question"]), MAX_TEXT) or question["id"]
+def _question_text(call: NodeCall, question: dict[str, Any]) -> str:
+    return truncate_utf8(render(call, question["question"]), MAX_TEXT) or question["id"]
 
 
-def questions_of(question: Schema) -> Schema:
+def questions_schema(question: Schema) -> Schema:
     """A list of questions, each of them with a text of this shape."""
     return {
         "type": "array",
@@ -89,7 +89,7 @@ def check_answers(questions: list[dict[str, Any]], answers: dict[str, Any], at: 
 def _check(config: dict[str, Any]) -> list[Violation]:
     # A port may bring the questions.
     questions = config.get("questions", [{"id": "id", "question": "?"}])
-    violations = check_asking(config, "clarification", {"questions": questions}) + check_default(
+    violations = check_interrupt_config(config, "clarification", {"questions": questions}) + check_timeout_default(
         config, "defaultAnswers"
     )
     if violations or not {"questions", "defaultAnswers"} <= config.keys():
@@ -97,26 +97,31 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     return check_answers(questions, config["defaultAnswers"], "/defaultAnswers")
 
 
-CLARIFICATION: Final[tuple[NodeType, ...]] = (
+CLARIFICATION_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
         NodeDeclaration(
             "core.clarificationGate",
             "Asks a person one or more questions, and waits for the answers.",
             interrupt_key_member="key",
             inputs=ports(
-                {"questions": {**questions_of(name("The question.", MAX_TEXT)), "description": "Win over the config."}}
+                {
+                    "questions": {
+                        **questions_schema(name("The question.", MAX_TEXT)),
+                        "description": "Win over the config.",
+                    }
+                }
             ),
             outputs=fixed({"answers": {"type": "object", "description": "The answers, by the id of their question."}}),
             config=closed(
                 {
-                    "questions": questions_of(template("The question, with expressions in double braces.")),
+                    "questions": questions_schema(template("The question, with expressions in double braces.")),
                     "contextType": name("What the questions are about; the author's own word."),
                     "defaultAnswers": {
                         "type": "object",
                         "description": "Taken when the time is up, by id; answers every question.",
                     },
-                    **TIMES,
-                    **KEY,
+                    **TIMEOUT_CONFIG,
+                    **KEY_CONFIG,
                 }
             ),
             templates={"/questions/*/question": ()},
@@ -128,7 +133,7 @@ up the node takes `defaultAnswers`. Without them it fails with `interrupt_timeou
 questions that they do not answer. Questions of a port that cannot be asked fail the node with `node_misused`, and no
 questions at all with `node_input_missing`.
 
-{ABOUT_KEYS}
+{KEY_NOTES}
 """,
                 "core.clarificationGate",
                 {

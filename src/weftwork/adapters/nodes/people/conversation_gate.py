@@ -4,8 +4,14 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.nodes.call_inputs import cut, faulty, render
-from weftwork.adapters.nodes.people.interrupt_request import TIMES, UNANSWERED, check_asking, default_key, timeout_ms
+from weftwork.adapters.nodes.call_inputs import expression_failure, render, truncate_utf8
+from weftwork.adapters.nodes.people.interrupt_request import (
+    TIMED_OUT,
+    TIMEOUT_CONFIG,
+    check_interrupt_config,
+    default_interrupt_key,
+    timeout_ms,
+)
 from weftwork.adapters.nodes.schemas import closed, expression, fixed, name, notes, ports, template, whole
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -16,15 +22,15 @@ from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.workflow.channels import MAX_CHANNEL_NAME
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-CHANNEL: Final = "conversation"
-TITLE: Final = "Conversation"
+DEFAULT_CHANNEL: Final = "conversation"
+DEFAULT_TITLE: Final = "Conversation"
 """There is always one: by its id alone, the schema could not tell the beginning of a conversation from its end."""
-PROMPT: Final = "Please answer."
+DEFAULT_PROMPT: Final = "Please answer."
 MOCK_ANSWER: Final = "Answered by the host."
 MAX_TURNS: Final = 100
 MAX_PROMPT: Final = 8_192
 
-_NAMES: Final = ("answer", "turn")
+_EXPRESSION_NAMES: Final = ("answer", "turn")
 
 
 class _Turn(msgspec.Struct, frozen=True):
@@ -40,32 +46,32 @@ async def _conversation(call: NodeCall, context: NodeContext) -> NodeOutcome:
         message = "The channel of the conversation is not declared with the reducer message."
         return Failed("node_config_invalid", message, retryable=False)
     try:
-        opening = {"title": _rendered(call, config.get("title", TITLE)) or TITLE}
+        opening = {"title": _render_truncated(call, config.get("title", DEFAULT_TITLE)) or DEFAULT_TITLE}
         if "initialPrompt" in config:
-            opening["initialPrompt"] = _rendered(call, config["initialPrompt"])
+            opening["initialPrompt"] = _render_truncated(call, config["initialPrompt"])
     except ExpressionFault as fault:
-        return faulty(fault)
+        return expression_failure(fault)
     # Nobody else's in this tenant, and another one in each round of a loop.
     conversation_id = f"{call.run_id}:{call.node_id}:{call.visit}"
-    key, known = default_key(call), {"conversationId": conversation_id}
+    key, known = default_interrupt_key(call), {"conversationId": conversation_id}
     await context.ask(Interrupt("conversation.start", f"{key}:start", {**known, **opening}))
     turns: list[_Turn] = []
     failure: Failed | None = None
     try:
-        reason = await _talk(call, context, conversation_id, turns)
-        failure = UNANSWERED if reason == "timeout" else None
+        reason = await _run_turns(call, context, conversation_id, turns)
+        failure = TIMED_OUT if reason == "timeout" else None
     except ExpressionFault as fault:
-        reason, failure = "failed", faulty(fault)
+        reason, failure = "failed", expression_failure(fault)
     await context.ask(Interrupt("conversation.close", f"{key}:close", {**known, "reason": reason}))
-    return failure or Completed(_outputs(conversation_id, turns), tuple(_messages(call, opening, turns)))
+    return failure or Completed(_outputs(conversation_id, turns), tuple(_channel_messages(call, opening, turns)))
 
 
-async def _talk(call: NodeCall, context: NodeContext, conversation_id: str, turns: list[_Turn]) -> str:
+async def _run_turns(call: NodeCall, context: NodeContext, conversation_id: str, turns: list[_Turn]) -> str:
     """Goes from turn to turn, and says why there is no more. Raises ExpressionFault."""
     config = call.config
-    for index in range(1, _count(config) + 1):
+    for index in range(1, _turn_count(config) + 1):
         answer = turns[-1].answer if turns else None
-        prompt = _prompt(call, index, answer)
+        prompt = _turn_prompt(call, index, answer)
         resolution = await _exchange(call, context, conversation_id, index, prompt)
         if resolution.timed_out:
             return "timeout"
@@ -84,7 +90,7 @@ async def _exchange(call: NodeCall, context: NodeContext, conversation_id: str, 
         data["outcomeSchema"] = config["outcomeSchema"]
     question = Interrupt(
         "conversation.exchange",
-        f"{default_key(call)}:{index}",
+        f"{default_interrupt_key(call)}:{index}",
         data,
         timeout_ms=timeout_ms(config),
         remind_after_ms=tuple(config.get("remindAfterMs", ())),
@@ -92,19 +98,19 @@ async def _exchange(call: NodeCall, context: NodeContext, conversation_id: str, 
     return await (context.ask(question, instead=MOCK_ANSWER) if config.get("mockAutoResume") else context.ask(question))
 
 
-def _rendered(call: NodeCall, text: str) -> str:
-    return cut(render(call, text), MAX_PROMPT)
+def _render_truncated(call: NodeCall, text: str) -> str:
+    return truncate_utf8(render(call, text), MAX_PROMPT)
 
 
-def _count(config: dict[str, Any]) -> int:
+def _turn_count(config: dict[str, Any]) -> int:
     return config.get("turnCount", len(config.get("prompts", ())) or 1)
 
 
-def _prompt(call: NodeCall, index: int, answer: Any) -> str:
+def _turn_prompt(call: NodeCall, index: int, answer: Any) -> str:
     prompts = call.config.get("prompts", [])
-    text = prompts[index - 1] if index <= len(prompts) else call.config.get("prompt", PROMPT)
+    text = prompts[index - 1] if index <= len(prompts) else call.config.get("prompt", DEFAULT_PROMPT)
     names = {"ports": call.inputs, "answer": answer, "turn": index}
-    return cut(call.scope.render(text, names), MAX_PROMPT) or PROMPT
+    return truncate_utf8(call.scope.render(text, names), MAX_PROMPT) or DEFAULT_PROMPT
 
 
 def _outputs(conversation_id: str, turns: list[_Turn]) -> dict[str, Any]:
@@ -112,9 +118,9 @@ def _outputs(conversation_id: str, turns: list[_Turn]) -> dict[str, Any]:
     return {"conversationId": conversation_id, "turns": shown, "outcome": turns[-1].answer}
 
 
-def _messages(call: NodeCall, opening: dict[str, str], turns: list[_Turn]) -> list[WriteChannel]:
+def _channel_messages(call: NodeCall, opening: dict[str, str], turns: list[_Turn]) -> list[WriteChannel]:
     """What was said, for the channel. Ids hold neither run nor time, so that equal runs write equal messages."""
-    channel = call.config.get("channel", CHANNEL)
+    channel = call.config.get("channel", DEFAULT_CHANNEL)
     if call.scope.reducer(channel) != "message":
         return []
     base = f"{call.node_id}.{call.visit}"
@@ -137,8 +143,8 @@ def _messages(call: NodeCall, opening: dict[str, str], turns: list[_Turn]) -> li
 def _check(config: dict[str, Any]) -> list[Violation]:
     data = {"conversationId": "id", "prompt": "?"}
     data |= {member: config[member] for member in ("outcomeSchema",) if member in config}
-    violations = check_asking(config, "conversation.exchange", data)
-    if len(config.get("prompts", ())) > _count(config):
+    violations = check_interrupt_config(config, "conversation.exchange", data)
+    if len(config.get("prompts", ())) > _turn_count(config):
         violations.append(Violation("/prompts", "maxItems", "holds more prompts than there are turns"))
     if not violations and config.get("mockAutoResume") and "outcomeSchema" in config:
         wrong = check_value(config["outcomeSchema"], MOCK_ANSWER, "")
@@ -148,7 +154,7 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     return violations
 
 
-CONVERSATION: Final[tuple[NodeType, ...]] = (
+CONVERSATION_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             "core.conversationGate",
@@ -172,7 +178,7 @@ CONVERSATION: Final[tuple[NodeType, ...]] = (
                         "description": "The conversation is opened, goes on turn by turn, and is closed.",
                     },
                     "turnCount": whole(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
-                    "prompt": {**template("What a turn begins with, as a template."), "default": PROMPT},
+                    "prompt": {**template("What a turn begins with, as a template."), "default": DEFAULT_PROMPT},
                     "prompts": {
                         "type": "array",
                         "minItems": 1,
@@ -180,7 +186,7 @@ CONVERSATION: Final[tuple[NodeType, ...]] = (
                         "items": template("What this turn begins with."),
                         "description": "What the first turns begin with, one by one, instead of `prompt`.",
                     },
-                    "title": {**template("What the conversation is called, as a template."), "default": TITLE},
+                    "title": {**template("What the conversation is called, as a template."), "default": DEFAULT_TITLE},
                     "initialPrompt": template("What the conversation opens with, as a template."),
                     "outcomeSchema": {"type": "object", "description": "A JSON Schema that every answer must fit."},
                     "endWhen": expression("Asked after each answer; if it is true there are no more turns."),
@@ -188,20 +194,20 @@ CONVERSATION: Final[tuple[NodeType, ...]] = (
                         **name(
                             "The channel that gets what was said, if it has the reducer `message`.", MAX_CHANNEL_NAME
                         ),
-                        "default": CHANNEL,
+                        "default": DEFAULT_CHANNEL,
                     },
                     "mockAutoResume": {
                         "type": "boolean",
                         "default": False,
                         "description": "Answers itself with a fixed text, for tests and demonstrations.",
                     },
-                    **TIMES,
+                    **TIMEOUT_CONFIG,
                 }
             ),
-            expressions={"/endWhen": _NAMES},
+            expressions={"/endWhen": _EXPRESSION_NAMES},
             templates={
-                "/prompt": _NAMES,
-                "/prompts/*": _NAMES,
+                "/prompt": _EXPRESSION_NAMES,
+                "/prompts/*": _EXPRESSION_NAMES,
                 "/title": (),
                 "/initialPrompt": (),
             },
@@ -212,7 +218,7 @@ Each turn asks and waits for its answer, whatever that is, or what `outcomeSchem
 `answer` is the last answer (null before the first one) and `turn` the number of the turn, from 1 on. `timeoutMs` is for
 each turn: when it is up the conversation is closed and the node fails with `interrupt_timeout`.
 
-When it is over, what was said goes to the channel `{CHANNEL}`, or the one that `channel` names: prompts with the role
+When it is over, what was said goes to the channel `{DEFAULT_CHANNEL}`, or the one that `channel` names: prompts with the role
 `system`, answers with the role `user`. A channel that `channel` names has to be declared with the reducer `message`, or
 the node fails with `node_config_invalid`. Each round of a loop is a conversation of its own. A host with
 `--no-conversation` does not have this type.

@@ -2,17 +2,17 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.people.approval_gate import VOTING, check_voting, rejection
+from weftwork.adapters.nodes.people.approval_gate import VOTING_CONFIG, check_voting, rejection_failure
 from weftwork.adapters.nodes.people.clarification_gate import check_answers
 from weftwork.adapters.nodes.people.interrupt_request import (
-    ABOUT_KEYS,
-    KEY,
-    RESUME_SCHEMA,
-    TIMES,
-    UNANSWERED,
-    asking,
-    check_asking,
-    check_default,
+    KEY_CONFIG,
+    KEY_NOTES,
+    RESUME_SCHEMA_CONFIG,
+    TIMED_OUT,
+    TIMEOUT_CONFIG,
+    check_interrupt_config,
+    check_timeout_default,
+    resolve_or_suspend,
 )
 from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -23,9 +23,9 @@ from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.interrupts import Resolution
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-ASKED: Final = ("approval", "clarification", "custom", "external-event", "low-confidence")
+SINGLE_INTERRUPT_KINDS: Final = ("approval", "clarification", "custom", "external-event", "low-confidence")
 """The kinds of single questions; those of conversations belong together, and to core.conversationGate."""
-EVENT: Final = "external-event"
+EXTERNAL_EVENT: Final = "external-event"
 
 
 def _interrupt(call: NodeCall) -> NodeOutcome:
@@ -33,30 +33,30 @@ def _interrupt(call: NodeCall) -> NodeOutcome:
     data = config["data"]
     if kind == "custom" and "payload" in call.inputs:
         data = {**data, "payload": call.inputs["payload"]}
-    if kind == EVENT and "correlation" in call.inputs:
+    if kind == EXTERNAL_EVENT and "correlation" in call.inputs:
         data = {**data, "correlation": call.inputs["correlation"]}
-    if kind == EVENT and "correlation" not in data:
+    if kind == EXTERNAL_EVENT and "correlation" not in data:
         message = "The node needs what the event has to hold, as input correlation or config data.correlation."
         return Failed("node_input_missing", message, retryable=False)
-    resolution = asking(call, kind, data)
+    resolution = resolve_or_suspend(call, kind, data)
     if not isinstance(resolution, Resolution):
         return resolution
-    if kind == "approval" and (rejected := rejection(resolution)) is not None:
+    if kind == "approval" and (rejected := rejection_failure(resolution)) is not None:
         return rejected
     if not resolution.timed_out:
         return Completed({"output": resolution.value})
-    return Completed({"output": config["defaultValue"]}) if "defaultValue" in config else UNANSWERED
+    return Completed({"output": config["defaultValue"]}) if "defaultValue" in config else TIMED_OUT
 
 
 def _check(config: dict[str, Any]) -> list[Violation]:
     kind: str = config["kind"]
     data: dict[str, Any] = config["data"]
-    if kind == EVENT and "correlation" not in data:
+    if kind == EXTERNAL_EVENT and "correlation" not in data:
         # A port may bring it.
         data = {**data, "correlation": dict[str, Any]()}
-    violations = check_asking(config, kind, data, inside=True) + check_default(config, "defaultValue")
+    violations = check_interrupt_config(config, kind, data, inside=True) + check_timeout_default(config, "defaultValue")
     if not violations and kind == "approval":
-        wrong = schema.check_inline({"properties": {**VOTING, **_UNKNOWN}}, data, "") or check_voting(data)
+        wrong = schema.check_inline({"properties": {**VOTING_CONFIG, **_UNSUPPORTED}}, data, "") or check_voting(data)
         violations = [Violation(f"/data{each.pointer}", each.rule, each.message) for each in wrong]
     return violations or _check_default_value(config)
 
@@ -68,17 +68,17 @@ def _check_default_value(config: dict[str, Any]) -> list[Violation]:
     if config["kind"] == "approval":
         return [Violation(at, "not", "is not for approvals: time that is up is a rejection")]
     if config["kind"] == "clarification":
-        wrong = schema.check_inline(_ANSWERS, value, at)
+        wrong = schema.check_inline(_ANSWERS_SCHEMA, value, at)
         if wrong or (wrong := check_answers(config["data"]["questions"], value["answers"], f"{at}/answers")):
             return wrong
     return check_value(config["resumeSchema"], value, at) if "resumeSchema" in config else []
 
 
-_UNKNOWN: Final = {"approverGroupRefs": False, "approverRoleRefs": False}
+_UNSUPPORTED: Final = {"approverGroupRefs": False, "approverRoleRefs": False}
 """Nobody would enforce them here, and an author who names them counts on it."""
-_ANSWERS: Final = closed({"answers": {"type": "object"}}, "answers")
+_ANSWERS_SCHEMA: Final = closed({"answers": {"type": "object"}}, "answers")
 
-INTERRUPT: Final[tuple[NodeType, ...]] = (
+INTERRUPT_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
         NodeDeclaration(
             "core.interrupt",
@@ -96,12 +96,16 @@ INTERRUPT: Final[tuple[NodeType, ...]] = (
             outputs=fixed({"output": anything("The answer.")}),
             config=closed(
                 {
-                    "kind": {"type": "string", "enum": list(ASKED), "description": "What is asked for."},
+                    "kind": {
+                        "type": "string",
+                        "enum": list(SINGLE_INTERRUPT_KINDS),
+                        "description": "What is asked for.",
+                    },
                     "data": {"type": "object", "description": "The question; its members depend on the kind."},
-                    **TIMES,
+                    **TIMEOUT_CONFIG,
                     "defaultValue": anything("Taken as the answer when the time is up; not for approvals."),
-                    **RESUME_SCHEMA,
-                    **KEY,
+                    **RESUME_SCHEMA_CONFIG,
+                    **KEY_CONFIG,
                 },
                 "kind",
                 "data",
@@ -124,7 +128,7 @@ The run waits until somebody answers. When the time is up the node takes `defaul
 without it the node fails with `interrupt_timeout`. An event from outside needs its `correlation` from the port or the
 config; without both the node fails with `node_input_missing`.
 
-{ABOUT_KEYS}
+{KEY_NOTES}
 """,
                 "core.interrupt",
                 {

@@ -11,9 +11,9 @@ from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.people.interrupt_validation import MAX_KEY_LENGTH, MAX_REMINDERS, MAX_TIMEOUT_MS, check_interrupt
 from weftwork.protocol.run.interrupts import Interrupt, Resolution, is_answer_to
 
-UNANSWERED: Final = Failed("interrupt_timeout", "Nobody answered in time.", retryable=False)
+TIMED_OUT: Final = Failed("interrupt_timeout", "Nobody answered in time.", retryable=False)
 
-TIMES: Final[dict[str, Schema]] = {
+TIMEOUT_CONFIG: Final[dict[str, Schema]] = {
     "timeoutMs": whole(1, MAX_TIMEOUT_MS, "How long an answer is waited for, in milliseconds; forever without it."),
     "remindAfterMs": {
         "type": "array",
@@ -23,33 +23,33 @@ TIMES: Final[dict[str, Schema]] = {
         "description": "When those who follow the run are reminded, in milliseconds from the question on, ascending.",
     },
 }
-KEY: Final[dict[str, Schema]] = {
+KEY_CONFIG: Final[dict[str, Schema]] = {
     "key": name("Names the question within the run, instead of the id of the node.", MAX_KEY_LENGTH)
 }
-RESUME_SCHEMA: Final[dict[str, Schema]] = {
+RESUME_SCHEMA_CONFIG: Final[dict[str, Schema]] = {
     "resumeSchema": {"type": "object", "description": "A JSON Schema that an answer must fit."}
 }
-ABOUT_KEYS: Final = """
+KEY_NOTES: Final = """
 Without `key` the question is known by the id of the node, in later rounds of a loop followed by `:1`, `:2` and so on. A
 question whose key was answered before in this run is not asked again: it gets the recorded answer. So with a `key`, a
 question inside a loop is asked in the first round only.
 """.strip()
 
 
-def default_key(call: NodeCall) -> str:
+def default_interrupt_key(call: NodeCall) -> str:
     """The id of the node, and once a loop has come round to it how often: each round asks anew."""
     return f"{call.node_id}:{call.visit}" if call.visit else call.node_id
 
 
-def key_of(call: NodeCall) -> str:
-    return call.config.get("key") or default_key(call)
+def interrupt_key(call: NodeCall) -> str:
+    return call.config.get("key") or default_interrupt_key(call)
 
 
-def asking(call: NodeCall, kind: str, data: dict[str, Any]) -> Resolution | Failed | Suspended:
+def resolve_or_suspend(call: NodeCall, kind: str, data: dict[str, Any]) -> Resolution | Failed | Suspended:
     """What became of the question of a node, or that it is asked, with the times and schema that its config gives."""
     config = call.config
     reminders = tuple(config.get("remindAfterMs", ()))
-    asked = Interrupt(kind, key_of(call), data, config.get("resumeSchema"), timeout_ms(config), reminders)
+    asked = Interrupt(kind, interrupt_key(call), data, config.get("resumeSchema"), timeout_ms(config), reminders)
     found = call.answers.get(asked.key)
     if found is None:
         return Suspended(asked)
@@ -60,7 +60,9 @@ def timeout_ms(config: dict[str, Any]) -> int | None:
     return config["timeoutSec"] * 1000 if "timeoutSec" in config else config.get("timeoutMs")
 
 
-def check_asking(config: dict[str, Any], kind: str, data: dict[str, Any], inside: bool = False) -> list[Violation]:
+def check_interrupt_config(
+    config: dict[str, Any], kind: str, data: dict[str, Any], inside: bool = False
+) -> list[Violation]:
     """What keeps a config's question from being asked, by pointer. `inside`: the config holds the data as `data`."""
     timeout, reminders = timeout_ms(config), tuple(config.get("remindAfterMs", ()))
     asked = Interrupt(kind, config.get("key", kind), data, config.get("resumeSchema"), timeout, reminders)
@@ -74,7 +76,7 @@ def check_asking(config: dict[str, Any], kind: str, data: dict[str, Any], inside
     return violations
 
 
-def check_default(config: dict[str, Any], member: str) -> list[Violation]:
+def check_timeout_default(config: dict[str, Any], member: str) -> list[Violation]:
     """What is taken when the time is up needs a time that can be up."""
     if member in config and timeout_ms(config) is None:
         return [Violation(f"/{member}", "required", "is never taken without timeoutMs")]

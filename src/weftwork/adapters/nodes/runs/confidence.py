@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import cut
-from weftwork.adapters.nodes.people.interrupt_request import default_key
+from weftwork.adapters.nodes.call_inputs import truncate_utf8
+from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
 from weftwork.ports.node_outcome import EmitEvent, Failed, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.run.interrupts import Interrupt
@@ -14,13 +14,15 @@ from weftwork.protocol.workflow.orchestration import (
     ratified_decision,
 )
 
-MAX_TEXT: Final = 8_192
+MAX_QUESTION_BYTES: Final = 8_192
 PROCEED: Final = "proceed"
 STOP: Final = "stop"
-REFUSED: Final = Failed("interrupt_rejected", "A person refused the decision.", {"reason": "rejected"}, retryable=False)
+DECISION_REFUSED: Final = Failed(
+    "interrupt_rejected", "A person refused the decision.", {"reason": "rejected"}, retryable=False
+)
 
 
-async def ratify(
+async def ratify_decision(
     call: NodeCall,
     context: NodeContext,
     agent_id: str,
@@ -35,11 +37,11 @@ async def ratify(
     """
     observed, least = doubt
     data = {"agentId": agent_id, "threshold": least, "observed": observed, "decision": decision}
-    asked = Interrupt("low-confidence", f"{default_key(call)}:confidence", data, resume_schema)
+    asked = Interrupt("low-confidence", f"{default_interrupt_key(call)}:confidence", data, resume_schema)
     if asked.key not in call.answers:
         return Suspended(asked, said)
     found = ratified_decision((await context.ask(asked)).value, decision)
-    return REFUSED if found is None else found
+    return DECISION_REFUSED if found is None else found
 
 
 def is_below_floor(decision: dict[str, Any]) -> bool:
@@ -47,7 +49,7 @@ def is_below_floor(decision: dict[str, Any]) -> bool:
     return decision.get("confidence", CONFIDENCE_FLOOR) < CONFIDENCE_FLOOR
 
 
-async def confirm(
+async def confirm_low_confidence(
     call: NodeCall, context: NodeContext, decision: dict[str, Any], cause: str | None
 ) -> Failed | Suspended | None:
     """orch-06 (RFC 0039 A): None once a person has said to go on with a decision below the floor."""
@@ -55,16 +57,16 @@ async def confirm(
     what = f"run {', '.join(workers)}" if workers else "end the work"
     text = f"The supervisor wants to {what}, with a confidence of {decision['confidence']:g}. Go on?"
     schema = {"type": "string", "enum": [PROCEED, STOP]}
-    question = {"id": "proceed", "question": cut(text, MAX_TEXT), "schema": schema}
-    asked = Interrupt(ESCALATION_KIND, f"{default_key(call)}:floor", {"questions": [question]})
+    question = {"id": "proceed", "question": truncate_utf8(text, MAX_QUESTION_BYTES), "schema": schema}
+    asked = Interrupt(ESCALATION_KIND, f"{default_interrupt_key(call)}:floor", {"questions": [question]})
     if asked.key not in call.answers:
-        return Suspended(asked, (EmitEvent(ESCALATED_EVENT, _escalated(call, decision), cause),))
+        return Suspended(asked, (EmitEvent(ESCALATED_EVENT, _escalation_payload(call, decision), cause),))
     resolution = await context.ask(asked)
     # appr-05: a gate, though it has the form of a question; nothing from outside opens it.
-    return None if resolution.value["answers"]["proceed"] == PROCEED and not resolution.untrusted else REFUSED
+    return None if resolution.value["answers"]["proceed"] == PROCEED and not resolution.untrusted else DECISION_REFUSED
 
 
-def _escalated(call: NodeCall, decision: dict[str, Any]) -> dict[str, Any]:
+def _escalation_payload(call: NodeCall, decision: dict[str, Any]) -> dict[str, Any]:
     payload: dict[str, Any] = {
         "confidence": decision["confidence"],
         "floor": CONFIDENCE_FLOOR,

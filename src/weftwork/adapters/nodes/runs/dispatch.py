@@ -2,10 +2,16 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import cut
-from weftwork.adapters.nodes.people.interrupt_request import default_key
-from weftwork.adapters.nodes.runs.confidence import MAX_TEXT, PROCEED, STOP, confirm, is_below_floor
-from weftwork.adapters.nodes.runs.dispatch_workers import Workers
+from weftwork.adapters.nodes.call_inputs import truncate_utf8
+from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
+from weftwork.adapters.nodes.runs.confidence import (
+    MAX_QUESTION_BYTES,
+    PROCEED,
+    STOP,
+    confirm_low_confidence,
+    is_below_floor,
+)
+from weftwork.adapters.nodes.runs.dispatch_workers import DispatchWorkers
 from weftwork.adapters.nodes.schemas import Schema, anything, by_name, closed, fixed, name, notes, whole
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -24,9 +30,9 @@ from weftwork.protocol.workflow.orchestration import (
     MAX_PARALLEL,
 )
 
-CONVERSATION: Final = "conversationPrimitive"
+CONVERSATION_CAPABILITY: Final = "conversationPrimitive"
 MAX_ITERATIONS: Final = 1_000_000
-ONLY_PARALLEL: Final = ("joinMode", "quorum", "maxParallel")
+PARALLEL_MEMBERS: Final = ("joinMode", "quorum", "maxParallel")
 
 
 def dispatch_nodes(conversation: bool) -> tuple[NodeType, ...]:
@@ -38,7 +44,7 @@ def dispatch_nodes(conversation: bool) -> tuple[NodeType, ...]:
     def check(config: dict[str, Any]) -> list[Violation]:
         return _check(config, conversation)
 
-    return (WaitingNode(_declared(check), run),)
+    return (WaitingNode(_declaration(check), run),)
 
 
 async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) -> NodeOutcome:
@@ -48,7 +54,7 @@ async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) ->
         return Failed("no_pending_decision", message, retryable=False)
     decision = decided.decision
     if decision["kind"] == "ask-user":
-        return await _ask(call, context, decided, conversation)
+        return await _ask_user(call, context, decided, conversation)
     if decision["kind"] == "terminate":
         return Completed({"kind": "terminate"})
     fan_out = config.get("fanOutPolicy", "sequential")
@@ -56,16 +62,18 @@ async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) ->
         message = "The decision names several workers, and this node takes one."
         return Failed("fan_out_unsupported", message, retryable=False)
     if is_below_floor(decision):
-        refused = await confirm(call, context, decision, decided.event_id)
+        refused = await confirm_low_confidence(call, context, decision, decided.event_id)
         if refused is not None:
             return refused
-    workers = Workers(call, context, decided)
-    return await (workers.side_by_side() if fan_out == "parallel" else workers.one_by_one())
+    workers = DispatchWorkers(call, context, decided)
+    return await (workers.run_in_parallel() if fan_out == "parallel" else workers.run_sequentially())
 
 
-async def _ask(call: NodeCall, context: NodeContext, decided: SupervisorDecision, conversation: bool) -> NodeOutcome:
+async def _ask_user(
+    call: NodeCall, context: NodeContext, decided: SupervisorDecision, conversation: bool
+) -> NodeOutcome:
     """orch-10 (RFC 0007 D): a question of the supervisor goes to a person, as the config says and the host can."""
-    key, text = default_key(call), cut(decided.decision["prompt"], MAX_TEXT)
+    key, text = default_interrupt_key(call), truncate_utf8(decided.decision["prompt"], MAX_QUESTION_BYTES)
     routing = call.config.get("askUserRouting", "auto")
     if routing == "clarification" or not conversation:
         question = {"id": "answer", "question": text}
@@ -83,17 +91,17 @@ async def _ask(call: NodeCall, context: NodeContext, decided: SupervisorDecision
 def _check(config: dict[str, Any], conversation: bool) -> list[Violation]:
     violations: list[Violation] = []
     if config.get("askUserRouting") == "conversation" and not conversation:
-        text = f"needs the capability {CONVERSATION}, which this host does not offer"
-        violations.append(Violation("/askUserRouting", "capability", text, CONVERSATION))
+        text = f"needs the capability {CONVERSATION_CAPABILITY}, which this host does not offer"
+        violations.append(Violation("/askUserRouting", "capability", text, CONVERSATION_CAPABILITY))
     if config.get("fanOutPolicy") != "parallel":
         text = "is only for the fanOutPolicy parallel"
-        violations += [Violation(f"/{member}", "not", text) for member in ONLY_PARALLEL if member in config]
+        violations += [Violation(f"/{member}", "not", text) for member in PARALLEL_MEMBERS if member in config]
     elif ("quorum" in config) is not (config.get("joinMode") == "quorum"):
         violations.append(Violation("/quorum", "required", "the joinMode quorum needs a quorum, no other takes one"))
     return violations
 
 
-def _mappings(to: str, of: str) -> tuple[Schema, Schema]:
+def _mapping_schemas(to: str, of: str) -> tuple[Schema, Schema]:
     """A mapping for every worker, and those for single ones."""
     what = f"Variable of {to} -> variable of {of} whose value it gets"
     return (
@@ -102,9 +110,9 @@ def _mappings(to: str, of: str) -> tuple[Schema, Schema]:
     )
 
 
-def _declared(check: Any) -> NodeDeclaration:
-    inward, inward_of = _mappings("the worker", "this run")
-    outward, outward_of = _mappings("this run", "the worker")
+def _declaration(check: Any) -> NodeDeclaration:
+    inward, inward_of = _mapping_schemas("the worker", "this run")
+    outward, outward_of = _mapping_schemas("this run", "the worker")
     return NodeDeclaration(
         DISPATCH,
         "Carries out what a supervisor has decided: runs workers, or asks a person.",

@@ -37,10 +37,10 @@ from weftwork.protocol.workflow.orchestration import (
     worker_mapping,
 )
 
-CANCELLED: Final = {"code": "child_run_cancelled", "message": "The worker was cancelled."}
+CANCELLED_ERROR: Final = {"code": "child_run_cancelled", "message": "The worker was cancelled."}
 
 
-class Workers:
+class DispatchWorkers:
     """What is to be done about the workers of a decision, as things stand."""
 
     def __init__(self, call: NodeCall, context: NodeContext, decided: SupervisorDecision) -> None:
@@ -48,11 +48,11 @@ class Workers:
         self._context = context
         self._decided = decided
         self._config = call.config
-        self._ids: list[str] = decided.decision["nextWorkerIds"]
+        self._worker_ids: list[str] = decided.decision["nextWorkerIds"]
         self._children = [call.children[str(index)] for index in range(len(call.children))]
-        self._all = range(len(self._children))
+        self._indexes = range(len(self._children))
 
-    async def one_by_one(self) -> NodeOutcome:
+    async def run_sequentially(self) -> NodeOutcome:
         """orch-09 (RFC 0007 D): the next worker begins when the one before has completed, and sees what that gave."""
         begun = len(self._children)
         last = range(max(0, begun - 1), begun)
@@ -60,22 +60,22 @@ class Workers:
             if not self._children[index].has_ended:
                 return AwaitsChildren()
             if (failed := self._failure(index)) is not None:
-                return self._give_up(failed, last)
-        if begun == len(self._ids):
+                return self._fail_when_ended(failed, last)
+        if begun == len(self._worker_ids):
             return self._complete(last, tuple(last))
-        fresh = {name: value for index in last for name, value in self._values(index).items()}
+        fresh = {name: value for index in last for name, value in self._harvested_values(index).items()}
         started = await self._start(begun, fresh)
         if isinstance(started, Failed):
-            return self._give_up(started, last, last)
-        return AwaitsChildren((*self._said_of(last, last), *started))
+            return self._fail_when_ended(started, last, last)
+        return AwaitsChildren((*self._end_effects(last, last), *started))
 
-    async def side_by_side(self) -> NodeOutcome:
+    async def run_in_parallel(self) -> NodeOutcome:
         """orch-07 (readings, Fan-out): so many workers at a time, until they have decided; the others are cancelled.
 
         What comes of it follows from the order in which they ended, however many had ended at a look: each worker is
         due with a certain end, and only an earlier one can make it needless.
         """
-        config, begun, total = self._config, len(self._children), len(self._ids)
+        config, begun, total = self._config, len(self._children), len(self._worker_ids)
         mode: JoinMode = config.get("joinMode", "wait-all")
         quorum: int = config.get("quorum", 1)
         if quorum > total:
@@ -92,25 +92,27 @@ class Workers:
                 break
             started = await self._start(index)
             if isinstance(started, Failed):
-                return self._give_up(started, self._all)
+                return self._fail_when_ended(started, self._indexes)
             effects += started
         verdict = join_outcome(mode, quorum, total, ends)
-        return AwaitsChildren(tuple(effects)) if verdict is None else self._decided_by(verdict)
+        return AwaitsChildren(tuple(effects)) if verdict is None else self._apply_verdict(verdict)
 
-    def _decided_by(self, verdict: JoinOutcome) -> NodeOutcome:
+    def _apply_verdict(self, verdict: JoinOutcome) -> NodeOutcome:
         if verdict.failed is not None:
-            return self._give_up(self._of_worker(verdict.failed, failure(self._children[verdict.failed])), self._all)
+            return self._fail_when_ended(
+                self._with_worker_id(verdict.failed, failure(self._children[verdict.failed])), self._indexes
+            )
         if (failed := next(filter(None, map(self._failure, verdict.deciding)), None)) is not None:
-            return self._give_up(failed, self._all)
-        return self._dismiss(JOIN_DECIDED) or self._complete(self._all, verdict.deciding)
+            return self._fail_when_ended(failed, self._indexes)
+        return self._cancel_open(JOIN_DECIDED) or self._complete(self._indexes, verdict.deciding)
 
-    def _give_up(self, failed: Failed, ended: Iterable[int], harvested: Iterable[int] = ()) -> NodeOutcome:
+    def _fail_when_ended(self, failed: Failed, ended: Iterable[int], harvested: Iterable[int] = ()) -> NodeOutcome:
         """The node fails, once its children have ended; it tells how these did."""
-        if (waits := self._dismiss(FAILED_WITH_PARENT)) is not None:
+        if (waits := self._cancel_open(FAILED_WITH_PARENT)) is not None:
             return waits
-        return replace(failed, effects=(*self._said_of(ended, harvested), *failed.effects))
+        return replace(failed, effects=(*self._end_effects(ended, harvested), *failed.effects))
 
-    def _dismiss(self, reason: str) -> AwaitsChildren | None:
+    def _cancel_open(self, reason: str) -> AwaitsChildren | None:
         """Cancel the children that are open, and wait for their end; None if there are none."""
         left = [(str(index), each) for index, each in enumerate(self._children) if not each.has_ended]
         wanted = tuple(CancelChild(key, reason) for key, each in left if each.status != "cancelling")
@@ -119,8 +121,8 @@ class Workers:
     async def _start(self, index: int, fresh: Mapping[str, Any] | None = None) -> list[NodeEffect] | Failed:
         """What starts a worker, or why it cannot be started. `fresh`: what only the same commit sets."""
         fresh = fresh or {}
-        worker = self._ids[index]
-        began = self._chain("dispatch.began", index)
+        worker = self._worker_ids[index]
+        began = self._chain_event("dispatch.began", index)
         inward = worker_mapping(self._config, "Input", worker)
         child = await self._context.prepare_child(
             str(index),
@@ -132,13 +134,13 @@ class Workers:
         )
         if isinstance(child, Failed):
             error = {"code": child.code, "message": child.message}
-            said = (began, self._chain("dispatch.failed", index, error=error))
-            return replace(self._of_worker(index, child), effects=said)
+            said = (began, self._chain_event("dispatch.failed", index, error=error))
+            return replace(self._with_worker_id(index, child), effects=said)
         return [
             began,
             StartChild(child),
             self._emit(DISPATCHED_EVENT, {"childRunId": child.run_id, "childWorkflowId": worker}),
-            self._chain("dispatch.succeeded", index, childRunId=child.run_id),
+            self._chain_event("dispatch.succeeded", index, childRunId=child.run_id),
         ]
 
     def _complete(self, ended: Iterable[int], deciding: tuple[int, ...]) -> Completed:
@@ -148,51 +150,51 @@ class Workers:
             "childRunId": last.run_id,
             "childStatus": last.status,
             "results": [
-                {"workerId": self._ids[index], "childRunId": each.run_id, "childStatus": each.status}
+                {"workerId": self._worker_ids[index], "childRunId": each.run_id, "childStatus": each.status}
                 for index, each in enumerate(self._children)
             ],
         }
-        return Completed(outputs, tuple(self._said_of(ended, deciding)))
+        return Completed(outputs, tuple(self._end_effects(ended, deciding)))
 
     def _failure(self, index: int) -> Failed | None:
         """Why a child that has ended fails the node, if it does."""
         child = self._children[index]
         if child.status != "completed":
-            return self._of_worker(index, failure(child))
-        outward = worker_mapping(self._config, "Output", self._ids[index])
+            return self._with_worker_id(index, failure(child))
+        outward = worker_mapping(self._config, "Output", self._worker_ids[index])
         hidden = [each for each in dict.fromkeys(outward.values()) if each in child.hidden]
-        return self._of_worker(index, hidden_failure(child, hidden)) if hidden else None
+        return self._with_worker_id(index, hidden_failure(child, hidden)) if hidden else None
 
-    def _of_worker(self, index: int, failed: Failed) -> Failed:
-        details = {"workerId": self._ids[index], **(failed.details or {})}
+    def _with_worker_id(self, index: int, failed: Failed) -> Failed:
+        details = {"workerId": self._worker_ids[index], **(failed.details or {})}
         return replace(failed, details=details)
 
-    def _said_of(self, ended: Iterable[int], harvested: Iterable[int]) -> list[NodeEffect]:
+    def _end_effects(self, ended: Iterable[int], harvested: Iterable[int]) -> list[NodeEffect]:
         """orch-04 (RFC 0037): how these workers ended, each followed by what is taken over from it."""
         said: list[NodeEffect] = []
         taken = set(harvested)
         for index in ended:
-            said.append(self._ended(index, self._children[index]))
-            if index in taken and worker_mapping(self._config, "Output", self._ids[index]):
-                values = self._values(index)
+            said.append(self._end_event(index, self._children[index]))
+            if index in taken and worker_mapping(self._config, "Output", self._worker_ids[index]):
+                values = self._harvested_values(index)
                 said += [SetVariable(name, value) for name, value in values.items()]
                 run_id = self._children[index].run_id
-                said.append(self._chain("output.harvested", index, childRunId=run_id, harvestedKeys=list(values)))
+                said.append(self._chain_event("output.harvested", index, childRunId=run_id, harvestedKeys=list(values)))
         return said
 
-    def _values(self, index: int) -> dict[str, Any]:
+    def _harvested_values(self, index: int) -> dict[str, Any]:
         """What the run takes over from a worker, by the names of its own variables."""
-        outward = worker_mapping(self._config, "Output", self._ids[index])
+        outward = worker_mapping(self._config, "Output", self._worker_ids[index])
         return map_worker_variables(outward, self._children[index].variables)
 
-    def _ended(self, index: int, child: ChildState) -> EmitEvent:
+    def _end_event(self, index: int, child: ChildState) -> EmitEvent:
         if child.status == "completed":
-            return self._chain("child.completed", index, childRunId=child.run_id)
-        error = told_of(child).get("error", CANCELLED)
-        return self._chain(f"child.{child.status}", index, childRunId=child.run_id, error=error)
+            return self._chain_event("child.completed", index, childRunId=child.run_id)
+        error = told_of(child).get("error", CANCELLED_ERROR)
+        return self._chain_event(f"child.{child.status}", index, childRunId=child.run_id, error=error)
 
-    def _chain(self, phase: str, index: int, /, **members: Any) -> EmitEvent:
-        known = {"phase": phase, "workerId": self._ids[index], "parentRunId": self._call.run_id}
+    def _chain_event(self, phase: str, index: int, /, **members: Any) -> EmitEvent:
+        known = {"phase": phase, "workerId": self._worker_ids[index], "parentRunId": self._call.run_id}
         return self._emit(CHAIN_EVENT, {**known, **members})
 
     def _emit(self, kind: str, payload: dict[str, Any]) -> EmitEvent:

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import evaluate, faulty
-from weftwork.adapters.nodes.runs.confidence import confirm, is_below_floor, ratify
+from weftwork.adapters.nodes.call_inputs import evaluate, expression_failure
+from weftwork.adapters.nodes.runs.confidence import confirm_low_confidence, is_below_floor, ratify_decision
 from weftwork.adapters.nodes.schemas import Schema, anything, closed, expression, fixed, notes, ports
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -38,17 +38,17 @@ async def _supervisor(call: NodeCall, context: NodeContext) -> NodeOutcome:
             return wrong
         confidence = _confidence(call, decision)
     except ExpressionFault as fault:
-        return faulty(fault)
+        return expression_failure(fault)
     least = escalation_threshold(call.configurable)
     if confidence is not None and confidence < least:
-        decision = await ratify(call, context, agent_id, (confidence, least), decision, ratification_schema())
+        decision = await ratify_decision(call, context, agent_id, (confidence, least), decision, ratification_schema())
         if isinstance(decision, Failed | Suspended):
             return decision
         if (wrong := _invalid(decision)) is not None:
             return wrong
     if decision["kind"] == "terminate" and is_below_floor(decision):
         # Nothing comes after it that could ask.
-        refused = await confirm(call, context, decision, None)
+        refused = await confirm_low_confidence(call, context, decision, None)
         if refused is not None:
             return refused
     decided = EmitEvent(
