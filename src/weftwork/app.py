@@ -18,7 +18,7 @@ from weftwork.adapters.http.test_endpoints.host_services import MockAiEndpoints,
 from weftwork.adapters.http.test_endpoints.run_observation import ObservationEndpoints
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
-from weftwork.adapters.outbound.resolver import Moved, Resolver
+from weftwork.adapters.outbound.resolver import FixedResolver, Resolver
 from weftwork.adapters.python.node_runner import PythonNodes
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -201,7 +201,7 @@ class Host:
             host_id=host_id(settings.public_url),
             envelopes=self.kinds.advertised,
             providers=self.models.names,
-            modalities=self.models.perceives,
+            modalities=self.models.input_modalities,
             prompts=prompt_family(len(self._templates)),
             bundles=True,
         )
@@ -223,7 +223,7 @@ class Host:
         mock_ai = MockAiEndpoints(self.programs)
         bundle = BundleRoutes(self._bundles)
         seen = ObservationEndpoints(self._observation, self.forget)
-        fetch = SafeFetchEndpoint(self.outbound, lambda address: self._client(Moved(address)))
+        fetch = SafeFetchEndpoint(self.outbound, lambda address: self._client(FixedResolver(address)))
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
         all_handlers: dict[str, Handler] = {
             "getCapabilities": StaticDocument(discovery_document(offer), b"capabilities-etag").serve,

@@ -74,7 +74,7 @@ ROWS: dict[str, list[str]] = {
     "Unfinished runs |": [f"{Settings().max_live_runs:,}"],
     "Nodes of a run": [str(Settings().max_parallel_nodes)],
     "Request to others": [f"{Settings().fetch_timeout_ms // 1000} s"],
-    "Requests to others": [str(client.AT_ONCE)],
+    "Requests to others": [str(client.MAX_CONCURRENT_REQUESTS)],
     "Redirects of": [str(outbound.MAX_REDIRECTS)],
     "Answer to": [f"{Settings().fetch_max_bytes // 2**20} MiB", f"{values.MAX_VALUE_TEXT // 2**20} MiB"],
     "Headers of": [str(outbound.MAX_HEADERS), f"{outbound.MAX_HEADER_BYTES // 1024} KiB"],

@@ -15,7 +15,7 @@ from tests.adapters.outbound.test_targets import EVERYWHERE, LEAST
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.live import KEY, Inside, open_inside
 from weftwork.adapters.outbound import guard
-from weftwork.adapters.outbound.guard import Guard
+from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.app import Host
 from weftwork.engine.nodes import node_context
 from weftwork.settings import Settings
@@ -129,9 +129,9 @@ def test_no_part_of_a_function_reaches_a_trap() -> None:
 
 
 def test_without_the_guard_the_traps_would_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "is_own", lambda address: False)
+    monkeypatch.setattr(guard, "is_own_address", lambda address: False)
     monkeypatch.setattr(guard, "is_allowed", lambda address, private=False: True)
-    monkeypatch.setattr(Guard, "check_peer", lambda *_: None)
+    monkeypatch.setattr(AddressGuard, "check_peer", lambda *_: None)
     reached: list[int] = []
 
     async def work() -> None:

@@ -79,10 +79,10 @@ def test_a_reference_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     def apart(opened: Any, *reference: Any) -> None:
         opened.execute("COMMIT")
         opened.execute("BEGIN IMMEDIATE")
-        assets.refer(opened, *reference)
+        assets.add_references(opened, *reference)
 
     with monkeypatch.context() as patch:
-        patch.setattr(transactions, "refer", apart)
+        patch.setattr(transactions, "add_references", apart)
         proof = Proof(record(0, TURNS))
     assert "other assets than it names" in first_fault(proof)
 
@@ -105,7 +105,7 @@ def whole_story() -> Recording:
 
 def test_a_store_that_shows_what_a_killed_process_left(monkeypatch: pytest.MonkeyPatch) -> None:
     proof = Proof(whole_story())
-    monkeypatch.setattr(connection, "sync_left_behind", lambda _: None)
+    monkeypatch.setattr(connection, "sync_existing_wal", lambda _: None)
     with pytest.raises(AssertionError, match="was not durable"):
         after_a_kill(proof, proof.sample(4 * IMAGES))
 

@@ -111,8 +111,11 @@ class Rounds:
         await self._turn(self._writes)
         submit = self._store._writer.submit
         await asyncio.gather(
-            self._counted(submit, partial(assets._doom, 0, 2)),
-            self._counted(submit, lambda connection: assets._bury(tuple(assets._doomed(1, connection)), connection)),
+            self._counted(submit, partial(assets._tombstone_unreferenced, 0, 2)),
+            self._counted(
+                submit,
+                lambda connection: assets._clear_tombstones(tuple(assets._tombstones(1, connection)), connection),
+            ),
         )
 
     async def remember(self, *arguments: Any) -> Any:

@@ -5,8 +5,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from weftwork.adapters.providers.script import Entry, echo, entry_of
-from weftwork.adapters.providers.scripted import SCRIPTED, Scripted
+from weftwork.adapters.providers.script import ScriptEntry, echo_entry, parse_entry
+from weftwork.adapters.providers.scripted import SCRIPTED, ScriptedProvider
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider, ModelRequest
 from weftwork.protocol.media.message_parts import MODALITIES, Modality
@@ -40,7 +40,7 @@ class FakeModel:
         """Implements adapters.providers.scripted.Source."""
         return self._modalities
 
-    def take(self, request: ModelRequest) -> Entry:
+    def take(self, request: ModelRequest) -> ScriptEntry:
         """Implements adapters.providers.scripted.Source."""
         self.requests.append(request)
         try:
@@ -50,11 +50,11 @@ class FakeModel:
             self.unexpected = self.unexpected or error
             raise
 
-    def _answered(self, request: ModelRequest) -> Entry:
+    def _answered(self, request: ModelRequest) -> ScriptEntry:
         if self._function is not None:
             return _entry(self._function(request))
         if self._for_all is None and self._by_node is None:
-            return echo(request)
+            return echo_entry(request)
         answers = self._for_all if self._by_node is None else self._by_node.get(request.node_id)
         found = _NO_MORE if answers is None else next(answers, _NO_MORE)
         if found is _NO_MORE:
@@ -76,14 +76,14 @@ class FakeModels:
         return self._model.modalities("")
 
     def find(self, request: ModelRequest) -> ModelProvider:
-        return Scripted(self._clock, self._model, request.provider or SCRIPTED)
+        return ScriptedProvider(self._clock, self._model, request.provider or SCRIPTED)
 
 
 _NO_MORE: Final = object()
 
 
-def _entry(answer: Any) -> Entry:
+def _entry(answer: Any) -> ScriptEntry:
     try:
-        return entry_of(answer)
+        return parse_entry(answer)
     except msgspec.ValidationError as error:
         raise Refused(f"no model can answer this: {error}") from None

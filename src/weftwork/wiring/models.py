@@ -8,9 +8,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from weftwork.adapters.providers.programs import Programs
-from weftwork.adapters.providers.registry import Providers, offered
-from weftwork.adapters.providers.script import ScriptUnreadable, read_script
+from weftwork.adapters.providers.programs import ScriptedPrograms
+from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
+from weftwork.adapters.providers.script import ScriptError, read_script
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider
 from weftwork.protocol.json.decoder import decode
@@ -19,16 +19,18 @@ from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import FileUnusable, read_document
 
 
-def host_models(settings: Settings, clock: Clock, more: Iterable[ModelProvider] = ()) -> tuple[Providers, Programs]:
+def host_models(
+    settings: Settings, clock: Clock, more: Iterable[ModelProvider] = ()
+) -> tuple[ProviderRegistry, ScriptedPrograms]:
     """`more`, then the providers that the settings come to; and what the scripted one is programmed by.
 
     Raises SettingsError.
     """
     try:
         script = read_script(Path(settings.model_script).expanduser()) if settings.model_script else None
-    except ScriptUnreadable as error:
+    except ScriptError as error:
         raise SettingsError(f"--model-script {error}") from None
-    return offered(clock, script, settings.test_seams or settings.conformance, more)
+    return default_providers(clock, script, settings.test_seams or settings.conformance, more)
 
 
 MAX_BYTES: Final = 524_288

@@ -12,7 +12,7 @@ import pytest
 
 from weftwork.adapters.outbound import guard
 from weftwork.adapters.outbound.client import GuardedClient
-from weftwork.adapters.outbound.guard import Guard
+from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.protocol.net.address import Address, is_allowed
 from weftwork.protocol.net.outbound import FetchLimits
 from weftwork.protocol.net.target import OutboundPolicy
@@ -117,7 +117,7 @@ async def listening(*addresses: str, tls: bool = False) -> AsyncIterator[Peer]:
 
 @contextlib.asynccontextmanager
 async def sending(
-    policy: OutboundPolicy = OPEN, names: "Names | None" = None, guard: Guard | None = None, **limits: int
+    policy: OutboundPolicy = OPEN, names: "Names | None" = None, guard: AddressGuard | None = None, **limits: int
 ) -> AsyncIterator[GuardedClient]:
     client = GuardedClient(policy, FetchLimits(**limits), names, guard)
     try:
@@ -147,11 +147,11 @@ PUBLIC = "127.0.0.1"
 INSIDE = "127.0.0.2"
 
 
-def two_sided(names: Names, monkeypatch: pytest.MonkeyPatch) -> Guard:
+def two_sided(names: Names, monkeypatch: pytest.MonkeyPatch) -> AddressGuard:
     """A guard for which PUBLIC is a public address. All others are what they are, INSIDE among them."""
-    monkeypatch.setattr(guard, "is_own", lambda address: False)
+    monkeypatch.setattr(guard, "is_own_address", lambda address: False)
 
     def judge(address: Address, private: bool) -> bool:
         return str(address) == PUBLIC or is_allowed(address, private)
 
-    return Guard(names, judge=judge)
+    return AddressGuard(names, judge=judge)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.adapters.outbound.peer import AUTHORITY, Heard, Peer, listening, run, until
 from tests.live import elsewhere, open_inside, start_host, write_workflows
-from weftwork.adapters.outbound.guard import Guard
+from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.protocol.net.outbound import METHODS
 
 SEAM = "/v1/host/sample/http/safe-fetch"
@@ -88,7 +88,7 @@ def test_a_name_that_moves_is_blocked(address: str) -> None:
 def test_without_the_guard_it_would_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     from weftwork.protocol.net.address import parse_address
 
-    monkeypatch.setattr(Guard, "check", lambda self, text: parse_address(text))
+    monkeypatch.setattr(AddressGuard, "check", lambda self, text: parse_address(text))
     with pytest.raises(AssertionError, match="fetched"):
         test_a_name_that_moves_is_blocked("127.0.0.1")
 

@@ -76,11 +76,11 @@ def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     for raw in (answer(BOMB, GZIP), answer(BOMB * 3, GZIP, chunked=True)):
         with pytest.raises(FetchFailed, match="larger than"):
             fetched(raw)
-    assert MOST < largest <= MOST + exchange._STEP
+    assert MOST < largest <= MOST + exchange._DECODE_STEP_BYTES
 
 
 def test_without_the_step_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "_STEP", 0)
+    monkeypatch.setattr(exchange, "_DECODE_STEP_BYTES", 0)
     with pytest.raises(AssertionError):
         test_a_bomb_is_not_unpacked(monkeypatch)
 

@@ -4,8 +4,8 @@ import httpcore2
 import pytest
 
 from tests.adapters.outbound.peer import INSIDE, OPEN, PUBLIC, Names, listening, run, sending, two_sided
-from weftwork.adapters.outbound.guard import Guard
-from weftwork.adapters.outbound.response import Progress
+from weftwork.adapters.outbound.guard import AddressGuard
+from weftwork.adapters.outbound.response import SendProgress
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.net.target import OutboundPolicy
 
@@ -49,7 +49,7 @@ def test_a_client_that_keeps_connections_would_not_ask_again(monkeypatch: pytest
                     await reader.readuntil(b"\r\n\r\n")  # type: ignore[attr-defined]
 
             peer.answer = stay
-            network = exchange._Pinning(two_sided(names, monkeypatch), Progress())
+            network = exchange._PinnedBackend(two_sided(names, monkeypatch), SendProgress())
             async with httpcore2.AsyncConnectionPool(network_backend=network) as pool:
                 for _ in range(2):
                     answer = await pool.request("GET", f"http://moving.test:{peer.port}/")
@@ -74,12 +74,12 @@ def test_one_inside_address_is_enough(answer: list[str], monkeypatch: pytest.Mon
 
 
 def test_judging_only_the_first_address_would_let_it_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Guard.check
+    whole = AddressGuard.check
 
-    def first_only(self: Guard, text: str) -> object:
+    def first_only(self: AddressGuard, text: str) -> object:
         return whole(self, PUBLIC)
 
-    monkeypatch.setattr(Guard, "check", first_only)
+    monkeypatch.setattr(AddressGuard, "check", first_only)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_one_inside_address_is_enough([PUBLIC, INSIDE], monkeypatch)
 
@@ -130,7 +130,7 @@ def test_the_other_end_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_without_the_second_look_the_request_goes_astray(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Guard, "check_peer", lambda *_: None)
+    monkeypatch.setattr(AddressGuard, "check_peer", lambda *_: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_the_other_end_is_looked_at_again(monkeypatch)
 
@@ -139,7 +139,7 @@ def test_no_unix_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         from weftwork.adapters.outbound import exchange
 
-        network = exchange._Pinning(two_sided(Names(), monkeypatch), Progress())
+        network = exchange._PinnedBackend(two_sided(Names(), monkeypatch), SendProgress())
         with pytest.raises(FetchRefused):
             await network.connect_unix_socket("admin.sock")
 

@@ -16,7 +16,7 @@ from tests.adapters.outbound.peer import (
     two_sided,
 )
 from weftwork.adapters.outbound import client as client_module
-from weftwork.adapters.outbound.guard import Guard
+from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.net.address import Address, parse_address
 from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, follow_redirect
@@ -161,15 +161,15 @@ def test_a_redirect_inside_is_refused(place: str, status: int, monkeypatch: pyte
 
 
 def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Guard.check
+    whole = AddressGuard.check
     judged: list[str] = []
 
-    def first(self: Guard, text: str) -> Address:
+    def first(self: AddressGuard, text: str) -> Address:
         judged.append(text)
         # The address of the first name, and the other end of that connection.
         return whole(self, text) if len(judged) <= 2 else parse_address(text)
 
-    monkeypatch.setattr(Guard, "check", first)
+    monkeypatch.setattr(AddressGuard, "check", first)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_a_redirect_inside_is_refused("http://trap.test:PORT/", 302, monkeypatch)
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.adapters.outbound.peer import OPEN, Peer, listening, run, sending
-from weftwork.adapters.outbound.client import AT_ONCE
+from weftwork.adapters.outbound.client import MAX_CONCURRENT_REQUESTS
 from weftwork.ports.outbound import FetchRefused, OutboundRequest
 from weftwork.protocol.net import outbound
 from weftwork.protocol.net.outbound import METHODS, check_request
@@ -164,12 +164,14 @@ def test_a_crowd_waits_for_its_turn() -> None:
 
             peer.answer = answer
             url = f"http://127.0.0.1:{peer.port}/"
-            every = [asyncio.create_task(client.fetch(OutboundRequest(url))) for _ in range(AT_ONCE + 20)]
-            while len(peer.heard) < AT_ONCE:
+            every = [
+                asyncio.create_task(client.fetch(OutboundRequest(url))) for _ in range(MAX_CONCURRENT_REQUESTS + 20)
+            ]
+            while len(peer.heard) < MAX_CONCURRENT_REQUESTS:
                 await asyncio.sleep(0.005)
             go.set()
             assert {(await each).status for each in every} == {204}
-            assert most <= AT_ONCE
+            assert most <= MAX_CONCURRENT_REQUESTS
 
     run(work)
 

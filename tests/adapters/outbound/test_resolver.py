@@ -33,7 +33,7 @@ def test_a_process_does_not_wait_for_a_lookup() -> None:
 
 
 def test_a_lookup_that_nobody_waits_for_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolver, "WORKERS", 2)
+    monkeypatch.setattr(resolver, "MAX_CONCURRENT_LOOKUPS", 2)
     begun = 0
     gate = threading.Event()
 

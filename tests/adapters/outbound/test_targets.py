@@ -9,7 +9,7 @@ from tests.adapters.outbound.peer import listening, run, sending
 from tests.adapters.outbound.request_node import Context, call, request_node
 from tests.live import open_inside
 from weftwork.adapters.outbound import guard
-from weftwork.adapters.outbound.guard import Guard
+from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.resolver import SystemResolver
 from weftwork.ports.node_outcome import Failed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
@@ -100,12 +100,12 @@ def test_the_seam_reaches_no_trap() -> None:
 
 
 def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "is_own", lambda address: False)
-    monkeypatch.setattr(Guard, "check_peer", lambda *_: None)
+    monkeypatch.setattr(guard, "is_own_address", lambda address: False)
+    monkeypatch.setattr(AddressGuard, "check_peer", lambda *_: None)
 
     async def work() -> None:
         async with listening(*EVERYWHERE) as trap:
-            careless = Guard(SystemResolver(), judge=lambda address, private: True)
+            careless = AddressGuard(SystemResolver(), judge=lambda address, private: True)
             async with sending(lenient(trap.port), guard=careless) as client:
                 for host in LOOPBACK:
                     response = await client.fetch(OutboundRequest(f"http://{host}:{trap.port}/"))
@@ -118,7 +118,7 @@ def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.MonkeyPatch
 def test_an_address_of_this_machine_is_refused_even_if_it_were_public() -> None:
     async def work() -> None:
         async with listening() as trap:
-            strict = Guard(SystemResolver(), judge=lambda address, private: True)
+            strict = AddressGuard(SystemResolver(), judge=lambda address, private: True)
             async with sending(lenient(trap.port), guard=strict) as client:
                 with pytest.raises(FetchRefused):
                     await client.fetch(OutboundRequest(f"http://127.0.0.1:{trap.port}/"))
@@ -128,6 +128,6 @@ def test_an_address_of_this_machine_is_refused_even_if_it_were_public() -> None:
 
 
 def test_without_the_look_at_own_addresses_it_would_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "is_own", lambda address: False)
+    monkeypatch.setattr(guard, "is_own_address", lambda address: False)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_an_address_of_this_machine_is_refused_even_if_it_were_public()

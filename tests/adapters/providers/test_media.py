@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.adapters.providers.provider_calls import asking, hear, run, text_of
-from weftwork.adapters.providers.mock_providers import Mock
-from weftwork.adapters.providers.programs import Programs, Seen
-from weftwork.adapters.providers.registry import Providers, offered
-from weftwork.adapters.providers.script import ScriptUnreadable, entry_of, read_script
-from weftwork.adapters.providers.scripted import Scripted
+from weftwork.adapters.providers.mock_providers import MockProvider
+from weftwork.adapters.providers.programs import ScriptedPrograms, SeenMedia
+from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
+from weftwork.adapters.providers.script import ScriptError, parse_entry, read_script
+from weftwork.adapters.providers.scripted import ScriptedProvider
 from weftwork.ports.models import AnswerEnd, GeneratedMedia, Message, ModelMediaPart, ModelRequest, ModelTextPart
 from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.protocol.models.mock_providers import MOCK_CONFIGS
@@ -50,23 +50,23 @@ def script(folder: Path, text: str) -> Any:
 
 @pytest.mark.rule("media-42")
 def test_a_script_narrows_what_is_taken(tmp_path: Path) -> None:
-    assert Scripted(ManualClock()).modalities("") == ALL
+    assert ScriptedProvider(ManualClock()).modalities("") == ALL
     narrow = (
         'modalities = ["image", "document"]\n[models]\nblind = []\nears = ["audio", "image"]\n"scripted-1" = ["image"]'
     )
-    models, _ = offered(ManualClock(), script(tmp_path, narrow))
+    models, _ = default_providers(ManualClock(), script(tmp_path, narrow))
     provider = models.find(asking())
     assert provider.modalities("other") == {"image", "document"}
     assert provider.modalities("blind") == frozenset()
     # No model takes more than all of them.
     assert provider.modalities("ears") == {"image"}
     assert provider.modalities("") == {"image"}
-    assert models.perceives == {"image"}
+    assert models.input_modalities == {"image"}
 
 
 @pytest.mark.parametrize("text", ['modalities = ["video"]', "modalities = 1", '[models]\nx = "image"'])
 def test_a_script_that_names_no_modality_is_unreadable(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ScriptUnreadable):
+    with pytest.raises(ScriptError):
         script(tmp_path, text)
 
 
@@ -88,44 +88,44 @@ def test_what_a_host_takes_is_what_any_provider_takes() -> None:
             return {"audio"}
 
     silent: Any = Silent()
-    assert Providers(ManualClock(), [silent]).perceives == frozenset()
-    assert Providers(ManualClock(), [silent, Ears()]).perceives == {"audio"}
-    assert Providers(ManualClock(), []).perceives == frozenset()
+    assert ProviderRegistry(ManualClock(), [silent]).input_modalities == frozenset()
+    assert ProviderRegistry(ManualClock(), [silent, Ears()]).input_modalities == {"audio"}
+    assert ProviderRegistry(ManualClock(), []).input_modalities == frozenset()
 
 
 @pytest.mark.parametrize("name", MOCK_CONFIGS)
 def test_mocks_take_text_alone(name: str) -> None:
-    assert Mock(ManualClock(), name, {}).modalities("") == frozenset()
+    assert MockProvider(ManualClock(), name, {}).modalities("") == frozenset()
 
 
 @pytest.mark.rule("media-48")
 def test_a_script_can_say_what_it_was_shown() -> None:
-    programs = Programs()
+    programs = ScriptedPrograms()
     said = "{media.count}: {media[0].modality} {media[0].mediaType} {media[0].bytes} {media[0].sha256} {media[1].bytes}"
     chunks = {"chunks": ["{media[0].bytes}", " bytes"]}
     programs.program("live:acme", "ask", [said, chunks, "no places {media[0].name}"])
-    provider = Scripted(ManualClock(), programs)
+    provider = ScriptedProvider(ManualClock(), programs)
     request, read = showing("?")
     assert run(text_of(provider, request)) == f"1: image image/png 7 {SHA} {{media[1].bytes}}"
     assert run(text_of(provider, request)) == "7 bytes"
     assert read.times == 2
     assert run(text_of(provider, request)) == "no places {media[0].name}"
     assert read.times == 2
-    assert programs.last_shown("live:acme", "ask") == (Seen("image", "image/png", 7, SHA, None),)
-    assert programs.last_shown("live:other", "ask") == ()
+    assert programs.last_media("live:acme", "ask") == (SeenMedia("image", "image/png", 7, SHA, None),)
+    assert programs.last_media("live:other", "ask") == ()
     programs.reset("live:acme")
-    assert programs.last_shown("live:acme", "ask") == ()
+    assert programs.last_media("live:acme", "ask") == ()
 
 
 def test_without_a_script_it_tells_what_was_shown() -> None:
     told = "(scripted) No model is connected to this host."
     request, _ = showing("What is it?")
     assert (
-        run(text_of(Scripted(ManualClock()), request))
+        run(text_of(ScriptedProvider(ManualClock()), request))
         == f"{told} You said: What is it? You showed: image/png (7 bytes)."
     )
     request, _ = showing()
-    assert run(text_of(Scripted(ManualClock()), request)) == f"{told} You showed: image/png (7 bytes)."
+    assert run(text_of(ScriptedProvider(ManualClock()), request)) == f"{told} You showed: image/png (7 bytes)."
 
 
 def test_an_entry_makes_media_before_its_end() -> None:
@@ -136,14 +136,14 @@ def test_an_entry_makes_media_before_its_end() -> None:
         "alt": "a",
         "name": "n",
     }
-    programs = Programs()
+    programs = ScriptedPrograms()
     assert (
         programs.program("live:acme", "ask", [{"content": "Here.", "media": [made, {"kind": "file", "base64": ""}]}])
         == 1
     )
 
     async def heard() -> list[Any]:
-        return [item async for item in Scripted(ManualClock(), programs).generate(showing()[0])]
+        return [item async for item in ScriptedProvider(ManualClock(), programs).generate(showing()[0])]
 
     items = run(heard())
     assert items[-3:-1] == [GeneratedMedia("image", PICTURE, "image/png", "a", "n"), GeneratedMedia("file", b"")]
@@ -155,11 +155,11 @@ def test_an_entry_makes_media_before_its_end() -> None:
 )
 def test_media_that_cannot_be_made_are_refused(media: Any) -> None:
     with pytest.raises(Exception, match=r"Expected|Invalid|missing"):
-        entry_of({"content": "x", "media": media})
+        parse_entry({"content": "x", "media": media})
 
 
 def test_counts_of_tokens_are_those_of_the_text() -> None:
     request, _ = showing("1234", "5678")
-    _, stop = run(hear(Scripted(ManualClock()), request))
+    _, stop = run(hear(ScriptedProvider(ManualClock()), request))
     assert stop is not None
     assert stop.usage.input_tokens == 3

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.providers.provider_calls import asking, hear, run
-from weftwork.adapters.providers.mock_providers import _PLAYS, Mock
+from weftwork.adapters.providers.mock_providers import _GENERATORS, MockProvider
 from weftwork.ports.models import AnswerEnd, Delta, ProviderFault
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.models.answers import TokenUsage
@@ -15,13 +15,13 @@ from weftwork.protocol.workflow.run_options import MOCK_PROVIDERS, check_mock_pr
 from weftwork.testing import ManualClock
 
 
-def mock(name: str, clock: ManualClock | None = None, **config: Any) -> Mock:
+def mock(name: str, clock: ManualClock | None = None, **config: Any) -> MockProvider:
     check_mock_config(name, config)
-    return Mock(clock or ManualClock(), name, config)
+    return MockProvider(clock or ManualClock(), name, config)
 
 
 def test_there_is_a_play_for_each_that_is_offered() -> None:
-    assert set(_PLAYS) == set(MOCK_CONFIGS)
+    assert set(_GENERATORS) == set(MOCK_CONFIGS)
     assert MOCK_PROVIDERS == ("stream-text", "tool-calls", "error", "usage-only")
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from weftwork.adapters.providers.mock_providers import Mock
-from weftwork.adapters.providers.programs import Programs
-from weftwork.adapters.providers.script import Breakdown, Entry, Script
-from weftwork.adapters.providers.scripted import Scripted
+from weftwork.adapters.providers.mock_providers import MockProvider
+from weftwork.adapters.providers.programs import ScriptedPrograms
+from weftwork.adapters.providers.script import Script, ScriptedFault, ScriptEntry
+from weftwork.adapters.providers.scripted import ScriptedProvider
 from weftwork.adapters.system.clock_and_ids import SystemClock
 from weftwork.ports.models import AnswerEnd, Delta, ModelProvider, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
@@ -17,21 +17,21 @@ from weftwork.protocol.models.answers import TokenUsage
 from weftwork.testing import provider as suite
 
 
-def scripted(entry: Entry | None = None) -> ModelProvider:
-    return Scripted(SystemClock(), Programs(Script(default=entry)))
+def scripted(entry: ScriptEntry | None = None) -> ModelProvider:
+    return ScriptedProvider(SystemClock(), ScriptedPrograms(Script(default=entry)))
 
 
 PROVIDERS: dict[str, Callable[[], ModelProvider]] = {
     "echo": scripted,
-    "text": lambda: scripted(Entry(content="a b c", delay_ms_per_token=1)),
-    "silence": lambda: scripted(Entry(content="")),
-    "cut-short": lambda: scripted(Entry("max_tokens", '{"a')),
-    "refusal": lambda: scripted(Entry("safety", refusal_text="No.")),
-    "fault": lambda: scripted(Entry(content="a b", fault=Breakdown("provider_unavailable"))),
-    "stream-text": lambda: Mock(SystemClock(), "stream-text", {"delayMsPerToken": 1}),
-    "tool-calls": lambda: Mock(SystemClock(), "tool-calls", {"toolCalls": [{"name": "a", "arguments": {}}]}),
-    "error": lambda: Mock(SystemClock(), "error", {"failAfterMs": 1}),
-    "usage-only": lambda: Mock(SystemClock(), "usage-only", {}),
+    "text": lambda: scripted(ScriptEntry(content="a b c", delay_ms_per_token=1)),
+    "silence": lambda: scripted(ScriptEntry(content="")),
+    "cut-short": lambda: scripted(ScriptEntry("max_tokens", '{"a')),
+    "refusal": lambda: scripted(ScriptEntry("safety", refusal_text="No.")),
+    "fault": lambda: scripted(ScriptEntry(content="a b", fault=ScriptedFault("provider_unavailable"))),
+    "stream-text": lambda: MockProvider(SystemClock(), "stream-text", {"delayMsPerToken": 1}),
+    "tool-calls": lambda: MockProvider(SystemClock(), "tool-calls", {"toolCalls": [{"name": "a", "arguments": {}}]}),
+    "error": lambda: MockProvider(SystemClock(), "error", {"failAfterMs": 1}),
+    "usage-only": lambda: MockProvider(SystemClock(), "usage-only", {}),
 }
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.adapters.providers.provider_calls import asking, run, text_of
-from weftwork.adapters.providers.registry import Providers, offered
-from weftwork.adapters.providers.scripted import Scripted
+from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
+from weftwork.adapters.providers.scripted import ScriptedProvider
 from weftwork.ports.models import ModelProvider, ProviderFault
 from weftwork.settings import Settings
 from weftwork.testing import ManualClock
@@ -26,7 +26,7 @@ def test_the_alias_is_there_for_tests_alone(settings: Settings, names: tuple[str
 
 @pytest.mark.rule("model-15")
 def test_a_request_goes_to_whom_it_names() -> None:
-    models, programs = offered(ManualClock(), testing=True)
+    models, programs = default_providers(ManualClock(), testing=True)
     assert models.find(asking()).name == "scripted"
     assert models.find(asking(provider="scripted")).default_model == "scripted-1"
     mock = models.find(asking(provider="mock"))
@@ -38,7 +38,7 @@ def test_a_request_goes_to_whom_it_names() -> None:
 
 @pytest.mark.rule("model-15")
 def test_the_mock_of_a_run_comes_before_any_provider() -> None:
-    models, _ = offered(ManualClock())
+    models, _ = default_providers(ManualClock())
     for provider in ("", "scripted", "gone"):
         found = models.find(asking(provider=provider, mock={"id": "stream-text", "config": {"tokens": ["x"]}}))
         assert found.name == "stream-text"
@@ -48,19 +48,19 @@ def test_the_mock_of_a_run_comes_before_any_provider() -> None:
 
 @pytest.mark.rule("model-15")
 def test_what_is_not_offered_is_a_fault() -> None:
-    models, _ = offered(ManualClock())
+    models, _ = default_providers(ManualClock())
     for request in (asking(provider="mock"), asking(provider="acme"), asking(mock={"id": "acme"})):
         with pytest.raises(ProviderFault) as caught:
             models.find(request)
         assert (caught.value.code, caught.value.retryable) == ("provider_not_supported", False)
         assert "acme" not in str(caught.value)
     with pytest.raises(ProviderFault) as caught:
-        Providers(ManualClock(), []).find(asking())
+        ProviderRegistry(ManualClock(), []).find(asking())
     assert caught.value.code == "host_capability_missing"
 
 
 def test_other_providers_come_first_and_need_no_more_than_to_be_given() -> None:
-    vendor: ModelProvider = Scripted(ManualClock(), name="acme", default_model="acme-1")
-    models, _ = offered(ManualClock(), more=[vendor])
+    vendor: ModelProvider = ScriptedProvider(ManualClock(), name="acme", default_model="acme-1")
+    models, _ = default_providers(ManualClock(), more=[vendor])
     assert models.names == ("acme", "scripted")
     assert models.find(asking()) is vendor

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import examples
 from weftwork.adapters.providers import schema_sample as sample_module
-from weftwork.adapters.providers.schema_sample import MOST_ITEMS, sample
+from weftwork.adapters.providers.schema_sample import MAX_ITEMS, sample_value
 from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
 
 LEAVES: st.SearchStrategy[dict[str, Any]] = st.one_of(
@@ -54,8 +54,8 @@ SCHEMAS = st.recursive(
 def test_a_sample_fits_its_schema_and_is_the_same_again(schema: dict[str, Any]) -> None:
     whole = {**schema, "$defs": {"Word": {"type": "string", "minLength": 3}}}
     if not check_caller_schema(whole, ""):
-        assert check_value(whole, sample(whole), "") == []
-        assert sample(whole) == sample(whole)
+        assert check_value(whole, sample_value(whole), "") == []
+        assert sample_value(whole) == sample_value(whole)
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,15 @@ def test_a_sample_fits_its_schema_and_is_the_same_again(schema: dict[str, Any]) 
     ],
 )
 def test_a_sample_takes_what_the_schema_names(schema: dict[str, Any], value: Any) -> None:
-    assert sample(schema) == value
+    assert sample_value(schema) == value
 
 
 def test_a_schema_cannot_make_a_sample_grow() -> None:
     deep: dict[str, Any] = {"type": "array", "minItems": 10**9, "items": {"$ref": "#"}}
-    assert len(sample(deep)) == MOST_ITEMS
-    assert len(sample({"type": "string", "minLength": 10**9})) == sample_module.LONGEST
+    assert len(sample_value(deep)) == MAX_ITEMS
+    assert len(sample_value({"type": "string", "minLength": 10**9})) == sample_module.MAX_LENGTH
     round_and_round = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}}
-    assert sample(round_and_round) == "scripted"
+    assert sample_value(round_and_round) == "scripted"
 
 
 @given(
@@ -115,4 +115,4 @@ def test_a_schema_cannot_make_a_sample_grow() -> None:
 )
 @settings(max_examples=examples(200), deadline=None)
 def test_what_is_no_schema_does_no_harm(written: Any) -> None:
-    sample({"type": "object", "required": ["a"], "properties": {"a": written}})
+    sample_value({"type": "object", "required": ["a"], "properties": {"a": written}})

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tests.adapters.providers.provider_calls import asking, run, text_of
-from weftwork.adapters.providers.programs import Programs
-from weftwork.adapters.providers.script import Script, ScriptUnreadable, read_script
-from weftwork.adapters.providers.scripted import Scripted
+from weftwork.adapters.providers.programs import ScriptedPrograms
+from weftwork.adapters.providers.script import Script, ScriptError, read_script
+from weftwork.adapters.providers.scripted import ScriptedProvider
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.settings import Settings, SettingsError
 from weftwork.testing import ManualClock
@@ -21,7 +21,7 @@ TOML = 'default = "Nothing to add."\n[nodes]\nn = ["one", {content = "two", stop
 @pytest.mark.parametrize(("name", "text"), [("a.json", JSON), ("a.toml", TOML), ("script", JSON)])
 def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    provider = Scripted(ManualClock(), Programs(read_script(tmp_path / name)))
+    provider = ScriptedProvider(ManualClock(), ScriptedPrograms(read_script(tmp_path / name)))
 
     async def said(run_id: str, node: str = "n", partition: str = "") -> str:
         return await text_of(provider, asking(node=node, run_id=run_id, partition=partition))
@@ -51,7 +51,7 @@ def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path: Path
 def test_a_script_that_cannot_be_used_is_named(tmp_path: Path, text: str, reason: str) -> None:
     file = tmp_path / "script.json"
     file.write_text(text)
-    with pytest.raises(ScriptUnreadable, match=reason) as caught:
+    with pytest.raises(ScriptError, match=reason) as caught:
         read_script(file)
     assert str(file) in str(caught.value)
     with pytest.raises(SettingsError, match="--model-script "):
@@ -59,15 +59,15 @@ def test_a_script_that_cannot_be_used_is_named(tmp_path: Path, text: str, reason
 
 
 def test_a_script_that_is_not_there_or_no_toml_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ScriptUnreadable, match=r"cannot read .*none.json: No such file"):
+    with pytest.raises(ScriptError, match=r"cannot read .*none.json: No such file"):
         read_script(tmp_path / "none.json")
     (tmp_path / "a.yaml").write_text("nodes:")
-    with pytest.raises(ScriptUnreadable, match=r"a.yaml: .*not valid JSON.* ends with .toml"):
+    with pytest.raises(ScriptError, match=r"a.yaml: .*not valid JSON.* ends with .toml"):
         read_script(tmp_path / "a.yaml")
     (tmp_path / "a.toml").write_text("a =")
     (tmp_path / "b.toml").write_bytes(b"\xff")
     for name in ("a.toml", "b.toml"):
-        with pytest.raises(ScriptUnreadable, match="not valid TOML"):
+        with pytest.raises(ScriptError, match="not valid TOML"):
             read_script(tmp_path / name)
 
 
@@ -80,7 +80,7 @@ def test_the_settings_bring_the_script(tmp_path: Path) -> None:
 
 @pytest.mark.rule("model-14")
 def test_without_a_script_an_answer_says_what_it_is_and_what_was_said() -> None:
-    provider = Scripted(ManualClock())
+    provider = ScriptedProvider(ManualClock())
     told = "(scripted) No model is connected to this host."
     assert run(text_of(provider, asking(" What\n is  it? "))) == f"{told} You said: What is it?"
     assert run(text_of(provider, ModelRequest("", "", ()))) == told
@@ -92,9 +92,9 @@ def test_without_a_script_an_answer_says_what_it_is_and_what_was_said() -> None:
 @pytest.mark.rule("model-14")
 def test_without_a_script_a_wanted_schema_is_met() -> None:
     schema = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
-    said = run(text_of(Scripted(ManualClock()), asking(response_schema=schema)))
+    said = run(text_of(ScriptedProvider(ManualClock()), asking(response_schema=schema)))
     assert msgspec.json.decode(said) == {"valid": True}
 
 
 def test_an_empty_list_is_no_list() -> None:
-    assert Script({"n": ()}).play(asking("hey"), 0).text.endswith("You said: hey")
+    assert Script({"n": ()}).entry_for(asking("hey"), 0).text.endswith("You said: hey")

@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 from tests.adapters.providers.provider_calls import asking, hear, run, text_of
 from tests.harness.definitions import examples
 from weftwork.adapters.providers import programs as programs_module
-from weftwork.adapters.providers.programs import MOST_NODES, Programs
-from weftwork.adapters.providers.script import SILENCE, Entry, Script, entry_of
-from weftwork.adapters.providers.scripted import Scripted, pieces, tokens
+from weftwork.adapters.providers.programs import MAX_NODES, ScriptedPrograms
+from weftwork.adapters.providers.script import EMPTY_ENTRY, Script, ScriptEntry, parse_entry
+from weftwork.adapters.providers.scripted import ScriptedProvider, estimate_tokens, split_words
 from weftwork.ports.models import AnswerEnd, Delta, ProviderFault
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.testing import ManualClock
 
 
-def programmed(*program: Any) -> Programs:
-    programs = Programs()
+def programmed(*program: Any) -> ScriptedPrograms:
+    programs = ScriptedPrograms()
     if program:
         programs.program("", "n", program)
     return programs
 
 
-def scripted(*program: Any) -> Scripted:
-    return Scripted(ManualClock(), programmed(*program))
+def scripted(*program: Any) -> ScriptedProvider:
+    return ScriptedProvider(ManualClock(), programmed(*program))
 
 
 @pytest.mark.rule("model-11")
@@ -96,11 +96,11 @@ def test_an_envelope_is_answered_as_its_text() -> None:
     ],
 )
 def test_an_entry_that_says_nothing_clear_is_refused_and_changes_nothing(written: Any) -> None:
-    programs = Programs()
+    programs = ScriptedPrograms()
     programs.program("", "n", ["before"])
     with pytest.raises(msgspec.ValidationError):
         programs.program("", "n", ["first", written])
-    assert programs.take(asking()) == Entry(content="before")
+    assert programs.take(asking()) == ScriptEntry(content="before")
 
 
 def test_a_fault_comes_after_what_was_said() -> None:
@@ -117,7 +117,7 @@ def test_a_fault_comes_after_what_was_said() -> None:
 @pytest.mark.rule("model-12")
 def test_a_used_up_program_leaves_silence_until_the_reset() -> None:
     programs = programmed("one")
-    provider = Scripted(ManualClock(), programs)
+    provider = ScriptedProvider(ManualClock(), programs)
     assert run(text_of(provider, asking())) == "one"
     for _ in range(2):
         deltas, stop = run(hear(provider, asking()))
@@ -144,7 +144,9 @@ def test_a_call_takes_its_entry_when_it_starts() -> None:
 def test_delays_are_those_of_the_clock() -> None:
     async def work() -> None:
         clock = ManualClock()
-        provider = Scripted(clock, Programs(Script(default=Entry(content="a b", delay_ms_per_token=5000))))
+        provider = ScriptedProvider(
+            clock, ScriptedPrograms(Script(default=ScriptEntry(content="a b", delay_ms_per_token=5000)))
+        )
         task = asyncio.create_task(hear(provider, asking()))
         for _ in range(2):
             while clock.next_wake is None:
@@ -162,7 +164,12 @@ def test_cancelling_leaves_no_sleeper() -> None:
     async def work() -> None:
         clock = ManualClock()
         task = asyncio.create_task(
-            hear(Scripted(clock, Programs(Script(default=Entry("end_turn", "a", delay_ms_per_token=9)))), asking())
+            hear(
+                ScriptedProvider(
+                    clock, ScriptedPrograms(Script(default=ScriptEntry("end_turn", "a", delay_ms_per_token=9)))
+                ),
+                asking(),
+            )
         )
         while clock.next_wake is None:
             await asyncio.sleep(0)
@@ -176,8 +183,8 @@ def test_cancelling_leaves_no_sleeper() -> None:
 
 @pytest.mark.rule("model-19")
 def test_tenants_have_programs_of_their_own() -> None:
-    programs = Programs()
-    provider = Scripted(ManualClock(), programs)
+    programs = ScriptedPrograms()
+    provider = ScriptedProvider(ManualClock(), programs)
     programs.program("acme", "n", ["for acme"])
     assert run(text_of(provider, asking(partition="other", max_tokens=5))).startswith("(scripted) ")
     assert run(text_of(provider, asking(partition="acme", max_tokens=6))) == "for acme"
@@ -191,31 +198,33 @@ def test_tenants_have_programs_of_their_own() -> None:
 
 
 def test_budgets_are_not_kept_for_ever_and_prompts_not_at_all() -> None:
-    programs = Programs()
+    programs = ScriptedPrograms()
     for count in range(3):
-        Scripted(ManualClock(), programs).generate(asking("a-prompt", max_tokens=count))
+        ScriptedProvider(ManualClock(), programs).generate(asking("a-prompt", max_tokens=count))
     assert programs.last_budget("", "n") == 2
     assert "a-prompt" not in str(vars(programs))
-    for count in range(MOST_NODES):
-        Scripted(ManualClock(), programs).generate(asking(node=f"other{count}"))
+    for count in range(MAX_NODES):
+        ScriptedProvider(ManualClock(), programs).generate(asking(node=f"other{count}"))
         programs.program("", f"other{count}", [])
     assert programs.last_budget("", "n") is None
 
 
 def test_programs_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs_module, "BYTES_KEPT", 2500)
-    programs = Programs()
+    monkeypatch.setattr(programs_module, "MAX_PROGRAM_BYTES", 2500)
+    programs = ScriptedPrograms()
     for name in ("a", "b", "a", "c"):
         programs.program("", name, ["x" * 1000])
-    said = [run(text_of(Scripted(ManualClock(), programs), asking(node=name)))[:3] for name in ("a", "b", "c")]
+    said = [run(text_of(ScriptedProvider(ManualClock(), programs), asking(node=name)))[:3] for name in ("a", "b", "c")]
     assert said == ["xxx", "(sc", "xxx"]
 
 
 def test_without_the_bound_everything_would_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs_module, "_put", lambda kept, place, value: kept.update({place: value}))  # sabotage
-    programs = Programs()
-    for count in range(MOST_NODES + 1):
-        Scripted(ManualClock(), programs).generate(asking(node=f"other{count}", max_tokens=1))
+    monkeypatch.setattr(
+        programs_module, "_put_recent", lambda kept, place, value: kept.update({place: value})
+    )  # sabotage
+    programs = ScriptedPrograms()
+    for count in range(MAX_NODES + 1):
+        ScriptedProvider(ManualClock(), programs).generate(asking(node=f"other{count}", max_tokens=1))
     assert programs.last_budget("", "other0") == 1
 
 
@@ -232,7 +241,7 @@ Operation = st.one_of(
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(Operation, max_size=20))
 def test_programs_are_queues(operations: list[tuple[str, str, str, list[str]]]) -> None:
-    programs = Programs(Script(default=Entry(content="(script)")))
+    programs = ScriptedPrograms(Script(default=ScriptEntry(content="(script)")))
     model: dict[tuple[str, str], list[str]] = {}
     for name, partition, node, texts in operations:
         if name == "program":
@@ -246,12 +255,12 @@ def test_programs_are_queues(operations: list[tuple[str, str, str, list[str]]]) 
             left = model.get((partition, node))
             wanted = "(script)" if left is None else left.pop(0) if left else ""
             assert said.text == wanted
-            assert left is None or wanted or said in (SILENCE, Entry(content=""))
+            assert left is None or wanted or said in (EMPTY_ENTRY, ScriptEntry(content=""))
 
 
 def test_without_taking_a_program_would_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     programs = programmed("one", "two")
-    provider = Scripted(ManualClock(), programs)
+    provider = ScriptedProvider(ManualClock(), programs)
     monkeypatch.setattr(programs, "take", lambda request: programs._queues["", "n"][0])  # sabotage
     assert [run(text_of(provider, asking())) for _ in range(2)] == ["one", "one"]
 
@@ -259,7 +268,7 @@ def test_without_taking_a_program_would_not_end(monkeypatch: pytest.MonkeyPatch)
 @settings(max_examples=examples(300), deadline=None)
 @given(st.text())
 def test_pieces_together_are_the_text(text: str) -> None:
-    parts = pieces(text)
+    parts = split_words(text)
     assert "".join(parts) == text
     assert all(parts)
     assert len(parts) == max(len(text.split()), bool(text))
@@ -267,8 +276,8 @@ def test_pieces_together_are_the_text(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("ä" * 4, 2)])
 def test_tokens_are_an_estimate_by_bytes(text: str, count: int) -> None:
-    assert tokens(text) == count
+    assert estimate_tokens(text) == count
 
 
 def test_an_entry_may_be_a_plain_text() -> None:
-    assert entry_of("hello") == Entry(content="hello")
+    assert parse_entry("hello") == ScriptEntry(content="hello")

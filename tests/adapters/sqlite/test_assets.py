@@ -47,7 +47,7 @@ def test_a_question_about_assets_is_seen(listening: Any, monkeypatch: pytest.Mon
 
     def always(connection: Any, run_no: int, given: Any) -> None:
         insert(connection, run_no, given)
-        assets.refer(connection, run_no, ACME, (*given.assets, digest("a")))
+        assets.add_references(connection, run_no, ACME, (*given.assets, digest("a")))
 
     monkeypatch.setattr(transactions, "insert_batch", always)
     lonely_life(listening)
@@ -57,11 +57,11 @@ def test_a_question_about_assets_is_seen(listening: Any, monkeypatch: pytest.Mon
 def test_each_asset_that_is_named_is_one_statement(listening: Any) -> None:
     given, heads = header(assets=(digest("a"), digest("b"))), Heads()
     transactions.create(heads, given, b"{}", (), None, False, None, listening)
-    assert of_assets(listening) == [assets.REFER] * 2
+    assert of_assets(listening) == [assets.ADD_REFERENCE] * 2
     listening.heard.clear()
     named = replace(batch(given.key, -1, 3), assets=(digest("a"),))
     transactions.append(heads, given.key, -1, named, (), listening)
-    assert of_assets(listening) == [assets.REFER]
+    assert of_assets(listening) == [assets.ADD_REFERENCE]
 
 
 def writing(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -85,12 +85,12 @@ def named(connection: Any) -> None:
 GONE = AssetCursor(NOW, digest("nobody"))
 KEYS = (asset("live-3").key, asset("gone-1").key, "nobody")
 WRITES: dict[str, Callable[[Any], Any]] = {
-    "keep": writing(lambda connection: assets._keep(asset("new"), 10**9, connection)),
-    "keep again": writing(lambda connection: assets._keep(asset("live-1", held_until=EVER), 10**9, connection)),
+    "keep": writing(lambda connection: assets._add(asset("new"), 10**9, connection)),
+    "keep again": writing(lambda connection: assets._add(asset("live-1", held_until=EVER), 10**9, connection)),
     "hold": writing(lambda connection: assets._hold(ACME, digest("live-1"), EVER, connection)),
     "rekey": writing(lambda connection: assets._rekey(ACME, digest("live-1"), "new", connection)),
-    "doom": writing(lambda connection: assets._doom(NOW, 5, connection)),
-    "bury": writing(lambda connection: assets._bury(KEYS, connection)),
+    "doom": writing(lambda connection: assets._tombstone_unreferenced(NOW, 5, connection)),
+    "bury": writing(lambda connection: assets._clear_tombstones(KEYS, connection)),
     "refer": writing(named),
 }
 READS: dict[str, Callable[[Any], Any]] = {
@@ -101,10 +101,10 @@ READS: dict[str, Callable[[Any], Any]] = {
     "page behind all": lambda connection: assets._page(ACME, AssetQuery(after=replace(GONE, created_at=0)), connection),
     "page of a run": lambda connection: assets._page(ACME, AssetQuery("long", limit=5), connection),
     "usage": lambda connection: assets._usage(ACME, connection),
-    "idle": lambda connection: assets._idle(NOW, connection),
-    "nothing to doom": lambda connection: assets._loose(NOW - 1, 10, connection),
-    "doomed": lambda connection: assets._doomed(2, connection),
-    "known": lambda connection: assets._known(KEYS, connection),
+    "idle": lambda connection: assets._unreferenced_usage(NOW, connection),
+    "nothing to doom": lambda connection: assets._unreferenced(NOW - 1, 10, connection),
+    "doomed": lambda connection: assets._tombstones(2, connection),
+    "known": lambda connection: assets._known_keys(KEYS, connection),
     **WRITES,
 }
 
@@ -121,13 +121,13 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         await kept(store, f"live-{number}")
         run = await make_run(store, f"run-{number}")
         await name_it(store, run, -1, f"live-{number}", "common")
-        await store.assets.keep(asset(f"held-{number}", held_until=EVER))
+        await store.assets.add(asset(f"held-{number}", held_until=EVER))
 
     for count in (FEW, MANY):
 
         async def fill(store: SqliteStore, count: int = count) -> None:
             await kept(store, *(f"gone-{number}" for number in range(count)))
-            while (await store.assets.doom(NOW, 500)).count:
+            while (await store.assets.tombstone_unreferenced(NOW, 500)).count:
                 pass
             await kept(store, "common")
             run = await make_run(store, "common")

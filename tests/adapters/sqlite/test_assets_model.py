@@ -184,13 +184,13 @@ def test_a_short_life_is_the_same_in_both() -> None:
 @pytest.mark.parametrize(
     ("module", "name", "without"),
     [
-        (transactions, "refer", lambda *_: None),
-        (assets, "REFER", assets.REFER.replace("SELECT ?, asset_no", "SELECT ? + 100, asset_no")),
-        (assets, "LOOSE", assets.LOOSE.replace("refs = 0 AND", "")),
-        (assets, "_DOOM", "SELECT ?"),
-        (assets, "_DROP", "SELECT ?"),
+        (transactions, "add_references", lambda *_: None),
+        (assets, "ADD_REFERENCE", assets.ADD_REFERENCE.replace("SELECT ?, asset_no", "SELECT ? + 100, asset_no")),
+        (assets, "UNREFERENCED", assets.UNREFERENCED.replace("refs = 0 AND", "")),
+        (assets, "_INSERT_TOMBSTONE", "SELECT ?"),
+        (assets, "_DELETE_ASSET", "SELECT ?"),
         (assets, "_REKEY", "SELECT ?, ?"),
-        (assets, "NOT_AFTER", assets.NOT_AFTER.replace("<=", "<")),
+        (assets, "NEWEST_NOT_AFTER", assets.NEWEST_NOT_AFTER.replace("<=", "<")),
     ],
 )
 def test_a_store_that_keeps_other_assets_is_seen(

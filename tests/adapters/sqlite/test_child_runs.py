@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.adapters.sqlite.instruction_counts import steps_of
 from weftwork.adapters.sqlite import child_runs, event_log, run_queries, transactions
-from weftwork.adapters.sqlite.database.connection import migrate, open_writer, shipped
+from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import Head, Heads
 from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult, RunQuery
@@ -51,14 +51,14 @@ WRITES: dict[str, Callable[[Any], Any]] = {
     "end of a parent": writing(PARENT, 0, batch(PARENT, 0, status="completed")),
 }
 READS: dict[str, Callable[[Any], Any]] = {
-    "children": lambda connection: child_runs.children(PARENT, None, 100, connection),
-    "children behind": lambda connection: child_runs.children(PARENT, "run-a-0", 2, connection),
-    "descendants": lambda connection: child_runs.descendants(PARENT, connection),
+    "children": lambda connection: child_runs.list_children(PARENT, None, 100, connection),
+    "children behind": lambda connection: child_runs.list_children(PARENT, "run-a-0", 2, connection),
+    "descendants": lambda connection: child_runs.count_descendants(PARENT, connection),
     "list": lambda connection: run_queries.list_runs(ACME, RunQuery(parent="run-a"), connection),
-    "news": lambda connection: child_runs.news(None, 10, connection),
-    "news behind": lambda connection: child_runs.news(TOLD, 10, connection),
-    "instructions": lambda connection: child_runs.instructions(None, 10, connection),
-    "instructions behind": lambda connection: child_runs.instructions(CHILD, 10, connection),
+    "news": lambda connection: child_runs.list_results(None, 10, connection),
+    "news behind": lambda connection: child_runs.list_results(TOLD, 10, connection),
+    "instructions": lambda connection: child_runs.list_cancel_requests(None, 10, connection),
+    "instructions behind": lambda connection: child_runs.list_cancel_requests(CHILD, 10, connection),
     **WRITES,
 }
 
@@ -106,13 +106,13 @@ def test_the_work_does_not_grow_with_other_families(stores: tuple[Path, Path], n
     ("module", "name", "plain", "read"),
     [
         (child_runs, "CHILDREN", "k.parent_no", "children"),
-        (child_runs, "COUNT", "root", "descendants"),
+        (child_runs, "COUNT_DESCENDANTS", "root", "descendants"),
         (run_queries, "BY_PARENT", "k.parent_no", "list"),
         (child_runs, "RESULTS_PAGE", "n.run_no >", "news behind"),
         (child_runs, "_DELETE_RESULTS", "parent_no", "end of a parent"),
         (child_runs, "CANCEL_REQUESTS_PAGE", "o.run_no >", "instructions behind"),
-        (child_runs, "_ORDER", "c.run_id", "order"),
-        (child_runs, "CANCELLED_WITH_IT", "k.parent_no", "cascade"),
+        (child_runs, "_PUT_CANCEL_REQUEST", "c.run_id", "order"),
+        (child_runs, "CASCADE_TO_CHILDREN", "k.parent_no", "cascade"),
         (child_runs, "_DELETE_CANCEL_REQUEST", "run_no", "end of a child"),
     ],
 )
@@ -195,8 +195,8 @@ def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
     listening.heard.clear()
     last = replace(batch(parent.key, 0, status="cancelled"), cascade=CascadeCancel("why"))
     transactions.append(heads, parent.key, 0, last, (), listening)
-    assert of_kin(listening) == [child_runs.CANCELLED_WITH_IT, child_runs._DELETE_RESULTS]
-    assert len(child_runs.instructions(None, 1000, listening)) == count
+    assert of_kin(listening) == [child_runs.CASCADE_TO_CHILDREN, child_runs._DELETE_RESULTS]
+    assert len(child_runs.list_cancel_requests(None, 1000, listening)) == count
 
 
 def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
     """Its runs have no kin; they may start runs, and everything else goes on."""
     path = tmp_path / "store.db"
     old: Any = apsw.Connection(str(path))
-    migrate(old, shipped()[:7])
+    migrate(old, load_migrations()[:7])
     for number, (status, parked, completed) in enumerate(
         (("running", 0, None), ("waiting-approval", 1, None), ("completed", 0, NOW)), 1
     ):

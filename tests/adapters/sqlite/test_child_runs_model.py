@@ -170,15 +170,15 @@ def walk_often(times: int) -> None:
 
 SABOTAGES: list[tuple[Any, str, Any]] = [
     (transactions, "spawn_all", lambda *_: None),
-    (child_runs, "_HAS_CHILDREN", "SELECT ?"),
-    (child_runs, "_LEAVE", "SELECT ?"),
+    (child_runs, "_MARK_HAS_CHILDREN", "SELECT ?"),
+    (child_runs, "_DELETE_CHILD", "SELECT ?"),
     (child_runs, "_DELETE_RESULTS", "SELECT ?"),
-    (child_runs, "_HEAR", child_runs._HEAR.replace("<= ?", ">= 0 * ?")),
-    (child_runs, "_TELL", child_runs._TELL.replace("AND p.completed_at IS NULL", "")),
-    (child_runs, "is_unheard", lambda *_: False),
+    (child_runs, "_ACKNOWLEDGE_RESULT", child_runs._ACKNOWLEDGE_RESULT.replace("<= ?", ">= 0 * ?")),
+    (child_runs, "_PUT_RESULT", child_runs._PUT_RESULT.replace("AND p.completed_at IS NULL", "")),
+    (child_runs, "has_pending_result", lambda *_: False),
     (child_runs, "_DELETE_CANCEL_REQUEST", "SELECT ?"),
-    (child_runs, "_ORDER", child_runs._ORDER.replace("AND k.parent_no = ?", "AND ? > 0")),
-    (child_runs, "WAITED_FOR", child_runs.CANCELLED_WITH_IT),
+    (child_runs, "_PUT_CANCEL_REQUEST", child_runs._PUT_CANCEL_REQUEST.replace("AND k.parent_no = ?", "AND ? > 0")),
+    (child_runs, "CASCADE_TO_AWAITED", child_runs.CASCADE_TO_CHILDREN),
 ]
 
 

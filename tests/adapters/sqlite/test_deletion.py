@@ -40,7 +40,7 @@ async def full_run(store: SqliteStore, run_id: str = "run-a", events: int = EVEN
     values = tuple(StateRow("variable", f"v{number}", b"%d" % number) for number in range(rows))
     values += (interrupt("left-open"),)
     hidden = tuple(HiddenValue(number, "/y", b"secret") for number in range(min(events, 700)))
-    await store.assets.keep(asset())
+    await store.assets.add(asset())
     last = batch(made.key, -1, events, "completed", values, hidden)
     await store.log.append(made.key, -1, replace(last, assets=(digest("a"),)))
     assert await store.annotations.add(made.key, Annotation("said-1", b"{}"), 10) == "added"
@@ -142,7 +142,7 @@ def test_nothing_is_left_of_what_kin_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(child_runs, "_DELETE_RESULTS"), (child_runs, "_DELETE_CANCEL_REQUEST"), (child_runs, "_LEAVE")],
+    [(child_runs, "_DELETE_RESULTS"), (child_runs, "_DELETE_CANCEL_REQUEST"), (child_runs, "_DELETE_CHILD")],
 )
 def test_what_kin_said_and_is_left_is_seen(
     tmp_path: Path, module: Any, name: str, monkeypatch: pytest.MonkeyPatch

@@ -16,10 +16,10 @@ from weftwork.adapters.sqlite.database import connection as connection_module
 from weftwork.adapters.sqlite.database.connection import (
     Migration,
     check_library,
+    load_migrations,
     migrate,
     open_reader,
     open_writer,
-    shipped,
 )
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.protocol.errors import HostFault
@@ -243,14 +243,14 @@ def test_an_old_library_is_refused_by_the_store(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_store_of_a_newer_release_is_refused(tmp_path: Path, connection: Any) -> None:
-    newest = shipped()[-1].number
+    newest = load_migrations()[-1].number
     connection.pragma("user_version", newest + 1)
     with pytest.raises(HostFault, match=f"version {newest + 1} .* {newest} at most"):
         asyncio.run(SqliteStore(tmp_path / "store.db").open())
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
-    assert [migration.number for migration in shipped()] == list(range(1, len(shipped()) + 1))
+    assert [migration.number for migration in load_migrations()] == list(range(1, len(load_migrations()) + 1))
 
 
 def test_migrations_are_applied_once_and_in_order(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_store_of_the_first_release_takes_registrations(tmp_path: Path) -> None:
     old: Any = apsw.Connection(str(tmp_path / "store.db"))
-    migrate(old, shipped()[:1])
+    migrate(old, load_migrations()[:1])
     old.execute("INSERT INTO definitions (digest, document) VALUES ('d', x'7b7d')")
     old.close()
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.adapters.sqlite.instruction_counts import steps_of
 from weftwork.adapters.sqlite import interrupts, run_queries
-from weftwork.adapters.sqlite.database.connection import migrate, open_reader, shipped
+from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery
 from weftwork.protocol.run.header import RunKey
@@ -177,7 +177,7 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
     """Its runs are recovered, those that wait, too, and what they ask is listed."""
     path = tmp_path / "store.db"
     old: Any = apsw.Connection(str(path))
-    migrate(old, shipped()[:5])
+    migrate(old, load_migrations()[:5])
     for number, (status, completed) in enumerate(
         (("waiting-approval", None), ("completed", NOW), ("running", None)), 1
     ):

@@ -225,7 +225,7 @@ def test_a_store_that_touches_its_own_file_would_lose_the_log(
 ) -> None:
     """The sabotage of the test above: to close a file is to drop all locks on it."""
     monkeypatch.setattr(
-        connection_module, "_make_private", lambda path: os.close(os.open(path, os.O_RDWR | os.O_CREAT))
+        connection_module, "_create_private", lambda path: os.close(os.open(path, os.O_RDWR | os.O_CREAT))
     )
     with pytest.raises(FileNotFoundError):
         test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path, disk)
@@ -243,7 +243,7 @@ def test_a_lock_from_outside_is_an_outage_and_passes(tmp_path: Path) -> None:
         assert await store.log.append(run, -1, batch(run, -1)) is None
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("weftwork.adapters.sqlite.database.connection.BUSY_TIMEOUT", 10)
+        patch.setattr("weftwork.adapters.sqlite.database.connection.BUSY_TIMEOUT_MS", 10)
         with_store(tmp_path / "store.db", scenario, None)
 
 

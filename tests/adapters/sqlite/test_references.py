@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from weftwork.adapters.sqlite import event_log, retention, transactions
-from weftwork.adapters.sqlite.database.connection import migrate, open_reader, open_writer, shipped
+from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.assets import AssetEntry, AssetQuery, AssetUsage, QuotaReached
 from weftwork.protocol.run.header import RunKey
@@ -62,13 +62,13 @@ def life_in_pieces(path: Path) -> None:
             check_counts(path)
             while await store.log.purge():
                 check_counts(path)
-                await store.assets.doom(NOW, 1)
+                await store.assets.tombstone_unreferenced(NOW, 1)
                 check_counts(path)
-        while (await store.assets.doom(NOW, 5)).count:
+        while (await store.assets.tombstone_unreferenced(NOW, 5)).count:
             check_counts(path)
         for partition in (ACME, OTHER):
             assert await store.assets.usage(partition) == NOTHING
-        assert len(await store.assets.doomed(100)) == 24
+        assert len(await store.assets.tombstones(100)) == 24
 
     prove(SqliteStore(path), check)
 
@@ -102,7 +102,7 @@ def test_an_asset_stays_until_the_last_run_that_names_it_is_deleted(
 
 def test_an_asset_that_nobody_was_said_to_name_is_doomed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above: the commit of a run without its references."""
-    monkeypatch.setattr(transactions, "refer", lambda *_: None)
+    monkeypatch.setattr(transactions, "add_references", lambda *_: None)
     with pytest.raises(AssertionError):
         test_an_asset_stays_until_the_last_run_that_names_it_is_deleted(tmp_path, 2, monkeypatch)
 
@@ -132,9 +132,9 @@ def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tmp_path
         run = await make_run(store)
         await name_it(store, run, -1, "b", status="completed")
         await store.log.delete(run, NOW)
-        assert (await store.assets.doom(NOW, 10)).count == 2
+        assert (await store.assets.tombstone_unreferenced(NOW, 10)).count == 2
         again = asset("c")
-        await store.assets.keep(again)
+        await store.assets.add(again)
         assert await store.assets.page(ACME, AssetQuery()) == [AssetEntry(again, 0)]
 
     prove(SqliteStore(tmp_path / "store.db"), check)
@@ -146,9 +146,9 @@ def test_a_full_partition_harms_nobody_else(tmp_path: Path) -> None:
     async def check(store: SqliteStore) -> None:
         run = await make_run(store)
         refused, done, _ = await asyncio.gather(
-            raised(store.assets.keep(asset("a"), 9)),
+            raised(store.assets.add(asset("a"), 9)),
             store.log.append(run, -1, batch(run, -1)),
-            store.assets.keep(asset("b"), 10),
+            store.assets.add(asset("b"), 10),
         )
         assert isinstance(refused, QuotaReached)
         assert done is None
@@ -161,7 +161,7 @@ def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
     """Its runs refer to nothing; they may name assets, and everything else goes on."""
     path = tmp_path / "store.db"
     old: Any = apsw.Connection(str(path))
-    migrate(old, shipped()[:9])
+    migrate(old, load_migrations()[:9])
     for number, status, completed in ((1, "running", None), (2, "completed", NOW)):
         old.execute(
             """INSERT INTO runs
@@ -184,12 +184,12 @@ def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
             assert stored is not None
             assert stored.header.assets == ()
         await name_it(store, going, -1, "a")
-        assert await store.assets.doom(NOW, 10) == AssetUsage(1, 10)
+        assert await store.assets.tombstone_unreferenced(NOW, 10) == AssetUsage(1, 10)
         assert await shown(store, run_id=going.run_id) == [asset("a").key]
         assert await store.log.delete(ended, NOW) is True
         await name_it(store, going, 0, status="completed")
         assert await store.log.delete(going, NOW) is True
-        assert await store.assets.doom(NOW, 10) == AssetUsage(1, 10)
+        assert await store.assets.tombstone_unreferenced(NOW, 10) == AssetUsage(1, 10)
 
     prove(SqliteStore(path), check)
     check_counts(path)

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite.database.connection import migrate, shipped
+from weftwork.adapters.sqlite.database.connection import load_migrations, migrate
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.testing.storage.harness import batch, header, make_run
 
@@ -31,7 +31,7 @@ def test_events_of_a_store_from_before_trust_are_read_and_followed_by_others(tmp
 
     before = asyncio.run(written(tmp_path / "new.db", -1, None))
     old: Any = apsw.Connection(str(tmp_path / "old.db"))
-    migrate(old, shipped()[:8])
+    migrate(old, load_migrations()[:8])
     old.execute("ATTACH ? AS new", (str(tmp_path / "new.db"),))
     for table in ("runs", "run_headers", "events"):
         columns = ", ".join(name for _, name, *_ in old.execute(f"PRAGMA main.table_info({table})"))

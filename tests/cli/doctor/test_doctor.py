@@ -129,7 +129,7 @@ def test_a_damaged_store_is_found(data: Path, tmp_path: Path) -> None:
 
 
 def test_a_store_of_a_newer_release_is_found(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage_checks, "shipped", lambda: [Migration(0, "")])
+    monkeypatch.setattr(storage_checks, "load_migrations", lambda: [Migration(0, "")])
     assert check_store(data / DATABASE).advice == "start the release that wrote it, or a newer one"
 
 

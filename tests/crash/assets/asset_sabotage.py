@@ -27,7 +27,7 @@ def unreferred() -> None:
 
 def greedy() -> None:
     """The sweep takes what nobody holds, whether a run refers to it or not."""
-    assets.LOOSE = "SELECT asset_no, key, size FROM assets WHERE held_until <= ? ORDER BY held_until LIMIT ?"
+    assets.UNREFERENCED = "SELECT asset_no, key, size FROM assets WHERE held_until <= ? ORDER BY held_until LIMIT ?"
 
 
 def hasty() -> None:
@@ -58,7 +58,9 @@ def backwards() -> None:
     prune = AssetSweep.prune
 
     async def bytes_first(self: Any, limit: int = 200) -> Any:
-        for _, key, _ in await self._rows._read(lambda connection: assets._loose(self._clock.now(), limit, connection)):
+        for _, key, _ in await self._rows._read(
+            lambda connection: assets._unreferenced(self._clock.now(), limit, connection)
+        ):
             await self._blobs.delete(key)
             fault_point("asset.deleted")
         return await prune(self, limit)

@@ -53,12 +53,12 @@ def early() -> None:
 
 def mute() -> None:
     """What children have to say is not stored: it is on its way, or it is lost."""
-    child_runs.tell = lambda *arguments: None
+    child_runs.put_result = lambda *arguments: None
 
 
 def lax() -> None:
     """Orders for children are not stored: they are on their way, or they are lost."""
-    child_runs.order = child_runs.cascade = lambda *arguments: None
+    child_runs.put_cancel_requests = child_runs.put_cascade = lambda *arguments: None
 
 
 def deaf() -> None:

@@ -190,7 +190,7 @@ def test_bytes_that_were_lost_are_mended_by_sending_them_again() -> None:
 def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         house = await House().open()
-        keep = house.store.assets.keep
+        keep = house.store.assets.add
 
         async def lost(asset: StoredAsset, quota: int = 0) -> StoredAsset:
             raise StoreUnavailable("away")
@@ -216,7 +216,7 @@ def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pyte
 def test_who_can_wait_writes_bytes_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         house = await House().open()
-        keep, waits = house.store.assets.keep, [3]
+        keep, waits = house.store.assets.add, [3]
 
         async def away() -> None:
             waits[0] -= 1

@@ -46,7 +46,7 @@ class MemoryBlobs:
             if written < written_before:
                 yield key
 
-    def keep(self, partition: str, data: bytes) -> Blob:
+    def add(self, partition: str, data: bytes) -> Blob:
         self._check_open()
         sha256 = hashlib.sha256(data).hexdigest()
         key = new_key(partition, sha256, self._ids)
@@ -78,7 +78,7 @@ class _Sink:
         if self._closed:
             raise StoreUnavailable("the blob is closed")
         self._closed = True
-        return self._blobs.keep(self._partition, bytes(self._data))
+        return self._blobs.add(self._partition, bytes(self._data))
 
     async def drop(self) -> None:
         self._closed = True

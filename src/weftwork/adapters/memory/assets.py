@@ -30,7 +30,7 @@ class MemoryAssets:
         self._tombstones: dict[str, None] = {}
         self._created = 0
 
-    async def keep(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
+    async def add(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
         self._state.check_open()
         known = await self.hold(asset.partition, asset.sha256, asset.held_until)
         if known is not None:
@@ -76,11 +76,11 @@ class MemoryAssets:
         self._state.check_open()
         return _usage(kept.asset for kept in self._partitions.get(partition, {}).values())
 
-    async def idle(self, now: int) -> AssetUsage:
+    async def unreferenced_usage(self, now: int) -> AssetUsage:
         self._state.check_open()
         return _usage(self._unreferenced(now))
 
-    async def doom(self, now: int, limit: int) -> AssetUsage:
+    async def tombstone_unreferenced(self, now: int, limit: int) -> AssetUsage:
         self._state.check_open()
         dropped = self._unreferenced(now)[: max(limit, 0)]
         for asset in dropped:
@@ -88,16 +88,16 @@ class MemoryAssets:
             self._tombstones[asset.key] = None
         return _usage(dropped)
 
-    async def doomed(self, limit: int) -> list[str]:
+    async def tombstones(self, limit: int) -> list[str]:
         self._state.check_open()
         return list(islice(self._tombstones, max(limit, 0)))
 
-    async def bury(self, keys: list[str]) -> None:
+    async def clear_tombstones(self, keys: list[str]) -> None:
         self._state.check_open()
         for key in keys:
             self._tombstones.pop(key, None)
 
-    async def known(self, keys: list[str]) -> set[str]:
+    async def known_keys(self, keys: list[str]) -> set[str]:
         self._state.check_open()
         rows = {kept.asset.key for kept in self._all_entries()}
         return {key for key in keys if key in rows or key in self._tombstones}

@@ -30,8 +30,8 @@ from weftwork.adapters.nodes.people.clarification_gate import CLARIFICATION_NODE
 from weftwork.adapters.nodes.people.conversation_gate import CONVERSATION_NODES
 from weftwork.adapters.nodes.people.interrupt import INTERRUPT_NODES
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
-from weftwork.adapters.nodes.runs.sub_workflow import SUB_WORKFLOWS
-from weftwork.adapters.nodes.runs.supervisor import SUPERVISORS
+from weftwork.adapters.nodes.runs.sub_workflow import SUB_WORKFLOW_NODES
+from weftwork.adapters.nodes.runs.supervisor import SUPERVISOR_NODES
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.models.prompt_templates import PromptTemplates
@@ -97,8 +97,8 @@ def builtin_types(
         *DATA_NODES,
         *LIST_NODES,
         *MAP_NODES,
-        *SUB_WORKFLOWS,
-        *SUPERVISORS,
+        *SUB_WORKFLOW_NODES,
+        *SUPERVISOR_NODES,
         *dispatch_nodes(conversation),
         *LOG_AND_ARTIFACT_NODES,
         *MEDIA_NODES,

@@ -11,52 +11,52 @@ from weftwork.protocol.ids import ID_PATTERN
 Schema = dict[str, Any]
 
 MAX_NAME: Final = 128
-MAX_MEMBERS: Final = 100
+MAX_KEYED_MEMBERS: Final = 100
 
 
-def closed(members: dict[str, Schema], *required: str, **rules: Any) -> Schema:
+def closed_object(members: dict[str, Schema], *required: str, **rules: Any) -> Schema:
     """An object with these members and no others."""
     found: Schema = {"type": "object", "properties": members, "additionalProperties": False, **rules}
     return {**found, "required": list(required)} if required else found
 
 
-def ports(members: dict[str, Schema]) -> Schema:
+def port_schema(members: dict[str, Schema]) -> Schema:
     """Inputs or outputs by port. Others may be there too, because an edge brings a value under any name."""
     return {"type": "object", "properties": members}
 
 
-def fixed(members: dict[str, Schema]) -> Schema:
+def fixed_ports(members: dict[str, Schema]) -> Schema:
     """Outputs by port, all that there are: a definition that names another is refused."""
-    return {**ports(members), "additionalProperties": False}
+    return {**port_schema(members), "additionalProperties": False}
 
 
-def anything(description: str) -> Schema:
+def any_value(description: str) -> Schema:
     """Any JSON value."""
     return {"description": description}
 
 
-def expression(description: str) -> Schema:
+def expression_string(description: str) -> Schema:
     return {"type": "string", "minLength": 1, "maxLength": MAX_SOURCE, "description": description}
 
 
-def template(description: str, least: int = 1) -> Schema:
+def template_string(description: str, least: int = 1) -> Schema:
     return {"type": "string", "minLength": least, "maxLength": MAX_TEMPLATE, "description": description}
 
 
-def name(description: str, longest: int = MAX_NAME) -> Schema:
+def name_string(description: str, longest: int = MAX_NAME) -> Schema:
     return {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
 
 
-def path_id(description: str) -> Schema:
+def path_id_string(description: str) -> Schema:
     """An id that can stand in a path."""
     return {"type": "string", "pattern": ID_PATTERN, "description": description}
 
 
-def whole(least: int, most: int, description: str) -> Schema:
+def integer(least: int, most: int, description: str) -> Schema:
     return {"type": "integer", "minimum": least, "maximum": most, "description": description}
 
 
-def by_name(each: Schema, description: str, *taken: str, least: int = 1) -> Schema:
+def keyed_object(each: Schema, description: str, *taken: str, least: int = 1) -> Schema:
     """An object whose member names are chosen by the author, except for the names that are taken."""
     names: Schema = {"minLength": 1, "maxLength": MAX_NAME}
     if taken:
@@ -66,12 +66,12 @@ def by_name(each: Schema, description: str, *taken: str, least: int = 1) -> Sche
         "propertyNames": names,
         "additionalProperties": each,
         "minProperties": least,
-        "maxProperties": MAX_MEMBERS,
+        "maxProperties": MAX_KEYED_MEMBERS,
         "description": description,
     }
 
 
-def notes(text: str, type_id: str, config: dict[str, Any], inputs: dict[str, Any] | None = None) -> str:
+def reference_notes(text: str, type_id: str, config: dict[str, Any], inputs: dict[str, Any] | None = None) -> str:
     """Markdown for the reference page: the text, then the node as it may stand in a definition."""
     node = {"id": "example", "typeId": type_id, "config": config, "inputs": inputs or {}}
     shown = msgspec.json.format(msgspec.json.encode(node), indent=2).decode()

@@ -4,17 +4,17 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
-from weftwork.adapters.outbound.guard import Guard
+from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.resolver import Resolver, SystemResolver
-from weftwork.adapters.outbound.response import Answer, Progress
+from weftwork.adapters.outbound.response import RawResponse, SendProgress
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
 from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, FetchLimits, check_request, follow_redirect
 from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused
 
 if TYPE_CHECKING:
-    from weftwork.adapters.outbound.exchange import Exchange
+    from weftwork.adapters.outbound.exchange import HttpExchange
 
-AT_ONCE: Final = 256
+MAX_CONCURRENT_REQUESTS: Final = 256
 """Requests that are out at the same time; others wait, within their time."""
 
 
@@ -26,17 +26,17 @@ class GuardedClient:
         policy: OutboundPolicy | None = None,
         limits: FetchLimits | None = None,
         resolver: Resolver | None = None,
-        guard: Guard | None = None,
+        guard: AddressGuard | None = None,
         agent: str = "weftwork",
     ) -> None:
         self._policy = policy or OutboundPolicy()
         self._limits = limits or FetchLimits()
         self._resolver = resolver or SystemResolver()
-        self._guard = guard or Guard(self._resolver, self._policy.private)
+        self._guard = guard or AddressGuard(self._resolver, self._policy.private)
         self._agent = agent
-        self._exchange: Exchange | None = None
+        self._exchange: HttpExchange | None = None
         self._loading = asyncio.Lock()
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._semaphore = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
         self._closed = False
 
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
@@ -47,37 +47,39 @@ class GuardedClient:
             first = check_request(request.url, request.method, request.headers, request.content, self._policy)
         except OutboundRefused as refused:
             raise FetchRefused(refused.blocked, str(refused)) from None
-        progress = Progress()
-        limit = _least(request.timeout_ms, self._limits.timeout_ms)
+        progress = SendProgress()
+        limit = _effective_limit(request.timeout_ms, self._limits.timeout_ms)
         try:
-            async with asyncio.timeout(limit / 1000), self._room:
+            async with asyncio.timeout(limit / 1000), self._semaphore:
                 return await self._follow(request, first, progress)
         except TimeoutError:
             raise FetchFailed(f"There was no whole answer within {limit} ms.", progress.sent) from None
 
-    async def _follow(self, request: OutboundRequest, first: CheckedRequest, progress: Progress) -> OutboundResponse:
-        exchange = await self._loaded()
-        most = _least(request.max_bytes, self._limits.max_bytes)
+    async def _follow(
+        self, request: OutboundRequest, first: CheckedRequest, progress: SendProgress
+    ) -> OutboundResponse:
+        exchange = await self._get_exchange()
+        most = _effective_limit(request.max_bytes, self._limits.max_bytes)
         sent = first
         for _ in range(MAX_REDIRECTS + 1):
             answer = await exchange.send(sent, most, progress)
-            following = self._next(sent, answer) if request.redirects else None
+            following = self._redirect(sent, answer) if request.redirects else None
             if following is None:
                 return OutboundResponse(answer.status, answer.headers, answer.content, sent.target.url)
             sent = following
         raise FetchFailed(f"There were more than {MAX_REDIRECTS} redirects.", progress.sent)
 
-    def _next(self, sent: CheckedRequest, answer: Answer) -> CheckedRequest | None:
+    def _redirect(self, sent: CheckedRequest, answer: RawResponse) -> CheckedRequest | None:
         try:
             return follow_redirect(sent, answer.status, answer.location, self._policy)
         except OutboundRefused as refused:
             raise FetchRefused(refused.blocked, str(refused)) from None
 
-    async def _loaded(self) -> "Exchange":
+    async def _get_exchange(self) -> "HttpExchange":
         """Most hosts never send anything, so what it takes is loaded with the first request, beside the loop."""
         async with self._loading:
             if self._exchange is None:
-                self._exchange = await asyncio.to_thread(_load, self._guard, self._agent)
+                self._exchange = await asyncio.to_thread(_new_exchange, self._guard, self._agent)
         return self._exchange
 
     async def close(self) -> None:
@@ -85,13 +87,13 @@ class GuardedClient:
         self._resolver.close()
 
 
-def _load(guard: Guard, agent: str) -> "Exchange":
-    from weftwork.adapters.outbound.exchange import Exchange
+def _new_exchange(guard: AddressGuard, agent: str) -> "HttpExchange":
+    from weftwork.adapters.outbound.exchange import HttpExchange
 
     # At its level of detail the library would log headers.
     logging.getLogger("httpcore2").setLevel(logging.WARNING)
-    return Exchange(guard, agent)
+    return HttpExchange(guard, agent)
 
 
-def _least(given: int, most: int) -> int:
+def _effective_limit(given: int, most: int) -> int:
     return min(given, most) if given > 0 else most

@@ -16,7 +16,7 @@ class Unreachable(Exception):
     """There is nothing to connect to; the message is ours."""
 
 
-class Guard:
+class AddressGuard:
     """out-05 (RFC 0076): judges addresses, all that a name has.
 
     With `private`, those of private networks and of this machine are allowed too.
@@ -27,9 +27,9 @@ class Guard:
     ) -> None:
         self._resolver = resolver
         self._private = private
-        self._judge = judge
+        self._is_allowed = judge
 
-    async def addresses(self, host: str, port: int) -> list[Address]:
+    async def resolve(self, host: str, port: int) -> list[Address]:
         """The addresses of a name, all of them allowed. Raises FetchRefused if a single one is not, or Unreachable."""
         try:
             texts = await self._resolver.resolve(host, port)
@@ -46,7 +46,7 @@ class Guard:
             address = unmap_ipv4(parse_address(text))
         except ValueError:
             raise FetchRefused("ssrf", NOT_PUBLIC) from None
-        if not self._judge(address, self._private) or (not self._private and is_own(address)):
+        if not self._is_allowed(address, self._private) or (not self._private and is_own_address(address)):
             raise FetchRefused("ssrf", NOT_PUBLIC)
         return address
 
@@ -56,7 +56,7 @@ class Guard:
             raise FetchRefused("ssrf", NOT_PUBLIC)
 
 
-def is_own(address: Address) -> bool:
+def is_own_address(address: Address) -> bool:
     """Whether this machine has the address: it would then send from there to there. No packet leaves."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -5,7 +5,7 @@ import socket
 import threading
 from typing import Any, Final, Protocol
 
-WORKERS: Final = 16
+MAX_CONCURRENT_LOOKUPS: Final = 16
 """Names looked up at once. The event loop's own threads are fewer, and one slow name server would take them all."""
 
 
@@ -21,10 +21,10 @@ class SystemResolver:
     """Asks the system, in threads that the end of the process does not wait for: a lookup may hang for a minute."""
 
     def __init__(self) -> None:
-        self._room = asyncio.Semaphore(WORKERS)
+        self._semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOOKUPS)
 
     async def resolve(self, host: str, port: int) -> list[str]:
-        await self._room.acquire()
+        await self._semaphore.acquire()
         loop = asyncio.get_running_loop()
         found: asyncio.Future[list[str]] = loop.create_future()
 
@@ -36,7 +36,7 @@ class SystemResolver:
             except (OSError, UnicodeError) as error:
                 result = error
             try:
-                loop.call_soon_threadsafe(self._done, found, result)
+                loop.call_soon_threadsafe(self._settle, found, result)
             except RuntimeError:
                 # The loop has ended, and whoever waited with it.
                 return
@@ -44,8 +44,8 @@ class SystemResolver:
         threading.Thread(target=work, name="weftwork-resolver", daemon=True).start()
         return await found
 
-    def _done(self, found: "asyncio.Future[list[str]]", result: Any) -> None:
-        self._room.release()
+    def _settle(self, found: "asyncio.Future[list[str]]", result: Any) -> None:
+        self._semaphore.release()
         if found.done():
             return
         if isinstance(result, Exception):
@@ -56,7 +56,7 @@ class SystemResolver:
     def close(self) -> None: ...
 
 
-class Moved:
+class FixedResolver:
     """Every name is at one address by the time of the connection, whatever it was before: for the seam only."""
 
     def __init__(self, address: str) -> None:

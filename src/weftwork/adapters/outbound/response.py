@@ -5,13 +5,13 @@ import msgspec
 from weftwork.protocol.net.outbound import Headers
 
 
-class Progress(msgspec.Struct):
+class SendProgress(msgspec.Struct):
     """Whether anything of a request, with its redirects, was handed to the network."""
 
     sent: bool = False
 
 
-class Answer(msgspec.Struct, frozen=True):
+class RawResponse(msgspec.Struct, frozen=True):
     """What one target answered; the content is decoded."""
 
     status: int

@@ -5,18 +5,18 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.providers.script import REASONS
-from weftwork.adapters.providers.scripted import pause
+from weftwork.adapters.providers.script import STOP_REASONS
+from weftwork.adapters.providers.scripted import sleep_ms
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import AnswerEnd, Delta, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 
-TOKENS: Final = ("mock", " response")
-_Answer = AsyncGenerator[Delta | AnswerEnd]
+DEFAULT_TOKENS: Final = ("mock", " response")
+_AnswerStream = AsyncGenerator[Delta | AnswerEnd]
 
 
-class Mock:
+class MockProvider:
     """model-13 (OpenWOP run-options): implements ModelProvider, for the config of one run.
 
     What is left out of the config has a default. Nothing is kept between calls, so every call gets the same.
@@ -25,7 +25,7 @@ class Mock:
     def __init__(self, clock: Clock, name: str, config: Mapping[str, Any]) -> None:
         self._clock = clock
         self._config = config
-        self._play = _PLAYS[name]
+        self._generator = _GENERATORS[name]
         self.name = name
         self.default_model = str(config.get("model", f"mock-{name}-v1")) if name == "stream-text" else f"mock-{name}-v1"
 
@@ -33,35 +33,35 @@ class Mock:
         """Text alone: nothing of a request is looked at."""
         return frozenset()
 
-    def generate(self, request: ModelRequest) -> _Answer:
-        return self._play(self._clock, self._config, self.default_model)
+    def generate(self, request: ModelRequest) -> _AnswerStream:
+        return self._generator(self._clock, self._config, self.default_model)
 
 
-async def _stream_text(clock: Clock, config: Mapping[str, Any], model: str) -> _Answer:
-    tokens: list[str] = config.get("tokens", TOKENS)
+async def _stream_text(clock: Clock, config: Mapping[str, Any], model: str) -> _AnswerStream:
+    tokens: list[str] = config.get("tokens", DEFAULT_TOKENS)
     for place, token in enumerate(tokens, 1):
-        await pause(clock, int(config.get("delayMsPerToken", 0)))
+        await sleep_ms(clock, int(config.get("delayMsPerToken", 0)))
         yield Delta(token, place == len(tokens), model)
     finish: str = config.get("finishReason", "stop")
-    yield AnswerEnd(REASONS[finish], _usage(config, len(tokens)), model, finish)
+    yield AnswerEnd(STOP_REASONS[finish], _usage(config, len(tokens)), model, finish)
 
 
-async def _tool_calls(clock: Clock, config: Mapping[str, Any], model: str) -> _Answer:
+async def _tool_calls(clock: Clock, config: Mapping[str, Any], model: str) -> _AnswerStream:
     calls: list[dict[str, Any]] = config.get("toolCalls", [])
     for _ in calls:
-        await pause(clock, int(config.get("delayMsPerToken", 0)))
-    made = tuple(_call(call, place) for place, call in enumerate(calls, 1))
+        await sleep_ms(clock, int(config.get("delayMsPerToken", 0)))
+    made = tuple(_tool_call(call, place) for place, call in enumerate(calls, 1))
     yield AnswerEnd("tool-call", TokenUsage(1, len(calls)), model, "tool_calls", tool_calls=made)
 
 
-async def _error(clock: Clock, config: Mapping[str, Any], model: str) -> _Answer:
-    await pause(clock, int(config.get("failAfterMs", 0)))
+async def _error(clock: Clock, config: Mapping[str, Any], model: str) -> _AnswerStream:
+    await sleep_ms(clock, int(config.get("failAfterMs", 0)))
     code, message = config.get("code", "provider_unavailable"), config.get("message", "The mock provider has failed.")
     raise ProviderFault(code, message, config.get("retryable", False))
     yield AnswerEnd("other")  # pragma: no cover  makes this a generator
 
 
-async def _usage_only(clock: Clock, config: Mapping[str, Any], model: str) -> _Answer:
+async def _usage_only(clock: Clock, config: Mapping[str, Any], model: str) -> _AnswerStream:
     yield AnswerEnd("stop", _usage(config, 0), model, "stop")
 
 
@@ -70,14 +70,14 @@ def _usage(config: Mapping[str, Any], said: int) -> TokenUsage:
     return TokenUsage(int(usage.get("promptTokens", 1)), int(usage.get("completionTokens", said)))
 
 
-def _call(call: dict[str, Any], place: int) -> dict[str, Any]:
+def _tool_call(call: dict[str, Any], place: int) -> dict[str, Any]:
     """On the wire arguments are text."""
     given = call.get("arguments", {})
     arguments = given if isinstance(given, str) else msgspec.json.encode(given).decode()
     return {"id": call.get("id", f"call-{place}"), "name": call["name"], "arguments": arguments}
 
 
-_PLAYS: Final[Mapping[str, Callable[[Clock, Mapping[str, Any], str], _Answer]]] = {
+_GENERATORS: Final[Mapping[str, Callable[[Clock, Mapping[str, Any], str], _AnswerStream]]] = {
     "stream-text": _stream_text,
     "tool-calls": _tool_calls,
     "error": _error,

@@ -3,22 +3,22 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from weftwork.adapters.providers.mock_providers import Mock
-from weftwork.adapters.providers.programs import Programs
+from weftwork.adapters.providers.mock_providers import MockProvider
+from weftwork.adapters.providers.programs import ScriptedPrograms
 from weftwork.adapters.providers.script import Script
-from weftwork.adapters.providers.scripted import Scripted
+from weftwork.adapters.providers.scripted import ScriptedProvider
 from weftwork.engine.models.message_media import input_modalities
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.mock_providers import MOCK_CONFIGS
 
-MOCK: Final = "mock"
+MOCK_PROVIDER: Final = "mock"
 MOCK_MODEL: Final = "mock-mini"
 """What the conformance workflows name: the scripted provider under another name."""
 
 
-class Providers:
+class ProviderRegistry:
     """Implements Models. The first provider is the default."""
 
     def __init__(self, clock: Clock, providers: Iterable[ModelProvider]) -> None:
@@ -30,14 +30,14 @@ class Providers:
         return tuple(self._providers)
 
     @property
-    def perceives(self) -> frozenset[Modality]:
+    def input_modalities(self) -> frozenset[Modality]:
         """media-42 (RFC 0091, aiProviders.input): what discovery advertises beside text."""
         return frozenset[Modality]().union(*(input_modalities(each, "") for each in self._providers.values()))
 
     def find(self, request: ModelRequest) -> ModelProvider:
         """model-15 (OpenWOP host capabilities): the one that is named, or the first; a mock before any of them."""
         if request.mock is not None:
-            return self._mock(request.mock)
+            return self._mock_provider(request.mock)
         if not self._providers:
             raise ProviderFault("host_capability_missing", "This host is connected to no model.", retryable=False)
         provider = self._providers.get(request.provider) if request.provider else next(iter(self._providers.values()))
@@ -45,22 +45,22 @@ class Providers:
             raise ProviderFault("provider_not_supported", "This host does not offer that provider.", retryable=False)
         return provider
 
-    def _mock(self, option: Mapping[str, Any]) -> ModelProvider:
+    def _mock_provider(self, option: Mapping[str, Any]) -> ModelProvider:
         name = str(option.get("id", ""))
         if name not in MOCK_CONFIGS:
             raise ProviderFault("provider_not_supported", "This host does not offer that provider.", retryable=False)
-        return Mock(self._clock, name, option.get("config") or {})
+        return MockProvider(self._clock, name, option.get("config") or {})
 
 
-def offered(
+def default_providers(
     clock: Clock, script: Script | None = None, testing: bool = False, more: Iterable[ModelProvider] = ()
-) -> tuple[Providers, Programs]:
+) -> tuple[ProviderRegistry, ScriptedPrograms]:
     """What a host offers, `more` first; and what its tests program.
 
     `testing`: the host has test seams or conformance workflows. Then there is `mock` too.
     """
-    programs = Programs(script)
-    built_in = [Scripted(clock, programs)]
+    programs = ScriptedPrograms(script)
+    built_in = [ScriptedProvider(clock, programs)]
     if testing:
-        built_in.append(Scripted(clock, programs, MOCK, MOCK_MODEL))
-    return Providers(clock, [*more, *built_in]), programs
+        built_in.append(ScriptedProvider(clock, programs, MOCK_PROVIDER, MOCK_MODEL))
+    return ProviderRegistry(clock, [*more, *built_in]), programs

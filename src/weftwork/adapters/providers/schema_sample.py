@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from weftwork.protocol.json.values import is_array, is_object
 
-WORD: Final = "scripted"
-MOST_VALUES: Final = 500
-MOST_ITEMS: Final = 100
-MOST_DEPTH: Final = 32
-LONGEST: Final = 4096
+SAMPLE_TEXT: Final = "scripted"
+MAX_VALUES: Final = 500
+MAX_ITEMS: Final = 100
+MAX_DEPTH: Final = 32
+MAX_LENGTH: Final = 4096
 _FORMATS: Final[Mapping[str, str]] = {
     "date-time": "2026-01-01T00:00:00Z",
     "date": "2026-01-01",
@@ -21,7 +21,7 @@ _FORMATS: Final[Mapping[str, str]] = {
 }
 
 
-def sample(schema: Mapping[str, Any]) -> Any:
+def sample_value(schema: Mapping[str, Any]) -> Any:
     """The same value for the same schema: constants, defaults, examples and first options where it names them, else the
     least of the type, with the required members alone.
 
@@ -33,13 +33,13 @@ def sample(schema: Mapping[str, Any]) -> Any:
 class _Sampler:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
-        self._left = MOST_VALUES
+        self._values_left = MAX_VALUES
 
     def value(self, schema: Any, depth: int) -> Any:
-        self._left -= 1
-        if not is_object(schema) or depth > MOST_DEPTH or self._left < 0:
+        self._values_left -= 1
+        if not is_object(schema) or depth > MAX_DEPTH or self._values_left < 0:
             return None
-        schema = self._whole(schema, depth)
+        schema = self._merged_schema(schema, depth)
         if "const" in schema:
             return schema["const"]
         if "default" in schema:
@@ -50,7 +50,7 @@ class _Sampler:
                 return listed[0]
         return self._of_type(schema, depth)
 
-    def _whole(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+    def _merged_schema(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
         """The schema with its reference, all its parts and the first of its alternatives written into it."""
         parts: list[Any] = []
         reference = schema.get("$ref")
@@ -62,9 +62,9 @@ class _Sampler:
                 parts += listed if name == "allOf" else listed[:1]
         merged = {name: value for name, value in schema.items() if name not in ("$ref", "allOf", "anyOf", "oneOf")}
         for part in parts:
-            self._left -= 1
-            if is_object(part) and depth <= MOST_DEPTH and self._left > 0:
-                merged = _merge(merged, self._whole(part, depth + 1))
+            self._values_left -= 1
+            if is_object(part) and depth <= MAX_DEPTH and self._values_left > 0:
+                merged = _merge(merged, self._merged_schema(part, depth + 1))
         return merged
 
     def _definition(self, reference: str) -> Any:
@@ -80,19 +80,19 @@ class _Sampler:
                 members: dict[str, Any] = known if is_object(known) else {}
                 wanted = schema.get("required")
                 names = [name for name in wanted if isinstance(name, str)] if is_array(wanted) else []
-                return {name: self.value(members.get(name, {}), depth + 1) for name in names[:MOST_VALUES]}
+                return {name: self.value(members.get(name, {}), depth + 1) for name in names[:MAX_VALUES]}
             case "array":
                 first = schema.get("prefixItems")
                 shapes: list[Any] = first if is_array(first) else []
-                count = min(_number(schema, "minItems", 0), MOST_ITEMS)
+                count = min(_integer_bound(schema, "minItems", 0), MAX_ITEMS)
                 kinds = [shapes[place] if place < len(shapes) else schema.get("items", {}) for place in range(count)]
                 return [self.value(kind, depth + 1) for kind in kinds]
             case "string":
-                return _text(schema)
+                return _sample_text(schema)
             case "integer":
-                return math.ceil(_least(schema, 1))
+                return math.ceil(_minimum(schema, 1))
             case "number":
-                return _least(schema, 0.5)
+                return _minimum(schema, 0.5)
             case "boolean":
                 return True
             case _:
@@ -117,13 +117,16 @@ def _type_of(schema: dict[str, Any]) -> Any:
     return "string" if kind is None else kind
 
 
-def _text(schema: dict[str, Any]) -> str:
-    text = _FORMATS.get(str(schema.get("format")), WORD)
-    least, most = min(_number(schema, "minLength", 0), LONGEST), _number(schema, "maxLength", LONGEST)
+def _sample_text(schema: dict[str, Any]) -> str:
+    text = _FORMATS.get(str(schema.get("format")), SAMPLE_TEXT)
+    least, most = (
+        min(_integer_bound(schema, "minLength", 0), MAX_LENGTH),
+        _integer_bound(schema, "maxLength", MAX_LENGTH),
+    )
     return text.ljust(least, ".")[: max(most, 0)]
 
 
-def _least(schema: dict[str, Any], above: float) -> int | float:
+def _minimum(schema: dict[str, Any], above: float) -> int | float:
     """`above`: what an exclusive bound is passed by."""
     if (bound := _bound(schema, "exclusiveMinimum")) is not None:
         return math.floor(bound) + 1 if above == 1 else bound + above
@@ -139,6 +142,6 @@ def _bound(schema: dict[str, Any], name: str) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _number(schema: dict[str, Any], name: str, otherwise: int) -> int:
+def _integer_bound(schema: dict[str, Any], name: str, otherwise: int) -> int:
     value = _bound(schema, name)
     return otherwise if value is None else int(value)

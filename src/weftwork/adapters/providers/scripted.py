@@ -7,23 +7,23 @@ import re
 from collections.abc import AsyncGenerator
 from typing import Final, Protocol
 
-from weftwork.adapters.providers.programs import Programs
-from weftwork.adapters.providers.script import REASONS, Entry, glimpsed
+from weftwork.adapters.providers.programs import ScriptedPrograms
+from weftwork.adapters.providers.script import STOP_REASONS, ScriptEntry, fill_media_placeholders
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import AnswerEnd, Delta, GeneratedMedia, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 
 BYTES_PER_TOKEN: Final = 4
-_WORD: Final = re.compile(r"\s*\S+(?:\s+\Z)?|\s+\Z")
+_WORD_PATTERN: Final = re.compile(r"\s*\S+(?:\s+\Z)?|\s+\Z")
 
 
-def pieces(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
     """The words of a text, each with the space before it; together they are the text."""
-    return tuple(_WORD.findall(text))
+    return tuple(_WORD_PATTERN.findall(text))
 
 
-def tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """An estimate: one token for each four bytes of UTF-8, rounded up."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
 
@@ -32,17 +32,17 @@ SCRIPTED: Final = "scripted"
 SCRIPTED_MODEL: Final = "scripted-1"
 
 
-class Source(Protocol):
+class EntrySource(Protocol):
     """Where a scripted provider has its answers from."""
 
-    def take(self, request: ModelRequest) -> Entry: ...
+    def take(self, request: ModelRequest) -> ScriptEntry: ...
 
     def modalities(self, model: str) -> frozenset[Modality]:
         """What is played beside text."""
         ...
 
 
-class Scripted:
+class ScriptedProvider:
     """model-11 (host): implements ModelProvider. The same calls in the same order get the same answers.
 
     A call takes its entry when it starts. One that is made again, because the host ended before its answer was
@@ -50,10 +50,10 @@ class Scripted:
     """
 
     def __init__(
-        self, clock: Clock, source: Source | None = None, name: str = SCRIPTED, default_model: str = SCRIPTED_MODEL
+        self, clock: Clock, source: EntrySource | None = None, name: str = SCRIPTED, default_model: str = SCRIPTED_MODEL
     ) -> None:
         self._clock = clock
-        self._source = source or Programs()
+        self._source = source or ScriptedPrograms()
         self.name = name
         self.default_model = default_model
 
@@ -62,27 +62,27 @@ class Scripted:
 
     def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | GeneratedMedia | AnswerEnd]:
         entry = self._source.take(request)
-        return self._say(request, entry, entry.model or request.model or self.default_model)
+        return self._stream(request, entry, entry.model or request.model or self.default_model)
 
-    async def _say(
-        self, request: ModelRequest, entry: Entry, model: str
+    async def _stream(
+        self, request: ModelRequest, entry: ScriptEntry, model: str
     ) -> AsyncGenerator[Delta | GeneratedMedia | AnswerEnd]:
         if entry.chunks is None:
-            parts = pieces(await glimpsed(entry.text, request))
+            parts = split_words(await fill_media_placeholders(entry.text, request))
         else:
-            parts = tuple([await glimpsed(chunk, request) for chunk in entry.chunks])
+            parts = tuple([await fill_media_placeholders(chunk, request) for chunk in entry.chunks])
         for place, part in enumerate(parts, 1):
-            await pause(self._clock, entry.delay_ms_per_token)
+            await sleep_ms(self._clock, entry.delay_ms_per_token)
             yield Delta(part, last=place == len(parts) and entry.fault is None, model=model)
         for made in entry.media:
             yield GeneratedMedia(made.kind, made.base64, made.media_type, made.alt, made.name)
         if entry.fault is not None:
             raise ProviderFault(entry.fault.code, entry.fault.message, entry.fault.retryable)
         yield AnswerEnd(
-            REASONS.get(entry.stop_reason, "other"),
+            STOP_REASONS.get(entry.stop_reason, "other"),
             TokenUsage(
-                _asked(request) if entry.input_tokens is None else entry.input_tokens,
-                tokens("".join(parts)) if entry.output_tokens is None else entry.output_tokens,
+                _input_tokens(request) if entry.input_tokens is None else entry.input_tokens,
+                estimate_tokens("".join(parts)) if entry.output_tokens is None else entry.output_tokens,
             ),
             model,
             entry.stop_reason,
@@ -91,11 +91,11 @@ class Scripted:
         )
 
 
-async def pause(clock: Clock, milliseconds: int) -> None:
+async def sleep_ms(clock: Clock, milliseconds: int) -> None:
     """Wait on the clock that was given, if there is anything to wait for."""
     if milliseconds:
         await clock.sleep_until(clock.now() + milliseconds)
 
 
-def _asked(request: ModelRequest) -> int:
-    return tokens(request.system) + sum(tokens(message.text) for message in request.messages)
+def _input_tokens(request: ModelRequest) -> int:
+    return estimate_tokens(request.system) + sum(estimate_tokens(message.text) for message in request.messages)

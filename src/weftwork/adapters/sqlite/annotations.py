@@ -4,9 +4,9 @@ from functools import partial
 from typing import Any
 
 from weftwork.adapters.sqlite import idempotency
-from weftwork.adapters.sqlite.assets import refer
-from weftwork.adapters.sqlite.database.connection import Connection
-from weftwork.adapters.sqlite.database.reader import Readers, snapshot
+from weftwork.adapters.sqlite.assets import add_references
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
+from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
 from weftwork.adapters.sqlite.database.writer import Writer
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
@@ -15,18 +15,20 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import IdempotencyRecord, check_record
 from weftwork.protocol.run.header import RunKey
 
-_NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
-COUNT = "SELECT count(*) FROM annotations WHERE run_no = ?"
+_FIND_NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
+COUNT_ANNOTATIONS = "SELECT count(*) FROM annotations WHERE run_no = ?"
 _INSERT = """
     INSERT INTO annotations (run_no, annotation_id, document) VALUES (?, ?, ?)
     ON CONFLICT (run_no, annotation_id) DO NOTHING
 """
-FIND = "SELECT annotation_no, annotation_id, document FROM annotations WHERE run_no = ? AND annotation_id = ?"
-PAGE = """
+FIND_ANNOTATION = (
+    "SELECT annotation_no, annotation_id, document FROM annotations WHERE run_no = ? AND annotation_id = ?"
+)
+ANNOTATIONS_PAGE = """
     SELECT annotation_id, document FROM annotations WHERE run_no = ? AND annotation_no > ?
     ORDER BY annotation_no LIMIT ?
 """
-LOCATE = f"""
+LOCATE_EVENT = f"""
     SELECT id & {(1 << SEQUENCE_BITS) - 1} FROM events WHERE id >= ? AND id < ? AND event_id = ? LIMIT 1
 """  # noqa: S608 - nothing but constants
 
@@ -34,7 +36,7 @@ LOCATE = f"""
 class SqliteAnnotations:
     """Implements ports.annotations.Annotations."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
 
@@ -65,48 +67,50 @@ def _add(
     most: int,
     record: IdempotencyRecord | None,
     assets: tuple[str, ...],
-    connection: Connection,
+    connection: SqliteConnection,
 ) -> AddResult | SlotTaken:
     known = idempotency.taken(connection, record) if record is not None else None
     if known is not None:
         return known
-    run_no = _number(connection, run)
+    run_no = _run_number(connection, run)
     if run_no is None:
         return "absent"
-    if connection.execute(COUNT, (run_no,)).fetchall()[0][0] >= most:
+    if connection.execute(COUNT_ANNOTATIONS, (run_no,)).fetchall()[0][0] >= most:
         return "full"
     connection.execute(_INSERT, (run_no, annotation.annotation_id, annotation.document))
     if not connection.changes():
         raise HostFault(f"the annotation id {annotation.annotation_id} is in use")
     if assets:
-        refer(connection, run_no, run.partition, assets)
+        add_references(connection, run_no, run.partition, assets)
     if record is not None:
         idempotency.insert(connection, record)
     return "added"
 
 
-def _find(run: RunKey, annotation_id: str, connection: Connection) -> Annotation | None:
+def _find(run: RunKey, annotation_id: str, connection: SqliteConnection) -> Annotation | None:
     with snapshot(connection):
-        run_no = _number(connection, run)
-        found = connection.execute(FIND, (run_no, annotation_id)).fetchall()
+        run_no = _run_number(connection, run)
+        found = connection.execute(FIND_ANNOTATION, (run_no, annotation_id)).fetchall()
     return Annotation(*found[0][1:]) if found else None
 
 
-def _page(run: RunKey, after: str | None, limit: int, budget: int, connection: Connection) -> AnnotationPage | None:
+def _page(
+    run: RunKey, after: str | None, limit: int, budget: int, connection: SqliteConnection
+) -> AnnotationPage | None:
     with snapshot(connection):
-        run_no = _number(connection, run)
+        run_no = _run_number(connection, run)
         if run_no is None:
             return None
         start = 0
         if after is not None:
-            found = connection.execute(FIND, (run_no, after)).fetchall()
+            found = connection.execute(FIND_ANNOTATION, (run_no, after)).fetchall()
             if not found:
                 return AnnotationPage((), False)
             start = found[0][0]
         limit = max(limit, 1)
         taken: list[Annotation] = []
         more = False
-        rows: Any = connection.execute(PAGE, (run_no, start, limit + 1))
+        rows: Any = connection.execute(ANNOTATIONS_PAGE, (run_no, start, limit + 1))
         try:
             for row in rows:
                 if len(taken) == limit or (taken and budget <= 0):
@@ -119,17 +123,17 @@ def _page(run: RunKey, after: str | None, limit: int, budget: int, connection: C
     return AnnotationPage(tuple(taken), more)
 
 
-def _locate(run: RunKey, event_id: str, within: int, connection: Connection) -> int | None:
+def _locate(run: RunKey, event_id: str, within: int, connection: SqliteConnection) -> int | None:
     with snapshot(connection):
-        run_no = _number(connection, run)
+        run_no = _run_number(connection, run)
         if run_no is None:
             return None
         first = run_no << SEQUENCE_BITS
         within = min(max(within, 0), 1 << SEQUENCE_BITS)
-        found = connection.execute(LOCATE, (first, first + within, event_id)).fetchall()
+        found = connection.execute(LOCATE_EVENT, (first, first + within, event_id)).fetchall()
     return found[0][0] if found else None
 
 
-def _number(connection: Connection, run: RunKey) -> int | None:
-    found = connection.execute(_NUMBER, (run.partition, run.run_id)).fetchall()
+def _run_number(connection: SqliteConnection, run: RunKey) -> int | None:
+    found = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
     return found[0][0] if found else None

@@ -5,12 +5,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite.database.connection import Connection
-from weftwork.adapters.sqlite.database.reader import Readers, snapshot
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
+from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
 from weftwork.adapters.sqlite.database.writer import Writer
 from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
 
-FIND = """
+FIND_ASSET = """
     SELECT asset_no, min(refs, 1), partition, sha256, key, size, media_type, created_at, held_until FROM assets
     WHERE partition = ? AND sha256 = ?
 """
@@ -20,45 +20,45 @@ _INSERT = """
 _HOLD = "UPDATE assets SET held_until = ? WHERE asset_no = ?"
 _REKEY = "UPDATE assets SET key = ? WHERE asset_no = ?"
 _USAGE = "SELECT count, size FROM asset_usage WHERE partition = ?"
-PAGE = """
+ASSETS_PAGE = """
     SELECT asset_no, refs, partition, sha256, key, size, media_type, created_at, held_until FROM assets
     WHERE partition = ? AND asset_no < ? ORDER BY asset_no DESC LIMIT ?
 """
 # Both columns of the order are of the index, so that one row is read.
-NOT_AFTER = """
+NEWEST_NOT_AFTER = """
     SELECT asset_no FROM assets WHERE partition = ? AND created_at <= ? ORDER BY created_at DESC, asset_no DESC LIMIT 1
 """
-_RUN = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
-OF_RUN = """
+_FIND_RUN_NO = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
+RUN_ASSETS_PAGE = """
     SELECT a.asset_no, a.refs, a.partition, a.sha256, a.key, a.size, a.media_type, a.created_at, a.held_until
     FROM asset_refs r CROSS JOIN assets a ON a.asset_no = r.asset_no
     WHERE r.run_no = ? AND r.asset_no < ? ORDER BY r.asset_no DESC LIMIT ?
 """
-IDLE = "SELECT count(*), ifnull(sum(size), 0) FROM assets WHERE refs = 0 AND held_until <= ?"
-LOOSE = "SELECT asset_no, key, size FROM assets WHERE refs = 0 AND held_until <= ? ORDER BY held_until LIMIT ?"
-_DROP = "DELETE FROM assets WHERE asset_no = ?"
-_DOOM = "INSERT INTO doomed_blobs (key) VALUES (?)"
+UNREFERENCED_USAGE = "SELECT count(*), ifnull(sum(size), 0) FROM assets WHERE refs = 0 AND held_until <= ?"
+UNREFERENCED = "SELECT asset_no, key, size FROM assets WHERE refs = 0 AND held_until <= ? ORDER BY held_until LIMIT ?"
+_DELETE_ASSET = "DELETE FROM assets WHERE asset_no = ?"
+_INSERT_TOMBSTONE = "INSERT INTO doomed_blobs (key) VALUES (?)"
 # `doom_no > 0` is all of them, the oldest first.
-DOOMED = "SELECT key FROM doomed_blobs WHERE doom_no > 0 ORDER BY doom_no LIMIT ?"
-_BURY = "DELETE FROM doomed_blobs WHERE key = ?"
-KNOWN = "SELECT 1 FROM assets WHERE key = ? UNION ALL SELECT 1 FROM doomed_blobs WHERE key = ?"
-REFER = """
+TOMBSTONES = "SELECT key FROM doomed_blobs WHERE doom_no > 0 ORDER BY doom_no LIMIT ?"
+_DELETE_TOMBSTONE = "DELETE FROM doomed_blobs WHERE key = ?"
+IS_KNOWN_KEY = "SELECT 1 FROM assets WHERE key = ? UNION ALL SELECT 1 FROM doomed_blobs WHERE key = ?"
+ADD_REFERENCE = """
     INSERT INTO asset_refs (run_no, asset_no) SELECT ?, asset_no FROM assets WHERE partition = ? AND sha256 = ?
     ON CONFLICT (run_no, asset_no) DO NOTHING
 """
 
-_NEWEST = 2**63 - 1
+_MAX_ASSET_NO = 2**63 - 1
 
 
 class SqliteAssets:
     """Implements ports.assets.AssetRows."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
 
-    async def keep(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
-        kept = await self._write(partial(_keep, asset, quota))
+    async def add(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
+        kept = await self._write(partial(_add, asset, quota))
         if isinstance(kept, QuotaReached):
             raise kept
         return kept
@@ -78,31 +78,31 @@ class SqliteAssets:
     async def usage(self, partition: str) -> AssetUsage:
         return await self._read(partial(_usage, partition))
 
-    async def idle(self, now: int) -> AssetUsage:
-        return await self._read(partial(_idle, now))
+    async def unreferenced_usage(self, now: int) -> AssetUsage:
+        return await self._read(partial(_unreferenced_usage, now))
 
-    async def doom(self, now: int, limit: int) -> AssetUsage:
+    async def tombstone_unreferenced(self, now: int, limit: int) -> AssetUsage:
         # Most of the time there is nothing to do, and then nobody has to wait for the writer.
-        loose = await self._read(partial(_loose, now, 1))
-        return await self._write(partial(_doom, now, limit)) if loose else AssetUsage(0, 0)
+        loose = await self._read(partial(_unreferenced, now, 1))
+        return await self._write(partial(_tombstone_unreferenced, now, limit)) if loose else AssetUsage(0, 0)
 
-    async def doomed(self, limit: int) -> list[str]:
-        return await self._read(partial(_doomed, limit))
+    async def tombstones(self, limit: int) -> list[str]:
+        return await self._read(partial(_tombstones, limit))
 
-    async def bury(self, keys: list[str]) -> None:
-        await self._write(partial(_bury, tuple(keys)))
+    async def clear_tombstones(self, keys: list[str]) -> None:
+        await self._write(partial(_clear_tombstones, tuple(keys)))
 
-    async def known(self, keys: list[str]) -> set[str]:
-        return await self._read(partial(_known, tuple(keys)))
+    async def known_keys(self, keys: list[str]) -> set[str]:
+        return await self._read(partial(_known_keys, tuple(keys)))
 
 
-def refer(connection: Connection, run_no: int, partition: str, digests: tuple[str, ...]) -> None:
+def add_references(connection: SqliteConnection, run_no: int, partition: str, digests: tuple[str, ...]) -> None:
     """media-20 (RFC 0055 C): in the commit that names them, the run refers to those of these assets that its partition
     has, once to each."""
-    connection.executemany(REFER, [(run_no, partition, sha256) for sha256 in digests])
+    connection.executemany(ADD_REFERENCE, [(run_no, partition, sha256) for sha256 in digests])
 
 
-def _keep(asset: StoredAsset, quota: int, connection: Connection) -> StoredAsset | QuotaReached:
+def _add(asset: StoredAsset, quota: int, connection: SqliteConnection) -> StoredAsset | QuotaReached:
     known = _hold(asset.partition, asset.sha256, asset.held_until, connection)
     if known is not None:
         return known
@@ -125,86 +125,88 @@ def _keep(asset: StoredAsset, quota: int, connection: Connection) -> StoredAsset
     return asset
 
 
-def _hold(partition: str, sha256: str, until: int, connection: Connection) -> StoredAsset | None:
-    known = connection.execute(FIND, (partition, sha256)).fetchall()
+def _hold(partition: str, sha256: str, until: int, connection: SqliteConnection) -> StoredAsset | None:
+    known = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
     if not known:
         return None
-    asset = _found(known[0]).asset
+    asset = _found_asset(known[0]).asset
     if until <= asset.held_until:
         return asset
     connection.execute(_HOLD, (until, known[0][0]))
     return replace(asset, held_until=until)
 
 
-def _rekey(partition: str, sha256: str, key: str, connection: Connection) -> StoredAsset | None:
-    known = connection.execute(FIND, (partition, sha256)).fetchall()
+def _rekey(partition: str, sha256: str, key: str, connection: SqliteConnection) -> StoredAsset | None:
+    known = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
     if not known:
         return None
     connection.execute(_REKEY, (key, known[0][0]))
-    return replace(_found(known[0]).asset, key=key)
+    return replace(_found_asset(known[0]).asset, key=key)
 
 
-def _find(partition: str, sha256: str, connection: Connection) -> AssetEntry | None:
-    found = connection.execute(FIND, (partition, sha256)).fetchall()
-    return _found(found[0]) if found else None
+def _find(partition: str, sha256: str, connection: SqliteConnection) -> AssetEntry | None:
+    found = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
+    return _found_asset(found[0]) if found else None
 
 
-def _page(partition: str, query: AssetQuery, connection: Connection) -> list[AssetEntry]:
+def _page(partition: str, query: AssetQuery, connection: SqliteConnection) -> list[AssetEntry]:
     with snapshot(connection):
-        before = _behind(partition, query.after, connection) if query.after is not None else _NEWEST
-        statement, where = PAGE, partition
+        before = _page_start(partition, query.after, connection) if query.after is not None else _MAX_ASSET_NO
+        statement, where = ASSETS_PAGE, partition
         if query.run_id is not None:
-            run = connection.execute(_RUN, (partition, query.run_id)).fetchall()
+            run = connection.execute(_FIND_RUN_NO, (partition, query.run_id)).fetchall()
             if not run:
                 return []
-            statement, where = OF_RUN, run[0][0]
-        return [_found(row) for row in connection.execute(statement, (where, before, max(query.limit, 0))).fetchall()]
+            statement, where = RUN_ASSETS_PAGE, run[0][0]
+        return [
+            _found_asset(row) for row in connection.execute(statement, (where, before, max(query.limit, 0))).fetchall()
+        ]
 
 
-def _behind(partition: str, after: AssetCursor, connection: Connection) -> int:
+def _page_start(partition: str, after: AssetCursor, connection: SqliteConnection) -> int:
     """All that comes after that place has a smaller number than this."""
-    last = connection.execute(FIND, (partition, after.sha256)).fetchall()
+    last = connection.execute(FIND_ASSET, (partition, after.sha256)).fetchall()
     # The same bytes may have gone and come again, which is another place.
-    if last and _found(last[0]).asset.cursor == after:
+    if last and _found_asset(last[0]).asset.cursor == after:
         return last[0][0]
-    left = connection.execute(NOT_AFTER, (partition, after.created_at)).fetchall()
+    left = connection.execute(NEWEST_NOT_AFTER, (partition, after.created_at)).fetchall()
     return left[0][0] + 1 if left else 0
 
 
-def _usage(partition: str, connection: Connection) -> AssetUsage:
+def _usage(partition: str, connection: SqliteConnection) -> AssetUsage:
     found = connection.execute(_USAGE, (partition,)).fetchall()
     return AssetUsage(*found[0]) if found else AssetUsage(0, 0)
 
 
-def _idle(now: int, connection: Connection) -> AssetUsage:
-    return AssetUsage(*connection.execute(IDLE, (now,)).fetchall()[0])
+def _unreferenced_usage(now: int, connection: SqliteConnection) -> AssetUsage:
+    return AssetUsage(*connection.execute(UNREFERENCED_USAGE, (now,)).fetchall()[0])
 
 
-def _loose(now: int, limit: int, connection: Connection) -> list[tuple[int, str, int]]:
-    return connection.execute(LOOSE, (now, max(limit, 0))).fetchall()
+def _unreferenced(now: int, limit: int, connection: SqliteConnection) -> list[tuple[int, str, int]]:
+    return connection.execute(UNREFERENCED, (now, max(limit, 0))).fetchall()
 
 
-def _doom(now: int, limit: int, connection: Connection) -> AssetUsage:
-    loose = _loose(now, limit, connection)
-    connection.executemany(_DOOM, [(key,) for _, key, _ in loose])
-    connection.executemany(_DROP, [(asset_no,) for asset_no, _, _ in loose])
+def _tombstone_unreferenced(now: int, limit: int, connection: SqliteConnection) -> AssetUsage:
+    loose = _unreferenced(now, limit, connection)
+    connection.executemany(_INSERT_TOMBSTONE, [(key,) for _, key, _ in loose])
+    connection.executemany(_DELETE_ASSET, [(asset_no,) for asset_no, _, _ in loose])
     return AssetUsage(len(loose), sum(size for _, _, size in loose))
 
 
-def _doomed(limit: int, connection: Connection) -> list[str]:
-    return [key for (key,) in connection.execute(DOOMED, (max(limit, 0),)).fetchall()]
+def _tombstones(limit: int, connection: SqliteConnection) -> list[str]:
+    return [key for (key,) in connection.execute(TOMBSTONES, (max(limit, 0),)).fetchall()]
 
 
-def _bury(keys: tuple[str, ...], connection: Connection) -> None:
-    connection.executemany(_BURY, [(key,) for key in keys])
+def _clear_tombstones(keys: tuple[str, ...], connection: SqliteConnection) -> None:
+    connection.executemany(_DELETE_TOMBSTONE, [(key,) for key in keys])
 
 
-def _known(keys: tuple[str, ...], connection: Connection) -> set[str]:
+def _known_keys(keys: tuple[str, ...], connection: SqliteConnection) -> set[str]:
     # One view: a key goes from the one table to the other in one commit.
     with snapshot(connection):
-        return {key for key in keys if connection.execute(KNOWN, (key, key)).fetchall()}
+        return {key for key in keys if connection.execute(IS_KNOWN_KEY, (key, key)).fetchall()}
 
 
-def _found(row: Any) -> AssetEntry:
+def _found_asset(row: Any) -> AssetEntry:
     _, runs, *fields = row
     return AssetEntry(StoredAsset(*fields), runs)

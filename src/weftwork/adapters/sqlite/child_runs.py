@@ -7,7 +7,7 @@ Orders for children to end, one per child, in the order in which the children we
 
 from typing import Final
 
-from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.adapters.sqlite.run_queries import find_numbered, number_of
 from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult
@@ -15,33 +15,33 @@ from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, ChildResul
 from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import StoredRun
 
-_ADOPT = "INSERT INTO kinship (run_no, parent_no, partition, root, awaited, cascades) VALUES (?, ?, ?, ?, ?, ?)"
-_HAS_CHILDREN = "UPDATE runs SET has_children = 1 WHERE run_no = ?"
-_LEAVE = "DELETE FROM kinship WHERE run_no = ?"
+_INSERT_CHILD = "INSERT INTO kinship (run_no, parent_no, partition, root, awaited, cascades) VALUES (?, ?, ?, ?, ?, ?)"
+_MARK_HAS_CHILDREN = "UPDATE runs SET has_children = 1 WHERE run_no = ?"
+_DELETE_CHILD = "DELETE FROM kinship WHERE run_no = ?"
 CHILDREN = """
     SELECT k.run_no FROM runs p CROSS JOIN kinship k ON k.parent_no = p.run_no AND k.run_no > ?
     WHERE p.partition = ? AND p.run_id = ? ORDER BY k.run_no LIMIT ?
 """
-COUNT = "SELECT count(*) FROM kinship WHERE partition = ? AND root = ?"
+COUNT_DESCENDANTS = "SELECT count(*) FROM kinship WHERE partition = ? AND root = ?"
 
 
-def adopt(connection: Connection, run_no: int, parent_no: int, partition: str, parent: Parent) -> None:
+def insert_child(connection: SqliteConnection, run_no: int, parent_no: int, partition: str, parent: Parent) -> None:
     """Note a new run as the child of another one."""
     values = (run_no, parent_no, partition, parent.root, int(parent.awaited), int(parent.cascade))
-    connection.execute(_ADOPT, values)
+    connection.execute(_INSERT_CHILD, values)
 
 
-def has_children(connection: Connection, run_no: int) -> None:
+def mark_has_children(connection: SqliteConnection, run_no: int) -> None:
     """Note that a run has started others."""
-    connection.execute(_HAS_CHILDREN, (run_no,))
+    connection.execute(_MARK_HAS_CHILDREN, (run_no,))
 
 
-def leave(connection: Connection, run_no: int) -> None:
+def delete_child(connection: SqliteConnection, run_no: int) -> None:
     """A child is deleted."""
-    connection.execute(_LEAVE, (run_no,))
+    connection.execute(_DELETE_CHILD, (run_no,))
 
 
-def children(run: RunKey, after: str | None, limit: int, connection: Connection) -> list[StoredRun]:
+def list_children(run: RunKey, after: str | None, limit: int, connection: SqliteConnection) -> list[StoredRun]:
     """EventLog.children; behind an unknown run there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else number_of(connection, RunKey(run.partition, after))
@@ -51,20 +51,20 @@ def children(run: RunKey, after: str | None, limit: int, connection: Connection)
         return list(find_numbered(connection, run.partition, [row[0] for row in found]))
 
 
-def descendants(run: RunKey, connection: Connection) -> int:
+def count_descendants(run: RunKey, connection: SqliteConnection) -> int:
     """EventLog.descendants."""
-    return connection.execute(COUNT, (run.partition, run.run_id)).fetchall()[0][0]
+    return connection.execute(COUNT_DESCENDANTS, (run.partition, run.run_id)).fetchall()[0][0]
 
 
-_TELL = """
+_PUT_RESULT = """
     INSERT INTO news (run_no, parent_no, node_id, key, sequence, status, outcome)
     SELECT k.run_no, k.parent_no, ?, ?, ?, ?, ?
     FROM kinship k CROSS JOIN runs p ON p.run_no = k.parent_no AND p.completed_at IS NULL WHERE k.run_no = ?
     ON CONFLICT (run_no) DO UPDATE SET node_id = excluded.node_id, key = excluded.key, sequence = excluded.sequence,
       status = excluded.status, outcome = excluded.outcome
 """
-_UNHEARD = "SELECT 1 FROM news WHERE run_no = ?"
-_HEAR = """
+_HAS_RESULT = "SELECT 1 FROM news WHERE run_no = ?"
+_ACKNOWLEDGE_RESULT = """
     DELETE FROM news WHERE run_no = (SELECT run_no FROM runs WHERE partition = ? AND run_id = ?) AND sequence <= ?
 """
 _DELETE_RESULTS = "DELETE FROM news WHERE parent_no = ?"
@@ -75,22 +75,24 @@ RESULTS_PAGE = """
 """
 
 
-def tell(connection: Connection, run_no: int, told: ChildResult) -> None:
+def put_result(connection: SqliteConnection, run_no: int, told: ChildResult) -> None:
     """Keep the word of a child instead of its last one, if its parent is there and has not ended."""
-    connection.execute(_TELL, (told.node_id, told.key, told.sequence, told.status, told.outcome, run_no))
+    connection.execute(_PUT_RESULT, (told.node_id, told.key, told.sequence, told.status, told.outcome, run_no))
 
 
-def is_unheard(connection: Connection, run_no: int) -> bool:
+def has_pending_result(connection: SqliteConnection, run_no: int) -> bool:
     """Whether there is word of this child."""
-    return bool(connection.execute(_UNHEARD, (run_no,)).fetchall())
+    return bool(connection.execute(_HAS_RESULT, (run_no,)).fetchall())
 
 
-def delete_results(connection: Connection, parent_no: int) -> None:
+def delete_results(connection: SqliteConnection, parent_no: int) -> None:
     """A parent has ended: nobody will hear of its children."""
     connection.execute(_DELETE_RESULTS, (parent_no,))
 
 
-def news(after: PendingChildResult | None, limit: int, connection: Connection) -> list[PendingChildResult]:
+def list_results(
+    after: PendingChildResult | None, limit: int, connection: SqliteConnection
+) -> list[PendingChildResult]:
     """EventLog.news; behind an unknown child there is nothing."""
     with snapshot(connection):
         number = -1
@@ -103,24 +105,24 @@ def news(after: PendingChildResult | None, limit: int, connection: Connection) -
     return [PendingChildResult(RunKey(partition, parent), ChildResult(*told)) for partition, parent, *told in found]
 
 
-def hear(heard: tuple[PendingChildResult, ...], connection: Connection) -> None:
+def acknowledge_results(heard: tuple[PendingChildResult, ...], connection: SqliteConnection) -> None:
     """EventLog.hear."""
     values = [(each.parent.partition, each.result.child_run_id, each.result.sequence) for each in heard]
-    connection.executemany(_HEAR, values)
+    connection.executemany(_ACKNOWLEDGE_RESULT, values)
 
 
-_ORDER = """
+_PUT_CANCEL_REQUEST = """
     INSERT INTO orders (run_no, parent, reason)
     SELECT c.run_no, ?, ? FROM runs c CROSS JOIN kinship k ON k.run_no = c.run_no AND k.parent_no = ?
     WHERE c.partition = ? AND c.run_id = ? AND c.completed_at IS NULL ON CONFLICT (run_no) DO NOTHING
 """
-_CASCADE: Final = """
+_PUT_CASCADE: Final = """
     INSERT INTO orders (run_no, parent, reason)
     SELECT c.run_no, ?, ? FROM kinship k CROSS JOIN runs c ON c.run_no = k.run_no AND c.completed_at IS NULL
     WHERE k.parent_no = ? AND k.{which} = 1 ON CONFLICT (run_no) DO NOTHING
 """
-CANCELLED_WITH_IT = _CASCADE.format(which="cascades")
-WAITED_FOR = _CASCADE.format(which="awaited")
+CASCADE_TO_CHILDREN = _PUT_CASCADE.format(which="cascades")
+CASCADE_TO_AWAITED = _PUT_CASCADE.format(which="awaited")
 _DELETE_CANCEL_REQUEST = "DELETE FROM orders WHERE run_no = ?"
 CANCEL_REQUESTS_PAGE = """
     SELECT c.partition, c.run_id, o.parent, o.reason FROM orders o CROSS JOIN runs c ON c.run_no = o.run_no
@@ -128,24 +130,26 @@ CANCEL_REQUESTS_PAGE = """
 """
 
 
-def order(connection: Connection, run: RunKey, run_no: int, orders: tuple[CancelRequest, ...]) -> None:
+def put_cancel_requests(
+    connection: SqliteConnection, run: RunKey, run_no: int, orders: tuple[CancelRequest, ...]
+) -> None:
     """Keep the orders of a run for those children of it that have not ended."""
     values = [(run.run_id, each.reason, run_no, run.partition, each.child_run_id) for each in orders]
-    connection.executemany(_ORDER, values)
+    connection.executemany(_PUT_CANCEL_REQUEST, values)
 
 
-def cascade(connection: Connection, run: RunKey, run_no: int, given: CascadeCancel) -> None:
+def put_cascade(connection: SqliteConnection, run: RunKey, run_no: int, given: CascadeCancel) -> None:
     """Keep an order for all children of a run that this is about."""
-    statement = WAITED_FOR if given.awaited_only else CANCELLED_WITH_IT
+    statement = CASCADE_TO_AWAITED if given.awaited_only else CASCADE_TO_CHILDREN
     connection.execute(statement, (run.run_id, given.reason, run_no))
 
 
-def delete_cancel_request(connection: Connection, run_no: int) -> None:
+def delete_cancel_request(connection: SqliteConnection, run_no: int) -> None:
     """A child has ended: there is nothing to follow."""
     connection.execute(_DELETE_CANCEL_REQUEST, (run_no,))
 
 
-def instructions(after: RunKey | None, limit: int, connection: Connection) -> list[PendingCancelRequest]:
+def list_cancel_requests(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[PendingCancelRequest]:
     """EventLog.instructions; behind an unknown child there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else number_of(connection, after)

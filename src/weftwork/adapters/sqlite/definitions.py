@@ -3,8 +3,8 @@
 from functools import partial
 
 from weftwork.adapters.sqlite import idempotency
-from weftwork.adapters.sqlite.database.connection import Connection
-from weftwork.adapters.sqlite.database.reader import Readers, snapshot
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
+from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
 from weftwork.adapters.sqlite.database.writer import Writer
 from weftwork.ports.storage.definitions import (
     MAX_LISTED_VERSIONS,
@@ -46,7 +46,7 @@ _COUNT = "SELECT count(*) FROM workflows WHERE current = 1"
 class SqliteDefinitions:
     """Implements ports.definitions.Definitions."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
 
@@ -71,11 +71,11 @@ class SqliteDefinitions:
         return await self._read(_count)
 
 
-def _put(digest: str, document: bytes, connection: Connection) -> None:
+def _put(digest: str, document: bytes, connection: SqliteConnection) -> None:
     connection.execute(_PUT, (digest, document))
 
 
-def _get(digest: str, connection: Connection) -> bytes | None:
+def _get(digest: str, connection: SqliteConnection) -> bytes | None:
     found = connection.execute(_GET, (digest,)).fetchall()
     return found[0][0] if found else None
 
@@ -85,7 +85,7 @@ def _register(
     document: bytes,
     most: int,
     record: IdempotencyRecord | None,
-    connection: Connection,
+    connection: SqliteConnection,
 ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
     taken = idempotency.taken(connection, record) if record is not None else None
     if taken is not None:
@@ -105,7 +105,9 @@ def _register(
     return VersionRegistered()
 
 
-def _find(tenant: str, workflow_id: str, version: str | None, connection: Connection) -> WorkflowRegistration | None:
+def _find(
+    tenant: str, workflow_id: str, version: str | None, connection: SqliteConnection
+) -> WorkflowRegistration | None:
     if version is None:
         found = connection.execute(_CURRENT, (tenant, workflow_id)).fetchall()
     else:
@@ -113,17 +115,17 @@ def _find(tenant: str, workflow_id: str, version: str | None, connection: Connec
     return WorkflowRegistration(*found[0]) if found else None
 
 
-def _workflows(tenant: str, after: str, limit: int, connection: Connection) -> list[ListedWorkflow]:
+def _workflows(tenant: str, after: str, limit: int, connection: SqliteConnection) -> list[ListedWorkflow]:
     with snapshot(connection):
         rows = connection.execute(_PAGE, (tenant, after, max(limit, 0))).fetchall()
         page = [WorkflowRegistration(*row) for row in rows]
         return [ListedWorkflow(each, _versions(each, connection)) for each in page]
 
 
-def _versions(of: WorkflowRegistration, connection: Connection) -> tuple[str, ...]:
+def _versions(of: WorkflowRegistration, connection: SqliteConnection) -> tuple[str, ...]:
     found = connection.execute(_VERSIONS, (of.tenant, of.workflow_id, MAX_LISTED_VERSIONS)).fetchall()
     return tuple(row[0] for row in found)
 
 
-def _count(connection: Connection) -> int:
+def _count(connection: SqliteConnection) -> int:
     return connection.execute(_COUNT).fetchall()[0][0]

@@ -5,8 +5,8 @@ from functools import partial
 import msgspec
 
 from weftwork.adapters.sqlite import child_runs, idempotency, interrupts, retention, run_queries
-from weftwork.adapters.sqlite.database.connection import Connection
-from weftwork.adapters.sqlite.database.reader import Readers
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
+from weftwork.adapters.sqlite.database.reader import SqliteReaders
 from weftwork.adapters.sqlite.database.writer import Writer
 from weftwork.adapters.sqlite.run_queries import find_projection, find_run, read_events, read_hidden
 from weftwork.adapters.sqlite.transactions import Heads, append, create
@@ -40,7 +40,7 @@ _encode_header = msgspec.json.Encoder().encode
 class SqliteEventLog:
     """Implements ports.eventlog.EventLog. What a job needs is encoded and checked before it is queued."""
 
-    def __init__(self, writer: Writer, readers: Readers, heads: Heads) -> None:
+    def __init__(self, writer: Writer, readers: SqliteReaders, heads: Heads) -> None:
         self._write = writer.submit
         self._read = readers.submit
         self._heads = heads
@@ -68,19 +68,19 @@ class SqliteEventLog:
         return taken
 
     async def children(self, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
-        return await self._read(partial(child_runs.children, run, after, limit))
+        return await self._read(partial(child_runs.list_children, run, after, limit))
 
     async def count_descendants(self, run: RunKey) -> int:
-        return await self._read(partial(child_runs.descendants, run))
+        return await self._read(partial(child_runs.count_descendants, run))
 
     async def news(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
-        return await self._read(partial(child_runs.news, after, limit))
+        return await self._read(partial(child_runs.list_results, after, limit))
 
     async def hear(self, heard: tuple[PendingChildResult, ...]) -> None:
-        await self._write(partial(child_runs.hear, heard))
+        await self._write(partial(child_runs.acknowledge_results, heard))
 
     async def instructions(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
-        return await self._read(partial(child_runs.instructions, after, limit))
+        return await self._read(partial(child_runs.list_cancel_requests, after, limit))
 
     async def save_record(self, record: IdempotencyRecord) -> SlotTaken | None:
         return await self._write(partial(idempotency.remember, record))
@@ -137,5 +137,5 @@ class SqliteEventLog:
         return await self._read(partial(retention.count_ended, completed_before, partition))
 
 
-def _sweep(created_before: int, connection: Connection) -> int:
+def _sweep(created_before: int, connection: SqliteConnection) -> int:
     return idempotency.sweep(created_before, connection) + retention.forget(created_before, connection)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
@@ -20,19 +20,19 @@ _SWEEP = """
 """
 
 
-def taken(connection: Connection, record: IdempotencyRecord) -> SlotTaken | None:
+def taken(connection: SqliteConnection, record: IdempotencyRecord) -> SlotTaken | None:
     """What is recorded in the slot, if it is taken and still counts."""
     known = recall(record.partition, record.slot, record.expired_before, connection)
     return SlotTaken(known) if known is not None else None
 
 
-def insert(connection: Connection, record: IdempotencyRecord) -> None:
+def insert(connection: SqliteConnection, record: IdempotencyRecord) -> None:
     """Fill a slot that is known to be free, or to hold a record that no longer counts."""
     row = (record.partition, record.slot, record.fingerprint, record.outcome, record.created_at)
     connection.execute(_INSERT, row)
 
 
-def remember(record: IdempotencyRecord, connection: Connection) -> SlotTaken | None:
+def remember(record: IdempotencyRecord, connection: SqliteConnection) -> SlotTaken | None:
     """Fill the slot, unless it is taken."""
     known = taken(connection, record)
     if known is None:
@@ -40,14 +40,14 @@ def remember(record: IdempotencyRecord, connection: Connection) -> SlotTaken | N
     return known
 
 
-def recall(partition: str, slot: str, not_before: int, connection: Connection) -> IdempotencyRecord | None:
+def recall(partition: str, slot: str, not_before: int, connection: SqliteConnection) -> IdempotencyRecord | None:
     """The record of a slot, if it is not too old."""
     found = connection.execute(_FIND, (partition, slot)).fetchall()
     record = IdempotencyRecord(*found[0]) if found else None
     return record if record is not None and record.created_at >= not_before else None
 
 
-def sweep(created_before: int, connection: Connection) -> int:
+def sweep(created_before: int, connection: SqliteConnection) -> int:
     """Delete the oldest records, SWEEP_MOST at once."""
     connection.execute(_SWEEP, (created_before, SWEEP_MOST))
     return connection.changes()

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, OpenInterrupt
 from weftwork.protocol.run.projection import InterruptListing, StateRow
@@ -68,7 +68,7 @@ def select(where: str, filters: tuple[str, ...] = (), bounded: bool = False) -> 
     """  # noqa: S608 - nothing but constants and question marks
 
 
-def set_listed(connection: Connection, run_no: int, row: StateRow) -> None:
+def set_listed(connection: SqliteConnection, run_no: int, row: StateRow) -> None:
     """List an interrupt of a run as its row says, or no longer."""
     listed = row.listing
     if listed is None:
@@ -78,7 +78,7 @@ def set_listed(connection: Connection, run_no: int, row: StateRow) -> None:
         connection.execute(_OPEN, values)
 
 
-def list_interrupts(partition: str, query: InterruptQuery, connection: Connection) -> InterruptPage:
+def list_interrupts(partition: str, query: InterruptQuery, connection: SqliteConnection) -> InterruptPage:
     """EventLog.list_interrupts."""
     after = _BEFORE_ALL
     if query.after is not None:
@@ -124,7 +124,7 @@ def _choose(partition: str, query: InterruptQuery) -> tuple[str, tuple[str, ...]
 
 
 def _take(
-    connection: Connection, statement: str, values: tuple[Any, ...], limit: int
+    connection: SqliteConnection, statement: str, values: tuple[Any, ...], limit: int
 ) -> tuple[list[OpenInterrupt], bool]:
     """The interrupts of a page, and whether more of those that were asked for are there."""
     taken: list[OpenInterrupt] = []

@@ -8,8 +8,8 @@ from functools import partial
 
 import msgspec
 
-from weftwork.adapters.sqlite.database.connection import Connection
-from weftwork.adapters.sqlite.database.reader import Readers
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
+from weftwork.adapters.sqlite.database.reader import SqliteReaders
 from weftwork.adapters.sqlite.database.writer import Writer
 from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.signing_keys import SigningKey
@@ -33,7 +33,7 @@ _ALL_KEYS = """
 class SqliteKeys:
     """Implements ports.keys.Keys."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
 
@@ -47,7 +47,7 @@ class SqliteKeys:
         return await self._read(_all_keys)
 
 
-def _salt(fresh: bytes, connection: Connection) -> bytes:
+def _salt(fresh: bytes, connection: SqliteConnection) -> bytes:
     found = connection.execute(_SALT).fetchall()
     if found:
         return found[0][0]
@@ -55,13 +55,13 @@ def _salt(fresh: bytes, connection: Connection) -> bytes:
     return fresh
 
 
-def _put_key(row: ApiKeyRow, connection: Connection) -> None:
+def _put_key(row: ApiKeyRow, connection: SqliteConnection) -> None:
     scopes = msgspec.json.encode(row.scopes).decode()
     fixed = (row.key_id, row.digest, row.tenant, row.mode, scopes, row.label)
     connection.execute(_PUT_KEY, (*fixed, row.created_at, row.expires_at, row.revoked_at))
 
 
-def _all_keys(connection: Connection) -> list[ApiKeyRow]:
+def _all_keys(connection: SqliteConnection) -> list[ApiKeyRow]:
     found = connection.execute(_ALL_KEYS).fetchall()
     return [
         ApiKeyRow(key_id, digest, tenant, mode, msgspec.json.decode(scopes, type=tuple[str, ...]), *rest)
@@ -81,7 +81,7 @@ _ALL_SIGNING_KEYS = "SELECT kid, secret, created_at, retired_at FROM signing_key
 class SqliteSigningKeys:
     """Implements ports.signing.SigningKeys."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
 
@@ -95,14 +95,14 @@ class SqliteSigningKeys:
         return await self._read(_all_signing_keys)
 
 
-def _put_signing_key(key: SigningKey, connection: Connection) -> None:
+def _put_signing_key(key: SigningKey, connection: SqliteConnection) -> None:
     connection.execute(_PUT_SIGNING_KEY, (key.kid, key.secret, key.created_at, key.retired_at))
 
 
-def _drop(kid: str, connection: Connection) -> bool:
+def _drop(kid: str, connection: SqliteConnection) -> bool:
     connection.execute(_DROP, (kid,))
     return bool(connection.changes())
 
 
-def _all_signing_keys(connection: Connection) -> list[SigningKey]:
+def _all_signing_keys(connection: SqliteConnection) -> list[SigningKey]:
     return [SigningKey(*row) for row in connection.execute(_ALL_SIGNING_KEYS).fetchall()]

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from weftwork.adapters.sqlite import child_runs, idempotency
-from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
 from weftwork.ports.storage.event_log import SlotTaken, StillLive
 from weftwork.protocol.run.batch import IdempotencyRecord
@@ -92,7 +92,7 @@ class _Tagged(msgspec.Struct):
 _decode_tags = msgspec.json.Decoder(_Tagged).decode
 
 
-def delete(run: RunKey, now: int, record: IdempotencyRecord | None, connection: Connection) -> bool | SlotTaken:
+def delete(run: RunKey, now: int, record: IdempotencyRecord | None, connection: SqliteConnection) -> bool | SlotTaken:
     """EventLog.delete. Heads are kept of live runs only, so there is none to forget."""
     known = idempotency.taken(connection, record) if record is not None else None
     if known is not None:
@@ -104,9 +104,9 @@ def delete(run: RunKey, now: int, record: IdempotencyRecord | None, connection: 
     if status not in TERMINAL_STATUSES:
         raise StillLive(f"the run is {status}")
     if is_child:
-        if child_runs.is_unheard(connection, run_no):
+        if child_runs.has_pending_result(connection, run_no):
             raise StillLive("its parent has not heard that the run is over")
-        child_runs.leave(connection, run_no)
+        child_runs.delete_child(connection, run_no)
     connection.execute(_DROP_RUN, (run_no,))
     tags = {(run.partition, tag, run_no) for tag in _decode_tags(header).tags}
     connection.executemany(_DROP_TAG, tags)
@@ -117,12 +117,12 @@ def delete(run: RunKey, now: int, record: IdempotencyRecord | None, connection: 
     return True
 
 
-def is_left(connection: Connection) -> bool:
+def is_left(connection: SqliteConnection) -> bool:
     """Whether there is anything to purge."""
     return bool(connection.execute(_UNPURGED).fetchall())
 
 
-def purge(connection: Connection) -> bool:
+def purge(connection: SqliteConnection) -> bool:
     """EventLog.purge: a piece of the deleted run with the lowest number."""
     found = connection.execute(_UNPURGED).fetchall()
     if not found:
@@ -133,13 +133,13 @@ def purge(connection: Connection) -> bool:
     return True
 
 
-def forget(deleted_before: int, connection: Connection) -> int:
+def forget(deleted_before: int, connection: SqliteConnection) -> int:
     """Forget where purged runs stood that were deleted before that, FORGET_MOST at once."""
     connection.execute(_FORGET, (deleted_before, FORGET_MOST))
     return connection.changes()
 
 
-def _take_away(connection: Connection, run_no: int) -> bool:
+def _take_away(connection: SqliteConnection, run_no: int) -> bool:
     """Delete one piece of what carries this number; whether there may be more."""
     rows, weight = 0, 0
     for table in BELONGINGS.values():
@@ -183,7 +183,9 @@ COUNT_OF_ALL = f"""
 """  # noqa: S608 - nothing but constants
 
 
-def ended_before(completed_before: int, limit: int, partition: str | None, connection: Connection) -> list[RunKey]:
+def ended_before(
+    completed_before: int, limit: int, partition: str | None, connection: SqliteConnection
+) -> list[RunKey]:
     """EventLog.ended_before."""
     most = max(limit, 0)
     if partition is None:
@@ -193,7 +195,7 @@ def ended_before(completed_before: int, limit: int, partition: str | None, conne
     return [RunKey(*row) for row in found.fetchall()]
 
 
-def count_ended(completed_before: int, partition: str | None, connection: Connection) -> int:
+def count_ended(completed_before: int, partition: str | None, connection: SqliteConnection) -> int:
     """EventLog.count_ended."""
     if partition is None:
         found = connection.execute(COUNT_OF_ALL, (completed_before,))

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.ports.storage.event_log import RunPage, RunQuery
 from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
@@ -31,13 +31,13 @@ DUE = """
 """
 
 
-def next_wake(after: int, connection: Connection) -> int | None:
+def next_wake(after: int, connection: SqliteConnection) -> int | None:
     """EventLog.next_wake."""
     found = connection.execute(NEXT, (after,)).fetchall()
     return found[0][0] if found else None
 
 
-def due(until: int, limit: int, connection: Connection) -> list[RunKey]:
+def due(until: int, limit: int, connection: SqliteConnection) -> list[RunKey]:
     """EventLog.due."""
     return [RunKey(*row) for row in connection.execute(DUE, (until, max(limit, 0))).fetchall()]
 
@@ -78,7 +78,7 @@ _EVENTS = f"""
 _decode_header = msgspec.json.Decoder(RunHeader).decode
 
 
-def find_run(run: RunKey, connection: Connection) -> StoredRun | None:
+def find_run(run: RunKey, connection: SqliteConnection) -> StoredRun | None:
     """EventLog.stored."""
     with snapshot(connection):
         found = connection.execute(_RUN, (run.partition, run.run_id)).fetchall()
@@ -89,13 +89,13 @@ def find_run(run: RunKey, connection: Connection) -> StoredRun | None:
     return StoredRun(_decode_header(header), _projection(*projection), tuple(StateRow(*row) for row in rows))
 
 
-def find_projection(run: RunKey, connection: Connection) -> Projection | None:
+def find_projection(run: RunKey, connection: SqliteConnection) -> Projection | None:
     """EventLog.projection."""
     found = connection.execute(_PROJECTION, (run.partition, run.run_id)).fetchall()
     return _projection(*found[0]) if found else None
 
 
-def find_numbered(connection: Connection, partition: str, numbers: list[int]) -> tuple[StoredRun, ...]:
+def find_numbered(connection: SqliteConnection, partition: str, numbers: list[int]) -> tuple[StoredRun, ...]:
     """Headers and projections in the order of the numbers, without state rows."""
     wanted = [(number, partition) for number in numbers]
     found = connection.executemany(_RUN_BY_NUMBER, wanted).fetchall()
@@ -107,7 +107,9 @@ def _projection(*columns: Any) -> Projection:
     return Projection(*others, parked=bool(parked), wake_at=wake_at)
 
 
-def read_events(run: RunKey, after: int, limit: int, connection: Connection, budget: int | None = None) -> list[Event]:
+def read_events(
+    run: RunKey, after: int, limit: int, connection: SqliteConnection, budget: int | None = None
+) -> list[Event]:
     """EventLog.read."""
     run_id = run.run_id
     # A cursor below -1 would reach into the ids of the run before.
@@ -128,7 +130,7 @@ def read_events(run: RunKey, after: int, limit: int, connection: Connection, bud
     return events
 
 
-def read_hidden(run: RunKey, connection: Connection) -> list[HiddenValue]:
+def read_hidden(run: RunKey, connection: SqliteConnection) -> list[HiddenValue]:
     """EventLog.hidden."""
     found = connection.execute(_HIDDEN, (run.partition, run.run_id)).fetchall()
     return [HiddenValue(*row) for row in found]
@@ -164,7 +166,7 @@ UNFINISHED = """
 """
 
 
-def list_runs(partition: str, query: RunQuery, connection: Connection) -> RunPage:
+def list_runs(partition: str, query: RunQuery, connection: SqliteConnection) -> RunPage:
     """EventLog.list_runs."""
     with snapshot(connection):
         before = _BEYOND_ALL
@@ -184,7 +186,7 @@ def list_runs(partition: str, query: RunQuery, connection: Connection) -> RunPag
         return RunPage(runs, found[0][0], True)
 
 
-def unfinished(after: RunKey | None, limit: int, connection: Connection) -> list[RunKey]:
+def unfinished(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[RunKey]:
     """EventLog.unfinished; after an unknown run there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else number_of(connection, after)
@@ -194,13 +196,13 @@ def unfinished(after: RunKey | None, limit: int, connection: Connection) -> list
     return [RunKey(*row) for row in found]
 
 
-def number_of(connection: Connection, run: RunKey) -> int | None:
+def number_of(connection: SqliteConnection, run: RunKey) -> int | None:
     """The number of a run that is there or was: a page goes on where it ended, even if that run was deleted."""
     found = connection.execute(_NUMBER, (run.partition, run.run_id)).fetchall()
     return (found or connection.execute(_DELETED, (run.partition, run.run_id)).fetchall())[0][0]
 
 
-def _merged(connection: Connection, partition: str, query: RunQuery, before: int) -> tuple[list[int], int | None]:
+def _merged(connection: SqliteConnection, partition: str, query: RunQuery, before: int) -> tuple[list[int], int | None]:
     """The page's run numbers, and the last of them if there are more."""
     limit = max(query.limit, 1)
     walks: list[Iterator[int]] = []
@@ -216,7 +218,9 @@ def _merged(connection: Connection, partition: str, query: RunQuery, before: int
     return page, page[-1] if len(numbers) > limit else None
 
 
-def _looked_up(connection: Connection, partition: str, query: RunQuery, before: int) -> tuple[list[int], int | None]:
+def _looked_up(
+    connection: SqliteConnection, partition: str, query: RunQuery, before: int
+) -> tuple[list[int], int | None]:
     """The page's run numbers, and the last candidate looked at if there may be more."""
     statuses = frozenset(query.statuses or STATUSES)
     numbers: list[int] = []

@@ -6,7 +6,7 @@ from pathlib import Path
 from weftwork.adapters.sqlite.annotations import SqliteAnnotations
 from weftwork.adapters.sqlite.assets import SqliteAssets
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
-from weftwork.adapters.sqlite.database.reader import Readers
+from weftwork.adapters.sqlite.database.reader import SqliteReaders
 from weftwork.adapters.sqlite.database.writer import Writer
 from weftwork.adapters.sqlite.definitions import SqliteDefinitions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
@@ -37,7 +37,7 @@ class SqliteStore:
         path = Path(path)
         heads = Heads()
         self._writer = Writer(partial(open_writer, path, vfs), heads.forget)
-        self._readers = Readers(partial(open_reader, path, vfs))
+        self._readers = SqliteReaders(partial(open_reader, path, vfs))
         self.log = SqliteEventLog(self._writer, self._readers, heads)
         self.definitions = SqliteDefinitions(self._writer, self._readers)
         self.keys = SqliteKeys(self._writer, self._readers)

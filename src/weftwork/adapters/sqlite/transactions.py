@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 from weftwork.adapters.sqlite import child_runs, idempotency
-from weftwork.adapters.sqlite.assets import refer
-from weftwork.adapters.sqlite.child_runs import adopt, has_children
-from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.assets import add_references
+from weftwork.adapters.sqlite.child_runs import insert_child, mark_has_children
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.interrupts import set_listed
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
 from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict, SlotTaken
@@ -52,7 +52,7 @@ def _set_rows(count: int) -> str:
 _INSERT_HIDDEN = "INSERT INTO hidden (run_no, sequence, pointer, value) VALUES (?, ?, ?, ?)"
 
 
-def insert_batch(connection: Connection, run_no: int, batch: Batch) -> None:
+def insert_batch(connection: SqliteConnection, run_no: int, batch: Batch) -> None:
     """Events, rows and hidden values of a checked batch; the projection is the caller's."""
     base = run_no << SEQUENCE_BITS
     for events in _pieces(batch.events):
@@ -83,7 +83,7 @@ def insert_batch(connection: Connection, run_no: int, batch: Batch) -> None:
         insert_hidden(connection, run_no, batch.hidden)
 
 
-def insert_hidden(connection: Connection, run_no: int, hidden: tuple[HiddenValue, ...]) -> None:
+def insert_hidden(connection: SqliteConnection, run_no: int, hidden: tuple[HiddenValue, ...]) -> None:
     connection.executemany(_INSERT_HIDDEN, [(run_no, item.sequence, item.pointer, item.value) for item in hidden])
 
 
@@ -132,7 +132,7 @@ class Heads:
     def __init__(self) -> None:
         self._kept: dict[RunKey, Head] = {}
 
-    def find(self, connection: Connection, run: RunKey) -> Head | None:
+    def find(self, connection: SqliteConnection, run: RunKey) -> Head | None:
         """The head of a run of that partition, or None."""
         kept = self._kept.get(run)
         if kept is not None:
@@ -159,13 +159,13 @@ class Heads:
         self._kept.clear()
 
 
-def join(connection: Connection, heads: Heads, run_no: int, partition: str, parent: Parent) -> None:
+def join(connection: SqliteConnection, heads: Heads, run_no: int, partition: str, parent: Parent) -> None:
     """Note a run that was created by itself as the child that it says it is; its parent may be gone."""
     key = RunKey(partition, parent.run_id)
     head = heads.find(connection, key)
-    adopt(connection, run_no, 0 if head is None else head.run_no, partition, parent)
+    insert_child(connection, run_no, 0 if head is None else head.run_no, partition, parent)
     if head is not None and not head.has_children:
-        has_children(connection, head.run_no)
+        mark_has_children(connection, head.run_no)
         heads.keep(key, head._replace(has_children=True))
 
 
@@ -196,7 +196,7 @@ def create(
     record: IdempotencyRecord | None,
     exclusive: bool,
     first: Batch | None,
-    connection: Connection,
+    connection: SqliteConnection,
 ) -> RunCreated | SlotTaken | ScopeTaken:
     """EventLog.create of a checked first batch; `document` is the encoded header."""
     known = idempotency.taken(connection, record) if record is not None else None
@@ -214,14 +214,14 @@ def create(
     if first is not None:
         insert_batch(connection, run_no, first)
         if first.assets:
-            refer(connection, run_no, partition, first.assets)
+            add_references(connection, run_no, partition, first.assets)
     if record is not None:
         idempotency.insert(connection, record)
     return _CREATED
 
 
 def insert_run(
-    connection: Connection,
+    connection: SqliteConnection,
     heads: Heads,
     header: RunHeader,
     document: bytes,
@@ -259,7 +259,7 @@ def insert_run(
     if hidden:
         insert_hidden(connection, run_no, hidden)
     if header.assets:
-        refer(connection, run_no, partition, header.assets)
+        add_references(connection, run_no, partition, header.assets)
     heads.keep(header.key, head_of(run_no, now, is_child, False))
     return run_no
 
@@ -270,7 +270,7 @@ Brood = tuple[tuple[ChildCreate, bytes], ...]
 _IN_USE = "SELECT 1 FROM runs WHERE partition = ? AND run_id = ?"
 
 
-def check_free(connection: Connection, brood: Brood) -> None:
+def check_free(connection: SqliteConnection, brood: Brood) -> None:
     """Raises HostFault, before anything is written, if a run id is in use."""
     asked: set[RunKey] = set()
     for spawn, _ in brood:
@@ -280,15 +280,15 @@ def check_free(connection: Connection, brood: Brood) -> None:
         asked.add(run)
 
 
-def spawn_all(connection: Connection, heads: Heads, parent: Head, brood: Brood) -> None:
+def spawn_all(connection: SqliteConnection, heads: Heads, parent: Head, brood: Brood) -> None:
     """Make the children of a run, pending."""
     for spawn, document in brood:
         header = spawn.header
         run_no = insert_run(connection, heads, header, document, spawn.hidden, PENDING)
         assert header.parent is not None, "the batch was checked"
-        child_runs.adopt(connection, run_no, parent.run_no, header.partition, header.parent)
+        child_runs.insert_child(connection, run_no, parent.run_no, header.partition, header.parent)
     if not parent.has_children:
-        child_runs.has_children(connection, parent.run_no)
+        child_runs.mark_has_children(connection, parent.run_no)
 
 
 # SQLite rewrites the entry in every index that holds an assigned column, changed or not; so there are several.
@@ -308,7 +308,7 @@ _END = """
 
 
 def append(
-    heads: Heads, run: RunKey, expected: int, batch: Batch, brood: Brood, connection: Connection
+    heads: Heads, run: RunKey, expected: int, batch: Batch, brood: Brood, connection: SqliteConnection
 ) -> SlotTaken | None:
     """EventLog.append for a checked batch. The slot is looked at first: a retry expects what is long past."""
     record = batch.record
@@ -323,7 +323,7 @@ def append(
     insert_batch(connection, head.run_no, batch)
     _project(connection, head, batch)
     if batch.assets:
-        refer(connection, head.run_no, run.partition, batch.assets)
+        add_references(connection, head.run_no, run.partition, batch.assets)
     if brood:
         spawn_all(connection, heads, head, brood)
         head = head._replace(has_children=True)
@@ -340,14 +340,14 @@ def is_conflict(head: Head, expected: int) -> bool:
     return head.last_sequence != expected or head.status in TERMINAL_STATUSES
 
 
-def _reach_kin(connection: Connection, run: RunKey, head: Head, batch: Batch) -> None:
+def _reach_kin(connection: SqliteConnection, run: RunKey, head: Head, batch: Batch) -> None:
     """What a run has to say to its parent and to its children; and nobody speaks to one that has ended."""
     if batch.cancel_requests:
-        child_runs.order(connection, run, head.run_no, batch.cancel_requests)
+        child_runs.put_cancel_requests(connection, run, head.run_no, batch.cancel_requests)
     if batch.cascade_cancel is not None:
-        child_runs.cascade(connection, run, head.run_no, batch.cascade_cancel)
+        child_runs.put_cascade(connection, run, head.run_no, batch.cascade_cancel)
     if batch.child_result is not None:
-        child_runs.tell(connection, head.run_no, batch.child_result)
+        child_runs.put_result(connection, head.run_no, batch.child_result)
     if batch.projection.completed_at is not None:
         if head.is_child:
             child_runs.delete_cancel_request(connection, head.run_no)
@@ -355,7 +355,7 @@ def _reach_kin(connection: Connection, run: RunKey, head: Head, batch: Batch) ->
             child_runs.delete_results(connection, head.run_no)
 
 
-def _project(connection: Connection, head: Head, batch: Batch) -> None:
+def _project(connection: SqliteConnection, head: Head, batch: Batch) -> None:
     projection = batch.projection
     progress = (
         projection.last_sequence,

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from weftwork.adapters.sqlite.database.connection import OUTAGES, check_library, open_reader, shipped
+from weftwork.adapters.sqlite.database.connection import OUTAGES, check_library, load_migrations, open_reader
 from weftwork.cli.console.text import shown
 from weftwork.cli.console.units import size
 from weftwork.cli.doctor.finding import Finding
@@ -51,7 +51,7 @@ def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
         return Finding("fail", "store", f"cannot be read: {shown(str(error), 200)}", _RESTORE)
     if said != ["ok"]:
         return Finding("fail", "store", f"is damaged: {shown('; '.join(map(str, said)), 300)}", _RESTORE)
-    newest = shipped()[-1].number
+    newest = load_migrations()[-1].number
     if version > newest:
         text = f"has version {version} and this release knows {newest} at most"
         return Finding("fail", "store", text, "start the release that wrote it, or a newer one")

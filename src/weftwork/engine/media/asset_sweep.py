@@ -53,7 +53,7 @@ class AssetSweep:
 
     async def count(self) -> AssetUsage:
         """What `prune` would delete, strays apart."""
-        return await self._rows.idle(self._clock.now())
+        return await self._rows.unreferenced_usage(self._clock.now())
 
     async def prune(self, limit: int = MAX_PER_CALL) -> SweepResult:
         """Delete assets that nobody refers to or holds, at most `limit`. Call it again as long as there is more."""
@@ -61,7 +61,7 @@ class AssetSweep:
         while keys := self._unconfirmed_keys[:MAX_PER_CALL]:
             await self._delete_unknown(keys)
             del self._unconfirmed_keys[: len(keys)]
-        gone = await self._rows.doom(self._clock.now(), limit)
+        gone = await self._rows.tombstone_unreferenced(self._clock.now(), limit)
         if gone.count:
             fault_point("asset.doomed")
             await self._delete_tombstoned()
@@ -92,16 +92,16 @@ class AssetSweep:
             log.info("assets that nothing refers to deleted", extra={"count": deleted})
 
     async def _delete_tombstoned(self) -> None:
-        while keys := await self._rows.doomed(MAX_PER_CALL):
+        while keys := await self._rows.tombstones(MAX_PER_CALL):
             for key in keys:
                 await self._blobs.delete(key)
                 fault_point("asset.deleted")
-            await self._rows.bury(keys)
+            await self._rows.clear_tombstones(keys)
             fault_point("asset.buried")
 
     async def _delete_unknown(self, keys: list[str]) -> int:
         """Asked only after the keys were listed: what is being written now has no row yet, but is too young."""
-        known = await self._rows.known(keys) if keys else set[str]()
+        known = await self._rows.known_keys(keys) if keys else set[str]()
         strays = [key for key in keys if key not in known]
         for key in strays:
             await self._blobs.delete(key)

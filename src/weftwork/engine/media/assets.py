@@ -100,7 +100,7 @@ class Assets:
             now = self._clock.now()
             made = StoredAsset(partition, blob.sha256, blob.key, blob.size, looks, now, now + held_ms)
             try:
-                asset = await self._rows.keep(made, self._limits.max_asset_bytes_per_tenant)
+                asset = await self._rows.add(made, self._limits.max_asset_bytes_per_tenant)
             except QuotaReached as reached:
                 await self._blobs.delete(blob.key)
                 raise _quota_reached(reached) from None

@@ -74,7 +74,7 @@ class QuotaReached(Exception):
 class AssetIndex(Protocol):
     """Implementations are proved by `weftwork.testing.storage`."""
 
-    async def keep(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
+    async def add(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
         """Write it down. If its partition has these bytes already, that row stays and is held until the later of both
         instants, and is returned: then the blob of the caller is not needed.
 
@@ -103,22 +103,22 @@ class AssetIndex(Protocol):
         """The cost does not depend on how many there are."""
         ...
 
-    async def idle(self, now: int) -> AssetUsage:
+    async def unreferenced_usage(self, now: int) -> AssetUsage:
         """Of all partitions: the rows that nobody refers to or holds. The cost is that of counting them."""
         ...
 
-    async def doom(self, now: int, limit: int) -> AssetUsage:
+    async def tombstone_unreferenced(self, now: int, limit: int) -> AssetUsage:
         """Drop at most so many of those rows, and write their keys down; what was dropped."""
         ...
 
-    async def doomed(self, limit: int) -> list[str]:
+    async def tombstones(self, limit: int) -> list[str]:
         """Keys that are written down, the oldest first."""
         ...
 
-    async def bury(self, keys: list[str]) -> None:
+    async def clear_tombstones(self, keys: list[str]) -> None:
         """Their bytes are gone: forget them."""
         ...
 
-    async def known(self, keys: list[str]) -> set[str]:
+    async def known_keys(self, keys: list[str]) -> set[str]:
         """Those of these keys that a row has, or that are written down as doomed."""
         ...

@@ -30,7 +30,7 @@ from weftwork.testing.storage.harness import (
 async def kept(store: Store, *names: str, partition: str = ACME) -> tuple[str, ...]:
     """Keep assets that nobody holds; their digests."""
     for name in names:
-        await store.assets.keep(asset(name, partition, held_until=NOW))
+        await store.assets.add(asset(name, partition, held_until=NOW))
     return tuple(digest(name) for name in names)
 
 
@@ -65,8 +65,8 @@ async def what_a_run_names_stays(store: Store) -> None:
     spawn = child(parent.key, "born")
     await bear(store, parent.key, -1, replace(spawn, header=replace(spawn.header, assets=digests[2:3])))
     await name_it(store, begun.key, 0, "d", "nobody")
-    assert await store.assets.idle(EVER) == AssetUsage(1, 10)
-    assert await store.assets.doom(EVER, 100) == AssetUsage(1, 10)
+    assert await store.assets.unreferenced_usage(EVER) == AssetUsage(1, 10)
+    assert await store.assets.tombstone_unreferenced(EVER, 100) == AssetUsage(1, 10)
     for run, names in (("run-a", "a"), ("begun", "db"), ("born", "c")):
         assert await shown(store, run_id=run) == [asset(name).key for name in names]
     assert await shown(store) == [asset(name).key for name in "dcba"]
@@ -82,24 +82,24 @@ async def an_asset_stays_until_the_last_run_is_gone(store: Store) -> None:
         await name_it(store, run, 0, "a", status="completed")
         assert await referring(store, "a") == count
     for left, run in ((2, runs[1]), (1, runs[0]), (0, runs[2])):
-        assert await store.assets.doom(EVER, 10) == NOTHING
+        assert await store.assets.tombstone_unreferenced(EVER, 10) == NOTHING
         assert await store.log.delete(run, NOW) is True
         await purge(store)
         assert await referring(store, "a") == left
         assert await shown(store, run_id=run.run_id) == []
-    assert await store.assets.doom(EVER, 10) == AssetUsage(1, 10)
-    assert await store.assets.doomed(10) == [asset("a").key]
+    assert await store.assets.tombstone_unreferenced(EVER, 10) == AssetUsage(1, 10)
+    assert await store.assets.tombstones(10) == [asset("a").key]
 
 
 async def who_lets_go_does_not_end_a_hold(store: Store) -> None:
     """An asset that is held stays when its last run is gone, until it is held no more."""
-    await store.assets.keep(asset(held_until=NOW + 50))
+    await store.assets.add(asset(held_until=NOW + 50))
     run = await make_run(store)
     await name_it(store, run, -1, "a", status="failed")
     await store.log.delete(run, NOW)
     await purge(store)
-    assert await store.assets.doom(NOW + 49, 10) == NOTHING
-    assert await store.assets.doom(NOW + 50, 10) == AssetUsage(1, 10)
+    assert await store.assets.tombstone_unreferenced(NOW + 49, 10) == NOTHING
+    assert await store.assets.tombstone_unreferenced(NOW + 50, 10) == AssetUsage(1, 10)
 
 
 async def a_run_refers_to_assets_of_its_partition(store: Store) -> None:
@@ -113,7 +113,7 @@ async def a_run_refers_to_assets_of_its_partition(store: Store) -> None:
     for name in "ab":
         assert await referring(store, name, OTHER) == 0
     assert await shown(store, OTHER, run_id=run.run_id) == []
-    assert await store.assets.doom(EVER, 10) == AssetUsage(2, 20)
+    assert await store.assets.tombstone_unreferenced(EVER, 10) == AssetUsage(2, 20)
     assert await shown(store, run_id=run.run_id) == [asset("a").key]
     theirs = await make_run(store, partition=OTHER, status="failed")
     assert await shown(store, OTHER, run_id=theirs.run_id) == []
@@ -133,7 +133,7 @@ async def a_refused_commit_refers_to_nothing(store: Store) -> None:
     assert isinstance(await raised(store.log.create(header(assets=digests))), HostFault)
     assert await store.log.create(header("run-b", assets=digests), (), record()) == SlotTaken(record())
     assert await referring(store, "a") == 0
-    assert await store.assets.doom(EVER, 10) == AssetUsage(1, 10)
+    assert await store.assets.tombstone_unreferenced(EVER, 10) == AssetUsage(1, 10)
 
 
 async def assets_of_a_run_are_paged_newest_first(store: Store) -> None:
@@ -168,7 +168,7 @@ async def many_references_go_in_pieces(store: Store) -> None:
     await purge(store)
     assert (await referring(store, "n7"), await referring(store, "n8")) == (1, 0)
     gone = 0
-    while dropped := (await store.assets.doom(EVER, 500)).count:
+    while dropped := (await store.assets.tombstone_unreferenced(EVER, 500)).count:
         gone += dropped
     assert gone == 1298
     assert {*await shown(store)} == {asset("n7").key, asset("n1299").key}
@@ -187,9 +187,9 @@ async def a_run_that_comes_with_the_doom_has_its_asset_or_none(store: Store) -> 
 
     calls: list[Any] = []
     for name in names:
-        calls += [refer(name), store.assets.doom(EVER, 2)]
+        calls += [refer(name), store.assets.tombstone_unreferenced(EVER, 2)]
     await asyncio.gather(*calls)
-    doomed = set(await store.assets.doomed(100))
+    doomed = set(await store.assets.tombstones(100))
     for name in names:
         assert had[name] == await shown(store, run_id=name) == [asset(name).key][asset(name).key in doomed :]
         assert (await store.assets.find(ACME, digest(name)) is None) == (not had[name])
@@ -209,7 +209,7 @@ async def references_survive_a_restart(make: Callable[[], Store]) -> None:
     await store.open()
     assert (await referring(store, "a"), await referring(store, "b")) == (2, 1)
     assert await shown(store, run_id=other.run_id) == [asset("a").key]
-    assert await store.assets.doom(EVER, 10) == NOTHING
+    assert await store.assets.tombstone_unreferenced(EVER, 10) == NOTHING
     await store.log.delete(run, NOW)
     await store.close()
 
@@ -217,7 +217,7 @@ async def references_survive_a_restart(make: Callable[[], Store]) -> None:
     await store.open()
     try:
         await purge(store)
-        assert await store.assets.doom(EVER, 10) == AssetUsage(1, 10)
+        assert await store.assets.tombstone_unreferenced(EVER, 10) == AssetUsage(1, 10)
         assert await shown(store) == [asset("a").key]
     finally:
         await store.close()

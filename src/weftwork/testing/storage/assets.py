@@ -41,7 +41,7 @@ async def an_asset_is_kept(store: Store) -> None:
     given = asset(size=2**40, media_type="application/x-\u00e9", held_until=0)
     assert await store.assets.find(ACME, given.sha256) is None
     assert (await shown(store), await store.assets.usage(ACME)) == ([], NOTHING)
-    assert await store.assets.keep(given) == given
+    assert await store.assets.add(given) == given
     assert await store.assets.find(ACME, given.sha256) == AssetEntry(given, 0)
     assert await store.assets.page(ACME, AssetQuery()) == [AssetEntry(given, 0)]
     assert await store.assets.usage(ACME) == AssetUsage(1, 2**40)
@@ -51,14 +51,14 @@ async def an_asset_is_kept(store: Store) -> None:
 async def equal_bytes_are_kept_once(store: Store) -> None:
     """Bytes that are there stay the row they are, with the later of both instants, and count once."""
     given = asset()
-    await store.assets.keep(given)
+    await store.assets.add(given)
     for held, wanted in ((NOW + 5, NOW + HELD), (NOW + 9 * HELD, NOW + 9 * HELD), (NOW, NOW + 9 * HELD)):
         again = asset(key="another", media_type="text/plain", created_at=NOW + 1, held_until=held)
         kept = replace(given, held_until=wanted)
-        assert await store.assets.keep(again) == kept
+        assert await store.assets.add(again) == kept
         assert await store.assets.find(ACME, given.sha256) == AssetEntry(kept, 0)
     assert await store.assets.usage(ACME) == AssetUsage(1, 10)
-    assert await store.assets.known(["another"]) == set()
+    assert await store.assets.known_keys(["another"]) == set()
 
 
 async def what_is_there_can_be_held(store: Store) -> None:
@@ -66,41 +66,41 @@ async def what_is_there_can_be_held(store: Store) -> None:
     given = asset()
     assert await store.assets.hold(ACME, given.sha256, NOW + 1) is None
     assert await store.assets.find(ACME, given.sha256) is None
-    await store.assets.keep(given)
+    await store.assets.add(given)
     assert await store.assets.hold(ACME, given.sha256, NOW) == given
     assert await store.assets.find(ACME, given.sha256) == AssetEntry(given, 0)
     later = replace(given, held_until=NOW + 2 * HELD)
     assert await store.assets.hold(ACME, given.sha256, NOW + 2 * HELD) == later
     assert await store.assets.hold(OTHER, given.sha256, EVER) is None
     assert await store.assets.find(ACME, given.sha256) == AssetEntry(later, 0)
-    assert await store.assets.doom(NOW + 2 * HELD - 1, 10) == NOTHING
-    assert await store.assets.doom(NOW + 2 * HELD, 10) == AssetUsage(1, 10)
+    assert await store.assets.tombstone_unreferenced(NOW + 2 * HELD - 1, 10) == NOTHING
+    assert await store.assets.tombstone_unreferenced(NOW + 2 * HELD, 10) == AssetUsage(1, 10)
     assert await store.assets.hold(ACME, given.sha256, EVER) is None
 
 
 async def a_full_partition_takes_no_more(store: Store) -> None:
     """A quota may be reached and not exceeded; the refused asset leaves nothing, and what is there is not refused."""
     for name in "ab":
-        await store.assets.keep(asset(name), 20)
-    error = await raised(store.assets.keep(asset("c", size=1), 20))
+        await store.assets.add(asset(name), 20)
+    error = await raised(store.assets.add(asset("c", size=1), 20))
     assert isinstance(error, QuotaReached)
     assert (error.used, error.quota) == (20, 20)
     assert await store.assets.find(ACME, digest("c")) is None
-    assert await store.assets.known([asset("c").key]) == set()
+    assert await store.assets.known_keys([asset("c").key]) == set()
     assert await store.assets.usage(ACME) == AssetUsage(2, 20)
-    assert await store.assets.keep(asset("a"), 5) == asset("a")
-    assert await store.assets.keep(asset("empty", size=0), 20)
-    assert await store.assets.keep(asset("a", OTHER), 10), "each partition has its own"
-    assert await store.assets.keep(asset("d"), 30)
-    assert await store.assets.keep(asset("e"), 0), "any number"
-    assert await store.assets.doom(EVER, 100) == AssetUsage(6, 50)
+    assert await store.assets.add(asset("a"), 5) == asset("a")
+    assert await store.assets.add(asset("empty", size=0), 20)
+    assert await store.assets.add(asset("a", OTHER), 10), "each partition has its own"
+    assert await store.assets.add(asset("d"), 30)
+    assert await store.assets.add(asset("e"), 0), "any number"
+    assert await store.assets.tombstone_unreferenced(EVER, 100) == AssetUsage(6, 50)
     assert await store.assets.usage(ACME) == NOTHING
-    assert await store.assets.keep(asset("c", size=20), 20), "there is room again"
+    assert await store.assets.add(asset("c", size=20), 20), "there is room again"
 
 
 async def many_at_once_do_not_exceed_the_quota(store: Store) -> None:
     """Of assets that come at once no more are kept than there is room for."""
-    calls = [raised(store.assets.keep(asset(f"n{number}"), 45)) for number in range(20)]
+    calls = [raised(store.assets.add(asset(f"n{number}"), 45)) for number in range(20)]
     refused = [error for error in await asyncio.gather(*calls) if error is not None]
     assert [type(error) for error in refused] == [QuotaReached] * 16
     assert await store.assets.usage(ACME) == AssetUsage(4, 40)
@@ -108,12 +108,12 @@ async def many_at_once_do_not_exceed_the_quota(store: Store) -> None:
 
 async def another_partition_sees_no_assets(store: Store) -> None:
     """Assets are found, listed, counted and held in their own partition; equal bytes of two are two assets."""
-    await store.assets.keep(asset())
+    await store.assets.add(asset())
     for partition in (OTHER, "test:acme", "live:acm", "LIVE:ACME", ""):
         assert await store.assets.find(partition, digest("a")) is None
         assert (await shown(store, partition), await store.assets.usage(partition)) == ([], NOTHING)
     theirs = asset(partition=OTHER, size=7)
-    assert await store.assets.keep(theirs) == theirs
+    assert await store.assets.add(theirs) == theirs
     assert await store.assets.find(ACME, digest("a")) == AssetEntry(asset(), 0)
     assert await store.assets.find(OTHER, digest("a")) == AssetEntry(theirs, 0)
     assert (await store.assets.usage(ACME), await store.assets.usage(OTHER)) == (AssetUsage(1, 10), AssetUsage(1, 7))
@@ -123,9 +123,9 @@ async def assets_are_paged_newest_first(store: Store) -> None:
     """Pages follow the order in which assets were kept, whatever their clocks said, each asset once."""
     names = [f"n{number}" for number in range(11)]
     for number, name in enumerate(names):
-        await store.assets.keep(asset(name, created_at=NOW - number))
-        await store.assets.keep(asset(name, OTHER))
-    await store.assets.keep(asset("n3", held_until=EVER))
+        await store.assets.add(asset(name, created_at=NOW - number))
+        await store.assets.add(asset(name, OTHER))
+    await store.assets.add(asset("n3", held_until=EVER))
     wanted = [asset(name).key for name in reversed(names)]
     for limit in (1, 3, 11, 50):
         found: list[str] = []
@@ -136,7 +136,7 @@ async def assets_are_paged_newest_first(store: Store) -> None:
             after = page[-1].asset.cursor
         assert found == wanted
     assert await shown(store, limit=0) == []
-    assert await store.assets.doom(NOW + HELD, 100) == AssetUsage(21, 210)
+    assert await store.assets.tombstone_unreferenced(NOW + HELD, 100) == AssetUsage(21, 210)
     assert await shown(store) == [asset("n3").key]
 
 
@@ -144,10 +144,10 @@ async def a_page_goes_on_though_its_cursor_is_gone(store: Store) -> None:
     """Behind an asset that was doomed meanwhile, or whose bytes came again, come all that were created before it."""
     for number in range(10):
         held = NOW if number in (4, 5, 8) else EVER
-        await store.assets.keep(asset(f"n{number}", created_at=NOW + number // 2, held_until=held))
-    await store.assets.keep(asset(partition=OTHER, created_at=NOW + 2, held_until=EVER))
+        await store.assets.add(asset(f"n{number}", created_at=NOW + number // 2, held_until=held))
+    await store.assets.add(asset(partition=OTHER, created_at=NOW + 2, held_until=EVER))
     places = [AssetCursor(NOW + number // 2, digest(f"n{number}")) for number in range(10)]
-    assert await store.assets.doom(NOW, 100) == AssetUsage(3, 30)
+    assert await store.assets.tombstone_unreferenced(NOW, 100) == AssetUsage(3, 30)
 
     async def behind(place: AssetCursor, **query: Any) -> list[str]:
         found = await store.assets.page(ACME, AssetQuery(after=place, **query))
@@ -161,7 +161,7 @@ async def a_page_goes_on_though_its_cursor_is_gone(store: Store) -> None:
     assert await behind(AssetCursor(2**62, digest("nobody")), limit=1) == ["9"]
     run = await make_run(store, assets=tuple(digest(f"n{number}") for number in (1, 2, 7)))
     assert await behind(places[5], run_id=run.run_id) == list("21")
-    await store.assets.keep(asset("n5", key="again", created_at=NOW + 9))
+    await store.assets.add(asset("n5", key="again", created_at=NOW + 9))
     assert await behind(places[5]) == list("3210"), "what came again stands elsewhere"
 
 
@@ -169,48 +169,48 @@ async def what_nobody_needs_is_doomed(store: Store) -> None:
     """Assets that are not held any more go, of all partitions, the longest overdue first, at most so many at once."""
     held = {"a": 30, "b": 10, "c": 20, "d": 40}
     for number, (name, until) in enumerate(held.items()):
-        await store.assets.keep(asset(name, OTHER if number % 2 else ACME, held_until=NOW + until, size=until))
-    assert await store.assets.idle(NOW + 9) == NOTHING
-    assert await store.assets.doom(NOW + 9, 10) == NOTHING
-    assert await store.assets.idle(NOW + 30) == AssetUsage(3, 60)
-    assert await store.assets.doom(NOW + 30, 0) == NOTHING
-    assert await store.assets.doom(NOW + 30, 2) == AssetUsage(2, 30)
-    assert await store.assets.idle(NOW + 30) == AssetUsage(1, 30)
-    assert await store.assets.doomed(10) == [asset("b", OTHER).key, asset("c").key]
+        await store.assets.add(asset(name, OTHER if number % 2 else ACME, held_until=NOW + until, size=until))
+    assert await store.assets.unreferenced_usage(NOW + 9) == NOTHING
+    assert await store.assets.tombstone_unreferenced(NOW + 9, 10) == NOTHING
+    assert await store.assets.unreferenced_usage(NOW + 30) == AssetUsage(3, 60)
+    assert await store.assets.tombstone_unreferenced(NOW + 30, 0) == NOTHING
+    assert await store.assets.tombstone_unreferenced(NOW + 30, 2) == AssetUsage(2, 30)
+    assert await store.assets.unreferenced_usage(NOW + 30) == AssetUsage(1, 30)
+    assert await store.assets.tombstones(10) == [asset("b", OTHER).key, asset("c").key]
     assert await store.assets.find(ACME, digest("c")) is None
     assert await store.assets.find(ACME, digest("a")) is not None
     assert (await store.assets.usage(ACME), await store.assets.usage(OTHER)) == (AssetUsage(1, 30), AssetUsage(1, 40))
-    assert await store.assets.doom(NOW + 30, 2) == AssetUsage(1, 30)
-    assert await store.assets.doom(NOW + 30, 2) == NOTHING
+    assert await store.assets.tombstone_unreferenced(NOW + 30, 2) == AssetUsage(1, 30)
+    assert await store.assets.tombstone_unreferenced(NOW + 30, 2) == NOTHING
 
 
 async def a_doomed_key_is_known_until_it_is_buried(store: Store) -> None:
     """Keys of assets and doomed keys are known; a doomed one is given, the oldest first, until it is buried."""
     keys = [asset(name).key for name in "abcd"]
     for number, name in enumerate("abc"):
-        await store.assets.keep(asset(name, held_until=NOW + number))
-    assert await store.assets.known(keys) == set(keys[:3])
+        await store.assets.add(asset(name, held_until=NOW + number))
+    assert await store.assets.known_keys(keys) == set(keys[:3])
     for number in range(2):
-        assert (await store.assets.doom(NOW + number, 10)).count == 1
-    assert await store.assets.known(keys) == set(keys[:3])
-    assert (await store.assets.doomed(1), await store.assets.doomed(0)) == (keys[:1], [])
+        assert (await store.assets.tombstone_unreferenced(NOW + number, 10)).count == 1
+    assert await store.assets.known_keys(keys) == set(keys[:3])
+    assert (await store.assets.tombstones(1), await store.assets.tombstones(0)) == (keys[:1], [])
     for _ in range(2):
-        await store.assets.bury([keys[0], keys[2], "nobody"])
-        assert await store.assets.doomed(10) == [keys[1]]
-    assert await store.assets.known(keys) == {keys[1], keys[2]}
-    await store.assets.doom(EVER, 10)
-    assert await store.assets.doomed(10) == keys[1:3]
-    assert await store.assets.known([]) == set()
+        await store.assets.clear_tombstones([keys[0], keys[2], "nobody"])
+        assert await store.assets.tombstones(10) == [keys[1]]
+    assert await store.assets.known_keys(keys) == {keys[1], keys[2]}
+    await store.assets.tombstone_unreferenced(EVER, 10)
+    assert await store.assets.tombstones(10) == keys[1:3]
+    assert await store.assets.known_keys([]) == set()
 
 
 async def doomed_bytes_may_come_again(store: Store) -> None:
     """Bytes that were doomed and come again are a new asset under their new key; the old key stays doomed."""
-    await store.assets.keep(asset())
-    await store.assets.doom(EVER, 10)
+    await store.assets.add(asset())
+    await store.assets.tombstone_unreferenced(EVER, 10)
     again = asset(key="again")
-    assert await store.assets.keep(again) == again
+    assert await store.assets.add(again) == again
     assert await store.assets.find(ACME, digest("a")) == AssetEntry(again, 0)
-    assert await store.assets.doomed(10) == [asset().key]
+    assert await store.assets.tombstones(10) == [asset().key]
     assert await store.assets.usage(ACME) == AssetUsage(1, 10)
 
 
@@ -219,10 +219,10 @@ async def assets_survive_a_restart(make: Callable[[], Store]) -> None:
     store = make()
     await store.open()
     for name in "abc":
-        await store.assets.keep(asset(name))
+        await store.assets.add(asset(name))
     await store.assets.hold(ACME, digest("b"), EVER + 1)
-    await store.assets.keep(asset("d", held_until=NOW))
-    await store.assets.doom(NOW, 10)
+    await store.assets.add(asset("d", held_until=NOW))
+    await store.assets.tombstone_unreferenced(NOW, 10)
     await store.close()
 
     store = make()
@@ -230,24 +230,24 @@ async def assets_survive_a_restart(make: Callable[[], Store]) -> None:
     try:
         assert await shown(store) == [asset(name).key for name in "cba"]
         assert await store.assets.usage(ACME) == AssetUsage(3, 30)
-        assert await store.assets.doomed(10) == [asset("d").key]
-        assert isinstance(await raised(store.assets.keep(asset("e"), 39)), QuotaReached)
-        assert await store.assets.doom(EVER, 10) == AssetUsage(2, 20)
+        assert await store.assets.tombstones(10) == [asset("d").key]
+        assert isinstance(await raised(store.assets.add(asset("e"), 39)), QuotaReached)
+        assert await store.assets.tombstone_unreferenced(EVER, 10) == AssetUsage(2, 20)
         assert await shown(store) == [asset("b").key]
-        assert len(await store.assets.doomed(10)) == 3
+        assert len(await store.assets.tombstones(10)) == 3
     finally:
         await store.close()
 
 
 async def bytes_that_were_lost_get_another_key(store: Store) -> None:
     """The row has the new key from then on, and nothing else of it is another."""
-    kept = await store.assets.keep(asset("a"))
+    kept = await store.assets.add(asset("a"))
     moved = await store.assets.rekey(ACME, digest("a"), "key-2")
     assert moved == replace(kept, key="key-2")
     found = await store.assets.find(ACME, digest("a"))
     assert found is not None
     assert found.asset == moved
-    assert await store.assets.known([kept.key, "key-2"]) == {"key-2"}
+    assert await store.assets.known_keys([kept.key, "key-2"]) == {"key-2"}
     assert await store.assets.usage(ACME) == AssetUsage(1, 10)
     assert await store.assets.rekey(OTHER, digest("a"), "key-3") is None
 

@@ -198,16 +198,16 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.annotations.find(run, "a1"),
         store.annotations.page(run, None, 1, 1),
         store.annotations.locate(run, "event-0", 1),
-        store.assets.keep(asset()),
+        store.assets.add(asset()),
         store.assets.hold(ACME, "0", 0),
         store.assets.find(ACME, "0"),
         store.assets.page(ACME, AssetQuery()),
         store.assets.usage(ACME),
-        store.assets.idle(0),
-        store.assets.doom(0, 1),
-        store.assets.doomed(1),
-        store.assets.bury([]),
-        store.assets.known([]),
+        store.assets.unreferenced_usage(0),
+        store.assets.tombstone_unreferenced(0, 1),
+        store.assets.tombstones(1),
+        store.assets.clear_tombstones([]),
+        store.assets.known_keys([]),
     ]
     ends = [await raised(call) for call in calls]
     assert [type(end) for end in ends] == [StoreUnavailable] * len(calls)

@@ -142,7 +142,7 @@ async def pages_while_it_goes() -> list[str]:
             assert schema.check("asset-list", page) == []
             query = f"?limit=1&cursor={page['nextCursor']}"
             # The newest has the least time.
-            assert (await inside.host._store.assets.doom(10**15, 1)).count == 1
+            assert (await inside.host._store.assets.tombstone_unreferenced(10**15, 1)).count == 1
 
 
 @pytest.mark.rule("media-36")

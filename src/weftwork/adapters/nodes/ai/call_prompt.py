@@ -19,7 +19,7 @@ from weftwork.adapters.nodes.ai.model_request import (
 )
 from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
 from weftwork.adapters.nodes.call_inputs import expression_failure
-from weftwork.adapters.nodes.schemas import closed, fixed, name, notes, ports
+from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, name_string, port_schema, reference_notes
 from weftwork.engine.models.generation import generate_text
 from weftwork.ports.models import Message
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -56,19 +56,19 @@ _CALL_PROMPT: Final = NodeDeclaration(
     "Asks a model one thing, and gives what it says.",
     effect="idempotent",
     instant=False,
-    inputs=ports({port: MESSAGE_PORTS[port] for port in ("prompt", "input", "media")}),
-    outputs=fixed(
+    inputs=port_schema({port: MESSAGE_PORTS[port] for port in ("prompt", "input", "media")}),
+    outputs=fixed_ports(
         {
             "text": {"type": "string", "description": "What the model said."},
             "content": {"type": "string", "description": "The same, under the name that other nodes give it."},
             **ANSWER_PORTS,
         }
     ),
-    config=closed(
+    config=closed_object(
         {
             **PROMPT_CONFIG,
             **PROMPT_REF_CONFIG,
-            "promptId": name(
+            "promptId": name_string(
                 "The name of the prompt, by which `promptOverrides` of a run can replace it; without any text "
                 "it is the prompt."
             ),
@@ -83,7 +83,7 @@ _CALL_PROMPT: Final = NodeDeclaration(
     templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
     prompt_templates="named",
     equal_outputs=("text", "content"),
-    notes=notes(
+    notes=reference_notes(
         """
 The answer comes in pieces, each of them an event `output.chunk`; a subscriber with `streamMode=messages` sees them as
 `ai.message.chunk`. What came into the run from outside stands in the prompt behind `<UNTRUSTED>` marks.

@@ -12,7 +12,7 @@ from weftwork.adapters.nodes.ai.model_request import (
     answer_outputs,
     build_request,
 )
-from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports
+from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, port_schema, reference_notes
 from weftwork.engine.models.generation import generate_text
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -39,18 +39,18 @@ CHAT_NODES: Final[tuple[NodeType, ...]] = (
             "Gives what a model says next in a conversation.",
             effect="idempotent",
             instant=False,
-            inputs=ports(MESSAGE_PORTS),
-            outputs=fixed(
+            inputs=port_schema(MESSAGE_PORTS),
+            outputs=fixed_ports(
                 {
                     "content": {"type": "string", "description": "What the model said."},
                     "message": {"type": "object", "description": "The same as a message, to add to the others."},
                     **ANSWER_PORTS,
                 }
             ),
-            config=closed({**PROMPT_CONFIG, **MODEL_CONFIG, **MEDIA_CONFIG}),
+            config=closed_object({**PROMPT_CONFIG, **MODEL_CONFIG, **MEDIA_CONFIG}),
             templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
             equal_outputs=("content", "message"),
-            notes=notes(
+            notes=reference_notes(
                 """
 The answer is streamed, recorded and given like that of [core.ai.callPrompt](core.ai.callPrompt.md), and the node fails
 in the same cases. The port `messages` brings the conversation. Without it the one message is the port `prompt`, else

@@ -17,7 +17,15 @@ from weftwork.adapters.nodes.ai.model_request import (
     user_prompt,
 )
 from weftwork.adapters.nodes.call_inputs import expression_failure
-from weftwork.adapters.nodes.schemas import anything, closed, fixed, name, notes, ports, template
+from weftwork.adapters.nodes.schemas import (
+    any_value,
+    closed_object,
+    fixed_ports,
+    name_string,
+    port_schema,
+    reference_notes,
+    template_string,
+)
 from weftwork.engine.models.generation import generate_envelope
 from weftwork.engine.models.model_request import START_MESSAGE
 from weftwork.ports.models import Message
@@ -62,17 +70,17 @@ ENVELOPE_NODES: Final[tuple[NodeType, ...]] = (
             "Asks a model for an envelope of one kind.",
             effect="idempotent",
             instant=False,
-            inputs=ports(
+            inputs=port_schema(
                 {
-                    "userMessage": anything("What the model is asked; wins over the config."),
-                    "input": anything("What it is asked if nothing else says."),
+                    "userMessage": any_value("What the model is asked; wins over the config."),
+                    "input": any_value("What it is asked if nothing else says."),
                     **MEDIA_PORT,
                 }
             ),
-            outputs=fixed(
+            outputs=fixed_ports(
                 {
                     "envelopeType": {"type": "string", "description": "The kind."},
-                    "payload": anything("What the envelope holds, checked and without secrets."),
+                    "payload": any_value("What the envelope holds, checked and without secrets."),
                     "envelopeId": {"type": "string", "description": "The id of the envelope."},
                     "contentTrust": {
                         "type": "string",
@@ -81,18 +89,18 @@ ENVELOPE_NODES: Final[tuple[NodeType, ...]] = (
                     **ANSWER_PORTS,
                 }
             ),
-            config=closed(
+            config=closed_object(
                 {
-                    "envelopeType": name("The kind that is wanted.", MAX_KIND),
-                    "systemPrompt": template("What the model is told before everything else.", 0),
-                    "userMessage": template("What it is asked, if no port says."),
+                    "envelopeType": name_string("The kind that is wanted.", MAX_KIND),
+                    "systemPrompt": template_string("What the model is told before everything else.", 0),
+                    "userMessage": template_string("What it is asked, if no port says."),
                     **MODEL_CONFIG,
                     **MEDIA_CONFIG,
                 },
                 "envelopeType",
             ),
             templates={"/systemPrompt": (), "/userMessage": (), **MEDIA_TEMPLATES},
-            notes=notes(
+            notes=reference_notes(
                 """
 Every envelope that the model sends goes through the gate of the host: its shape, its kind, its payload, the node's
 `envelopeContract`, the limits, secrets and trust are judged in this order, and the outcome is recorded once. The one of

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.nodes.call_inputs import expression_failure, render
-from weftwork.adapters.nodes.schemas import Schema, name, ports, template, whole
+from weftwork.adapters.nodes.schemas import Schema, integer, name_string, port_schema, template_string
 from weftwork.engine.models.message_media import add_media, make_message
 from weftwork.engine.models.model_request import (
     MAX_MESSAGES,
@@ -28,10 +28,10 @@ from weftwork.protocol.privacy.trust import wrap_untrusted
 _PART_SCHEMA: Final[Schema] = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}}
 
 MODEL_CONFIG: Final[dict[str, Schema]] = {
-    "provider": name("Who answers; the host's first provider if nobody says."),
-    "model": name("The model; the provider's usual one if nobody says.", MAX_MODEL_NAME),
+    "provider": name_string("Who answers; the host's first provider if nobody says."),
+    "model": name_string("The model; the provider's usual one if nobody says.", MAX_MODEL_NAME),
     "temperature": {"type": "number", "minimum": 0, "maximum": 2, "description": "How freely it answers."},
-    "maxTokens": whole(1, MAX_TOKENS, "The longest answer."),
+    "maxTokens": integer(1, MAX_TOKENS, "The longest answer."),
     "stopSequences": {
         "type": "array",
         "maxItems": MAX_STOP_SEQUENCES,
@@ -42,8 +42,8 @@ MODEL_CONFIG: Final[dict[str, Schema]] = {
 """Config of every node that asks a model."""
 
 PROMPT_CONFIG: Final[dict[str, Schema]] = {
-    "systemPrompt": template("What the model is told before everything else.", 0),
-    "prompt": template("What it is asked, if no port says."),
+    "systemPrompt": template_string("What the model is told before everything else.", 0),
+    "prompt": template_string("What it is asked, if no port says."),
 }
 
 MEDIA_CONFIG: Final[dict[str, Schema]] = {
@@ -51,14 +51,14 @@ MEDIA_CONFIG: Final[dict[str, Schema]] = {
         "type": "array",
         "maxItems": MAX_PARTS,
         "items": {
-            **template("", 1),
+            **template_string("", 1),
             "type": ["object", "string"],
             "dependentRequired": {"url": ["mimeType"], "data": ["mimeType"]},
             "properties": {
                 "type": {"enum": ["image", "audio", "document", "file"], "description": "By the media type if absent."},
-                "mimeType": template("The media type; what the asset is if absent."),
-                "url": template("Where it is fetched."),
-                "mediaRef": template("An asset of the tenant."),
+                "mimeType": template_string("The media type; what the asset is if absent."),
+                "url": template_string("Where it is fetched."),
+                "mediaRef": template_string("An asset of the tenant."),
                 "data": {
                     "type": "string",
                     "minLength": 1,
@@ -117,7 +117,7 @@ ANSWER_PORTS: Final[dict[str, Schema]] = {
         "description": "Why the answer ended: `stop`, `length`, `content_filter`, `tool_calls` or `other`.",
     },
     "usage": {
-        **ports(
+        **port_schema(
             {
                 "inputTokens": {"type": "integer", "description": "What went in."},
                 "outputTokens": {"type": "integer", "description": "What came out."},

@@ -14,7 +14,7 @@ from weftwork.adapters.nodes.ai.model_request import (
     answer_outputs,
     build_request,
 )
-from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports, whole
+from weftwork.adapters.nodes.schemas import any_value, closed_object, fixed_ports, integer, port_schema, reference_notes
 from weftwork.engine.models.generation import generate_value
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -58,9 +58,9 @@ STRUCTURED_OUTPUT_NODES: Final[tuple[NodeType, ...]] = (
             "Asks a model for a value that fits a schema.",
             effect="idempotent",
             instant=False,
-            inputs=ports(MESSAGE_PORTS),
-            outputs=fixed({"data": anything("The value; it fits the schema."), **ANSWER_PORTS}),
-            config=closed(
+            inputs=port_schema(MESSAGE_PORTS),
+            outputs=fixed_ports({"data": any_value("The value; it fits the schema."), **ANSWER_PORTS}),
+            config=closed_object(
                 {
                     "outputSchema": {
                         "type": "object",
@@ -69,13 +69,13 @@ STRUCTURED_OUTPUT_NODES: Final[tuple[NodeType, ...]] = (
                     **PROMPT_CONFIG,
                     **MODEL_CONFIG,
                     **MEDIA_CONFIG,
-                    "retryOnInvalidJson": whole(0, 16, "Left aside: how often a model is asked is the host's."),
+                    "retryOnInvalidJson": integer(0, 16, "Left aside: how often a model is asked is the host's."),
                 },
                 "outputSchema",
             ),
             templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
             check_config=_check,
-            notes=notes(
+            notes=reference_notes(
                 """
 What is asked comes from ports and config as with [core.ai.chatCompletion](core.ai.chatCompletion.md). The host tells
 the model the schema, and no value leaves the node that does not fit it. The [schema](../channels.md#schemas) is checked

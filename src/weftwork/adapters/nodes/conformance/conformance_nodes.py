@@ -6,7 +6,14 @@ Node types that published example programs use.
 from typing import Final, cast
 
 from weftwork.adapters.nodes.media.media_emit import MEDIA_KINDS, MEDIA_OUTPUTS, media_outputs
-from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports, template, whole
+from weftwork.adapters.nodes.schemas import (
+    closed_object,
+    fixed_ports,
+    integer,
+    port_schema,
+    reference_notes,
+    template_string,
+)
 from weftwork.ports.media import MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, NodeType, WaitingNode
@@ -63,9 +70,9 @@ MEDIA_EMIT_NODES: Final[tuple[NodeType, ...]] = (
             "conformance.media.emit",
             "Shows media of a wanted kind and size.",
             instant=False,
-            inputs=ports({}),
-            outputs=fixed(MEDIA_OUTPUTS),
-            config=closed(
+            inputs=port_schema({}),
+            outputs=fixed_ports(MEDIA_OUTPUTS),
+            config=closed_object(
                 {
                     "kind": {
                         "type": "string",
@@ -74,7 +81,7 @@ MEDIA_EMIT_NODES: Final[tuple[NodeType, ...]] = (
                         "description": "A PNG, a WAV or a PDF.",
                     },
                     "bytes": {
-                        **whole(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be."),
+                        **integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be."),
                         "default": MIN_MEDIA_BYTES,
                     },
                     "inline": {
@@ -82,10 +89,10 @@ MEDIA_EMIT_NODES: Final[tuple[NodeType, ...]] = (
                         "default": False,
                         "description": "Whether the bytes stand in the event itself, if they are few enough.",
                     },
-                    "alt": template("What is to be seen or heard."),
+                    "alt": template_string("What is to be seen or heard."),
                 }
             ),
-            notes=notes(
+            notes=reference_notes(
                 """
 Only a host with `--conformance` has this type. It makes bytes that begin like media of the kind, the same ones
 for the same config, and emits them as [core.media.emit](core.media.emit.md) does.
@@ -111,9 +118,9 @@ DEMO_NODES: Final[tuple[NodeType, ...]] = (
         NodeDeclaration(
             "local.sample.demo.uppercase",
             "Gives texts back in capital letters.",
-            outputs=fixed({"output": {"type": "string", "description": "The text in capital letters."}}),
+            outputs=fixed_ports({"output": {"type": "string", "description": "The text in capital letters."}}),
             config={"type": "object", "description": "Not read."},
-            notes=notes(
+            notes=reference_notes(
                 """
 For trying things out. Each input that is a text is given back under its name. `output` is the one of `input`, else of
 `text`, else of the first by name; empty if there is no text at all.

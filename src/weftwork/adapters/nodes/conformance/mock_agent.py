@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
 from weftwork.adapters.nodes.runs.confidence import ratify_decision
-from weftwork.adapters.nodes.schemas import Schema, anything, closed, fixed, notes
+from weftwork.adapters.nodes.schemas import Schema, any_value, closed_object, fixed_ports, reference_notes
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.schema import Violation
@@ -122,8 +122,8 @@ MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
             MOCK_AGENT,
             "Says what an agent would say, from its config.",
             instant=False,
-            outputs=fixed({"decision": anything("The decision, as a person has let it pass if one was asked.")}),
-            config=closed(
+            outputs=fixed_ports({"decision": any_value("The decision, as a person has let it pass if one was asked.")}),
+            config=closed_object(
                 {
                     "agentId": {
                         **_AGENT_ID_SCHEMA,
@@ -133,7 +133,7 @@ MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
                         "description": "What it thinks: true for a fixed text.",
                         "anyOf": [
                             {"type": "boolean"},
-                            closed(
+                            closed_object(
                                 {
                                     "summary": _text_schema("In one line."),
                                     "trace": _text_schema("In full."),
@@ -153,13 +153,13 @@ MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
                         "type": "array",
                         "maxItems": MAX_ITEMS,
                         "description": "The tools that it calls, each with a result or an error.",
-                        "items": closed(
+                        "items": closed_object(
                             {
                                 "toolId": {"type": "string", "minLength": 1, "description": "The tool."},
-                                "arguments": anything("What it is given."),
-                                "result": anything("What it returns."),
+                                "arguments": any_value("What it is given."),
+                                "result": any_value("What it returns."),
                                 "error": {
-                                    **closed(
+                                    **closed_object(
                                         {
                                             "error": {"type": "string", "minLength": 1, "description": "Its code."},
                                             "message": {"type": "string", "minLength": 1, "description": "Its text."},
@@ -176,20 +176,20 @@ MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
                         ),
                     },
                     "mockHandoff": {
-                        **closed(
+                        **closed_object(
                             {
                                 "toAgentId": {**_AGENT_ID_SCHEMA, "description": "The agent that goes on."},
                                 "reason": _text_schema("Why."),
-                                "context": anything("What it is given."),
+                                "context": any_value("What it is given."),
                             },
                             "toAgentId",
                         ),
                         "description": "Hands over to another agent.",
                     },
                     "mockDecision": {
-                        **closed(
+                        **closed_object(
                             {
-                                "decision": anything("The decision."),
+                                "decision": any_value("The decision."),
                                 "confidence": {**_RATIO_SCHEMA, "description": "How sure it is."},
                                 "reasoning": _text_schema("Why."),
                             },
@@ -201,7 +201,7 @@ MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
                 }
             ),
             check_config=_check,
-            notes=notes(
+            notes=reference_notes(
                 """
 Only a host with `--conformance` has this type. It emits `agent.reasoning.delta`, `agent.reasoned`, pairs of
 `agent.toolCalled` and `agent.toolReturned`, `agent.handoff` and `agent.decided`, in this order, as far as its config

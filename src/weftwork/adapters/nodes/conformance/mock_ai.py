@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from weftwork.adapters.nodes.ai.model_request import fence_untrusted
 from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
-from weftwork.adapters.nodes.schemas import closed, fixed, notes
+from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, reference_notes
 from weftwork.engine.models.generation import generate_text
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -65,8 +65,8 @@ def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
                 "Asks a model by prompt templates.",
                 effect="idempotent",
                 instant=False,
-                outputs=fixed({"output": text, "text": {**text, "description": "The same."}}),
-                config=closed(
+                outputs=fixed_ports({"output": text, "text": {**text, "description": "The same."}}),
+                config=closed_object(
                     {
                         **PROMPT_REF_CONFIG,
                         "systemPrompt": {
@@ -83,7 +83,7 @@ def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
                 ),
                 prompt_templates="always",
                 equal_outputs=("output", "text"),
-                notes=notes(
+                notes=reference_notes(
                     """
 Only a host with `--conformance` has this type. It tells of each template with one `agent.promptResolved`, which says
 where the reference came from, and one `prompt.composed`, which says what became of it, in one commit with the model's

@@ -13,16 +13,16 @@ from weftwork.adapters.nodes.call_inputs import (
     truncate_utf8,
 )
 from weftwork.adapters.nodes.schemas import (
-    anything,
-    by_name,
-    closed,
-    expression,
-    fixed,
-    name,
-    notes,
-    path_id,
-    ports,
-    template,
+    any_value,
+    closed_object,
+    expression_string,
+    fixed_ports,
+    keyed_object,
+    name_string,
+    path_id_string,
+    port_schema,
+    reference_notes,
+    template_string,
 )
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitArtifact, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
@@ -80,9 +80,9 @@ LOG_AND_ARTIFACT_NODES: Final[tuple[NodeType, ...]] = (
         NodeDeclaration(
             "core.log",
             "Writes a line for those who follow the run.",
-            inputs=ports({"input": anything("Handed on as `output`.")}),
-            outputs=fixed({"output": anything("The input `input`, if there is one.")}),
-            config=closed(
+            inputs=port_schema({"input": any_value("Handed on as `output`.")}),
+            outputs=fixed_ports({"output": any_value("The input `input`, if there is one.")}),
+            config=closed_object(
                 {
                     "level": {
                         "type": "string",
@@ -90,14 +90,16 @@ LOG_AND_ARTIFACT_NODES: Final[tuple[NodeType, ...]] = (
                         "default": "info",
                         "description": "How much the line matters.",
                     },
-                    "message": template("The text, with expressions in double braces."),
-                    "fields": by_name(expression("Its value stands beside the message."), "Name -> expression."),
+                    "message": template_string("The text, with expressions in double braces."),
+                    "fields": keyed_object(
+                        expression_string("Its value stands beside the message."), "Name -> expression."
+                    ),
                 },
                 "message",
             ),
             expressions={"/fields/*": ()},
             templates={"/message": ()},
-            notes=notes(
+            notes=reference_notes(
                 f"""
 The line is the event `log.appended` of the run; it does not go to the log of the host. A message is cut at
 {MAX_MESSAGE:,} bytes, and a field that takes more than {MAX_FIELD:,} bytes is replaced by a note of its size. An
@@ -118,30 +120,30 @@ expression that cannot be evaluated fails the node.
         NodeDeclaration(
             "core.artifact.emit",
             "Keeps a value as an artifact of the run, to be fetched by its id.",
-            inputs=ports(
+            inputs=port_schema(
                 {
-                    "data": anything("The artifact; wins over the config."),
-                    "input": anything("The artifact, if neither the port `data` nor the config has it."),
+                    "data": any_value("The artifact; wins over the config."),
+                    "input": any_value("The artifact, if neither the port `data` nor the config has it."),
                 }
             ),
-            outputs=fixed(
+            outputs=fixed_ports(
                 {
                     "artifactId": {"type": "string", "description": "The id to fetch it by."},
                     "artifactType": {"type": "string", "description": "As configured."},
-                    "output": anything("The artifact itself."),
+                    "output": any_value("The artifact itself."),
                 }
             ),
-            config=closed(
+            config=closed_object(
                 {
-                    "artifactType": name("What kind of thing it is; the author's own word."),
-                    "artifactId": path_id("The id, instead of the id of the node."),
-                    "summary": template("One line about it, with expressions in double braces."),
-                    "data": anything("The artifact, if no port brings it."),
+                    "artifactType": name_string("What kind of thing it is; the author's own word."),
+                    "artifactId": path_id_string("The id, instead of the id of the node."),
+                    "summary": template_string("One line about it, with expressions in double braces."),
+                    "data": any_value("The artifact, if no port brings it."),
                 },
                 "artifactType",
             ),
             templates={"/summary": ()},
-            notes=notes(
+            notes=reference_notes(
                 f"""
 The artifact is the first of the port `data`, the config `data` and the port `input`; without any of them the node
 fails with `node_input_missing`. Its id is `artifactId` or the id of the node, in later rounds of a loop followed by

@@ -5,7 +5,14 @@ import math
 from typing import Any, Final
 
 from weftwork.adapters.nodes.call_inputs import expression_failure, input_value, missing_input
-from weftwork.adapters.nodes.schemas import anything, closed, expression, fixed, notes, ports
+from weftwork.adapters.nodes.schemas import (
+    any_value,
+    closed_object,
+    expression_string,
+    fixed_ports,
+    port_schema,
+    reference_notes,
+)
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
@@ -111,10 +118,10 @@ async def _evaluate_items(call: NodeCall, source: str | None) -> tuple[list[Any]
 
 
 _ITEMS: Final = {"type": "array", "maxItems": MAX_ITEMS}
-_INPUTS: Final = ports(
+_INPUTS: Final = port_schema(
     {
         "items": {**_ITEMS, "description": "The items; wins over the config."},
-        "input": anything("The items, if neither the port `items` nor the config has them."),
+        "input": any_value("The items, if neither the port `items` nor the config has them."),
     }
 )
 _ITEMS_CONFIG: Final = {**_ITEMS, "description": "The items, if no port brings them."}
@@ -127,16 +134,18 @@ LIST_NODES: Final[tuple[NodeType, ...]] = (
             "Keeps the items of a list for which an expression is true.",
             instant=False,
             inputs=_INPUTS,
-            outputs=fixed({"output": {"type": "array", "description": "The items kept, in order."}, "count": _COUNT}),
-            config=closed(
+            outputs=fixed_ports(
+                {"output": {"type": "array", "description": "The items kept, in order."}, "count": _COUNT}
+            ),
+            config=closed_object(
                 {
                     "items": _ITEMS_CONFIG,
-                    "expression": expression("True for the items to keep; knows `item` and `index`."),
+                    "expression": expression_string("True for the items to keep; knows `item` and `index`."),
                 },
                 "expression",
             ),
             expressions={"/expression": ("item", "index")},
-            notes=notes(
+            notes=reference_notes(
                 """
 The items are the first of the port `items`, the config `items` and the port `input`; without any of them the node
 fails with `node_input_missing`, and with `node_config_invalid` if they are no list. An expression that is neither
@@ -156,8 +165,8 @@ the list.
             "Computes one value from the items of a list.",
             instant=False,
             inputs=_INPUTS,
-            outputs=fixed({"output": anything("What was computed."), "count": _COUNT}),
-            config=closed(
+            outputs=fixed_ports({"output": any_value("What was computed."), "count": _COUNT}),
+            config=closed_object(
                 {
                     "items": _ITEMS_CONFIG,
                     "operation": {
@@ -165,12 +174,14 @@ the list.
                         "enum": ["list", "count", "sum", "average", "min", "max"],
                         "description": "What is computed from the values.",
                     },
-                    "value": expression("The value of an item, instead of the item itself; knows `item` and `index`."),
+                    "value": expression_string(
+                        "The value of an item, instead of the item itself; knows `item` and `index`."
+                    ),
                 },
                 "operation",
             ),
             expressions={"/value": ("item", "index")},
-            notes=notes(
+            notes=reference_notes(
                 """
 The items are found as by `core.filter`. `list` gives the values as a list, `count` their number. The other operations
 need numbers and fail with `aggregate_not_a_number` otherwise, or with `aggregate_overflow` if the result is too large

@@ -4,16 +4,16 @@ from typing import Final
 
 from weftwork.adapters.nodes.call_inputs import evaluate, fail_on_expression_fault, input_value, missing_input, render
 from weftwork.adapters.nodes.schemas import (
-    anything,
-    by_name,
-    closed,
-    expression,
-    fixed,
-    name,
-    notes,
-    ports,
-    template,
-    whole,
+    any_value,
+    closed_object,
+    expression_string,
+    fixed_ports,
+    integer,
+    keyed_object,
+    name_string,
+    port_schema,
+    reference_notes,
+    template_string,
 )
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, SetVariable, WriteChannel
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
@@ -62,10 +62,10 @@ def _template(call: NodeCall) -> NodeOutcome:
     return Completed({"output": render(call, call.config["template"])})
 
 
-_VALUE_PORTS: Final = ports(
+_VALUE_PORTS: Final = port_schema(
     {
-        "value": anything("The value; wins over the config."),
-        "input": anything("The value, if neither the port `value` nor the config has one."),
+        "value": any_value("The value; wins over the config."),
+        "input": any_value("The value, if neither the port `value` nor the config has one."),
     }
 )
 
@@ -75,12 +75,12 @@ DATA_NODES: Final[tuple[NodeType, ...]] = (
             "core.setVariable",
             "Gives a variable of the run a value.",
             inputs=_VALUE_PORTS,
-            outputs=fixed({"output": anything("The value.")}),
-            config=closed(
-                {"name": name("The variable."), "value": anything("The value, if no port brings one.")}, "name"
+            outputs=fixed_ports({"output": any_value("The value.")}),
+            config=closed_object(
+                {"name": name_string("The variable."), "value": any_value("The value, if no port brings one.")}, "name"
             ),
             sets_variable="name",
-            notes=notes(
+            notes=reference_notes(
                 """
 The value is the first of the port `value`, the config `value` and the port `input`; without any of them the node
 fails with `node_input_missing`. Null is a value. A value that does not have the declared type of the variable fails
@@ -97,12 +97,13 @@ the node. What this node computes with is best written as an expression port.
         NodeDeclaration(
             "core.getVariable",
             "Gives the value of a variable of the run.",
-            outputs=fixed({"output": anything("The value.")}),
-            config=closed(
-                {"name": name("The variable."), "default": anything("Given if the variable has no value.")}, "name"
+            outputs=fixed_ports({"output": any_value("The value.")}),
+            config=closed_object(
+                {"name": name_string("The variable."), "default": any_value("Given if the variable has no value.")},
+                "name",
             ),
             reads_variable="name",
-            notes=notes(
+            notes=reference_notes(
                 """
 The value is the one at the moment the node starts. A variable without a value and without `default` fails the node
 with `variable_not_set`. A variable that is null has a value.
@@ -118,25 +119,25 @@ with `variable_not_set`. A variable that is null has a value.
             "core.channelWrite",
             "Writes a value to a channel of the run.",
             inputs=_VALUE_PORTS,
-            outputs=fixed({"output": anything("The value, as it was written.")}),
-            config=closed(
+            outputs=fixed_ports({"output": any_value("The value, as it was written.")}),
+            config=closed_object(
                 {
-                    "channelName": name("The channel; it need not be declared.", MAX_CHANNEL_NAME),
+                    "channelName": name_string("The channel; it need not be declared.", MAX_CHANNEL_NAME),
                     "reducer": {
                         "type": "string",
                         "enum": list(REDUCERS),
                         "default": "append",
                         "description": "How the value is combined with what is there, if the channel is not declared.",
                     },
-                    "ttlMs": whole(1, MAX_TTL_MS, "Entries older than this are dropped with the next write."),
-                    "maxSize": whole(1, MAX_CHANNEL_ITEMS, "Entries beyond this number are dropped, oldest first."),
-                    "value": anything("The value, if no port brings one."),
+                    "ttlMs": integer(1, MAX_TTL_MS, "Entries older than this are dropped with the next write."),
+                    "maxSize": integer(1, MAX_CHANNEL_ITEMS, "Entries beyond this number are dropped, oldest first."),
+                    "value": any_value("The value, if no port brings one."),
                 },
                 "channelName",
                 dependentSchemas={"ttlMs": {"properties": {"reducer": {"enum": sorted(EXPIRING_REDUCERS)}}}},
             ),
             writes_channel="channelName",
-            notes=notes(
+            notes=reference_notes(
                 """
 The value is the first of the port `value`, the config `value` and the port `input`; without any of them the node
 fails with `node_input_missing`. A channel that the definition declares keeps its declared reducer and bounds;
@@ -152,19 +153,19 @@ fails with `node_input_missing`. A channel that the definition declares keeps it
         NodeDeclaration(
             "core.transform",
             "Computes outputs by expressions.",
-            outputs=ports({"output": anything("The value of `expression`.")}),
-            config=closed(
+            outputs=port_schema({"output": any_value("The value of `expression`.")}),
+            config=closed_object(
                 {
-                    "expression": expression("Its value is the output `output`."),
-                    "fields": by_name(
-                        expression("Its value is the output of this name."), "Output port -> expression."
+                    "expression": expression_string("Its value is the output `output`."),
+                    "fields": keyed_object(
+                        expression_string("Its value is the output of this name."), "Output port -> expression."
                     ),
                 },
                 minProperties=1,
                 maxProperties=1,
             ),
             expressions={"/expression": (), "/fields/*": ()},
-            notes=notes(
+            notes=reference_notes(
                 """
 Has either `expression` or `fields`. An expression that cannot be evaluated fails the node with the code of what was
 wrong with it, such as `expression_limit`; none of the outputs is given then.
@@ -180,10 +181,12 @@ wrong with it, such as `expression_limit`; none of the outputs is given then.
         NodeDeclaration(
             "core.template",
             "Writes a text with the values of expressions in it.",
-            outputs=fixed({"output": {"type": "string", "description": "The text."}}),
-            config=closed({"template": template("The text, with expressions in double braces.", 0)}, "template"),
+            outputs=fixed_ports({"output": {"type": "string", "description": "The text."}}),
+            config=closed_object(
+                {"template": template_string("The text, with expressions in double braces.", 0)}, "template"
+            ),
             templates={"/template": ()},
-            notes=notes(
+            notes=reference_notes(
                 """
 Each `{{expression}}` is replaced by its value: a text as it is, anything else as JSON. An expression that cannot be
 evaluated fails the node with the code of what was wrong with it.

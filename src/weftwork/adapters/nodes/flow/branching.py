@@ -3,7 +3,17 @@
 from typing import Any, Final
 
 from weftwork.adapters.nodes.call_inputs import evaluate, fail_on_expression_fault
-from weftwork.adapters.nodes.schemas import anything, by_name, closed, expression, fixed, name, notes, ports, whole
+from weftwork.adapters.nodes.schemas import (
+    any_value,
+    closed_object,
+    expression_string,
+    fixed_ports,
+    integer,
+    keyed_object,
+    name_string,
+    port_schema,
+    reference_notes,
+)
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json.canonical import encode_canonical
@@ -57,7 +67,7 @@ def _pass_through(call: NodeCall, instead: Any) -> Any:
     return call.inputs.get("input", instead)
 
 
-_INPUT: Final = ports({"input": anything("Handed on to the way that is chosen.")})
+_INPUT: Final = port_schema({"input": any_value("Handed on to the way that is chosen.")})
 
 BRANCHING_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
@@ -66,17 +76,19 @@ BRANCHING_NODES: Final[tuple[NodeType, ...]] = (
             "Goes one of two ways, by an expression that is true or false.",
             branching=True,
             inputs=_INPUT,
-            outputs=fixed(
+            outputs=fixed_ports(
                 {
                     "result": {"type": "boolean", "description": "The value of the expression."},
-                    "output": anything("The input `input`, or the result where there is none."),
-                    "true": anything("The same as `output`; given only if the result is true."),
-                    "false": anything("The same as `output`; given only if the result is false."),
+                    "output": any_value("The input `input`, or the result where there is none."),
+                    "true": any_value("The same as `output`; given only if the result is true."),
+                    "false": any_value("The same as `output`; given only if the result is false."),
                 }
             ),
-            config=closed({"expression": expression("Decides; its value is true or false.")}, "expression"),
+            config=closed_object(
+                {"expression": expression_string("Decides; its value is true or false.")}, "expression"
+            ),
             expressions={"/expression": ()},
-            notes=notes(
+            notes=reference_notes(
                 """
 Edges from `true` and from `false` are the two ways; the way not taken is skipped. An edge from `output` is taken in
 both cases. An expression with any other value fails the node with `condition_not_boolean`.
@@ -94,23 +106,23 @@ both cases. An expression with any other value fails the node with `condition_no
             "Goes one of many ways, by the value of an expression.",
             branching=True,
             inputs=_INPUT,
-            outputs=ports(
+            outputs=port_schema(
                 {
-                    "value": anything("The value of the expression."),
-                    "output": anything("The input `input`, or the value where there is none."),
+                    "value": any_value("The value of the expression."),
+                    "output": any_value("The input `input`, or the value where there is none."),
                 }
             ),
-            config=closed(
+            config=closed_object(
                 {
-                    "expression": expression("Its value is looked for among the cases."),
-                    "cases": by_name(
-                        anything("The value this port is chosen for."),
+                    "expression": expression_string("Its value is looked for among the cases."),
+                    "cases": keyed_object(
+                        any_value("The value this port is chosen for."),
                         "Output port -> value. Any name but `value` and `output`.",
                         "value",
                         "output",
                     ),
                     "default": {
-                        **name("The output port to choose if no case fits."),
+                        **name_string("The output port to choose if no case fits."),
                         "not": {"enum": ["value", "output"]},
                     },
                 },
@@ -118,7 +130,7 @@ both cases. An expression with any other value fails the node with `condition_no
                 "cases",
             ),
             expressions={"/expression": ()},
-            notes=notes(
+            notes=reference_notes(
                 """
 The port of the case that equals the value gets the same value as `output`; edges from the other ports are skipped.
 Values are equal as JSON: `1` and `1.0` are, `1` and `"1"` are not, and the order of members does not count. If
@@ -142,22 +154,22 @@ and without `default` the node fails with `switch_no_match`.
             "The head of a loop: goes round, or is done.",
             branching=True,
             inputs=_INPUT,
-            outputs=fixed(
+            outputs=fixed_ports(
                 {
                     "iteration": {"type": "integer", "description": "How often the body has run so far."},
-                    "body": anything("The input `input`, or the iteration; given only if the loop goes round."),
-                    "done": anything("The same; given only if the loop is done."),
+                    "body": any_value("The input `input`, or the iteration; given only if the loop goes round."),
+                    "done": any_value("The same; given only if the loop is done."),
                 }
             ),
-            config=closed(
+            config=closed_object(
                 {
-                    "times": whole(0, MAX_TIMES, "The body runs at most so often."),
-                    "while": expression("The body runs as long as this is true. `iteration` counts from 0."),
+                    "times": integer(0, MAX_TIMES, "The body runs at most so often."),
+                    "while": expression_string("The body runs as long as this is true. `iteration` counts from 0."),
                 },
                 minProperties=1,
             ),
             expressions={"/while": ("iteration",)},
-            notes=notes(
+            notes=reference_notes(
                 """
 An edge from `body` leads to the first node of the body, and an edge from the last one leads back here; an edge from
 `done` leads on. Nothing should be joined to `output`. With `times` and `while` the loop is done as soon as one of

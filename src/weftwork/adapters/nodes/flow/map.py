@@ -7,16 +7,16 @@ from weftwork.adapters.nodes.flow.map_children import map_children
 from weftwork.adapters.nodes.flow.map_items import DEFAULT_CONCURRENCY, MapItems
 from weftwork.adapters.nodes.schemas import (
     Schema,
-    anything,
-    by_name,
-    closed,
-    expression,
-    fixed,
-    name,
-    notes,
-    path_id,
-    ports,
-    whole,
+    any_value,
+    closed_object,
+    expression_string,
+    fixed_ports,
+    integer,
+    keyed_object,
+    name_string,
+    path_id_string,
+    port_schema,
+    reference_notes,
 )
 from weftwork.ports.node_outcome import Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -69,12 +69,12 @@ def _port_value() -> Schema:
         "allOf": [
             {
                 "if": {"required": ["type"], "properties": {"type": {"const": "static"}}},
-                "then": closed({**chosen, "value": anything("The same value for every item.")}, "value"),
+                "then": closed_object({**chosen, "value": any_value("The same value for every item.")}, "value"),
             },
             {
                 "if": {"required": ["type"], "properties": {"type": {"const": "expression"}}},
-                "then": closed(
-                    {**chosen, "expression": expression("Evaluated for each item, which it knows as `item`.")},
+                "then": closed_object(
+                    {**chosen, "expression": expression_string("Evaluated for each item, which it knows as `item`.")},
                     "expression",
                 ),
             },
@@ -101,23 +101,23 @@ MAP_NODES: Final[tuple[NodeType, ...]] = (
             "Runs a node type or a workflow once for each item of a list.",
             instant=False,
             bodies=("/body",),
-            inputs=ports(
+            inputs=port_schema(
                 {
                     "items": {
                         "type": "array",
                         "maxItems": MAX_ITEMS,
                         "description": "The items; wins over the config.",
                     },
-                    "input": anything("The items, if neither the port `items` nor the config has them."),
+                    "input": any_value("The items, if neither the port `items` nor the config has them."),
                 }
             ),
-            outputs=fixed(
+            outputs=fixed_ports(
                 {
                     "results": {"type": "array", "description": "What each item gave, in the order of the items."},
                     "count": {"type": "integer", "description": "How many items there were."},
                 }
             ),
-            config=closed(
+            config=closed_object(
                 {
                     "items": {
                         "type": "array",
@@ -125,7 +125,7 @@ MAP_NODES: Final[tuple[NodeType, ...]] = (
                         "description": "The items, if no port brings them.",
                     },
                     "body": {
-                        **closed(
+                        **closed_object(
                             {
                                 "typeId": {
                                     "type": "string",
@@ -136,14 +136,14 @@ MAP_NODES: Final[tuple[NodeType, ...]] = (
                                     f"takes the place of `{SUB_WORKFLOW}`.",
                                 },
                                 "config": {"type": "object", "description": "Its config, the same for every item."},
-                                "inputs": by_name(
+                                "inputs": keyed_object(
                                     _port_value(),
                                     "Input port or variable of the child -> value; without it, the port `input` or the "
                                     "variable `item` gets the item.",
                                     least=0,
                                 ),
-                                "workflowId": path_id("The workflow to run, in a child run for each item."),
-                                "output": name(
+                                "workflowId": path_id_string("The workflow to run, in a child run for each item."),
+                                "output": name_string(
                                     "The variable of the child that is the result; without it, that is its outputs."
                                 ),
                             }
@@ -151,7 +151,7 @@ MAP_NODES: Final[tuple[NodeType, ...]] = (
                         "description": "What is done with each item.",
                     },
                     "concurrency": {
-                        **whole(
+                        **integer(
                             1, MAX_OPEN_CHILDREN, f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`."
                         ),
                         "default": DEFAULT_CONCURRENCY,
@@ -161,7 +161,7 @@ MAP_NODES: Final[tuple[NodeType, ...]] = (
             ),
             expressions={"/body/inputs/*/expression": ("item", "index")},
             check_config=_check,
-            notes=notes(
+            notes=reference_notes(
                 """
 The items are the first of the port `items`, the config `items` and the port `input`; without any of them the node
 fails with `node_input_missing`, and with `node_config_invalid` if they are no list. An item gives the output `output`

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from weftwork.adapters.nodes.call_inputs import expression_failure
 from weftwork.adapters.nodes.flow.map_items import DEFAULT_CONCURRENCY, ItemInputs
-from weftwork.adapters.nodes.runs.sub_workflow import failure, hidden_failure
+from weftwork.adapters.nodes.runs.sub_workflow import child_failure, hidden_output_failure
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NewChild, NodeOutcome, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.expressions.faults import ExpressionFault
@@ -67,7 +67,7 @@ def _results(wanted: str | None, children: Mapping[str, ChildState]) -> NodeOutc
         child = children[str(index)]
         hidden = child.outputs is None if wanted is None else wanted in child.hidden
         if hidden:
-            return _item_failed(index, hidden_failure(child, [wanted or "outputs"]), child)
+            return _item_failed(index, hidden_output_failure(child, [wanted or "outputs"]), child)
         results.append(child.outputs if wanted is None else child.variables.get(wanted))
     return Completed({"results": results, "count": len(results)})
 
@@ -76,7 +76,7 @@ def _first_failed(children: Mapping[str, ChildState]) -> Failed:
     """The first by index of those that ended badly so far."""
     for index, child in enumerate(children.values()):
         if child.has_ended and child.status != "completed":
-            return _item_failed(index, failure(child), child)
+            return _item_failed(index, child_failure(child), child)
     raise RuntimeError("a child of a map failed, and none has")
 
 

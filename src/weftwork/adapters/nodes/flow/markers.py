@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports
+from weftwork.adapters.nodes.schemas import any_value, closed_object, fixed_ports, port_schema, reference_notes
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import Arrival, InstantNode, NodeCall, NodeType
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -48,10 +48,10 @@ def _marker(
     declaration = NodeDeclaration(
         type_id,
         title,
-        inputs=ports({"input": anything("Handed on to whatever follows.")}),
-        outputs=ports({"output": anything("The input `input`, if there is one.")}),
-        config=config if config is not None else closed({}),
-        notes=notes(f"{handed}{text}", type_id, {}, inputs),
+        inputs=port_schema({"input": any_value("Handed on to whatever follows.")}),
+        outputs=port_schema({"output": any_value("The input `input`, if there is one.")}),
+        config=config if config is not None else closed_object({}),
+        notes=reference_notes(f"{handed}{text}", type_id, {}, inputs),
     )
     return InstantNode(declaration, _pass_inputs)
 
@@ -88,8 +88,8 @@ Every edge that leaves it begins a branch. Nodes that do not depend on each othe
             "core.merge",
             "Brings branches together in one value.",
             gathers_edges=True,
-            outputs=fixed({"output": anything("What the edges brought, put together by the mode.")}),
-            config=closed(
+            outputs=fixed_ports({"output": any_value("What the edges brought, put together by the mode.")}),
+            config=closed_object(
                 {
                     "mode": {
                         "type": "string",
@@ -99,7 +99,7 @@ Every edge that leaves it begins a branch. Nodes that do not depend on each othe
                     }
                 }
             ),
-            notes=notes(
+            notes=reference_notes(
                 """
 Takes every value that an incoming edge brings, in the order of the graph; branches that were skipped bring none. What
 the node's own `inputs` name is not looked at.

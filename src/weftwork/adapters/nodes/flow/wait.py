@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from weftwork.adapters.nodes.call_inputs import input_value, missing_input
-from weftwork.adapters.nodes.schemas import closed, fixed, notes, ports, whole
+from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, integer, port_schema, reference_notes
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.values import ABSENT
@@ -57,7 +57,7 @@ def _from_number(value: Any) -> int | None:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-_MILLISECONDS: Final = whole(0, MAX_INSTANT_MS, "Milliseconds since 1970-01-01T00:00:00Z.")
+_MILLISECONDS: Final = integer(0, MAX_INSTANT_MS, "Milliseconds since 1970-01-01T00:00:00Z.")
 
 WAIT_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
@@ -65,7 +65,7 @@ WAIT_NODES: Final[tuple[NodeType, ...]] = (
             "core.wait",
             "Waits until an instant, then completes.",
             instant=False,
-            inputs=ports(
+            inputs=port_schema(
                 {
                     "until": {
                         "anyOf": [{"type": "string"}, _MILLISECONDS],
@@ -73,8 +73,8 @@ WAIT_NODES: Final[tuple[NodeType, ...]] = (
                     }
                 }
             ),
-            outputs=fixed({"until": {"type": "string", "description": "The instant in UTC."}}),
-            config=closed(
+            outputs=fixed_ports({"until": {"type": "string", "description": "The instant in UTC."}}),
+            config=closed_object(
                 {
                     "until": {
                         "type": "string",
@@ -83,7 +83,7 @@ WAIT_NODES: Final[tuple[NodeType, ...]] = (
                     }
                 }
             ),
-            notes=notes(
+            notes=reference_notes(
                 """
 An instant in the past completes at once. The instant is the first of the port `until`, the config `until` and the
 port `input`; without any of them the node fails with `node_input_missing`, and with `wait_until_invalid` if it is no

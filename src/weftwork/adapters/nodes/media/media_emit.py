@@ -5,7 +5,14 @@ from base64 import b64decode
 from typing import Any, Final, cast
 
 from weftwork.adapters.nodes.call_inputs import expression_failure, render
-from weftwork.adapters.nodes.schemas import closed, fixed, name, notes, ports, template
+from weftwork.adapters.nodes.schemas import (
+    closed_object,
+    fixed_ports,
+    name_string,
+    port_schema,
+    reference_notes,
+    template_string,
+)
 from weftwork.ports.media import EmittedMedia, MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -103,7 +110,7 @@ MEDIA_NODES: Final[tuple[NodeType, ...]] = (
             "core.media.emit",
             "Shows an image, a sound or a file to those who follow the run.",
             instant=False,
-            inputs=ports(
+            inputs=port_schema(
                 {
                     "data": {"type": ["string", "null"], "description": "The bytes in base64; wins over `base64`."},
                     "mediaRef": {
@@ -113,8 +120,8 @@ MEDIA_NODES: Final[tuple[NodeType, ...]] = (
                     "text": {"type": ["string", "null"], "description": "The text of the file; wins over the config."},
                 }
             ),
-            outputs=fixed(MEDIA_OUTPUTS),
-            config=closed(
+            outputs=fixed_ports(MEDIA_OUTPUTS),
+            config=closed_object(
                 {
                     "kind": {"type": "string", "enum": [*MEDIA_KINDS], "description": "How it is shown."},
                     "base64": {
@@ -123,12 +130,14 @@ MEDIA_NODES: Final[tuple[NodeType, ...]] = (
                         "maxLength": MAX_BASE64,
                         "description": "The bytes, if no port brings them.",
                     },
-                    "mediaRef": name("An asset of the tenant, if no port brings it."),
-                    "text": template("The text of the file, with expressions in double braces, if no port brings it."),
-                    "alt": template("What is to be seen or heard, for those who cannot; a template."),
-                    "title": template("What stands above it; a template."),
-                    "name": template("The name under which it is saved; a template."),
-                    "mimeType": name("What the bytes are. What they look like decides."),
+                    "mediaRef": name_string("An asset of the tenant, if no port brings it."),
+                    "text": template_string(
+                        "The text of the file, with expressions in double braces, if no port brings it."
+                    ),
+                    "alt": template_string("What is to be seen or heard, for those who cannot; a template."),
+                    "title": template_string("What stands above it; a template."),
+                    "name": template_string("The name under which it is saved; a template."),
+                    "mimeType": name_string("What the bytes are. What they look like decides."),
                     "inline": {
                         "type": "boolean",
                         "default": False,
@@ -145,7 +154,7 @@ MEDIA_NODES: Final[tuple[NodeType, ...]] = (
             ),
             templates={f"/{each}": () for each in ("text", "alt", "title", "name")},
             check_config=_check,
-            notes=notes(
+            notes=reference_notes(
                 """
 The bytes are kept as an asset of the tenant, and an envelope `media.image`, `media.audio` or `media.file` tells of it,
 with an event of the same name. The source is one: bytes (`data` or `base64`), an asset (`mediaRef`) or a text. Without

@@ -12,7 +12,16 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.nodes.call_inputs import expression_failure, render
-from weftwork.adapters.nodes.schemas import anything, by_name, closed, fixed, notes, ports, template, whole
+from weftwork.adapters.nodes.schemas import (
+    any_value,
+    closed_object,
+    fixed_ports,
+    integer,
+    keyed_object,
+    port_schema,
+    reference_notes,
+    template_string,
+)
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest, OutboundResponse
@@ -196,7 +205,7 @@ HTTP_REQUEST: Final = NodeDeclaration(
     instant=False,
     resumes_after_crash=False,
     external_content=True,
-    inputs=ports(
+    inputs=port_schema(
         {
             "url": {"type": "string", "description": "Where to; wins over the config."},
             "headers": {
@@ -204,27 +213,27 @@ HTTP_REQUEST: Final = NodeDeclaration(
                 "additionalProperties": {"type": "string"},
                 "description": "Headers by name, beside those of the config; they win over them.",
             },
-            "body": anything("What to send; wins over the config. A text is sent as it is, anything else as JSON."),
+            "body": any_value("What to send; wins over the config. A text is sent as it is, anything else as JSON."),
         }
     ),
-    outputs=fixed(
+    outputs=fixed_ports(
         {
             "status": {"type": "integer", "description": "The status of the answer."},
             "ok": {"type": "boolean", "description": "Whether the status is 200 to 299."},
             "url": {"type": "string", "description": "Where the answer came from, after redirects."},
             "headers": {"type": "object", "description": "Headers of the answer, with names in lower case."},
-            "body": anything("JSON as a value, other text as text, anything else in base64."),
+            "body": any_value("JSON as a value, other text as text, anything else in base64."),
             "binary": {"type": "boolean", "description": "Whether the body is in base64."},
         }
     ),
-    config=closed(
+    config=closed_object(
         {
             "method": {"type": "string", "enum": list(METHODS), "default": "GET", "description": "The method."},
-            "url": template("Where to, if no port says."),
-            "headers": by_name(template("The value of the header.", 0), "Header -> value."),
-            "body": template("A text to send, if no port brings a body.", 0),
-            "json": anything("A value to send as JSON, if no port brings a body."),
-            "timeoutMs": whole(1, MAX_TIMEOUT_MS, "Time for the whole exchange, if less than the host's."),
+            "url": template_string("Where to, if no port says."),
+            "headers": keyed_object(template_string("The value of the header.", 0), "Header -> value."),
+            "body": template_string("A text to send, if no port brings a body.", 0),
+            "json": any_value("A value to send as JSON, if no port brings a body."),
+            "timeoutMs": integer(1, MAX_TIMEOUT_MS, "Time for the whole exchange, if less than the host's."),
             "followRedirects": {"type": "boolean", "default": True, "description": "Whether to follow redirects."},
             "failOnStatus": {
                 "type": "boolean",
@@ -241,7 +250,7 @@ HTTP_REQUEST: Final = NodeDeclaration(
         dependentSchemas={"body": {"properties": {"json": False}}},
     ),
     templates={"/url": (), "/headers/*": (), "/body": ()},
-    notes=notes(
+    notes=reference_notes(
         """
 The request goes out by the [guarded client](../../operate/security.md#requests-to-others): to public addresses, by
 https, within the host's caps. What the guard refuses fails the node with `ssrf_blocked`; what it could not send or

@@ -12,7 +12,17 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     check_interrupt_config,
     resolve_or_suspend,
 )
-from weftwork.adapters.nodes.schemas import Schema, anything, closed, fixed, name, notes, ports, template, whole
+from weftwork.adapters.nodes.schemas import (
+    Schema,
+    any_value,
+    closed_object,
+    fixed_ports,
+    integer,
+    name_string,
+    port_schema,
+    reference_notes,
+    template_string,
+)
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json.schema import Violation
@@ -92,7 +102,7 @@ def _feedback(resolution: Resolution) -> str | None:
 
 
 VOTING_CONFIG: Final[dict[str, Schema]] = {
-    "requiredApprovals": {**whole(1, MAX_APPROVERS, "How many have to accept."), "default": 1},
+    "requiredApprovals": {**integer(1, MAX_APPROVERS, "How many have to accept."), "default": 1},
     "approversList": {
         "type": "array",
         "items": {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
@@ -129,7 +139,7 @@ _ACTIONS_SCHEMA: Final[Schema] = {
     "uniqueItems": True,
     "description": "What may be answered.",
 }
-_ARTIFACT_DATA_SCHEMA: Final = anything("What is to be approved, shown with the question.")
+_ARTIFACT_DATA_SCHEMA: Final = any_value("What is to be approved, shown with the question.")
 
 
 def check_voting(data: dict[str, Any]) -> list[Violation]:
@@ -154,42 +164,47 @@ APPROVAL_NODES: Final[tuple[NodeType, ...]] = (
             "core.approvalGate",
             "Waits until people have decided whether the run goes on.",
             interrupt_key_member="key",
-            inputs=ports(
+            inputs=port_schema(
                 {
-                    "artifactData": anything("What is to be approved; wins over the config."),
-                    "artifactId": name("Its id; wins over the config.", MAX_NAME),
+                    "artifactData": any_value("What is to be approved; wins over the config."),
+                    "artifactId": name_string("Its id; wins over the config.", MAX_NAME),
                 }
             ),
             untainted_outputs=("action", "approved", "decidedBy", "votes"),
-            outputs=fixed(
+            outputs=fixed_ports(
                 {
                     "action": {"type": "string", "description": "`accept`, `edit-accept` or `refine`."},
                     "approved": {"type": "boolean", "description": "Whether it was accepted; not so with `refine`."},
-                    "artifactData": anything("What was approved: as it was asked, or as it was edited."),
+                    "artifactData": any_value("What was approved: as it was asked, or as it was edited."),
                     "decidedBy": {"type": "string", "description": "Who decided."},
                     "feedback": {"type": "string", "description": "What they said about it, if anything."},
                     "refineFeedback": {"type": "object", "description": "What is to be done better, with `refine`."},
                     "votes": {"type": "object", "description": "Name -> action, if several had to accept."},
                 }
             ),
-            config=closed(
+            config=closed_object(
                 {
-                    "title": {**template("The question, with expressions in double braces."), "default": DEFAULT_TITLE},
-                    "description": template("More about it, with expressions in double braces.", 0),
-                    "artifactId": name("What is to be approved, by its id, instead of the id of the node.", MAX_NAME),
-                    "artifactType": {**name("What kind of thing it is."), "default": "approval"},
+                    "title": {
+                        **template_string("The question, with expressions in double braces."),
+                        "default": DEFAULT_TITLE,
+                    },
+                    "description": template_string("More about it, with expressions in double braces.", 0),
+                    "artifactId": name_string(
+                        "What is to be approved, by its id, instead of the id of the node.", MAX_NAME
+                    ),
+                    "artifactType": {**name_string("What kind of thing it is."), "default": "approval"},
                     "artifactData": _ARTIFACT_DATA_SCHEMA,
                     "actions": {**_ACTIONS_SCHEMA, "default": DEFAULT_ACTIONS},
                     **VOTING_CONFIG,
                     **TIMEOUT_CONFIG,
-                    "timeoutSec": whole(1, MAX_TIMEOUT_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
+                    "timeoutSec": integer(1, MAX_TIMEOUT_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
                     **RESUME_SCHEMA_CONFIG,
                     **KEY_CONFIG,
                 }
             ),
             templates={"/title": (), "/description": ()},
             check_config=_check,
-            notes=notes(
+            notes=reference_notes(
                 f"""
 `accept`, `edit-accept` and `refine` complete the node. `reject` fails it with `interrupt_rejected`, whose details hold
 the `reason` (`rejected`, `timeout` or `quorum-not-reached`), and who decided and what they said. Time that is up is a

@@ -12,7 +12,15 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     check_timeout_default,
     resolve_or_suspend,
 )
-from weftwork.adapters.nodes.schemas import Schema, closed, fixed, name, notes, ports, template
+from weftwork.adapters.nodes.schemas import (
+    Schema,
+    closed_object,
+    fixed_ports,
+    name_string,
+    port_schema,
+    reference_notes,
+    template_string,
+)
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json.caller_schema import check_value
@@ -56,9 +64,9 @@ def questions_schema(question: Schema) -> Schema:
         "type": "array",
         "minItems": 1,
         "maxItems": MAX_QUESTIONS,
-        "items": closed(
+        "items": closed_object(
             {
-                "id": name("The answer is found under this name."),
+                "id": name_string("The answer is found under this name."),
                 "question": question,
                 "schema": {"type": "object", "description": "A JSON Schema that the answer must fit."},
             },
@@ -103,19 +111,21 @@ CLARIFICATION_NODES: Final[tuple[NodeType, ...]] = (
             "core.clarificationGate",
             "Asks a person one or more questions, and waits for the answers.",
             interrupt_key_member="key",
-            inputs=ports(
+            inputs=port_schema(
                 {
                     "questions": {
-                        **questions_schema(name("The question.", MAX_TEXT)),
+                        **questions_schema(name_string("The question.", MAX_TEXT)),
                         "description": "Win over the config.",
                     }
                 }
             ),
-            outputs=fixed({"answers": {"type": "object", "description": "The answers, by the id of their question."}}),
-            config=closed(
+            outputs=fixed_ports(
+                {"answers": {"type": "object", "description": "The answers, by the id of their question."}}
+            ),
+            config=closed_object(
                 {
-                    "questions": questions_schema(template("The question, with expressions in double braces.")),
-                    "contextType": name("What the questions are about; the author's own word."),
+                    "questions": questions_schema(template_string("The question, with expressions in double braces.")),
+                    "contextType": name_string("What the questions are about; the author's own word."),
                     "defaultAnswers": {
                         "type": "object",
                         "description": "Taken when the time is up, by id; answers every question.",
@@ -126,7 +136,7 @@ CLARIFICATION_NODES: Final[tuple[NodeType, ...]] = (
             ),
             templates={"/questions/*/question": ()},
             check_config=_check,
-            notes=notes(
+            notes=reference_notes(
                 f"""
 Every question has to be answered, and each answer fits the `schema` of its question, if that has one. When the time is
 up the node takes `defaultAnswers`. Without them it fails with `interrupt_timeout`; it does so too if a port brought

@@ -12,7 +12,16 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     default_interrupt_key,
     timeout_ms,
 )
-from weftwork.adapters.nodes.schemas import closed, expression, fixed, name, notes, ports, template, whole
+from weftwork.adapters.nodes.schemas import (
+    closed_object,
+    expression_string,
+    fixed_ports,
+    integer,
+    name_string,
+    port_schema,
+    reference_notes,
+    template_string,
+)
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
@@ -161,15 +170,15 @@ CONVERSATION_NODES: Final[tuple[NodeType, ...]] = (
             "Talks with a person, turn by turn.",
             instant=False,
             writes_channel="channel",
-            inputs=ports({}),
-            outputs=fixed(
+            inputs=port_schema({}),
+            outputs=fixed_ports(
                 {
                     "conversationId": {"type": "string", "description": "The id of the conversation."},
                     "turns": {"type": "array", "description": "Each turn, as {turnIndex, prompt, answer}."},
                     "outcome": {"description": "The last answer."},
                 }
             ),
-            config=closed(
+            config=closed_object(
                 {
                     "lifecycle": {
                         "type": "string",
@@ -177,21 +186,24 @@ CONVERSATION_NODES: Final[tuple[NodeType, ...]] = (
                         "default": "open-exchange-close",
                         "description": "The conversation is opened, goes on turn by turn, and is closed.",
                     },
-                    "turnCount": whole(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
-                    "prompt": {**template("What a turn begins with, as a template."), "default": DEFAULT_PROMPT},
+                    "turnCount": integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
+                    "prompt": {**template_string("What a turn begins with, as a template."), "default": DEFAULT_PROMPT},
                     "prompts": {
                         "type": "array",
                         "minItems": 1,
                         "maxItems": MAX_TURNS,
-                        "items": template("What this turn begins with."),
+                        "items": template_string("What this turn begins with."),
                         "description": "What the first turns begin with, one by one, instead of `prompt`.",
                     },
-                    "title": {**template("What the conversation is called, as a template."), "default": DEFAULT_TITLE},
-                    "initialPrompt": template("What the conversation opens with, as a template."),
+                    "title": {
+                        **template_string("What the conversation is called, as a template."),
+                        "default": DEFAULT_TITLE,
+                    },
+                    "initialPrompt": template_string("What the conversation opens with, as a template."),
                     "outcomeSchema": {"type": "object", "description": "A JSON Schema that every answer must fit."},
-                    "endWhen": expression("Asked after each answer; if it is true there are no more turns."),
+                    "endWhen": expression_string("Asked after each answer; if it is true there are no more turns."),
                     "channel": {
-                        **name(
+                        **name_string(
                             "The channel that gets what was said, if it has the reducer `message`.", MAX_CHANNEL_NAME
                         ),
                         "default": DEFAULT_CHANNEL,
@@ -212,7 +224,7 @@ CONVERSATION_NODES: Final[tuple[NodeType, ...]] = (
                 "/initialPrompt": (),
             },
             check_config=_check,
-            notes=notes(
+            notes=reference_notes(
                 f"""
 Each turn asks and waits for its answer, whatever that is, or what `outcomeSchema` says. In prompts and in `endWhen`,
 `answer` is the last answer (null before the first one) and `turn` the number of the turn, from 1 on. `timeoutMs` is for

@@ -14,7 +14,7 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     check_timeout_default,
     resolve_or_suspend,
 )
-from weftwork.adapters.nodes.schemas import anything, closed, fixed, notes, ports
+from weftwork.adapters.nodes.schemas import any_value, closed_object, fixed_ports, port_schema, reference_notes
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json import schema
@@ -76,7 +76,7 @@ def _check_default_value(config: dict[str, Any]) -> list[Violation]:
 
 _UNSUPPORTED: Final = {"approverGroupRefs": False, "approverRoleRefs": False}
 """Nobody would enforce them here, and an author who names them counts on it."""
-_ANSWERS_SCHEMA: Final = closed({"answers": {"type": "object"}}, "answers")
+_ANSWERS_SCHEMA: Final = closed_object({"answers": {"type": "object"}}, "answers")
 
 INTERRUPT_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
@@ -84,17 +84,17 @@ INTERRUPT_NODES: Final[tuple[NodeType, ...]] = (
             "core.interrupt",
             "Asks somebody outside, or waits for an event there.",
             interrupt_key_member="key",
-            inputs=ports(
+            inputs=port_schema(
                 {
-                    "payload": anything("Shown with a custom question; wins over the config."),
+                    "payload": any_value("Shown with a custom question; wins over the config."),
                     "correlation": {
                         "type": "object",
                         "description": "What an event from outside has to hold; wins over the config.",
                     },
                 }
             ),
-            outputs=fixed({"output": anything("The answer.")}),
-            config=closed(
+            outputs=fixed_ports({"output": any_value("The answer.")}),
+            config=closed_object(
                 {
                     "kind": {
                         "type": "string",
@@ -103,7 +103,7 @@ INTERRUPT_NODES: Final[tuple[NodeType, ...]] = (
                     },
                     "data": {"type": "object", "description": "The question; its members depend on the kind."},
                     **TIMEOUT_CONFIG,
-                    "defaultValue": anything("Taken as the answer when the time is up; not for approvals."),
+                    "defaultValue": any_value("Taken as the answer when the time is up; not for approvals."),
                     **RESUME_SCHEMA_CONFIG,
                     **KEY_CONFIG,
                 },
@@ -111,7 +111,7 @@ INTERRUPT_NODES: Final[tuple[NodeType, ...]] = (
                 "data",
             ),
             check_config=_check,
-            notes=notes(
+            notes=reference_notes(
                 f"""
 - `custom`: `data` holds `customKind`, your own word for what is asked, and maybe a `payload` that is shown with it. Any
   value is an answer.

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.nodes.schemas import Schema, name, whole
+from weftwork.adapters.nodes.schemas import Schema, integer, name_string
 from weftwork.ports.node_outcome import INTERRUPT_KEY_REUSED, Failed, Suspended
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.schema import Violation
@@ -14,7 +14,7 @@ from weftwork.protocol.run.interrupts import Interrupt, Resolution, is_answer_to
 TIMED_OUT: Final = Failed("interrupt_timeout", "Nobody answered in time.", retryable=False)
 
 TIMEOUT_CONFIG: Final[dict[str, Schema]] = {
-    "timeoutMs": whole(1, MAX_TIMEOUT_MS, "How long an answer is waited for, in milliseconds; forever without it."),
+    "timeoutMs": integer(1, MAX_TIMEOUT_MS, "How long an answer is waited for, in milliseconds; forever without it."),
     "remindAfterMs": {
         "type": "array",
         "items": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
@@ -24,7 +24,7 @@ TIMEOUT_CONFIG: Final[dict[str, Schema]] = {
     },
 }
 KEY_CONFIG: Final[dict[str, Schema]] = {
-    "key": name("Names the question within the run, instead of the id of the node.", MAX_KEY_LENGTH)
+    "key": name_string("Names the question within the run, instead of the id of the node.", MAX_KEY_LENGTH)
 }
 RESUME_SCHEMA_CONFIG: Final[dict[str, Schema]] = {
     "resumeSchema": {"type": "object", "description": "A JSON Schema that an answer must fit."}

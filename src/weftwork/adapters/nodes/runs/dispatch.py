@@ -12,7 +12,16 @@ from weftwork.adapters.nodes.runs.confidence import (
     is_below_floor,
 )
 from weftwork.adapters.nodes.runs.dispatch_workers import DispatchWorkers
-from weftwork.adapters.nodes.schemas import Schema, anything, by_name, closed, fixed, name, notes, whole
+from weftwork.adapters.nodes.schemas import (
+    Schema,
+    any_value,
+    closed_object,
+    fixed_ports,
+    integer,
+    keyed_object,
+    name_string,
+    reference_notes,
+)
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.fold.state import SupervisorDecision
@@ -105,8 +114,12 @@ def _mapping_schemas(to: str, of: str) -> tuple[Schema, Schema]:
     """A mapping for every worker, and those for single ones."""
     what = f"Variable of {to} -> variable of {of} whose value it gets"
     return (
-        by_name(name(f"The variable of {of}."), f"{what}, for every worker.", least=0),
-        by_name(by_name(name(f"The variable of {of}."), f"{what}.", least=0), f"Worker -> its own: {what}.", least=0),
+        keyed_object(name_string(f"The variable of {of}."), f"{what}, for every worker.", least=0),
+        keyed_object(
+            keyed_object(name_string(f"The variable of {of}."), f"{what}.", least=0),
+            f"Worker -> its own: {what}.",
+            least=0,
+        ),
     )
 
 
@@ -121,16 +134,16 @@ def _declaration(check: Any) -> NodeDeclaration:
         input_mappings=("/inputMapping", "/perWorkerInputMappings/*"),
         output_mappings=("/outputMapping", "/perWorkerOutputMappings/*"),
         untainted_outputs=("kind", "childRunId", "childStatus", "results"),
-        outputs=fixed(
+        outputs=fixed_ports(
             {
                 "kind": {"type": "string", "description": "The kind of the decision."},
                 "childRunId": {"type": "string", "description": "The run of the last worker that decided."},
                 "childStatus": {"type": "string", "description": "How that one ended."},
                 "results": {"type": "array", "description": "Each worker, as {workerId, childRunId, childStatus}."},
-                "answer": anything("What a person answered."),
+                "answer": any_value("What a person answered."),
             }
         ),
-        config=closed(
+        config=closed_object(
             {
                 "askUserRouting": {
                     "type": "string",
@@ -156,12 +169,12 @@ def _declaration(check: Any) -> NodeDeclaration:
                     "default": "wait-all",
                     "description": "When parallel workers have done enough.",
                 },
-                "quorum": whole(1, 10_000, "With the join mode `quorum`: how many have to complete."),
+                "quorum": integer(1, 10_000, "With the join mode `quorum`: how many have to complete."),
                 "maxParallel": {
-                    **whole(1, MAX_PARALLEL, "So many parallel workers at a time."),
+                    **integer(1, MAX_PARALLEL, "So many parallel workers at a time."),
                     "default": DEFAULT_PARALLEL,
                 },
-                "iterationCap": whole(1, MAX_ITERATIONS, "How often dispatch nodes may start in a run."),
+                "iterationCap": integer(1, MAX_ITERATIONS, "How often dispatch nodes may start in a run."),
                 "inputMapping": inward,
                 "outputMapping": outward,
                 "perWorkerInputMappings": inward_of,
@@ -169,7 +182,7 @@ def _declaration(check: Any) -> NodeDeclaration:
             }
         ),
         check_config=check,
-        notes=notes(
+        notes=reference_notes(
             _NOTES, DISPATCH, {"fanOutPolicy": "parallel", "joinMode": "first", "outputMapping": {"found": "answer"}}
         ),
     )

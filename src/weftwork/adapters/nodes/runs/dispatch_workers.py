@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.adapters.nodes.runs.sub_workflow import failure, hidden_failure, told_of
+from weftwork.adapters.nodes.runs.sub_workflow import child_failure, child_summary, hidden_output_failure
 from weftwork.ports.node_outcome import (
     AwaitsChildren,
     CancelChild,
@@ -100,7 +100,7 @@ class DispatchWorkers:
     def _apply_verdict(self, verdict: JoinOutcome) -> NodeOutcome:
         if verdict.failed is not None:
             return self._fail_when_ended(
-                self._with_worker_id(verdict.failed, failure(self._children[verdict.failed])), self._indexes
+                self._with_worker_id(verdict.failed, child_failure(self._children[verdict.failed])), self._indexes
             )
         if (failed := next(filter(None, map(self._failure, verdict.deciding)), None)) is not None:
             return self._fail_when_ended(failed, self._indexes)
@@ -160,10 +160,10 @@ class DispatchWorkers:
         """Why a child that has ended fails the node, if it does."""
         child = self._children[index]
         if child.status != "completed":
-            return self._with_worker_id(index, failure(child))
+            return self._with_worker_id(index, child_failure(child))
         outward = worker_mapping(self._config, "Output", self._worker_ids[index])
         hidden = [each for each in dict.fromkeys(outward.values()) if each in child.hidden]
-        return self._with_worker_id(index, hidden_failure(child, hidden)) if hidden else None
+        return self._with_worker_id(index, hidden_output_failure(child, hidden)) if hidden else None
 
     def _with_worker_id(self, index: int, failed: Failed) -> Failed:
         details = {"workerId": self._worker_ids[index], **(failed.details or {})}
@@ -190,7 +190,7 @@ class DispatchWorkers:
     def _end_event(self, index: int, child: ChildState) -> EmitEvent:
         if child.status == "completed":
             return self._chain_event("child.completed", index, childRunId=child.run_id)
-        error = told_of(child).get("error", CANCELLED_ERROR)
+        error = child_summary(child).get("error", CANCELLED_ERROR)
         return self._chain_event(f"child.{child.status}", index, childRunId=child.run_id, error=error)
 
     def _chain_event(self, phase: str, index: int, /, **members: Any) -> EmitEvent:

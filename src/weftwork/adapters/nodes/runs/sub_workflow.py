@@ -2,39 +2,47 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.schemas import anything, by_name, closed, fixed, name, notes, path_id
+from weftwork.adapters.nodes.schemas import (
+    any_value,
+    closed_object,
+    fixed_ports,
+    keyed_object,
+    name_string,
+    path_id_string,
+    reference_notes,
+)
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW, ChildState
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-CHILD: Final = "child"
-ATTESTATION: Final = "agents.subRunAttestation"
+CHILD_KEY: Final = "child"
+ATTESTATION_CAPABILITY: Final = "agents.subRunAttestation"
 """The key of the only child."""
 
 
 async def _sub_workflow(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """kin-01 (OpenWOP node-packs, core.subWorkflow): one child, whose end decides how the node ends."""
-    child = call.children.get(CHILD)
+    child = call.children.get(CHILD_KEY)
     if child is None:
         return await _start(call, context)
     if not child.awaited:
-        return Completed(_left(child.run_id))
+        return Completed(_detached_outputs(child.run_id))
     if not child.has_ended:
         return AwaitsChildren()
     if child.status == "completed":
-        return _completed(child, call.config.get("outputMapping", {}))
+        return _complete(child, call.config.get("outputMapping", {}))
     if call.config.get("onChildFailure") == "absorb":
-        return Completed(told_of(child))
-    return failure(child)
+        return Completed(child_summary(child))
+    return child_failure(child)
 
 
 async def _start(call: NodeCall, context: NodeContext) -> NodeOutcome:
     config = call.config
     waits = config.get("waitForCompletion", True)
     child = await context.prepare_child(
-        CHILD,
+        CHILD_KEY,
         config["workflowId"],
         config.get("inputMapping", {}),
         variables=tuple(dict.fromkeys(config.get("outputMapping", {}).values())),
@@ -45,19 +53,19 @@ async def _start(call: NodeCall, context: NodeContext) -> NodeOutcome:
     if isinstance(child, Failed):
         return child
     start = (StartChild(child),)
-    return AwaitsChildren(start) if waits else Completed(_left(child.run_id), start)
+    return AwaitsChildren(start) if waits else Completed(_detached_outputs(child.run_id), start)
 
 
-def _left(run_id: str) -> dict[str, Any]:
+def _detached_outputs(run_id: str) -> dict[str, Any]:
     """The outputs of a node that goes its own way."""
     return {"childRunId": run_id, "childStatus": "running"}
 
 
-def _completed(child: ChildState, outward: dict[str, str]) -> NodeOutcome:
+def _complete(child: ChildState, outward: dict[str, str]) -> NodeOutcome:
     """kin-14 (OpenWOP node-packs, core.subWorkflow): what a completed child has goes to its parent, and only that."""
     if hidden := [of for of in dict.fromkeys(outward.values()) if of in child.hidden]:
-        return hidden_failure(child, hidden)
-    outputs = told_of(child)
+        return hidden_output_failure(child, hidden)
+    outputs = child_summary(child)
     if child.outputs is not None:
         outputs["outputs"] = child.outputs
     return Completed(
@@ -66,7 +74,7 @@ def _completed(child: ChildState, outward: dict[str, str]) -> NodeOutcome:
     )
 
 
-def told_of(child: ChildState) -> dict[str, Any]:
+def child_summary(child: ChildState) -> dict[str, Any]:
     """A child that has ended, for outputs and for the details of a failure. Its own details stay with it."""
     told: dict[str, Any] = {"childRunId": child.run_id, "childStatus": child.status}
     if child.error is not None:
@@ -74,32 +82,32 @@ def told_of(child: ChildState) -> dict[str, Any]:
     return told
 
 
-def failure(child: ChildState) -> Failed:
+def child_failure(child: ChildState) -> Failed:
     """What becomes of a node whose child has failed, or was cancelled, which another attempt would not change."""
     if child.status == "cancelled":
         message = f"The child run {child.run_id} was cancelled."
-        return Failed("child_run_cancelled", message, told_of(child), retryable=False)
+        return Failed("child_run_cancelled", message, child_summary(child), retryable=False)
     code = (child.error or {}).get("code", "an unknown error")
-    return Failed("child_run_failed", f"The child run {child.run_id} failed with {code}.", told_of(child))
+    return Failed("child_run_failed", f"The child run {child.run_id} failed with {code}.", child_summary(child))
 
 
-def hidden_failure(child: ChildState, names: list[str]) -> Failed:
+def hidden_output_failure(child: ChildState, names: list[str]) -> Failed:
     """hide-03: what is sensitive in the child is not shown to its parent, so it cannot be taken over either."""
     message = f"The child run {child.run_id} does not give away what is sensitive in it: {', '.join(names)}."
-    return Failed("child_output_hidden", message, told_of(child), retryable=False)
+    return Failed("child_output_hidden", message, child_summary(child), retryable=False)
 
 
 def _check(config: dict[str, Any]) -> list[Violation]:
     if "outputAttestation" in config:
-        text = f"is not offered: this host does not advertise {ATTESTATION}"
-        return [Violation("/outputAttestation", "capability", text, ATTESTATION)]
+        text = f"is not offered: this host does not advertise {ATTESTATION_CAPABILITY}"
+        return [Violation("/outputAttestation", "capability", text, ATTESTATION_CAPABILITY)]
     if config.get("outputMapping") and not config.get("waitForCompletion", True):
         text = "takes nothing from a child that the node does not wait for: leave it out, or waitForCompletion"
         return [Violation("/outputMapping", "not", text)]
     return []
 
 
-SUB_WORKFLOWS: Final[tuple[NodeType, ...]] = (
+SUB_WORKFLOW_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             SUB_WORKFLOW,
@@ -108,7 +116,7 @@ SUB_WORKFLOWS: Final[tuple[NodeType, ...]] = (
             input_mappings=("/inputMapping",),
             output_mappings=("/outputMapping",),
             untainted_outputs=("childRunId", "childStatus"),
-            outputs=fixed(
+            outputs=fixed_ports(
                 {
                     "childRunId": {"type": "string", "description": "The id of the child run."},
                     "childStatus": {
@@ -120,9 +128,9 @@ SUB_WORKFLOWS: Final[tuple[NodeType, ...]] = (
                     "error": {"type": "object", "description": "Code and message of a failure that was absorbed."},
                 }
             ),
-            config=closed(
+            config=closed_object(
                 {
-                    "workflowId": path_id("The workflow to run, as it is when the node starts it."),
+                    "workflowId": path_id_string("The workflow to run, as it is when the node starts it."),
                     "waitForCompletion": {
                         "type": "boolean",
                         "default": True,
@@ -134,13 +142,13 @@ SUB_WORKFLOWS: Final[tuple[NodeType, ...]] = (
                         "default": "fail-parent",
                         "description": "What a child that fails or is cancelled does to the node.",
                     },
-                    "inputMapping": by_name(
-                        name("The variable of this run."),
+                    "inputMapping": keyed_object(
+                        name_string("The variable of this run."),
                         "Variable of the child -> variable of this run whose value it gets.",
                         least=0,
                     ),
-                    "outputMapping": by_name(
-                        name("The variable of the child."),
+                    "outputMapping": keyed_object(
+                        name_string("The variable of the child."),
                         "Variable of this run -> variable of the child whose value it gets.",
                         least=0,
                     ),
@@ -149,12 +157,12 @@ SUB_WORKFLOWS: Final[tuple[NodeType, ...]] = (
                         "default": True,
                         "description": "Whether the child is cancelled when this run is.",
                     },
-                    "outputAttestation": anything("Refused: attested outputs are not offered."),
+                    "outputAttestation": any_value("Refused: attested outputs are not offered."),
                 },
                 "workflowId",
             ),
             check_config=_check,
-            notes=notes(
+            notes=reference_notes(
                 """
 The child is a run of its own, with its own log, of the same tenant. Its variables start as the defaults of its
 definition; above them come the values of `inputMapping`, as they are when the node starts. A variable of this run that

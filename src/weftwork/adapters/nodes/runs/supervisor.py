@@ -4,7 +4,15 @@ from typing import Any, Final
 
 from weftwork.adapters.nodes.call_inputs import evaluate, expression_failure
 from weftwork.adapters.nodes.runs.confidence import confirm_low_confidence, is_below_floor, ratify_decision
-from weftwork.adapters.nodes.schemas import Schema, anything, closed, expression, fixed, notes, ports
+from weftwork.adapters.nodes.schemas import (
+    Schema,
+    any_value,
+    closed_object,
+    expression_string,
+    fixed_ports,
+    port_schema,
+    reference_notes,
+)
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
@@ -23,18 +31,18 @@ from weftwork.protocol.workflow.orchestration import (
 )
 
 MAX_PLAN: Final = 1_000
-EXHAUSTED: Final = {"kind": "terminate", "reason": "plan-exhausted"}
+PLAN_EXHAUSTED: Final = {"kind": "terminate", "reason": "plan-exhausted"}
 MOCK_PLAN: Final = [{"kind": "next-worker", "nextWorkerIds": ["conformance-noop"]}]
-PLANS: Final = ("plan", "mockDispatchPlan", "mockDecisions")
-SOURCES: Final = ("decision", *PLANS, "mockPendingDecision")
+PLAN_MEMBERS: Final = ("plan", "mockDispatchPlan", "mockDecisions")
+DECISION_MEMBERS: Final = ("decision", *PLAN_MEMBERS, "mockPendingDecision")
 
 
 async def _supervisor(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """orch-02 (RFC 0006): each tick decides once, before the node completes, or not at all."""
     agent_id = orchestrator_id(call.agent)
     try:
-        decision = _pending(call)
-        if (wrong := _invalid(decision)) is not None:
+        decision = _next_decision(call)
+        if (wrong := _decision_failure(decision)) is not None:
             return wrong
         confidence = _confidence(call, decision)
     except ExpressionFault as fault:
@@ -44,7 +52,7 @@ async def _supervisor(call: NodeCall, context: NodeContext) -> NodeOutcome:
         decision = await ratify_decision(call, context, agent_id, (confidence, least), decision, ratification_schema())
         if isinstance(decision, Failed | Suspended):
             return decision
-        if (wrong := _invalid(decision)) is not None:
+        if (wrong := _decision_failure(decision)) is not None:
             return wrong
     if decision["kind"] == "terminate" and is_below_floor(decision):
         # Nothing comes after it that could ask.
@@ -58,17 +66,17 @@ async def _supervisor(call: NodeCall, context: NodeContext) -> NodeOutcome:
     return Completed(outputs, (decided,))
 
 
-def _pending(call: NodeCall) -> Any:
+def _next_decision(call: NodeCall) -> Any:
     """What is about to be decided. Raises ExpressionFault."""
     config, tick = call.config, call.visit
     if "decision" in call.inputs:
         return call.inputs["decision"]
     if "decision" in config:
         return evaluate(call, config["decision"], iteration=tick)
-    plan: list[Any] = next((config[member] for member in PLANS if member in config), MOCK_PLAN)
+    plan: list[Any] = next((config[member] for member in PLAN_MEMBERS if member in config), MOCK_PLAN)
     if "mockPendingDecision" in config:
         plan = [config["mockPendingDecision"]]
-    return plan[tick] if tick < len(plan) else EXHAUSTED
+    return plan[tick] if tick < len(plan) else PLAN_EXHAUSTED
 
 
 def _confidence(call: NodeCall, decision: dict[str, Any]) -> float | None:
@@ -77,13 +85,13 @@ def _confidence(call: NodeCall, decision: dict[str, Any]) -> float | None:
     found: Any = None
     if "confidence" in config:
         found = evaluate(call, config["confidence"], iteration=call.visit, decision=decision)
-    elif decision is not EXHAUSTED:
+    elif decision is not PLAN_EXHAUSTED:
         found = config.get("mockConfidence")
     sound = isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= 1
     return found if sound else None
 
 
-def _invalid(decision: Any) -> Failed | None:
+def _decision_failure(decision: Any) -> Failed | None:
     if not (wrong := check_decision(decision)):
         return None
     message = f"What was decided is no decision: the value at the pointer {wrong[0].message}."
@@ -91,15 +99,15 @@ def _invalid(decision: Any) -> Failed | None:
 
 
 def _check(config: dict[str, Any]) -> list[Violation]:
-    found = [member for member in SOURCES if member in config]
+    found = [member for member in DECISION_MEMBERS if member in config]
     return [Violation(f"/{member}", "not", f"only one of {found[0]} and {member} may be there") for member in found[1:]]
 
 
-def _plan(description: str) -> Schema:
+def _plan_schema(description: str) -> Schema:
     return {"type": "array", "maxItems": MAX_PLAN, "items": decision_schema(), "description": description}
 
 
-SUPERVISORS: Final[tuple[NodeType, ...]] = (
+SUPERVISOR_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
         NodeDeclaration(
             SUPERVISOR,
@@ -107,23 +115,23 @@ SUPERVISORS: Final[tuple[NodeType, ...]] = (
             instant=False,
             role="supervisor",
             untainted_outputs=("kind", "iteration"),
-            inputs=ports({"decision": anything("The decision; wins over the config.")}),
-            outputs=fixed(
+            inputs=port_schema({"decision": any_value("The decision; wins over the config.")}),
+            outputs=fixed_ports(
                 {
                     "decision": {"type": "object", "description": "The decision."},
                     "kind": {"type": "string", "description": "Its kind: `next-worker`, `ask-user` or `terminate`."},
                     "iteration": {"type": "integer", "description": "The number of the tick, from 0 on."},
                 }
             ),
-            config=closed(
+            config=closed_object(
                 {
-                    "plan": _plan("The decisions, one for each tick."),
-                    "decision": expression("Gives the decision of each tick. `iteration` counts from 0."),
-                    "confidence": expression(
+                    "plan": _plan_schema("The decisions, one for each tick."),
+                    "decision": expression_string("Gives the decision of each tick. `iteration` counts from 0."),
+                    "confidence": expression_string(
                         "Gives how sure that decision is, from 0 to 1; it knows it as `decision`."
                     ),
-                    "mockDispatchPlan": _plan("The same as `plan`, in published workflows."),
-                    "mockDecisions": _plan("The same as `plan`, in published workflows."),
+                    "mockDispatchPlan": _plan_schema("The same as `plan`, in published workflows."),
+                    "mockDecisions": _plan_schema("The same as `plan`, in published workflows."),
                     "mockPendingDecision": {
                         **decision_schema(),
                         "description": "The same as a `plan` of one decision, in published workflows.",
@@ -138,7 +146,7 @@ SUPERVISORS: Final[tuple[NodeType, ...]] = (
             ),
             expressions={"/decision": ("iteration",), "/confidence": ("iteration", "decision")},
             check_config=_check,
-            notes=notes(
+            notes=reference_notes(
                 f"""
 Each time that the run comes to this node is one tick: one decision, which becomes the event `runOrchestrator.decided`.
 A [core.dispatch](core.dispatch.md) behind it carries the decision out, and an edge back from there makes the next tick.

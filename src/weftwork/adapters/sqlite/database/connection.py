@@ -18,7 +18,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.errors import HostFault
 
 
-class Rows(Protocol):
+class ResultRows(Protocol):
     """The result of a statement. It must be read to its end or closed, or it holds its view of the store open."""
 
     def __iter__(self) -> Iterator[Any]: ...
@@ -28,15 +28,15 @@ class Rows(Protocol):
     def close(self, force: bool = False) -> None: ...
 
 
-class Connection(Protocol):
+class SqliteConnection(Protocol):
     """One connection, used by one thread."""
 
     @property
     def in_transaction(self) -> bool: ...
 
-    def execute(self, statements: str, bindings: Sequence[Any] | None = None) -> Rows: ...
+    def execute(self, statements: str, bindings: Sequence[Any] | None = None) -> ResultRows: ...
 
-    def executemany(self, statements: str, sequenceofbindings: Iterable[Sequence[Any]]) -> Rows: ...
+    def executemany(self, statements: str, sequenceofbindings: Iterable[Sequence[Any]]) -> ResultRows: ...
 
     def changes(self) -> int: ...
 
@@ -50,7 +50,7 @@ class Connection(Protocol):
 
     def set_busy_timeout(self, milliseconds: int) -> None: ...
 
-    def set_wal_hook(self, callable: Callable[["Connection", str, int], int] | None) -> None: ...  # noqa: A002
+    def set_wal_hook(self, callable: Callable[["SqliteConnection", str, int], int] | None) -> None: ...  # noqa: A002
 
     def wal_checkpoint(self, dbname: str | None = None, mode: int = 0) -> tuple[int, int]: ...
 
@@ -64,20 +64,20 @@ class Migration(NamedTuple):
     script: str
 
 
-def shipped() -> list[Migration]:
+def load_migrations() -> list[Migration]:
     """The migrations of this release, in order."""
     folder = resources.files("weftwork.adapters.sqlite") / "migrations"
     scripts = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
     return [Migration(int(entry.name.partition("_")[0]), entry.read_text("utf-8")) for entry in scripts]
 
 
-def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
+def migrate(connection: SqliteConnection, migrations: Sequence[Migration]) -> None:
     """Bring the store up to date. A step that was cut short has left nothing and is done again.
 
     Raises HostFault when a newer release has written the store.
     """
     newest = migrations[-1].number
-    found = _version(connection)
+    found = _schema_version(connection)
     if found > newest:
         raise HostFault(
             f"the store has version {found} and this release knows {newest} at most: "
@@ -88,11 +88,11 @@ def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
             _apply(connection, migration)
 
 
-def _apply(connection: Connection, migration: Migration) -> None:
+def _apply(connection: SqliteConnection, migration: Migration) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Looked at again under the lock: somebody else may have been faster.
-        if _version(connection) < migration.number:
+        if _schema_version(connection) < migration.number:
             connection.execute(migration.script)
             fault_point("migration.applied")
             connection.pragma("user_version", migration.number)
@@ -103,14 +103,14 @@ def _apply(connection: Connection, migration: Migration) -> None:
             connection.execute("ROLLBACK")
 
 
-def _version(connection: Connection) -> int:
+def _schema_version(connection: SqliteConnection) -> int:
     return int(connection.pragma("user_version"))
 
 
-OLDEST: Final = (3, 51, 3)
+MIN_SQLITE_VERSION: Final = (3, 51, 3)
 """Earlier libraries can corrupt a file in WAL mode when a checkpoint meets a writer (the WAL-reset bug)."""
 
-BUSY_TIMEOUT: Final = 5000
+BUSY_TIMEOUT_MS: Final = 5000
 
 OUTAGES: Final[tuple[type[Exception], ...]] = (
     OSError,
@@ -132,31 +132,31 @@ OUTAGES: Final[tuple[type[Exception], ...]] = (
 """The file or the machine is at fault. Every other error is the fault of the statement or of its values."""
 
 
-def open_writer(path: Path, vfs: str | None) -> Connection:
+def open_writer(path: Path, vfs: str | None) -> SqliteConnection:
     """The writing connection, on a store that exists and is up to date. Checkpoints are left to the writer."""
     check_library(apsw.sqlite_lib_version())
-    _make_private(path)
-    sync_left_behind(path)
+    _create_private(path)
+    sync_existing_wal(path)
     connection: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
     try:
-        connection.set_busy_timeout(BUSY_TIMEOUT)
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         connection.pragma("journal_mode", "wal")
         connection.pragma("synchronous", "full")
         connection.pragma("wal_autocheckpoint", 0)
-        _tune(connection, cache_kib=8192)
-        migrate(connection, shipped())
+        _configure(connection, cache_kib=8192)
+        migrate(connection, load_migrations())
     except BaseException:
         connection.close(True)
         raise
     return connection
 
 
-def open_reader(path: Path, vfs: str | None) -> Connection:
+def open_reader(path: Path, vfs: str | None) -> SqliteConnection:
     """A connection that cannot write and never checkpoints."""
     connection: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs)
     try:
-        connection.set_busy_timeout(BUSY_TIMEOUT)
-        _tune(connection, cache_kib=2048)
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        _configure(connection, cache_kib=2048)
     except BaseException:
         connection.close(True)
         raise
@@ -165,12 +165,12 @@ def open_reader(path: Path, vfs: str | None) -> Connection:
 
 def check_library(version: str) -> None:
     """Raises HostFault when the SQLite that apsw carries is older than OLDEST."""
-    if tuple(int(part) for part in version.split(".")) < OLDEST:
-        needed = ".".join(map(str, OLDEST))
+    if tuple(int(part) for part in version.split(".")) < MIN_SQLITE_VERSION:
+        needed = ".".join(map(str, MIN_SQLITE_VERSION))
         raise HostFault(f"SQLite {version} can corrupt the store: install an apsw that carries {needed} or newer")
 
 
-def _make_private(path: Path) -> None:
+def _create_private(path: Path) -> None:
     """Create a missing file for its owner only. SQLite gives its side files the mode of the main file."""
     # A file that is there is left alone: closing it would drop every lock that this process holds on it, and the
     # next program that looks into the store would take itself for the last one and delete the write-ahead log.
@@ -182,7 +182,7 @@ def _make_private(path: Path) -> None:
                 _sync(folder)
 
 
-def sync_left_behind(path: Path) -> None:
+def sync_existing_wal(path: Path) -> None:
     """Make durable what a killed process has written and not synced. It is in the store as soon as that is open."""
     with suppress(FileNotFoundError):
         _sync(path.with_name(f"{path.name}-wal"))
@@ -197,7 +197,7 @@ def _sync(path: Path) -> None:
         os.close(opened)
 
 
-def _tune(connection: Connection, cache_kib: int) -> None:
+def _configure(connection: SqliteConnection, cache_kib: int) -> None:
     # Without this promise SQLite looks at the values that are bound and prepares half of our statements anew
     # for every new value, which costs several times as much as running them.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import apsw
 
-from weftwork.adapters.sqlite.database.connection import OUTAGES, Connection
+from weftwork.adapters.sqlite.database.connection import OUTAGES, SqliteConnection
 from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
 from weftwork.ports.storage.event_log import StoreUnavailable
 
@@ -21,7 +21,7 @@ MOST_READS: Final = 8
 
 
 @contextmanager
-def snapshot(connection: Connection) -> Generator[None, None, None]:
+def snapshot(connection: SqliteConnection) -> Generator[None, None, None]:
     """All statements inside see the same state of the store."""
     connection.execute("BEGIN")
     try:
@@ -32,10 +32,10 @@ def snapshot(connection: Connection) -> Generator[None, None, None]:
             connection.execute("COMMIT")
 
 
-class Readers:
+class SqliteReaders:
     """The threads share one queue, so a slow listing holds up one of them only."""
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
+    def __init__(self, connect: Callable[[], SqliteConnection]) -> None:
         self._connect = connect
         self._workers: list[Worker] = []
         self._accepting = False
@@ -59,7 +59,7 @@ class Readers:
         for worker in workers:
             await worker.ended()
 
-    def submit(self, job: Callable[[Connection], T]) -> "asyncio.Future[T]":
+    def submit(self, job: Callable[[SqliteConnection], T]) -> "asyncio.Future[T]":
         """The future settles with what the job returns or raises; an outage raises StoreUnavailable."""
         if not self._accepting:
             raise StoreUnavailable("the store is closed")
@@ -71,9 +71,9 @@ class Readers:
 class _Reader:
     """One connection. After an outage it is made anew for the next read."""
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
+    def __init__(self, connect: Callable[[], SqliteConnection]) -> None:
         self._connect = connect
-        self._connection: Connection | None = None
+        self._connection: SqliteConnection | None = None
 
     def begin(self) -> None:
         try:

@@ -7,9 +7,9 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple, Protocol
 
-from weftwork.adapters.sqlite.database.connection import Connection
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
 
-Job = Callable[[Connection], Any]
+Job = Callable[[SqliteConnection], Any]
 
 
 class Task(NamedTuple):

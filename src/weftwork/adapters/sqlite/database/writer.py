@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 
 import apsw
 
-from weftwork.adapters.sqlite.database.connection import OUTAGES, Connection
+from weftwork.adapters.sqlite.database.connection import OUTAGES, SqliteConnection
 from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import SequenceConflict, StillLive, StoreUnavailable
@@ -44,10 +44,10 @@ _OVERWRITE = """
 class Writer:
     """Runs jobs in the order of submission. `forget` is called when rolled-back jobs may have left traces."""
 
-    def __init__(self, connect: Callable[[], Connection], forget: Callable[[], None]) -> None:
+    def __init__(self, connect: Callable[[], SqliteConnection], forget: Callable[[], None]) -> None:
         self._connect = connect
         self._forget = forget
-        self._connection: Connection | None = None
+        self._connection: SqliteConnection | None = None
         self._sound = False
         self._wal_pages = 0
         self._checkpoint_at = CHECKPOINT_PAGES
@@ -69,7 +69,7 @@ class Writer:
             self._queue.put(None)
             await self._worker.ended()
 
-    def submit(self, job: Callable[[Connection], T]) -> "asyncio.Future[T]":
+    def submit(self, job: Callable[[SqliteConnection], T]) -> "asyncio.Future[T]":
         """The future settles when the job's transaction is durable or has failed."""
         if not self._accepting:
             raise StoreUnavailable("the store is closed")
@@ -137,7 +137,7 @@ class Writer:
         fault_point("writer.committed")
         return settled
 
-    def _usable(self) -> Connection:
+    def _usable(self) -> SqliteConnection:
         if self._sound and self._connection is not None:
             return self._connection
         fresh = self._connect()
@@ -150,7 +150,7 @@ class Writer:
         self._use(fresh)
         return fresh
 
-    def _use(self, connection: Connection) -> None:
+    def _use(self, connection: SqliteConnection) -> None:
         connection.set_wal_hook(self._committed)
         self._connection = connection
         self._sound = True
@@ -170,7 +170,7 @@ class Writer:
                 self._sound = False
                 self.end()
 
-    def _committed(self, _connection: Connection, _database: str, pages: int) -> int:
+    def _committed(self, _connection: SqliteConnection, _database: str, pages: int) -> int:
         self._wal_pages = pages
         return apsw.SQLITE_OK
 
