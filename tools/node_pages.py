@@ -10,7 +10,7 @@ from typing import Any
 
 from weftwork.adapters.nodes.builtin import ALIASES
 from weftwork.protocol.workflow.node_types import NodeDeclaration
-from weftwork.wiring.node_types import node_types
+from weftwork.wiring.node_types import builtin_node_types
 
 FOLDER = Path("docs", "reference", "nodes")
 
@@ -36,11 +36,11 @@ BLOCK = re.compile(r"```json\n(.*?)\n```\s*\Z", re.DOTALL)
 
 def declarations() -> list[NodeDeclaration]:
     """The node types that a host has, without their other names."""
-    return [node.declaration for type_id, node in node_types().items() if type_id not in ALIASES]
+    return [node.declaration for type_id, node in builtin_node_types().items() if type_id not in ALIASES]
 
 
 def other_names(type_id: str) -> list[str]:
-    known = node_types()
+    known = builtin_node_types()
     return sorted(alias for alias, meant in ALIASES.items() if meant == type_id and alias in known)
 
 

@@ -25,7 +25,7 @@ from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED_PATHS
 from weftwork.protocol.workflow.plan import TRIGGER_RULES
-from weftwork.wiring.node_types import node_types
+from weftwork.wiring.node_types import builtin_node_types
 
 PART = re.compile(r"(<!-- begin: ([a-z-]+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
 WIDTH = 100
@@ -223,7 +223,7 @@ def _helps(one: click.Command, name: str, parent: click.Context) -> Iterable[str
 
 def nodes() -> str:
     """Every node type with its page, and the other names."""
-    types = node_types()
+    types = builtin_node_types()
     rows = [
         [
             f"[{type_id}](nodes/{type_id}.md)",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from weftwork.exports import look_up as __getattr__  # noqa: F401
+from weftwork.exports import resolve_export as __getattr__  # noqa: F401
 
 if TYPE_CHECKING:
     from weftwork.adapters.python.calls.media import Media, MediaContent

@@ -23,7 +23,7 @@ from weftwork.adapters.python.node_runner import PythonNodes
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
-from weftwork.adapters.system.lock_file import LockFileSeat
+from weftwork.adapters.system.lock_file import LockFile
 from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.bundles import Bundles
@@ -47,7 +47,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
 from weftwork.ports.models import ModelProvider
 from weftwork.ports.nodes import NodeType
-from weftwork.ports.storage.host_lock import Seat
+from weftwork.ports.storage.host_lock import HostLock
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
@@ -57,11 +57,19 @@ from weftwork.protocol.wire.v1.interrupts import INTERRUPT_TOKEN_PREFIX
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
 from weftwork.protocol.workflow.registration import find_gated_node
 from weftwork.settings import Settings
-from weftwork.wiring.data_folder import DATABASE, LOCK, SOCKET, NoSeat, make_folder, take, unusable
-from weftwork.wiring.envelope_kinds import host_kinds
-from weftwork.wiring.media import HostMedia
-from weftwork.wiring.models import host_models, host_templates
-from weftwork.wiring.node_types import declarations, node_types, python_nodes
+from weftwork.wiring.data_folder import (
+    ADMIN_SOCKET,
+    DATABASE_FILE,
+    LOCK_FILE,
+    NoLock,
+    acquire_lock,
+    folder_error,
+    make_folder,
+)
+from weftwork.wiring.envelope_kinds import load_kinds
+from weftwork.wiring.media import MediaWiring
+from weftwork.wiring.models import build_providers, load_templates
+from weftwork.wiring.node_types import builtin_node_types, declarations_by_type, load_python_nodes
 
 log = logging.getLogger("weftwork")
 
@@ -81,39 +89,39 @@ class Host:
         self.version = version("weftwork")
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
-        self._memory = settings.store == "memory"
-        self._seat: Seat = NoSeat() if self._memory else LockFileSeat(settings.data_folder / LOCK)
-        self._store = MemoryStore() if self._memory else SqliteStore(settings.data_folder / DATABASE)
+        self._in_memory = settings.store == "memory"
+        self._lock: HostLock = NoLock() if self._in_memory else LockFile(settings.data_folder / LOCK_FILE)
+        self._store = MemoryStore() if self._in_memory else SqliteStore(settings.data_folder / DATABASE_FILE)
         self.outbound = self._client()
         threads = ThreadPool(settings.max_node_threads, settings.max_abandoned_threads)
-        self._library = PythonNodes(python_nodes(settings.nodes, nodes), threads, self.outbound)
-        self._templates = host_templates(settings)
+        self._library = PythonNodes(load_python_nodes(settings.nodes, nodes), threads, self.outbound)
+        self._templates = load_templates(settings)
         self.types: Mapping[str, NodeType] = {
-            **node_types(self.outbound, settings.conversation, settings.conformance, self._templates),
+            **builtin_node_types(self.outbound, settings.conversation, settings.conformance, self._templates),
             **self._library.types,
         }
-        self.models, self.programs = host_models(settings, self._clock, providers)
+        self.models, self.programs = build_providers(settings, self._clock, providers)
         self._feeds = Feeds(self._store.log)
-        self.kinds = host_kinds(settings).with_displayed(MEDIA_KINDS)
+        self.kinds = load_kinds(settings).with_displayed(MEDIA_KINDS)
         self._signer = Signer(self._store.signing, self._clock, self._ids)
-        self.media = HostMedia(settings, self._store.assets, self._signer, self._clock, self._ids)
+        self.media = MediaWiring(settings, self._store.assets, self._signer, self._clock, self._ids)
         ports = self._store.log, self._feeds, self._clock, self._ids
         self.assets = self.media.assets
         spoken: dict[str, Any] = {"models": self.models, "kinds": self.kinds, "assets": self.assets}
         runtime = Runtime(*ports, self.types, settings.limits(), outbound=self.outbound, **spoken)
-        self.catalog = WorkflowCatalog(self._store.definitions, declarations(self.types), self.kinds)
+        self.catalog = WorkflowCatalog(self._store.definitions, declarations_by_type(self.types), self.kinds)
         self._executor = Executor(runtime, self.catalog)
         self.service = Runs(runtime, self.catalog, self._executor)
         self._bundles = Bundles(runtime, self.service, self.version)
         self.test_log = TestLog(self._clock, self._ids)
         self._observation = RunObservation(runtime, self.service, self._bundles, self.test_log)
-        self.forget: list[Callable[[str], object]] = [self.test_log.reset, self.programs.reset]
+        self.reset_callbacks: list[Callable[[str], object]] = [self.test_log.reset, self.programs.reset]
         """What a reset of the seams calls."""
-        self._windows = EnvelopeEndpoints(self.kinds, self.test_log, EnvelopeRecords(self._store.log))
-        self.forget.append(self._windows.reset)
+        self._gate_endpoints = EnvelopeEndpoints(self.kinds, self.test_log, EnvelopeRecords(self._store.log))
+        self.reset_callbacks.append(self._gate_endpoints.reset)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
         self._comparison = RunDiffs(runtime, self._executor)
-        self._kinship = RunTrees(runtime, self._executor, host_id(settings.public_url))
+        self._run_tree = RunTrees(runtime, self._executor, host_id(settings.public_url))
         self._workflows = Workflows(runtime, self.catalog)
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
         self._control = RunControl(runtime, self._executor)
@@ -126,7 +134,7 @@ class Host:
             settings.interrupt_link_days,
         )
         self._interrupts = Interrupts(runtime, self._executor, links)
-        self._bulk = BulkCancel(runtime, self._executor)
+        self._bulk_cancel = BulkCancel(runtime, self._executor)
         self._retention = Retention(self._store.log, self._clock, self._executor, settings.retention_days)
         self._sweeper = Sweeper(
             self._store.log, self._clock, self._retention.delete_expired, self.media.sweep.sweep_all
@@ -142,19 +150,19 @@ class Host:
         `register` brings workflows before that, because runs that go on start children. Raises SeatTaken,
         StoreUnavailable or SettingsError.
         """
-        if not self._memory:
+        if not self._in_memory:
             make_folder(self.settings.data_folder)
-        take(self._seat)
+        acquire_lock(self._lock)
         fault_point("boot.seated")
         try:
             await self._store.open()
             await self.media.blobs.open()
             await self.keyring.load()
             await self._signer.load()
-            if not self._memory:
+            if not self._in_memory:
                 office = self.keyring, self._retention, self.catalog, self._signer, self.media.sweep
                 administration = Administration(*office)
-                self._admin = AdminServer(self.settings.data_folder / SOCKET, administration)
+                self._admin = AdminServer(self.settings.data_folder / ADMIN_SOCKET, administration)
                 await self._admin.start()
             if register is not None:
                 await register(self)
@@ -163,9 +171,9 @@ class Host:
             await self._executor.close()
             await self.media.blobs.close()
             await self._store.close()
-            self._seat.release()
+            self._lock.release()
             if isinstance(error, OSError):
-                raise unusable(error) from None
+                raise folder_error(error) from None
             raise
         self._library.start()
         self._sweeper.start()
@@ -214,15 +222,15 @@ class Host:
         events = EventRoutes(self.service, self.keyring, self.settings.keepalive_seconds)
         meta = HealthRoutes(self.service, lambda: self.draining)
         review = ReviewRoutes(self._annotations, self._comparison)
-        kinship = RunTreeRoutes(self._kinship)
+        kinship = RunTreeRoutes(self._run_tree)
         workflows = WorkflowRoutes(self._workflows)
-        types = NodeTypeRoutes(declarations(self.types))
+        types = NodeTypeRoutes(declarations_by_type(self.types))
         steering = RunControlRoutes(self._control)
         interrupts = InterruptRoutes(self._interrupts)
-        control = RunCleanupRoutes(self._bulk, self._retention)
+        control = RunCleanupRoutes(self._bulk_cancel, self._retention)
         mock_ai = MockAiEndpoints(self.programs)
         bundle = BundleRoutes(self._bundles)
-        seen = ObservationEndpoints(self._observation, self.forget)
+        seen = ObservationEndpoints(self._observation, self.reset_callbacks)
         fetch = SafeFetchEndpoint(self.outbound, lambda address: self._client(FixedResolver(address)))
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
         all_handlers: dict[str, Handler] = {
@@ -269,7 +277,7 @@ class Host:
             "programMockAi": mock_ai.program,
             "getMockAiBudget": mock_ai.budget,
             **self.media.handlers(self.models, self.outbound),
-            **self._windows.handlers,
+            **self._gate_endpoints.handlers,
         }
         return {route.operation_id: all_handlers[route.operation_id] for route in routes}
 
@@ -291,4 +299,4 @@ class Host:
         fault_point("drain.close")
         await self.media.blobs.close()
         await self._store.close()
-        self._seat.release()
+        self._lock.release()

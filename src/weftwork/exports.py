@@ -35,4 +35,4 @@ def lazy(package: str, exports: Mapping[str, str]) -> Callable[[str], Any]:
     return look_up
 
 
-look_up: Final = lazy("weftwork", EXPORTS)
+resolve_export: Final = lazy("weftwork", EXPORTS)

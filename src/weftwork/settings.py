@@ -215,7 +215,7 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
         try:
             msgspec.convert(value, _FIELDS[name].type)
         except msgspec.ValidationError:
-            raise SettingsError(f"{origin.get(name, name)} must be {_wanted(_FIELDS[name].type)}") from None
+            raise SettingsError(f"{origin.get(name, name)} must be {_expected(_FIELDS[name].type)}") from None
     settings = msgspec.convert(merged, Settings)
     for name, (low, high) in _RANGES.items():
         if not low <= getattr(settings, name) <= high:
@@ -227,14 +227,14 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
     if not settings.host:
         raise SettingsError(f"{origin.get('host', 'host')} must name an address; 0.0.0.0 is every IPv4 address")
     for name in ("public_url", "media_url"):
-        if getattr(settings, name) and not _is_base(getattr(settings, name)):
+        if getattr(settings, name) and not _is_base_url(getattr(settings, name)):
             text = "an http or https URL without query, like https://flows.example.org"
             raise SettingsError(f"{origin.get(name, name)} must be {text}")
     public, media = settings.public_url.rstrip("/"), settings.media_url.rstrip("/")
     return msgspec.structs.replace(settings, public_url=public, media_url=media)
 
 
-def _is_base(text: str) -> bool:
+def _is_base_url(text: str) -> bool:
     """Whether a path can be put behind this, and the result is a URL."""
     try:
         parts = urlsplit(text)
@@ -245,7 +245,7 @@ def _is_base(text: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and plain
 
 
-def _wanted(kind: Any) -> str:
+def _expected(kind: Any) -> str:
     plain = {int: "a whole number", float: "a number", bool: "true or false", str: "text", _NUMBERS: "a list of ports"}
     if kind in plain:
         return plain[kind]

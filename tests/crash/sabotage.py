@@ -140,13 +140,13 @@ def deceiving() -> None:
 
 def littering() -> None:
     """A deleted run is marked as purged although most of it is there."""
-    take_away = retention._take_away
+    take_away = retention._delete_piece
 
     def careless(*arguments: Any) -> bool:
         take_away(*arguments)
         return False
 
-    retention._take_away = careless
+    retention._delete_piece = careless
 
 
 def skipping() -> None:

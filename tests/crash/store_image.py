@@ -15,7 +15,7 @@ from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import InterruptQuery
 from weftwork.protocol.fold.state import is_parked, next_wake_at
 from weftwork.protocol.run.header import RunKey
-from weftwork.wiring.data_folder import DATABASE
+from weftwork.wiring.data_folder import DATABASE_FILE
 
 ORPHANS = """
     SELECT id FROM events WHERE id >> 26 NOT IN
@@ -26,10 +26,10 @@ ORPHANS = """
 def check_image(data: Path, copy: Path) -> None:
     """Look at a copy: the next host must find the files as they were left."""
     copy.mkdir()
-    for file in data.glob(f"{DATABASE}*"):
+    for file in data.glob(f"{DATABASE_FILE}*"):
         shutil.copy(file, copy / file.name)
-    asyncio.run(_check_runs(copy / DATABASE))
-    connection = apsw.Connection(str(copy / DATABASE), flags=apsw.SQLITE_OPEN_READONLY)
+    asyncio.run(_check_runs(copy / DATABASE_FILE))
+    connection = apsw.Connection(str(copy / DATABASE_FILE), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.pragma("integrity_check") == "ok"
     outcomes: list[Any] = connection.execute("SELECT outcome FROM idempotency").fetchall()
     promised = {msgspec.json.decode(outcome).get("run_id") for (outcome,) in outcomes} - {None}

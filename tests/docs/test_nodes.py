@@ -15,11 +15,11 @@ from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.builtin import ALIASES
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.protocol.json import schema
-from weftwork.wiring.node_types import declarations, node_types
+from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
 TOOL = "node_pages.py"
 FOLDER = Path("docs", "reference", "nodes")
-TYPES = declarations(node_types())
+TYPES = declarations_by_type(builtin_node_types())
 OWN = [type_id for type_id in TYPES if type_id not in ALIASES]
 
 

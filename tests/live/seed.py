@@ -11,7 +11,7 @@ from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunHeader
 from weftwork.protocol.run.projection import Projection
-from weftwork.wiring.data_folder import DATABASE
+from weftwork.wiring.data_folder import DATABASE_FILE
 
 SEEDED = "seeded-messages"
 """The id of the run; it belongs to the tenant acme."""
@@ -35,7 +35,7 @@ async def _write(data: Path) -> None:
         created_at=_START,
     )
     events = _events()
-    store = SqliteStore(data / DATABASE)
+    store = SqliteStore(data / DATABASE_FILE)
     await store.open()
     try:
         async with asyncio.timeout(20):

@@ -7,7 +7,7 @@ from tests.live.host import KEY, Answer, Host
 from tests.live.steering import flow
 from weftwork.adapters.admin.client import send_request
 from weftwork.protocol.wire.v1.routes import SCOPES
-from weftwork.wiring.data_folder import SOCKET
+from weftwork.wiring.data_folder import ADMIN_SOCKET
 
 
 def gate(node_id: str = "gate", **config: Any) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def gated(workflow_id: str, **config: Any) -> dict[str, Any]:
 
 def administer(host: Host, operation: str, **arguments: Any) -> dict[str, Any]:
     """What the operator's socket answers."""
-    answer = send_request(host.data / SOCKET, {"operation": operation, "arguments": arguments})
+    answer = send_request(host.data / ADMIN_SOCKET, {"operation": operation, "arguments": arguments})
     assert answer is not None
     return answer
 

@@ -231,7 +231,7 @@ def small_files() -> Iterator[None]:
     """Checkpoints come often and wait for no one; reads come in order."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("weftwork.adapters.sqlite.database.writer.CHECKPOINT_PAGES", 40)
-        patch.setattr("weftwork.adapters.sqlite.database.writer.LARGEST_WAL_PAGES", 160)
+        patch.setattr("weftwork.adapters.sqlite.database.writer.MAX_WAL_PAGES", 160)
         patch.setattr("weftwork.adapters.sqlite.database.connection.BUSY_TIMEOUT_MS", 20)
         patch.setattr("weftwork.adapters.sqlite.database.reader.THREADS", 1)
         yield

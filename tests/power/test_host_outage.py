@@ -19,7 +19,7 @@ from tests.live.listening_host import until
 from tests.power.disk_host import check_ended, check_refusal, make_host, on_disk, open_on_disk
 from tests.power.recording_disk import QUICK_FOLDER, Disk, open_disk
 from weftwork.testing.deterministic import ManualClock
-from weftwork.wiring.data_folder import DATABASE
+from weftwork.wiring.data_folder import DATABASE_FILE
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 DUE_MS = 300
@@ -124,7 +124,7 @@ def after_a_restart(folder: Path) -> dict[str, str]:
             page = (await inner.call("GET", "/v1/runs?limit=100")).document
             return {run["runId"]: run["status"] for run in page["runs"]}
 
-    connection = apsw.Connection(str(folder / DATABASE))
+    connection = apsw.Connection(str(folder / DATABASE_FILE))
     assert connection.pragma("integrity_check") == "ok"
     connection.close()
     return asyncio.run(work())

@@ -14,8 +14,8 @@ from tests.power.test_power_loss import TURNS, after_a_kill
 from weftwork.adapters.sqlite import assets, idempotency, transactions
 from weftwork.adapters.sqlite.database import connection
 from weftwork.adapters.sqlite.database.connection import migrate
-from weftwork.adapters.sqlite.database.worker import Settled, Task
-from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.adapters.sqlite.database.worker import Task, TaskResult
+from weftwork.adapters.sqlite.database.writer import SqliteWriter
 
 IMAGES = 150
 UNSOUND = (AssertionError, apsw.Error)
@@ -49,20 +49,20 @@ def test_without_a_sync_per_commit(monkeypatch: pytest.MonkeyPatch, level: str) 
 
 
 def test_an_answer_before_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    def eager(writer: Any, tasks: list[Task], settle: Callable[[list[Settled]], None]) -> None:
+    def eager(writer: Any, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
         opened = writer._usable()
         opened.execute("BEGIN IMMEDIATE")
-        settle([Settled(task.future, task.job(opened)) for task in tasks])
+        settle([TaskResult(task.future, task.job(opened)) for task in tasks])
         opened.execute("COMMIT")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Writer, "serve", eager)
+        patch.setattr(SqliteWriter, "serve", eager)
         proof = Proof(record(0, TURNS))
     assert first_fault(proof)
 
 
 def test_a_record_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    insert = idempotency.insert
+    insert = idempotency.put_record
 
     def apart(opened: Any, record: Any) -> None:
         opened.execute("COMMIT")
@@ -70,7 +70,7 @@ def test_a_record_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
         insert(opened, record)
 
     with monkeypatch.context() as patch:
-        patch.setattr(idempotency, "insert", apart)
+        patch.setattr(idempotency, "put_record", apart)
         proof = Proof(record(0, TURNS))
     assert "without its record" in first_fault(proof)
 

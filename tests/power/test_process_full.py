@@ -10,7 +10,7 @@ import pytest
 from tests.live import Answer, Host, delays, start_host, until, write_workflows
 from tests.live.host import command
 from tests.power.disk_host import check_ended, check_refusal
-from weftwork.wiring.data_folder import DATABASE
+from weftwork.wiring.data_folder import DATABASE_FILE
 
 NO_ROOM = 65_536
 """Less than the store's log has from the start; the output of the process stays far below."""
@@ -80,7 +80,7 @@ def test_a_process_without_room_waits_for_it(tmp_path: Path, monkeypatch: pytest
     with start_host(tmp_path, "--workflows", workflows) as host:
         first = acknowledged[0] = post(host, 0).document["runId"]
         check_ended(host.log(first))
-        set_room(host, (host.data / f"{DATABASE}-wal").stat().st_size + 300_000)
+        set_room(host, (host.data / f"{DATABASE_FILE}-wal").stat().st_size + 300_000)
         refused = fill(host, acknowledged)
         assert refused > 3
         set_room(host, resource.RLIM_INFINITY)

@@ -15,7 +15,7 @@ import msgspec
 from tests.power.asset_references import asset_of, digest_of, naming, naming_events
 from tests.power.recording_disk import Disk
 from weftwork.adapters.sqlite import assets
-from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
+from weftwork.adapters.sqlite.database.worker import Task, TaskResult, Worker
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import RunCreated, StoreUnavailable
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
@@ -81,7 +81,7 @@ class Rounds:
             self._go.clear()
         return _TAKE(worker)
 
-    def settle(self, worker: Worker, settled: list[Settled]) -> None:
+    def settle(self, worker: Worker, settled: list[TaskResult]) -> None:
         """In place of `Worker._settle`: nobody can know of a write before this."""
         if worker._name == "weftwork-writer":
             self.settled = len(self._disk.log)

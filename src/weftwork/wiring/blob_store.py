@@ -12,28 +12,28 @@ from weftwork.ports.storage.blobs import Blobs
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.settings import Settings, SettingsError
 
-FOLDER = "assets"
+ASSETS_FOLDER = "assets"
 
-_S3 = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<prefix>[A-Za-z0-9._/-]*))?", re.ASCII)
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_S3_URL = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<prefix>[A-Za-z0-9._/-]*))?", re.ASCII)
+_ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 
-def host_blobs(settings: Settings, clock: Clock, ids: Ids, environ: Mapping[str, str] = os.environ) -> Blobs:
+def build_blobs(settings: Settings, clock: Clock, ids: Ids, environ: Mapping[str, str] = os.environ) -> Blobs:
     """What the settings ask for. Raises SettingsError."""
     if settings.blobs:
-        return _object_blobs(settings, ids, environ)
+        return _build_object_blobs(settings, ids, environ)
     if settings.store == "memory":
         return MemoryBlobs(clock, ids)
-    return LocalBlobs(settings.data_folder / FOLDER, clock, ids)
+    return LocalBlobs(settings.data_folder / ASSETS_FOLDER, clock, ids)
 
 
-def _object_blobs(settings: Settings, ids: Ids, environ: Mapping[str, str]) -> Blobs:
-    found = _S3.fullmatch(settings.blobs)
+def _build_object_blobs(settings: Settings, ids: Ids, environ: Mapping[str, str]) -> Blobs:
+    found = _S3_URL.fullmatch(settings.blobs)
     prefix = (found["prefix"] or "").strip("/") if found is not None else ""
     if found is None or any(step in ("", ".", "..") for step in prefix.split("/") if prefix):
         raise SettingsError("blobs must be empty, for a folder beside the database, or like s3://bucket/prefix")
     allow_http = environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes", "on")
-    plain = [name for name in _ENDPOINTS if environ.get(name, "").lower().startswith("http:")]
+    plain = [name for name in _ENDPOINT_VARIABLES if environ.get(name, "").lower().startswith("http:")]
     if plain and not allow_http:
         raise SettingsError(f"{plain[0]} has no TLS; with AWS_ALLOW_HTTP=true it is used all the same")
     try:

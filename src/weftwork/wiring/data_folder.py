@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from weftwork.ports.storage.host_lock import Seat
+from weftwork.ports.storage.host_lock import HostLock
 from weftwork.settings import SettingsError
 
-DATABASE = "weftwork.db"
-LOCK = "weftwork.lock"
-SOCKET = "admin.sock"
+DATABASE_FILE = "weftwork.db"
+LOCK_FILE = "weftwork.lock"
+ADMIN_SOCKET = "admin.sock"
 
 
 def make_folder(folder: Path) -> None:
@@ -18,21 +18,21 @@ def make_folder(folder: Path) -> None:
         raise SettingsError(f"data: {folder} cannot be made: {error.strerror}") from None
 
 
-def take(seat: Seat) -> None:
+def acquire_lock(seat: HostLock) -> None:
     """Take the seat of the folder. Raises SeatTaken, or SettingsError for a folder that cannot be used."""
     try:
-        seat.take()
+        seat.acquire()
     except OSError as error:
-        raise unusable(error) from None
+        raise folder_error(error) from None
 
 
-def unusable(error: OSError) -> SettingsError:
+def folder_error(error: OSError) -> SettingsError:
     return SettingsError(f"data: {error.filename or 'the folder'} cannot be used: {error.strerror or error}")
 
 
-class NoSeat:
+class NoLock:
     """A memory store belongs to its process by nature."""
 
-    def take(self) -> None: ...
+    def acquire(self) -> None: ...
 
     def release(self) -> None: ...

@@ -7,7 +7,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 
 
-class FileUnusable(Exception):
+class DocumentFileError(Exception):
     """A file that holds no document; the message says why, and whoever asked knows which file it is."""
 
 
@@ -15,10 +15,10 @@ def read_document(file: Path, most: int) -> Any:
     """The document in a file of at most so many bytes. Raises FileUnusable."""
     try:
         if file.stat().st_size > most:
-            raise FileUnusable(f"is larger than {most} bytes")
+            raise DocumentFileError(f"is larger than {most} bytes")
         return decode(file.read_bytes())
     except OSError as error:
-        raise FileUnusable(error.strerror or "cannot be read") from None
+        raise DocumentFileError(error.strerror or "cannot be read") from None
     except ClientFault as fault:
         pointer = (fault.details or {}).get("pointer") or "/"
-        raise FileUnusable(f"{pointer}: {fault.message}") from None
+        raise DocumentFileError(f"{pointer}: {fault.message}") from None

@@ -13,17 +13,17 @@ from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.assets import AssetIndex
 from weftwork.protocol.media.asset_headers import ResourcePolicy
 from weftwork.settings import Settings
-from weftwork.wiring.blob_store import host_blobs
+from weftwork.wiring.blob_store import build_blobs
 
 
-class HostMedia:
+class MediaWiring:
     """`blobs` is opened and closed with the store. Raises SettingsError for bytes that cannot be kept anywhere."""
 
     def __init__(self, settings: Settings, rows: AssetIndex, signer: Signer, clock: Clock, ids: Ids) -> None:
         self._clock = clock
         self._limits = settings.limits()
         self._reach: ResourcePolicy = settings.media_reach
-        self.blobs = host_blobs(settings, clock, ids)
+        self.blobs = build_blobs(settings, clock, ids)
         self.assets = Assets(rows, self.blobs, signer, clock, self._limits, settings.media_base())
         self.sweep = AssetSweep(rows, self.blobs, clock, self.assets.unconfirmed_keys)
 

@@ -16,10 +16,10 @@ from weftwork.ports.models import ModelProvider
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, check_template, parse_template
 from weftwork.settings import Settings, SettingsError
-from weftwork.wiring.document_file import FileUnusable, read_document
+from weftwork.wiring.document_file import DocumentFileError, read_document
 
 
-def host_models(
+def build_providers(
     settings: Settings, clock: Clock, more: Iterable[ModelProvider] = ()
 ) -> tuple[ProviderRegistry, ScriptedPrograms]:
     """`more`, then the providers that the settings come to; and what the scripted one is programmed by.
@@ -33,37 +33,37 @@ def host_models(
     return default_providers(clock, script, settings.test_seams or settings.conformance, more)
 
 
-MAX_BYTES: Final = 524_288
+MAX_TEMPLATE_BYTES: Final = 524_288
 """Of one file."""
 
 
-def host_templates(settings: Settings) -> PromptTemplates:
+def load_templates(settings: Settings) -> PromptTemplates:
     """The templates that references of this host's nodes find. Raises SettingsError."""
-    found = [*_conformance()] if settings.conformance else []
+    found = [*_conformance_templates()] if settings.conformance else []
     try:
-        return PromptTemplates([*found, *(each for folder in settings.prompts for each in _of_folder(Path(folder)))])
+        return PromptTemplates([*found, *(each for folder in settings.prompts for each in _load_folder(Path(folder)))])
     except ValueError as error:
         raise SettingsError(f"--prompts: {error}") from None
 
 
-def _conformance() -> Iterator[PromptTemplate]:
+def _conformance_templates() -> Iterator[PromptTemplate]:
     folder = resources.files("weftwork.conformance").joinpath("prompts")
     for file in sorted(folder.iterdir(), key=lambda each: each.name):
         yield parse_template(decode(file.read_bytes()))
 
 
-def _of_folder(folder: Path) -> Iterator[PromptTemplate]:
+def _load_folder(folder: Path) -> Iterator[PromptTemplate]:
     if not folder.is_dir():
         raise SettingsError(f"--prompts {folder}: there is no such folder")
     for file in sorted(folder.glob("*.json")):
-        yield _of_file(file)
+        yield _load_file(file)
 
 
-def _of_file(file: Path) -> PromptTemplate:
+def _load_file(file: Path) -> PromptTemplate:
     place = f"--prompts {file}"
     try:
-        document = read_document(file, MAX_BYTES)
-    except FileUnusable as error:
+        document = read_document(file, MAX_TEMPLATE_BYTES)
+    except DocumentFileError as error:
         raise SettingsError(f"{place}: {error}") from None
     if wrong := check_template(document):
         raise SettingsError(f"{place}: {wrong[0].pointer or '/'} {wrong[0].message}")

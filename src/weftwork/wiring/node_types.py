@@ -18,7 +18,7 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.settings import SettingsError
 
 
-def node_types(
+def builtin_node_types(
     outbound: Outbound | None = None,
     conversation: bool = True,
     conformance: bool = True,
@@ -28,7 +28,7 @@ def node_types(
     return {node.declaration.type_id: node for node in builtin_types(outbound, conversation, conformance, templates)}
 
 
-def python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]] = ()) -> list[NodeFunction]:
+def load_python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]] = ()) -> list[NodeFunction]:
     """The nodes written in Python that these modules and the installed packages have, and these functions are.
 
     Raises SettingsError.
@@ -44,6 +44,6 @@ def python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]]
     return found
 
 
-def declarations(types: Mapping[str, NodeType]) -> dict[str, NodeDeclaration]:
+def declarations_by_type(types: Mapping[str, NodeType]) -> dict[str, NodeDeclaration]:
     """What a definition is checked against."""
     return {type_id: node.declaration for type_id, node in types.items()}

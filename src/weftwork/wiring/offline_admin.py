@@ -5,7 +5,7 @@ from typing import Any
 
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
-from weftwork.adapters.system.lock_file import LockFileSeat
+from weftwork.adapters.system.lock_file import LockFile
 from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
@@ -17,12 +17,12 @@ from weftwork.ports.storage.blobs import Blobs
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.settings import Settings, SettingsError
-from weftwork.wiring.blob_store import host_blobs
-from weftwork.wiring.data_folder import DATABASE, LOCK, make_folder, take
-from weftwork.wiring.node_types import declarations, node_types
+from weftwork.wiring.blob_store import build_blobs
+from weftwork.wiring.data_folder import DATABASE_FILE, LOCK_FILE, acquire_lock, make_folder
+from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
 
-class ClosedSweep:
+class OfflineAssetSweep:
     """The sweep of assets. Where their bytes are is opened only if it is needed: keys can be made without it."""
 
     def __init__(self, store: SqliteStore, settings: Settings) -> None:
@@ -31,22 +31,22 @@ class ClosedSweep:
         self._blobs: Blobs | None = None
 
     async def count(self) -> AssetUsage:
-        return await (await self._sweep()).count()
+        return await (await self._open_sweep()).count()
 
     async def prune(self, limit: int = MAX_PER_CALL) -> SweepResult:
-        return await (await self._sweep()).prune(limit)
+        return await (await self._open_sweep()).prune(limit)
 
     async def delete_strays(self) -> int:
-        return await (await self._sweep()).delete_strays()
+        return await (await self._open_sweep()).delete_strays()
 
     async def close(self) -> None:
         if self._blobs is not None:
             await self._blobs.close()
 
-    async def _sweep(self) -> AssetSweep:
+    async def _open_sweep(self) -> AssetSweep:
         if self._blobs is None:
             try:
-                blobs = host_blobs(self._settings, SystemClock(), RandomIds())
+                blobs = build_blobs(self._settings, SystemClock(), RandomIds())
             except SettingsError as error:
                 raise HostFault(str(error)) from None
             await blobs.open()
@@ -60,10 +60,10 @@ async def open_administration(data: Path, blobs: str = "") -> tuple[Administrati
 
     Raises SeatTaken when a host holds the store, StoreUnavailable or SettingsError.
     """
-    seat = LockFileSeat(data / LOCK)
+    seat = LockFile(data / LOCK_FILE)
     make_folder(data)
-    take(seat)
-    store = SqliteStore(data / DATABASE)
+    acquire_lock(seat)
+    store = SqliteStore(data / DATABASE_FILE)
     try:
         await store.open()
         keyring = Keyring(store.keys, SystemClock(), RandomIds(), SCOPES)
@@ -74,12 +74,12 @@ async def open_administration(data: Path, blobs: str = "") -> tuple[Administrati
         seat.release()
         raise
 
-    sweep = ClosedSweep(store, Settings(data=str(data), blobs=blobs))
+    sweep = OfflineAssetSweep(store, Settings(data=str(data), blobs=blobs))
 
     async def close() -> None:
         await sweep.close()
         await store.close()
         seat.release()
 
-    catalog = WorkflowCatalog(store.definitions, declarations(node_types()))
+    catalog = WorkflowCatalog(store.definitions, declarations_by_type(builtin_node_types()))
     return Administration(keyring, Retention(store.log, SystemClock()), catalog, signer, sweep), close

@@ -59,9 +59,9 @@ async def keep(blobs: Blobs, data: bytes, partition: str = "acme", piece: int = 
     try:
         for at in range(0, len(data), piece):
             await sink.write(data[at : at + piece])
-        return await sink.keep()
+        return await sink.commit()
     finally:
-        await sink.drop()
+        await sink.discard()
 
 
 async def read(blobs: Blobs, key: str, start: int = 0, length: int | None = None) -> bytes | None:

@@ -25,7 +25,7 @@ async def work(blobs: Blobs, size: int) -> int:
     sink = await blobs.sink("acme")
     for _ in range(size // PIECE):
         await sink.write(os.urandom(PIECE))
-    blob = await sink.keep()
+    blob = await sink.commit()
     assert await through(blobs, blob.key) == blob.sha256
     return held("VmHWM") - before
 

@@ -39,9 +39,9 @@ def test_nothing_is_there_before_it_is_kept(ground: Ground) -> None:
         await sink.write(pattern(2 * PIECE))
         assert sink.size == 2 * PIECE
         assert await keys(blobs) == []
-        blob = await sink.keep()
+        blob = await sink.commit()
         assert await keys(blobs) == [blob.key]
-        await sink.drop()
+        await sink.discard()
         assert await read(blobs, blob.key) == pattern(2 * PIECE), "drop does nothing after keep"
 
     ground.run(work)
@@ -52,13 +52,13 @@ def test_what_is_dropped_leaves_nothing(ground: Ground, size: int) -> None:
     async def work(blobs: Blobs) -> None:
         sink = await blobs.sink("acme")
         await sink.write(pattern(size))
-        await sink.drop()
-        await sink.drop()
+        await sink.discard()
+        await sink.discard()
         assert await keys(blobs) == []
         with pytest.raises(StoreUnavailable, match="closed"):
             await sink.write(b"more")
         with pytest.raises(StoreUnavailable, match="closed"):
-            await sink.keep()
+            await sink.commit()
 
     ground.run(work)
     assert ground.kind != "local" or files(ground.folder) == {}
@@ -68,11 +68,11 @@ def test_a_sink_is_closed_once_it_is_kept(ground: Ground) -> None:
     async def work(blobs: Blobs) -> None:
         sink = await blobs.sink("acme")
         await sink.write(b"once")
-        await sink.keep()
+        await sink.commit()
         with pytest.raises(StoreUnavailable, match="closed"):
             await sink.write(b"more")
         with pytest.raises(StoreUnavailable, match="closed"):
-            await sink.keep()
+            await sink.commit()
         assert len(await keys(blobs)) == 1
 
     ground.run(work)
@@ -209,9 +209,9 @@ def test_a_cancelled_writer_leaves_nothing(ground: Ground) -> None:
         try:
             for _ in range(4):
                 await sink.write(pattern(PIECE))
-            return (await sink.keep()).key
+            return (await sink.commit()).key
         finally:
-            await sink.drop()
+            await sink.discard()
 
     async def work(blobs: Blobs) -> int:
         cancelled = 0
@@ -253,8 +253,8 @@ def test_a_closed_store_says_so(ground: Ground) -> None:
         await blobs.close()
         await blobs.close()
         with pytest.raises(StoreUnavailable):
-            await sink.keep()
-        await sink.drop()
+            await sink.commit()
+        await sink.discard()
         for ask in (blobs.source(key), blobs.delete(key), keys(blobs), blobs.sink("acme")):
             with pytest.raises(StoreUnavailable, match="closed"):
                 await ask

@@ -41,7 +41,7 @@ def test_nobody_else_may_look(local: Ground) -> None:
         await sink.write(bytes(300_000))
         modes = {stat.S_IMODE(path.stat().st_mode) for path in local.folder.rglob("*") if path.is_file()}
         made = {stat.S_IMODE(path.stat().st_mode) for path in (local.folder, *local.folder.rglob("*")) if path.is_dir()}
-        await sink.drop()
+        await sink.discard()
         assert (modes, made) == ({0o600}, {0o700})
         assert len(list(local.folder.rglob("*"))) == 5
 
@@ -70,7 +70,7 @@ def test_descriptors_are_not_inherited(local: Ground) -> None:
         ours = opened(local.folder)
         assert len(ours) == 3, "the root, a file that is read and one that is written"
         assert not any(os.get_inheritable(each) for each in ours)
-        await sink.drop()
+        await sink.discard()
         assert source is not None
         await source.close()
 

@@ -162,7 +162,7 @@ def test_what_is_gathered_has_no_name(s3: S3Server, tmp_path: Path) -> None:
         sink = await blobs.sink("acme")
         await sink.write(bytes(700_000))
         assert list(tmp_path.iterdir()) == []
-        await sink.drop()
+        await sink.discard()
         await blobs.close()
 
     asyncio.run(asyncio.wait_for(work(), 60))

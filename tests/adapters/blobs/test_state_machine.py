@@ -57,16 +57,16 @@ class Machine(RuleBasedStateMachine):
     def keep(self, sink: BlobSink):
         if sink not in self.writing:
             with pytest.raises(StoreUnavailable):
-                self.do(sink.keep())
+                self.do(sink.commit())
             return multiple()
-        blob = self.do(sink.keep())
+        blob = self.do(sink.commit())
         assert blob.key not in self.model
         self.model[blob.key] = bytes(self.writing.pop(sink))
         return blob.key
 
     @rule(sink=consumes(sinks))
     def drop(self, sink: BlobSink) -> None:
-        self.do(sink.drop())
+        self.do(sink.discard())
         self.writing.pop(sink, None)
 
     @rule(key=kept)
@@ -87,7 +87,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def open_again(self) -> None:
         for sink in self.writing:
-            self.do(sink.drop())
+            self.do(sink.discard())
         self.writing.clear()
         self.do(self.blobs.close())
         self.blobs = self.ground.make()

@@ -13,11 +13,11 @@ from weftwork.adapters.blobs.object_storage import ObjectBlobs
 from weftwork.ports.storage.blobs import Blobs
 from weftwork.settings import Settings, SettingsError
 from weftwork.testing.deterministic import ManualClock, SequentialIds
-from weftwork.wiring.blob_store import host_blobs
+from weftwork.wiring.blob_store import build_blobs
 
 
 def chosen(environ: dict[str, str] | None = None, **settings: Any) -> Blobs:
-    return host_blobs(Settings(**settings), ManualClock(), SequentialIds(), environ or {})
+    return build_blobs(Settings(**settings), ManualClock(), SequentialIds(), environ or {})
 
 
 def test_a_folder_beside_the_database(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ class Away:
 sys.meta_path.insert(0, Away())
 from weftwork import Host, Settings
 from weftwork.settings import SettingsError
-from weftwork.wiring.blob_store import host_blobs
+from weftwork.wiring.blob_store import build_blobs as host_blobs
 assert host_blobs(Settings(data="x"), None, None) is not None
 try:
     host_blobs(Settings(data="x", blobs="s3://flows"), None, None, {})

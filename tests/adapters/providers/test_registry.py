@@ -8,7 +8,7 @@ from weftwork.adapters.providers.scripted import ScriptedProvider
 from weftwork.ports.models import ModelProvider, ProviderFault
 from weftwork.settings import Settings
 from weftwork.testing import ManualClock
-from weftwork.wiring.models import host_models
+from weftwork.wiring.models import build_providers
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from weftwork.wiring.models import host_models
     ],
 )
 def test_the_alias_is_there_for_tests_alone(settings: Settings, names: tuple[str, ...]) -> None:
-    models, _ = host_models(settings, ManualClock())
+    models, _ = build_providers(settings, ManualClock())
     assert models.names == names
 
 

@@ -12,7 +12,7 @@ from weftwork.adapters.providers.scripted import ScriptedProvider
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.settings import Settings, SettingsError
 from weftwork.testing import ManualClock
-from weftwork.wiring.models import host_models
+from weftwork.wiring.models import build_providers
 
 JSON = '{"default": "Nothing to add.", "nodes": {"n": ["one", {"content": "two", "stopReason": "length"}]}}'
 TOML = 'default = "Nothing to add."\n[nodes]\nn = ["one", {content = "two", stopReason = "length"}]\n'
@@ -55,7 +55,7 @@ def test_a_script_that_cannot_be_used_is_named(tmp_path: Path, text: str, reason
         read_script(file)
     assert str(file) in str(caught.value)
     with pytest.raises(SettingsError, match="--model-script "):
-        host_models(Settings(model_script=str(file)), ManualClock())
+        build_providers(Settings(model_script=str(file)), ManualClock())
 
 
 def test_a_script_that_is_not_there_or_no_toml_is_named(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_script_that_is_not_there_or_no_toml_is_named(tmp_path: Path) -> None:
 
 def test_the_settings_bring_the_script(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(JSON)
-    models, _ = host_models(Settings(model_script=str(tmp_path / "a.json")), ManualClock())
+    models, _ = build_providers(Settings(model_script=str(tmp_path / "a.json")), ManualClock())
     request = asking()
     assert run(text_of(models.find(request), request)) == "one"
 

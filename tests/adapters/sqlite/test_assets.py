@@ -13,7 +13,7 @@ from tests.adapters.sqlite.test_child_runs import Listening, lonely_life
 from weftwork.adapters.sqlite import assets, transactions
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.adapters.sqlite.transactions import Heads
+from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.assets import AssetCursor, AssetQuery
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.asset_references import kept, name_it
@@ -55,12 +55,12 @@ def test_a_question_about_assets_is_seen(listening: Any, monkeypatch: pytest.Mon
 
 
 def test_each_asset_that_is_named_is_one_statement(listening: Any) -> None:
-    given, heads = header(assets=(digest("a"), digest("b"))), Heads()
-    transactions.create(heads, given, b"{}", (), None, False, None, listening)
+    given, heads = header(assets=(digest("a"), digest("b"))), RunHeadCache()
+    transactions.create_run(heads, given, b"{}", (), None, False, None, listening)
     assert of_assets(listening) == [assets.ADD_REFERENCE] * 2
     listening.heard.clear()
     named = replace(batch(given.key, -1, 3), assets=(digest("a"),))
-    transactions.append(heads, given.key, -1, named, (), listening)
+    transactions.append_batch(heads, given.key, -1, named, (), listening)
     assert of_assets(listening) == [assets.ADD_REFERENCE]
 
 
@@ -79,7 +79,7 @@ def writing(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def named(connection: Any) -> None:
     given = replace(batch(LONG, 0), assets=(digest("long-1"), digest("loose-1")))
-    transactions.append(Heads(), LONG, 0, given, (), connection)
+    transactions.append_batch(RunHeadCache(), LONG, 0, given, (), connection)
 
 
 GONE = AssetCursor(NOW, digest("nobody"))

@@ -13,7 +13,7 @@ from tests.adapters.sqlite.instruction_counts import steps_of
 from weftwork.adapters.sqlite import child_runs, event_log, run_queries, transactions
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.adapters.sqlite.transactions import Head, Heads
+from weftwork.adapters.sqlite.transactions import RunHead, RunHeadCache
 from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult, RunQuery
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
@@ -34,7 +34,7 @@ def writing(run: RunKey, expected: int, given: Batch) -> Callable[[Any], Any]:
 
     def work(connection: Any) -> Any:
         connection.execute("BEGIN IMMEDIATE")
-        assert transactions.append(Heads(), run, expected, given, brood, connection) is None
+        assert transactions.append_batch(RunHeadCache(), run, expected, given, brood, connection) is None
         changed = connection.total_changes()
         connection.execute("ROLLBACK")
         return changed
@@ -160,12 +160,12 @@ def of_kin(listening: Any) -> list[str]:
 
 def lonely_life(listening: Any) -> None:
     """A run that is made, works, is parked and ends, all of it in the memory of the writer and not."""
-    given, heads = header(), Heads()
-    transactions.create(heads, given, b"{}", (), None, False, None, listening)
+    given, heads = header(), RunHeadCache()
+    transactions.create_run(heads, given, b"{}", (), None, False, None, listening)
     parked = batch(given.key, 0, status="waiting-input", rows=(StateRow("variable", "v", b"1"),))
     parked = replace(parked, projection=replace(parked.projection, parked=True))
     for expected, step in enumerate((batch(given.key, -1), parked, batch(given.key, 1, status="completed")), -1):
-        transactions.append(heads, given.key, expected, step, (), listening)
+        transactions.append_batch(heads, given.key, expected, step, (), listening)
 
 
 def test_a_run_without_kin_asks_nothing_about_it(listening: Any) -> None:
@@ -177,24 +177,24 @@ def test_a_run_without_kin_asks_nothing_about_it(listening: Any) -> None:
 def test_a_question_about_kin_is_seen(listening: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above: runs that are all taken for children and parents."""
 
-    def related(*values: Any) -> Head:
-        return Head(*values)._replace(is_child=True, has_children=True)
+    def related(*values: Any) -> RunHead:
+        return RunHead(*values)._replace(is_child=True, has_children=True)
 
-    monkeypatch.setattr("weftwork.adapters.sqlite.transactions.Head", related)
+    monkeypatch.setattr("weftwork.adapters.sqlite.transactions.RunHead", related)
     lonely_life(listening)
     assert len(of_kin(listening)) == 2
 
 
 @pytest.mark.parametrize("count", [3, 300])
 def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
-    heads, parent = Heads(), header()
-    transactions.create(heads, parent, b"{}", (), None, False, None, listening)
+    heads, parent = RunHeadCache(), header()
+    transactions.create_run(heads, parent, b"{}", (), None, False, None, listening)
     spawns = tuple(child(parent.key, f"c-{number}") for number in range(count))
     brood = tuple((each, b"{}") for each in spawns)
-    transactions.append(heads, parent.key, -1, replace(batch(parent.key, -1), spawns=spawns), brood, listening)
+    transactions.append_batch(heads, parent.key, -1, replace(batch(parent.key, -1), spawns=spawns), brood, listening)
     listening.heard.clear()
     last = replace(batch(parent.key, 0, status="cancelled"), cascade=CascadeCancel("why"))
-    transactions.append(heads, parent.key, 0, last, (), listening)
+    transactions.append_batch(heads, parent.key, 0, last, (), listening)
     assert of_kin(listening) == [child_runs.CASCADE_TO_CHILDREN, child_runs._DELETE_RESULTS]
     assert len(child_runs.list_cancel_requests(None, 1000, listening)) == count
 
@@ -219,8 +219,8 @@ def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "without"),
     [
-        (transactions, "check_free", lambda *_: None),
-        (transactions, "_IN_USE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL"),
+        (transactions, "check_run_ids_free", lambda *_: None),
+        (transactions, "_RUN_ID_IN_USE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL"),
     ],
 )
 def test_a_child_that_is_refused_late_is_seen(
@@ -256,16 +256,16 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
         assert await store.log.unfinished_runs(None, 10) == runs[:1]
         for run in runs:
             assert (await store.log.children(run, None, 10), await store.log.count_descendants(run)) == ([], 0)
-        assert (await store.log.news(None, 10), await store.log.instructions(None, 10)) == ([], [])
+        assert (await store.log.child_results(None, 10), await store.log.cancel_requests(None, 10)) == ([], [])
         assert await store.log.delete(runs[2], NOW) is True
         for parent in runs[:2]:
             (born,) = await bear(store, parent, 0, child(parent, f"child-of-{parent.run_id}"))
             told = await tell(store, parent, born, -1, "waiting-input")
-            assert await store.log.news(None, 10) == [told]
+            assert await store.log.child_results(None, 10) == [told]
             last = replace(batch(parent, 1, status="cancelled"), cascade=CascadeCancel("why"))
             assert await store.log.append(parent, 1, last) is None
-            assert await store.log.instructions(None, 10) == [PendingCancelRequest(born, parent.run_id, "why")]
+            assert await store.log.cancel_requests(None, 10) == [PendingCancelRequest(born, parent.run_id, "why")]
             assert await store.log.append(born, 0, batch(born, 0, status="cancelled")) is None
-            assert (await store.log.news(None, 10), await store.log.instructions(None, 10)) == ([], [])
+            assert (await store.log.child_results(None, 10), await store.log.cancel_requests(None, 10)) == ([], [])
 
     prove(SqliteStore(path), check)

@@ -94,8 +94,8 @@ def check_left(path: Path, told: dict[str, int]) -> None:
                 if said >= 0:
                     assert given is not None
                     news.append(PendingChildResult(parent, given))
-        assert sorted(await store.log.news(None, 1000), key=repr) == sorted(news, key=repr)
-        assert sorted(await store.log.instructions(None, 1000), key=repr) == sorted(ordered, key=repr)
+        assert sorted(await store.log.child_results(None, 1000), key=repr) == sorted(news, key=repr)
+        assert sorted(await store.log.cancel_requests(None, 1000), key=repr) == sorted(ordered, key=repr)
 
     prove(SqliteStore(path), check)
 

@@ -169,7 +169,7 @@ def walk_often(times: int) -> None:
 
 
 SABOTAGES: list[tuple[Any, str, Any]] = [
-    (transactions, "spawn_all", lambda *_: None),
+    (transactions, "insert_children", lambda *_: None),
     (child_runs, "_MARK_HAS_CHILDREN", "SELECT ?"),
     (child_runs, "_DELETE_CHILD", "SELECT ?"),
     (child_runs, "_DELETE_RESULTS", "SELECT ?"),

@@ -74,7 +74,7 @@ def test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path: Path) 
         of_runs = {name for name, columns in tables(connection) if "run_no" in columns or name == "events"}
     finally:
         connection.close(True)
-    assert of_runs == {*retention.BELONGINGS, *AT_ONCE, *BEFORE, "deleted_runs"}
+    assert of_runs == {*retention.RUN_TABLES, *AT_ONCE, *BEFORE, "deleted_runs"}
 
 
 def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
         run = await full_run(store)
         kept = await full_run(store, "run-b", 10, 3)
         before = await state_of(store, kept)
-        assert set(left_of(path, 1)) == {*retention.BELONGINGS, *AT_ONCE}
+        assert set(left_of(path, 1)) == {*retention.RUN_TABLES, *AT_ONCE}
         assert await store.log.delete(run, NOW) is True
         left = left_of(path, 1)
         assert AT_ONCE.isdisjoint(left)
@@ -104,11 +104,11 @@ def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
     prove(SqliteStore(path), check)
 
 
-@pytest.mark.parametrize("table", [name for name in retention.BELONGINGS if name != "events"])
+@pytest.mark.parametrize("table", [name for name in retention.RUN_TABLES if name != "events"])
 def test_a_table_that_is_left_out_is_seen(tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the tests above."""
-    others = {name: rows for name, rows in retention.BELONGINGS.items() if name != table}
-    monkeypatch.setattr(retention, "BELONGINGS", others)
+    others = {name: rows for name, rows in retention.RUN_TABLES.items() if name != table}
+    monkeypatch.setattr(retention, "RUN_TABLES", others)
     with pytest.raises(AssertionError):
         test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path)
     with pytest.raises(AssertionError):
@@ -124,7 +124,7 @@ def test_nothing_is_left_of_what_kin_said(tmp_path: Path) -> None:
         for run in runs:
             await tell(store, parent, run, -1)
         heard = await tell(store, parent, runs[0], 0, "completed")
-        await store.log.hear((heard,))
+        await store.log.acknowledge_results((heard,))
         order = (CancelRequest(runs[1].run_id, "why"),)
         await store.log.append(parent, 0, replace(batch(parent, 0), orders=order))
         assert left_of(path, 3).keys() >= {"kinship", *BEFORE}
@@ -253,11 +253,11 @@ def test_a_piece_that_cannot_be_written_is_taken_away_later(tmp_path: Path, monk
             real(*_)
             raise OSError("disk")
 
-        real = retention._take_away
-        monkeypatch.setattr(retention, "_take_away", fail)
+        real = retention._delete_piece
+        monkeypatch.setattr(retention, "_delete_piece", fail)
         with pytest.raises(StoreUnavailable):
             await store.log.purge()
-        monkeypatch.setattr(retention, "_take_away", real)
+        monkeypatch.setattr(retention, "_delete_piece", real)
         assert left_of(path, 1) == before
         while await store.log.purge():
             pass

@@ -15,9 +15,9 @@ from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, make_run, 
 
 FEW, MANY = 200, 2000
 SEARCHES: dict[str, Callable[[Any], Any]] = {
-    "of one partition": lambda connection: retention.ended_before(NOW, 20, ACME, connection),
-    "of all": lambda connection: retention.ended_before(NOW, 20, None, connection),
-    "none of one": lambda connection: retention.ended_before(0, 20, ACME, connection),
+    "of one partition": lambda connection: retention.list_ended(NOW, 20, ACME, connection),
+    "of all": lambda connection: retention.list_ended(NOW, 20, None, connection),
+    "none of one": lambda connection: retention.list_ended(0, 20, ACME, connection),
     "count of all": lambda connection: retention.count_ended(NOW, None, connection),
 }
 
@@ -53,6 +53,8 @@ def test_the_search_for_old_runs_does_not_look_at_others(stores: tuple[Path, Pat
 
 def test_a_search_without_its_index_is_seen(stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above."""
-    monkeypatch.setattr(retention, "OF_ONE", retention.OF_ONE.replace("completed_at < ?", "+completed_at < ?"))
+    monkeypatch.setattr(
+        retention, "ENDED_IN_PARTITION", retention.ENDED_IN_PARTITION.replace("completed_at < ?", "+completed_at < ?")
+    )
     few, many = (steps_of(path, SEARCHES["of one partition"]) for path in stores)
     assert many > few * 5

@@ -69,10 +69,10 @@ def statements() -> dict[str, str]:
     del found["keys._ALL_SIGNING_KEYS"]  # a handful
     del found["keys._ALL_KEYS"]  # read once, at start
     looked_at = ("o.kind IN (?, ?)", "o.node_id = ?", "o.due < ?")
-    for name, where in {"": interrupts.OF_ALL, " of a workflow": interrupts.OF_WORKFLOW}.items():
-        found[f"interrupts.edge{name}"] = interrupts.edge(where)
-        found[f"interrupts.select{name}"] = interrupts.select(where)
-        found[f"interrupts.select{name}, filtered"] = interrupts.select(where, looked_at, True)
+    for name, where in {"": interrupts.IN_PARTITION, " of a workflow": interrupts.IN_WORKFLOW}.items():
+        found[f"interrupts.edge{name}"] = interrupts.last_candidate_query(where)
+        found[f"interrupts.select{name}"] = interrupts.page_query(where)
+        found[f"interrupts.select{name}, filtered"] = interrupts.page_query(where, looked_at, True)
     del found["child_runs._CASCADE"]  # a template; what is made of it is there
     return {name: text for name, text in found.items() if "_COLUMNS" not in name and not name.endswith("__")}
 
@@ -101,7 +101,7 @@ def test_no_statement_scans(connection: Any, name: str) -> None:
 
 
 def test_the_interrupts_of_a_run_are_found_by_it_and_sorted(connection: Any) -> None:
-    steps = plan(connection, interrupts.select(interrupts.OF_RUN, ("o.due < ?",)))
+    steps = plan(connection, interrupts.page_query(interrupts.IN_RUN, ("o.due < ?",)))
     assert slow_steps(steps) == ["USE TEMP B-TREE FOR ORDER BY"]
     assert "SEARCH o USING PRIMARY KEY (run_no=?)" in steps
 

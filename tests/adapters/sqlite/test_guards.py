@@ -21,7 +21,7 @@ from weftwork.adapters.sqlite import (
 )
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.adapters.sqlite.transactions import Heads
+from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.assets import AssetUsage
 from weftwork.ports.storage.event_log import RunQuery
 from weftwork.protocol.run.header import RunKey, Status
@@ -36,7 +36,7 @@ BEHIND = "a_page_goes_on_though_its_cursor_is_gone"
 LAST = "an_asset_stays_until_the_last_run_is_gone"
 
 
-def without_end(*arguments: Any, select: Callable[..., str] = interrupts.select) -> str:
+def without_end(*arguments: Any, select: Callable[..., str] = interrupts.page_query) -> str:
     return select(*arguments).replace("AND r.completed_at IS NULL", "")
 
 
@@ -47,14 +47,19 @@ def unclamped(least: int, value: int) -> int:
 @pytest.mark.parametrize(
     ("module", "guard", "without", "check"),
     [
-        (transactions, "is_conflict", lambda *_: False, "one_of_many_appenders_wins"),
-        (transactions, "is_conflict", lambda head, expected: head.last_sequence != expected, "nothing_follows_the_end"),
-        (idempotency, "taken", lambda *_: None, "one_of_many_takes_a_slot"),
+        (transactions, "is_sequence_conflict", lambda *_: False, "one_of_many_appenders_wins"),
+        (
+            transactions,
+            "is_sequence_conflict",
+            lambda head, expected: head.last_sequence != expected,
+            "nothing_follows_the_end",
+        ),
+        (idempotency, "find_recorded", lambda *_: None, "one_of_many_takes_a_slot"),
         (event_log, "check_batch", lambda *_: None, "an_inconsistent_batch_is_refused_whole"),
         (transactions, "_LIVE_IN_SCOPE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_live_run_keeps_its_scope"),
         (transactions, "_LIVE_IN_SCOPE", transactions._LIVE_IN_SCOPE.replace("IS ?", "= ?"), "no_scope_is_a_scope"),
         (definitions, "_find", lambda *_: None, "one_of_many_registers_a_version"),
-        (definitions, "_NTH", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_full_tenant_registers_nothing"),
+        (definitions, "_HAS_NTH_VERSION", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_full_tenant_registers_nothing"),
         (definitions, "_SUPERSEDE", "SELECT ?, ?", "the_version_registered_last_is_current"),
         (annotations, "COUNT_ANNOTATIONS", "SELECT 0 WHERE ? IS NOT NULL", "many_at_once_do_not_overfill_a_run"),
         (
@@ -64,19 +69,19 @@ def unclamped(least: int, value: int) -> int:
             "an_event_is_located_among_the_first",
         ),
         (annotations, "check_record", lambda *_: None, "an_annotation_is_stored_with_its_record"),
-        (idempotency, "taken", lambda *_: None, "one_of_many_with_one_slot_is_kept"),
+        (idempotency, "find_recorded", lambda *_: None, "one_of_many_with_one_slot_is_kept"),
         (run_queries, "max", unclamped, "a_page_of_events_starts_after_its_cursor"),
         (
             transactions,
-            "_END",
-            transactions._END.replace("status = ?", "executions = executions + (? IS NULL)"),
+            "_UPDATE_ENDED",
+            transactions._UPDATE_ENDED.replace("status = ?", "executions = executions + (? IS NULL)"),
             "filters_combine",
         ),
-        (transactions, "_PARK", "SELECT ?, ?, ?", "that_a_run_is_parked_comes_back"),
+        (transactions, "_UPDATE_PARKED", "SELECT ?, ?, ?", "that_a_run_is_parked_comes_back"),
         (
             transactions,
-            "_PARK",
-            transactions._PARK.replace("parked = ?", "parked = max(parked, ?)"),
+            "_UPDATE_PARKED",
+            transactions._UPDATE_PARKED.replace("parked = ?", "parked = max(parked, ?)"),
             "parked_runs_are_not_recovered",
         ),
         (
@@ -85,20 +90,25 @@ def unclamped(least: int, value: int) -> int:
             run_queries.UNFINISHED.replace("AND parked = 0", ""),
             "parked_runs_are_not_recovered",
         ),
-        (run_queries, "NEXT", run_queries.NEXT.replace("parked = 1 AND", ""), "the_next_wake_is_the_earliest"),
-        (run_queries, "DUE", run_queries.DUE.replace("<= ?", "< ?"), "due_runs_come_earliest_first"),
-        (transactions, "set_listed", lambda *_: None, "open_interrupts_are_listed_oldest_first"),
-        (interrupts, "_CLOSE", "SELECT ?, ?", "an_interrupt_is_listed_while_it_is_open"),
+        (
+            run_queries,
+            "NEXT_WAKE",
+            run_queries.NEXT_WAKE.replace("parked = 1 AND", ""),
+            "the_next_wake_is_the_earliest",
+        ),
+        (run_queries, "DUE_RUNS", run_queries.DUE_RUNS.replace("<= ?", "< ?"), "due_runs_come_earliest_first"),
+        (transactions, "set_open", lambda *_: None, "open_interrupts_are_listed_oldest_first"),
+        (interrupts, "_DELETE_OPEN", "SELECT ?, ?", "an_interrupt_is_listed_while_it_is_open"),
         (
             interrupts,
-            "_OPEN",
-            interrupts._OPEN.partition("DO")[0] + "DO NOTHING",
+            "_INSERT_OPEN",
+            interrupts._INSERT_OPEN.partition("DO")[0] + "DO NOTHING",
             "an_interrupt_is_listed_while_it_is_open",
         ),
-        (interrupts, "OF_ALL", "o.partition >= ?", "another_partition_sees_no_interrupts"),
-        (interrupts, "OF_RUN", "? <> '' AND o.run_id = ?", "another_partition_sees_no_interrupts"),
-        (interrupts, "select", without_end, "an_ended_run_has_no_open_interrupts"),
-        (interrupts, "_decode_place", lambda _: interrupts._BEFORE_ALL, "an_unknown_place_ends_the_list"),
+        (interrupts, "IN_PARTITION", "o.partition >= ?", "another_partition_sees_no_interrupts"),
+        (interrupts, "IN_RUN", "? <> '' AND o.run_id = ?", "another_partition_sees_no_interrupts"),
+        (interrupts, "page_query", without_end, "an_ended_run_has_no_open_interrupts"),
+        (interrupts, "_decode_position", lambda _: interrupts._START_POSITION, "an_unknown_place_ends_the_list"),
         (child_runs, "_MARK_HAS_CHILDREN", "SELECT ?", "an_order_stands_until_the_child_has_ended"),
         (child_runs, "_DELETE_CHILD", "SELECT ?", "a_tree_is_counted_by_its_root"),
         (
@@ -274,7 +284,9 @@ def interrupted(path: Path, before: str, read: Callable[[Any], Any]) -> Any:
         at = next(expected)
         rows = (StateRow("variable", "last", b"%d" % (at + 1)),)
         writer.execute("BEGIN IMMEDIATE")
-        transactions.append(Heads(), made, at, batch(made, at, status=statuses.pop(0), rows=rows), (), writer)
+        transactions.append_batch(
+            RunHeadCache(), made, at, batch(made, at, status=statuses.pop(0), rows=rows), (), writer
+        )
         writer.execute("COMMIT")
 
     try:
@@ -288,7 +300,7 @@ def interrupted(path: Path, before: str, read: Callable[[Any], Any]) -> Any:
 def test_a_stored_run_is_one_view(tmp_path: Path) -> None:
     found: StoredRun = interrupted(
         tmp_path / "store.db",
-        run_queries._ROWS,
+        run_queries._READ_ROWS,
         lambda connection: run_queries.find_run(RunKey(ACME, "run-a"), connection),
     )
     assert found.rows[0].value == b"%d" % found.projection.last_sequence

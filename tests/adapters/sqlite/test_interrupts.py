@@ -48,10 +48,10 @@ def lister(query: InterruptQuery) -> Callable[[Any], Any]:
 
 READS: dict[str, Callable[[Any], Any]] = {
     **{repr(query): lister(query) for query in QUERIES},
-    "unfinished": lambda connection: run_queries.unfinished(None, 50, connection),
-    "next wake": lambda connection: run_queries.next_wake(-1, connection),
-    "due": lambda connection: run_queries.due(NOW + 2**40, 20, connection),
-    "none due": lambda connection: run_queries.due(NOW - 1, 20, connection),
+    "unfinished": lambda connection: run_queries.list_unfinished(None, 50, connection),
+    "next wake": lambda connection: run_queries.find_next_wake(-1, connection),
+    "due": lambda connection: run_queries.list_due(NOW + 2**40, 20, connection),
+    "none due": lambda connection: run_queries.list_due(NOW - 1, 20, connection),
 }
 
 
@@ -80,7 +80,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_the_work_does_not_grow_with_who_waits(
     stores: tuple[Path, Path], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interrupts, "MOST_CANDIDATES", 50)
+    monkeypatch.setattr(interrupts, "MAX_CANDIDATES", 50)
     few, many = (steps_of(path, READS[name]) for path in stores)
     assert few > 5
     assert many <= few * 1.1
@@ -91,7 +91,7 @@ def test_an_unbounded_walk_is_seen(
     stores: tuple[Path, Path], query: InterruptQuery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sabotage of the test above."""
-    monkeypatch.setattr(interrupts, "MOST_CANDIDATES", 2 * MANY)
+    monkeypatch.setattr(interrupts, "MAX_CANDIDATES", 2 * MANY)
     few, many = (steps_of(path, lister(query)) for path in stores)
     assert many > few * 5
 
@@ -99,11 +99,11 @@ def test_an_unbounded_walk_is_seen(
 @pytest.mark.parametrize(
     ("module", "name", "plain", "read"),
     [
-        (interrupts, "OF_ALL", "o.partition", repr(InterruptQuery())),
-        (interrupts, "OF_WORKFLOW", "o.workflow_id", repr(InterruptQuery(workflow_id="nobody"))),
+        (interrupts, "IN_PARTITION", "o.partition", repr(InterruptQuery())),
+        (interrupts, "IN_WORKFLOW", "o.workflow_id", repr(InterruptQuery(workflow_id="nobody"))),
         (run_queries, "UNFINISHED", "parked", "unfinished"),
-        (run_queries, "NEXT", "parked", "next wake"),
-        (run_queries, "DUE", "parked", "none due"),
+        (run_queries, "NEXT_WAKE", "parked", "next wake"),
+        (run_queries, "DUE_RUNS", "parked", "none due"),
     ],
 )
 def test_a_search_without_its_index_is_seen(
@@ -116,7 +116,7 @@ def test_a_search_without_its_index_is_seen(
 
 
 def test_a_filtered_page_may_be_empty_and_say_more(stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupts, "MOST_CANDIDATES", 40)
+    monkeypatch.setattr(interrupts, "MAX_CANDIDATES", 40)
     connection = open_reader(stores[0], None)
     query = InterruptQuery(due_before=NOW + 250, node_id="gate", after=f'[{NOW + 5},"",""]')
     found, pages = 0, 0
@@ -143,10 +143,10 @@ def test_a_page_is_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert (len(page.interrupts), page.more) == (3, True)
         assert await walk(store) == [shown(run, row) for row in rows]
 
-    monkeypatch.setattr(interrupts, "MOST_BYTES", 250_000)
+    monkeypatch.setattr(interrupts, "MAX_PAGE_BYTES", 250_000)
     prove(SqliteStore(tmp_path / "store.db"), check)
     # The sabotage.
-    monkeypatch.setattr(interrupts, "MOST_BYTES", 2**40)
+    monkeypatch.setattr(interrupts, "MAX_PAGE_BYTES", 2**40)
     with pytest.raises(AssertionError):
         prove(SqliteStore(tmp_path / "other.db"), check)
 

@@ -33,7 +33,7 @@ READS: dict[str, Callable[[Any], Any]] = {
     **{
         repr(query): lambda connection, query=query: run_queries.list_runs(ACME, query, connection) for query in QUERIES
     },
-    "unfinished": lambda connection: run_queries.unfinished(None, 50, connection),
+    "unfinished": lambda connection: run_queries.list_unfinished(None, 50, connection),
     "stored": lambda connection: find_run(RunKey(ACME, "run-200"), connection),
     "read": lambda connection: read_events(RunKey(ACME, "run-200"), -1, 50, connection),
     "stored, long log": lambda connection: find_run(RunKey(OTHER, "long"), connection),
@@ -93,7 +93,7 @@ def test_a_walk_that_cannot_use_its_index_is_seen(
 
 def test_a_walk_along_a_tag_is_bounded(stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """A page may be short or empty and still say more; walking on finds everything."""
-    monkeypatch.setattr(run_queries, "MOST_CANDIDATES", 50)
+    monkeypatch.setattr(run_queries, "MAX_CANDIDATES", 50)
     query = RunQuery(tags=("often", "rare"))
     few, many = (steps_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores)
     assert many <= few * 1.1
@@ -115,7 +115,7 @@ def test_a_walk_along_a_tag_is_bounded(stores: tuple[Path, Path], monkeypatch: p
 
 def test_an_unbounded_walk_is_seen(stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above."""
-    monkeypatch.setattr(run_queries, "MOST_CANDIDATES", MANY)
+    monkeypatch.setattr(run_queries, "MAX_CANDIDATES", MANY)
     query = RunQuery(tags=("often", "rare"))
     few, many = (steps_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores)
     assert many > few * 5

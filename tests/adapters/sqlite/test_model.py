@@ -275,7 +275,7 @@ def test_a_store_that_answers_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch)
     twins.begin()
     try:
         assert twins.both("create", header()) == RunCreated()
-        monkeypatch.setattr(transactions, "is_conflict", lambda *_: False)
+        monkeypatch.setattr(transactions, "is_sequence_conflict", lambda *_: False)
         with pytest.raises(AssertionError):
             twins.both("append", header().key, 3, batch(header().key, 3))
     finally:

@@ -108,7 +108,7 @@ def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, disk: 
 
 def test_without_the_overwrite_it_would_come_back(tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above."""
-    monkeypatch.setattr(writer_module, "_OVERWRITE", "SELECT 1")
+    monkeypatch.setattr(writer_module, "_OVERWRITE_WAL", "SELECT 1")
     with pytest.raises(AssertionError, match="failed"):
         test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path, disk)
 

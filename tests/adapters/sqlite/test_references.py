@@ -117,9 +117,9 @@ def test_most_runs_let_go_with_their_deletion(tmp_path: Path, monkeypatch: pytes
         assert await store.log.purge() is True, "its events are there still"
 
     prove(SqliteStore(tmp_path / "store.db"), check)
-    last = {name: rows for name, rows in retention.BELONGINGS.items() if name != "asset_refs"}
-    last["asset_refs"] = retention.BELONGINGS["asset_refs"]
-    monkeypatch.setattr(retention, "BELONGINGS", last)
+    last = {name: rows for name, rows in retention.RUN_TABLES.items() if name != "asset_refs"}
+    last["asset_refs"] = retention.RUN_TABLES["asset_refs"]
+    monkeypatch.setattr(retention, "RUN_TABLES", last)
     with pytest.raises(AssertionError):  # The sabotage: what is referred to is looked at last.
         prove(SqliteStore(tmp_path / "another.db"), check)
 

@@ -12,7 +12,7 @@ import pytest
 from weftwork.adapters.sqlite import transactions
 from weftwork.adapters.sqlite.database import writer as writer_module
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.adapters.sqlite.transactions import Heads
+from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.projection import StateRow
@@ -74,13 +74,13 @@ def test_what_is_queued_is_one_commit(tmp_path: Path) -> None:
 
 def test_without_batches_every_append_is_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above: its count can tell the difference."""
-    honest = writer_module.Writer.serve
+    honest = writer_module.SqliteWriter.serve
 
     def one_by_one(writer: Any, tasks: list[Any], settle: Any) -> None:
         for task in tasks:
             honest(writer, [task], settle)
 
-    monkeypatch.setattr(writer_module.Writer, "serve", one_by_one)
+    monkeypatch.setattr(writer_module.SqliteWriter, "serve", one_by_one)
     with pytest.raises(AssertionError):
         test_what_is_queued_is_one_commit(tmp_path)
 
@@ -168,7 +168,7 @@ def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
         job = store._writer.submit
 
         def append_then_fail(connection: Any) -> None:
-            transactions.append(heads_of(store), run, -1, batch(run, -1, 3), (), connection)
+            transactions.append_batch(heads_of(store), run, -1, batch(run, -1, 3), (), connection)
             raise ValueError("after the append")
 
         assert isinstance(await raised(job(append_then_fail)), HostFault)
@@ -179,22 +179,22 @@ def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
 
 def test_a_writer_that_does_not_forget_refuses_good_appends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above."""
-    monkeypatch.setattr(Heads, "forget", lambda _: None)
+    monkeypatch.setattr(RunHeadCache, "clear", lambda _: None)
     with pytest.raises(SequenceConflict):
         test_a_rolled_back_run_is_forgotten(tmp_path)
 
 
-def heads_of(store: SqliteStore) -> Heads:
+def heads_of(store: SqliteStore) -> RunHeadCache:
     log: Any = store.log
     return log._heads
 
 
 def test_heads_are_few_and_ended_runs_leave_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.sqlite.transactions.MOST_HEADS", 3)
+    monkeypatch.setattr("weftwork.adapters.sqlite.transactions.MAX_CACHED_HEADS", 3)
 
     async def scenario(store: SqliteStore) -> None:
         runs = [await make_run(store, f"run-{number}") for number in range(5)]
-        kept = heads_of(store)._kept
+        kept = heads_of(store)._heads
         assert list(kept) == runs[2:]
         await store.log.append(runs[4], -1, batch(runs[4], -1, status="completed"))
         assert list(kept) == runs[2:4]
@@ -250,14 +250,14 @@ def test_the_wal_is_copied_by_the_writer(tmp_path: Path) -> None:
 
 def test_without_checkpoints_the_wal_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above."""
-    monkeypatch.setattr(writer_module.Writer, "_checkpoint", lambda _: None)
+    monkeypatch.setattr(writer_module.SqliteWriter, "_checkpoint", lambda _: None)
     with pytest.raises(AssertionError, match="st_size"):
         test_the_wal_is_copied_by_the_writer(tmp_path)
 
 
 def test_a_reader_in_the_way_delays_the_copy_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 8)
-    monkeypatch.setattr(writer_module, "LARGEST_WAL_PAGES", 32)
+    monkeypatch.setattr(writer_module, "MAX_WAL_PAGES", 32)
 
     async def scenario(store: SqliteStore) -> None:
         await store._writer.submit(lambda connection: connection.set_busy_timeout(1))

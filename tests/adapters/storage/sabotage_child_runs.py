@@ -73,7 +73,7 @@ def anybodys_children(log: MemoryEventLog, real: Any) -> Any:
 def heard_when_read(log: MemoryEventLog, real: Any) -> Any:
     async def news(after: PendingChildResult | None, limit: int) -> Any:
         found = await real(after, limit)
-        await log.hear(tuple(found))
+        await log.acknowledge_results(tuple(found))
         return found
 
     return news

@@ -163,7 +163,7 @@ ANSWERED: Appends = [(RUNS[0], [answered("i0"), answered("i5")])]
 def test_a_list_that_keeps_what_is_answered_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage."""
     compare(SqliteStore(tmp_path / "store.db"), ASKED, [], ANSWERED)
-    monkeypatch.setattr(in_sqlite, "_CLOSE", "SELECT ?, ?")
+    monkeypatch.setattr(in_sqlite, "_DELETE_OPEN", "SELECT ?, ?")
     with pytest.raises(AssertionError):
         compare(SqliteStore(tmp_path / "other.db"), ASKED, [], ANSWERED)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from weftwork.adapters.system.lock_file import LockFileSeat
-from weftwork.ports.storage.host_lock import Seat, SeatTaken
+from weftwork.adapters.system.lock_file import LockFile
+from weftwork.ports.storage.host_lock import HostLock, HostLocked
 
 HOLDER = """
 import sys
-from weftwork.adapters.system.lock_file import LockFileSeat
+from weftwork.adapters.system.lock_file import LockFile as LockFileSeat
 LockFileSeat(sys.argv[1]).take()
 print("taken", flush=True)
 sys.stdin.read()
@@ -37,8 +37,8 @@ def end(process: "subprocess.Popen[str]") -> None:
 
 def test_the_file_says_who_holds_the_seat(tmp_path: Path) -> None:
     path = tmp_path / "seat.lock"
-    seat = LockFileSeat(path)
-    seat.take()
+    seat = LockFile(path)
+    seat.acquire()
     assert path.read_text() == f"{os.getpid()} {seat.token}\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     seat.release()
@@ -46,58 +46,58 @@ def test_the_file_says_who_holds_the_seat(tmp_path: Path) -> None:
 
 
 def test_every_boot_has_a_token_of_its_own(tmp_path: Path) -> None:
-    tokens = {LockFileSeat(tmp_path / "seat.lock").token for _ in range(10)}
+    tokens = {LockFile(tmp_path / "seat.lock").token for _ in range(10)}
     assert len(tokens) == 10
     assert {len(token) for token in tokens} == {32}
 
 
 def test_a_second_seat_is_refused_until_the_first_is_released(tmp_path: Path) -> None:
-    first: Seat = LockFileSeat(tmp_path / "seat.lock")
-    second: Seat = LockFileSeat(tmp_path / "seat.lock")
-    first.take()
-    first.take()
-    with pytest.raises(SeatTaken):
-        second.take()
+    first: HostLock = LockFile(tmp_path / "seat.lock")
+    second: HostLock = LockFile(tmp_path / "seat.lock")
+    first.acquire()
+    first.acquire()
+    with pytest.raises(HostLocked):
+        second.acquire()
     first.release()
     first.release()
-    second.take()
-    with pytest.raises(SeatTaken):
-        first.take()
+    second.acquire()
+    with pytest.raises(HostLocked):
+        first.acquire()
     second.release()
 
 
 def test_another_process_is_named_and_its_death_frees_the_seat(tmp_path: Path) -> None:
     path = tmp_path / "seat.lock"
-    seat = LockFileSeat(path)
+    seat = LockFile(path)
     process = hold(path)
     try:
-        with pytest.raises(SeatTaken, match=rf"locked by process {process.pid}: stop it first, or "):
-            seat.take()
+        with pytest.raises(HostLocked, match=rf"locked by process {process.pid}: stop it first, or "):
+            seat.acquire()
         assert path.read_text().startswith(f"{process.pid} ")
     finally:
         end(process)
-    seat.take()
+    seat.acquire()
     assert path.read_text() == f"{os.getpid()} {seat.token}\n"
     seat.release()
 
 
 def test_a_holder_that_left_no_name_is_another_process(tmp_path: Path) -> None:
     path = tmp_path / "seat.lock"
-    first = LockFileSeat(path)
-    first.take()
+    first = LockFile(path)
+    first.acquire()
     path.write_text("")
-    with pytest.raises(SeatTaken, match="another process"):
-        LockFileSeat(path).take()
+    with pytest.raises(HostLocked, match="another process"):
+        LockFile(path).acquire()
     first.release()
 
 
 def test_a_refused_seat_leaves_the_file_alone(tmp_path: Path) -> None:
     path = tmp_path / "seat.lock"
-    first = LockFileSeat(path)
-    first.take()
+    first = LockFile(path)
+    first.acquire()
     before = path.read_text()
-    with pytest.raises(SeatTaken):
-        LockFileSeat(path).take()
+    with pytest.raises(HostLocked):
+        LockFile(path).acquire()
     assert path.read_text() == before
     first.release()
 

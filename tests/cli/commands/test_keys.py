@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.live import Host, start_host, weftwork
-from weftwork.wiring.data_folder import SOCKET
+from weftwork.wiring.data_folder import ADMIN_SOCKET
 
 
 def keys(data: Path, *args: str, code: int = 0) -> Any:
@@ -108,7 +108,7 @@ def test_a_folder_without_a_store_is_named(tmp_path: Path) -> None:
 def test_the_socket_is_for_its_owner_however_long_the_path(tmp_path: Path, depth: int) -> None:
     data = tmp_path.joinpath(*["deep"] * depth)
     with start_host(tmp_path, data=data) as host:
-        path = data / SOCKET
+        path = data / ADMIN_SOCKET
         assert stat.S_ISSOCK(path.stat().st_mode)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         made = keys(data, "create")
@@ -121,7 +121,7 @@ def test_the_socket_is_for_its_owner_however_long_the_path(tmp_path: Path, depth
 def test_a_socket_left_behind_by_a_killed_host_is_no_host(tmp_path: Path) -> None:
     with start_host(tmp_path) as host:
         host.kill()
-        assert (host.data / SOCKET).exists()
+        assert (host.data / ADMIN_SOCKET).exists()
         made = keys(host.data, "create")
     with start_host(tmp_path) as host:
         assert host.call("GET", "/v1/runs", key=made["key"]).status == 200
@@ -156,7 +156,7 @@ def test_the_socket_survives_whatever_is_sent(tmp_path: Path) -> None:
     with start_host(tmp_path) as host:
         before = keys(host.data, "list")
         for line in ODD:
-            received = talk(host.data / SOCKET, line)
+            received = talk(host.data / ADMIN_SOCKET, line)
             assert received == b"" or "error" in json.loads(received)
         assert keys(host.data, "list") == before
         _still_well(host)
@@ -170,7 +170,7 @@ def _still_well(host: Host) -> None:
 
 def test_a_host_that_hangs_up_is_said_so(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(str(tmp_path / SOCKET))
+        listener.bind(str(tmp_path / ADMIN_SOCKET))
         listener.listen()
         hang_up = threading.Thread(target=lambda: listener.accept()[0].close())
         hang_up.start()

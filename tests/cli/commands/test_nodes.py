@@ -21,7 +21,7 @@ from weftwork.cli.render import node_type_details
 from weftwork.cli.render.node_type_details import example, sheet
 from weftwork.cli.render.schema_text import Schema
 from weftwork.protocol.workflow.validation import parse_workflow
-from weftwork.wiring.node_types import declarations, node_types
+from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
 FOR_TESTS = ("conformance.", "core.conformance.", "local.sample.")
 SCORE: dict[str, Any] = {
@@ -75,9 +75,9 @@ def offline(*args: str) -> Result:
 
 def test_the_types_of_the_package_need_no_host() -> None:
     listed = json.loads(offline("ls", "--all", "--json").stdout)["nodeTypes"]
-    assert [row["typeId"] for row in listed] == sorted(node_types())
+    assert [row["typeId"] for row in listed] == sorted(builtin_node_types())
     usual = [row["typeId"] for row in json.loads(offline("ls", "--json").stdout)["nodeTypes"]]
-    assert usual == [each for each in sorted(node_types()) if not each.startswith(FOR_TESTS)]
+    assert usual == [each for each in sorted(builtin_node_types()) if not each.startswith(FOR_TESTS)]
     assert "conformance." not in offline("ls").stdout
     assert "conformance.artifact.emit  " in offline("ls", "--all").stdout
     lines = {line.split()[0]: line.split(None, 2)[1:] for line in offline("ls").stdout.splitlines()}
@@ -85,7 +85,7 @@ def test_the_types_of_the_package_need_no_host() -> None:
     assert lines["core.flow.noop"] == ["pure", "Same as `core.noop`."]
 
 
-@pytest.mark.parametrize("type_id", list(node_types()))
+@pytest.mark.parametrize("type_id", list(builtin_node_types()))
 def test_each_type_is_explained_with_a_node_that_a_host_takes(type_id: str) -> None:
     shown = offline("show", type_id)
     assert shown.exit_code == 0, shown.output
@@ -94,7 +94,7 @@ def test_each_type_is_explained_with_a_node_that_a_host_takes(type_id: str) -> N
     assert json.loads(offline("show", type_id, "--json").stdout)["typeId"] == node["typeId"] == type_id
     rest = {"edges": [], "triggers": [], "variables": [], "metadata": {}, "settings": {}}
     document = {"id": "w", "name": "w", "version": "1", "nodes": [node], **rest}
-    _, violations = parse_workflow(document, declarations(node_types()))
+    _, violations = parse_workflow(document, declarations_by_type(builtin_node_types()))
     # What an example reads from elsewhere is not there, which says nothing of the type.
     assert not [each for each in violations if each.pointer.startswith("/nodes/0/config")]
 

@@ -16,7 +16,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.cli.main import main
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.harness import NOW, batch, make_run
-from weftwork.wiring.data_folder import DATABASE, SOCKET
+from weftwork.wiring.data_folder import ADMIN_SOCKET, DATABASE_FILE
 
 OLD = NOW - 1
 """Years ago."""
@@ -28,7 +28,7 @@ def fill(data: Path, count: int, partition: str = "live:acme", completed: int = 
 
     async def work() -> None:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        store = SqliteStore(data / DATABASE)
+        store = SqliteStore(data / DATABASE_FILE)
         await store.open()
         await asyncio.gather(*(one(store, number) for number in range(count)))
         await store.close()
@@ -43,7 +43,7 @@ def fill(data: Path, count: int, partition: str = "live:acme", completed: int = 
 
 def left(data: Path, partition: str = "live:acme") -> int:
     async def work() -> int:
-        store = SqliteStore(data / DATABASE)
+        store = SqliteStore(data / DATABASE_FILE)
         await store.open()
         try:
             return await store.log.count_ended(NOW * 2, partition)
@@ -176,7 +176,7 @@ def test_the_socket_takes_slices_of_a_bounded_size(tmp_path: Path) -> None:
     with start_host(tmp_path) as host:
 
         def asked(operation: str, **arguments: Any) -> Any:
-            return send_request(host.data / SOCKET, {"operation": operation, "arguments": arguments})
+            return send_request(host.data / ADMIN_SOCKET, {"operation": operation, "arguments": arguments})
 
         assert asked("runs.prune", completed_before=NOW, limit=10**9) == {"deleted": 200, "more": True}
         assert asked("runs.prune", completed_before=NOW, limit=-5) == {"deleted": 1, "more": True}

@@ -18,7 +18,7 @@ from weftwork.cli.doctor import machine_checks, storage_checks
 from weftwork.cli.doctor.machine_checks import check_nodes, check_packages, check_port, check_space
 from weftwork.cli.doctor.storage_checks import check_assets, check_store
 from weftwork.settings import Settings
-from weftwork.wiring.data_folder import DATABASE, LOCK
+from weftwork.wiring.data_folder import DATABASE_FILE, LOCK_FILE
 
 Findings = dict[str, dict[str, str]]
 
@@ -107,46 +107,46 @@ def test_a_store_of_a_killed_host_is_looked_into(tmp_path: Path) -> None:
     with start_host(tmp_path, "--conformance") as host:
         host.log(host.create("conformance-noop"))
         host.kill()
-    assert (host.data / f"{DATABASE}-wal").stat().st_size > 0
+    assert (host.data / f"{DATABASE_FILE}-wal").stat().st_size > 0
     kept = shutil.copytree(host.data, tmp_path / "kept", ignore=shutil.ignore_patterns("*.sock"))
     assert doctor(tmp_path, "--data", host.data)["store"]["state"] == "ok"
     # What the killed host had written is still there for the next one.
-    for name in (DATABASE, f"{DATABASE}-wal"):
+    for name in (DATABASE_FILE, f"{DATABASE_FILE}-wal"):
         assert (host.data / name).read_bytes() == (kept / name).read_bytes()
     with start_host(tmp_path) as host:
         assert len(host.call("GET", "/v1/runs").document["runs"]) == 1
 
 
 def test_a_damaged_store_is_found(data: Path, tmp_path: Path) -> None:
-    content = bytearray((data / DATABASE).read_bytes())
+    content = bytearray((data / DATABASE_FILE).read_bytes())
     content[4096 * 2 : 4096 * 6] = b"\xa5" * 4096 * 4
-    (data / DATABASE).write_bytes(content)
+    (data / DATABASE_FILE).write_bytes(content)
     found = doctor(tmp_path, "--data", data, code=1)
     assert found["store"]["state"] == "fail"
     assert "backup" in found["store"]["advice"]
-    (data / DATABASE).write_bytes(b"no database" * 1000)
+    (data / DATABASE_FILE).write_bytes(b"no database" * 1000)
     assert "cannot be read" in doctor(tmp_path, "--data", data, code=1)["store"]["said"]
 
 
 def test_a_store_of_a_newer_release_is_found(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage_checks, "load_migrations", lambda: [Migration(0, "")])
-    assert check_store(data / DATABASE).advice == "start the release that wrote it, or a newer one"
+    assert check_store(data / DATABASE_FILE).advice == "start the release that wrote it, or a newer one"
 
 
 def test_a_store_that_takes_too_long_is_not_called_damaged(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage_checks, "_STEPS", 1)
-    found = check_store(data / DATABASE, seconds=-1)
+    found = check_store(data / DATABASE_FILE, seconds=-1)
     assert found.state == "warn"
     assert "no damage" in found.said
 
 
 def test_what_others_can_get_at_is_found(data: Path, tmp_path: Path) -> None:
     assert doctor(tmp_path, "--data", data)["data folder"]["state"] == "ok"
-    (data / DATABASE).chmod(0o644)
+    (data / DATABASE_FILE).chmod(0o644)
     found = doctor(tmp_path, "--data", data)["data folder"]
-    assert (found["state"], DATABASE in found["said"]) == ("warn", True)
+    assert (found["state"], DATABASE_FILE in found["said"]) == ("warn", True)
     assert found["advice"].startswith("chmod")
-    (data / DATABASE).chmod(0o600)
+    (data / DATABASE_FILE).chmod(0o600)
     data.chmod(0o755)
     assert doctor(tmp_path, "--data", data)["data folder"]["state"] == "warn"
 
@@ -200,10 +200,10 @@ def test_few_open_files_are_found(tmp_path: Path) -> None:
 
 
 def test_the_seat_is_left_as_it_was(data: Path, tmp_path: Path) -> None:
-    (data / LOCK).write_bytes(b"")
-    (data / LOCK).chmod(0o600)
+    (data / LOCK_FILE).write_bytes(b"")
+    (data / LOCK_FILE).chmod(0o600)
     doctor(tmp_path, "--data", data)
-    assert (data / LOCK).read_bytes() == b""
+    assert (data / LOCK_FILE).read_bytes() == b""
 
 
 def test_a_user_who_may_not_write_is_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

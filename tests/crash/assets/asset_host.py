@@ -14,7 +14,7 @@ from tests.harness.definitions import node, variable
 from tests.live import until, write_workflows
 from tests.live.host import WAIT
 from tests.live.steering import flow
-from weftwork.wiring.data_folder import DATABASE
+from weftwork.wiring.data_folder import DATABASE_FILE
 
 SABOTEUR = Path(__file__).with_name("asset_sabotage.py")
 
@@ -44,14 +44,14 @@ class AssetGround(Ground):
 
     def let_time_pass(self) -> None:
         """For a dead host: nothing is held any longer, and every file is old."""
-        with contextlib.closing(apsw.Connection(str(self.data / DATABASE))) as connection:
+        with contextlib.closing(apsw.Connection(str(self.data / DATABASE_FILE))) as connection:
             connection.execute("UPDATE assets SET held_until = 0")
         for file in self.blobs.values():
             os.utime(file, (0, 0))
 
     def check_store(self) -> None:
         """What a dead host has left: every row has its bytes, and every count is right."""
-        with contextlib.closing(apsw.Connection(str(self.data / DATABASE))) as connection:
+        with contextlib.closing(apsw.Connection(str(self.data / DATABASE_FILE))) as connection:
             rows: list[Any] = connection.execute(
                 "SELECT asset_no, partition, sha256, key, size, refs FROM assets"
             ).fetchall()
@@ -78,7 +78,7 @@ class AssetGround(Ground):
 
         def kept() -> tuple[list[str], list[str], int]:
             with contextlib.closing(
-                apsw.Connection(str(self.data / DATABASE), apsw.SQLITE_OPEN_READONLY)
+                apsw.Connection(str(self.data / DATABASE_FILE), apsw.SQLITE_OPEN_READONLY)
             ) as connection:
                 rows = sorted(digest for (digest,) in connection.execute("SELECT sha256 FROM assets"))
                 notes: Any = connection.execute("SELECT count(*) FROM doomed_blobs").fetchall()

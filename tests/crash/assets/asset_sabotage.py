@@ -16,7 +16,7 @@ from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.blobs import Blob
 
-_BELONGINGS: dict[str, Any] = retention.BELONGINGS  # type: ignore[assignment]
+_BELONGINGS: dict[str, Any] = retention.RUN_TABLES  # type: ignore[assignment]
 
 
 def unreferred() -> None:
@@ -50,7 +50,7 @@ def hasty() -> None:
         self._over = self._gone = True
         return Blob(key, digest, self.size)
 
-    LocalSink.keep = keep  # type: ignore[method-assign]
+    LocalSink.commit = keep  # type: ignore[method-assign]
 
 
 def backwards() -> None:

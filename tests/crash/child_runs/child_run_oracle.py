@@ -15,7 +15,7 @@ from tests.crash.oracle import PATIENCE, TERMINAL, Log, follow, listing
 from tests.live import Host, until
 from weftwork.protocol.run.child_runs import CANCELLED_WITH_PARENT
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED
-from weftwork.wiring.data_folder import DATABASE
+from weftwork.wiring.data_folder import DATABASE_FILE
 
 WANTED = {"bad": "failed", "drop": "cancelled", "fell": "cancelled"}
 """How a case ends, unless it completes."""
@@ -137,7 +137,7 @@ def check_nothing_left(data: Path, seconds: float = SETTLES) -> None:
 
 def left(data: Path) -> tuple[int, int]:
     """How many news and orders are in the store of a host that runs."""
-    connection = apsw.Connection(str(data / DATABASE), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = apsw.Connection(str(data / DATABASE_FILE), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         connection.set_busy_timeout(1000)
         found: Any = connection.execute("SELECT (SELECT count(*) FROM news), (SELECT count(*) FROM orders)").fetchall()

@@ -76,7 +76,7 @@ def vague() -> None:
 
     def forgetful(self: ChildMessages, told: PendingChildResult) -> None:
         async def forget() -> None:
-            await self._log.hear((told,))
+            await self._log.acknowledge_results((told,))
             await asyncio.sleep(LATE)
             tell(self, told)
 

@@ -12,7 +12,7 @@ from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.run.events import CANCEL_REQUESTED, CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, WAITING_STATUSES, RunKey
 from weftwork.protocol.run.projection import StoredRun
-from weftwork.wiring.data_folder import DATABASE
+from weftwork.wiring.data_folder import DATABASE_FILE
 
 PAGE = 1000
 _WORDS = (CHILD_STARTED, CHILD_STATUS, CHILD_ENDED)
@@ -21,7 +21,7 @@ _WORDS = (CHILD_STARTED, CHILD_STATUS, CHILD_ENDED)
 def check_kin(data: Path, copy: Path) -> None:
     """Look at a copy, which is made here: the next host must find the files as they were left."""
     check_image(data, copy)
-    asyncio.run(_check(copy / DATABASE))
+    asyncio.run(_check(copy / DATABASE_FILE))
 
 
 async def _check(path: Path) -> None:
@@ -32,8 +32,11 @@ async def _check(path: Path) -> None:
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             keys = [RunKey(*row) for row in connection.execute("SELECT partition, run_id FROM runs")]
             connection.close()
-            news = {each.result.child_run_id: each.result.status for each in await store.log.news(None, PAGE * PAGE)}
-            orders = {each.child.run_id for each in await store.log.instructions(None, PAGE * PAGE)}
+            news = {
+                each.result.child_run_id: each.result.status
+                for each in await store.log.child_results(None, PAGE * PAGE)
+            }
+            orders = {each.child.run_id for each in await store.log.cancel_requests(None, PAGE * PAGE)}
             for key in keys:
                 await _check_run(store.log, key, news, orders)
         finally:

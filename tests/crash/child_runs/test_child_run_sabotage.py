@@ -13,7 +13,7 @@ from tests.crash.client import Gone
 from tests.crash.interrupts.scripted_clients import Desk
 from tests.crash.restartable_host import check_killed_at
 from tests.live import Host, until
-from weftwork.wiring.data_folder import DATABASE
+from weftwork.wiring.data_folder import DATABASE_FILE
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def begin(ground: KinGround, story: str, steps: int | None = None, faults: str |
 
 def last_sequence(data: Path) -> int:
     """Of the first run, as the store has it."""
-    connection = apsw.Connection(str(data / DATABASE), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = apsw.Connection(str(data / DATABASE_FILE), flags=apsw.SQLITE_OPEN_READONLY)
     found: Any = connection.execute("SELECT last_sequence FROM runs ORDER BY run_no LIMIT 1").fetchall()
     connection.close()
     return found[0][0]

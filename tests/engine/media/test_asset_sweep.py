@@ -125,7 +125,7 @@ def test_bytes_without_an_asset_go_once_no_writer_can_be_left() -> None:
         await house.referring("run-0000000000000001", kept)
         sink = await house.blobs.sink(PLACE)
         await sink.write(b"stray")
-        stray = await sink.keep()
+        stray = await sink.commit()
         await house.sweep.sweep_all()
         assert stray.key in await house.keys()
         house.clock.advance(max(STRAY_AGE_MS, STRAY_SCAN_INTERVAL_MS) + 1)

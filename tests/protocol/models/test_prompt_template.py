@@ -23,7 +23,7 @@ from weftwork.protocol.models.prompt_templates import (
     uses_templates,
 )
 from weftwork.settings import Settings, SettingsError
-from weftwork.wiring.models import host_templates
+from weftwork.wiring.models import load_templates
 
 
 @pytest.mark.rule("prompt-01")
@@ -114,7 +114,7 @@ def test_the_highest_version_is_found() -> None:
 
 @pytest.mark.rule("prompt-02")
 def test_templates_of_the_package() -> None:
-    templates = host_templates(Settings(conformance=True))
+    templates = load_templates(Settings(conformance=True))
     ids = ["writer-system", "writer-user", "schema-hint", "few-shot", "few-shot-2"]
     kinds = ["system", "user", "schema-hint", "few-shot", "few-shot"]
     for name, kind in zip(ids, kinds, strict=True):
@@ -123,7 +123,7 @@ def test_templates_of_the_package() -> None:
         assert (found.kind, found.variables) == (kind, ())
         assert found.ref.text == f"prompt:conformance.prompt.{name}@1.0.0"
     assert len(templates) == 5
-    assert len(host_templates(Settings())) == 0
+    assert len(load_templates(Settings())) == 0
 
 
 WHOLE: dict[str, Any] = {"templateId": "acme.letter", "version": "1.0.0", "kind": "user", "text": "Dear {{name}}"}
@@ -150,22 +150,22 @@ def test_documents_that_are_no_templates(tmp_path: Path, change: dict[str, Any],
     file = tmp_path / "letter.json"
     file.write_text(json.dumps({**WHOLE, **change}))
     with pytest.raises(SettingsError, match=re.escape(f"--prompts {file}: {pointer} ")):
-        host_templates(Settings(prompts=(str(tmp_path),)))
+        load_templates(Settings(prompts=(str(tmp_path),)))
 
 
 def test_templates_from_a_folder(tmp_path: Path) -> None:
     (tmp_path / "letter.json").write_text(json.dumps(WHOLE))
     (tmp_path / "notes.txt").write_text("{")
-    found = host_templates(Settings(prompts=(str(tmp_path),))).find(PromptRef("acme.letter"))
+    found = load_templates(Settings(prompts=(str(tmp_path),))).find(PromptRef("acme.letter"))
     assert found == parse_template(WHOLE)
     (tmp_path / "twice.json").write_text(json.dumps({**WHOLE, "text": "other"}))
     with pytest.raises(SettingsError, match="is there twice"):
-        host_templates(Settings(prompts=(str(tmp_path),)))
+        load_templates(Settings(prompts=(str(tmp_path),)))
     (tmp_path / "twice.json").write_text("{")
     with pytest.raises(SettingsError, match=re.escape(str(tmp_path / "twice.json"))):
-        host_templates(Settings(prompts=(str(tmp_path),)))
+        load_templates(Settings(prompts=(str(tmp_path),)))
     with pytest.raises(SettingsError, match="there is no such folder"):
-        host_templates(Settings(prompts=(str(tmp_path / "none"),)))
+        load_templates(Settings(prompts=(str(tmp_path / "none"),)))
 
 
 @pytest.mark.rule("prompt-11")

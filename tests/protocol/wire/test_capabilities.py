@@ -24,7 +24,7 @@ from weftwork.protocol.wire.openapi import openapi
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
 from weftwork.protocol.workflow.orchestration import MOCK_AGENT, SUPERVISOR
-from weftwork.wiring.node_types import node_types
+from weftwork.wiring.node_types import builtin_node_types
 
 ROOT = {
     "protocolVersion",
@@ -36,7 +36,7 @@ ROOT = {
     "capabilities",
 }
 TALK = "core.conversationGate"
-TYPES = node_types()
+TYPES = builtin_node_types()
 FAMILIES = {"feedback", "idempotency", "runs", "testing", "runtimeCapabilities", "observability"} | {
     *("supportedEnvelopes", "schemaVersions", "limits"),
 }

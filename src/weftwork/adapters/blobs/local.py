@@ -67,7 +67,7 @@ class LocalSink:
             async with self._discard_on_error():
                 await self._flush()
 
-    async def keep(self) -> Blob:
+    async def commit(self) -> Blob:
         self._check_open()
         async with self._discard_on_error():
             if self._buffer or self._descriptor is None:
@@ -82,7 +82,7 @@ class LocalSink:
         self._closed = self._cleaned_up = True
         return Blob(key, sha256, self.size)
 
-    async def drop(self) -> None:
+    async def discard(self) -> None:
         self._closed = True
         if not self._cleaned_up:
             # A disk that cannot even delete leaves the file for the next start.
@@ -95,7 +95,7 @@ class LocalSink:
         try:
             yield
         except BaseException:
-            await self.drop()
+            await self.discard()
             raise
 
     def _check_open(self) -> None:

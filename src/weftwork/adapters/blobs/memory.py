@@ -74,13 +74,13 @@ class _Sink:
             raise StoreUnavailable("the blob is closed")
         self._data += data
 
-    async def keep(self) -> Blob:
+    async def commit(self) -> Blob:
         if self._closed:
             raise StoreUnavailable("the blob is closed")
         self._closed = True
         return self._blobs.add(self._partition, bytes(self._data))
 
-    async def drop(self) -> None:
+    async def discard(self) -> None:
         self._closed = True
 
 

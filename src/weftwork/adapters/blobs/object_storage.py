@@ -177,11 +177,11 @@ class _Sink:
     async def write(self, data: bytes) -> None:
         await self._spool.write(data)
 
-    async def keep(self) -> Blob:
+    async def commit(self) -> Blob:
         self._sent = True
         return await self._blobs.put(self._partition, self._spool)
 
-    async def drop(self) -> None:
+    async def discard(self) -> None:
         if not self._sent:
             await self._spool.close()
 

@@ -118,24 +118,24 @@ class MemoryEventLog:
         self._state.check_open()
         return self._child_runs.descendants(run)
 
-    async def news(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
+    async def child_results(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
         self._state.check_open()
         number = (
             self._run_number(RunKey(after.parent.partition, after.result.child_run_id)) if after is not None else -1
         )
         return self._child_runs.results(number, limit) if number is not None else []
 
-    async def hear(self, heard: tuple[PendingChildResult, ...]) -> None:
+    async def acknowledge_results(self, heard: tuple[PendingChildResult, ...]) -> None:
         self._state.check_open()
         for news in heard:
             child = self._runs.get(RunKey(news.parent.partition, news.result.child_run_id))
             if child is not None:
                 self._child_runs.acknowledge_result(child, news.result.sequence)
 
-    async def instructions(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
+    async def cancel_requests(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
         self._state.check_open()
         number = self._run_number(after) if after is not None else -1
-        return self._child_runs.instructions(number, limit) if number is not None else []
+        return self._child_runs.cancel_requests(number, limit) if number is not None else []
 
     async def save_record(self, record: IdempotencyRecord) -> SlotTaken | None:
         self._state.check_open()

@@ -125,7 +125,7 @@ class ChildRuns:
     def results(self, number: int, limit: int) -> list[PendingChildResult]:
         return _after_number(self._results, number, limit)
 
-    def instructions(self, number: int, limit: int) -> list[PendingCancelRequest]:
+    def cancel_requests(self, number: int, limit: int) -> list[PendingCancelRequest]:
         return _after_number(self._cancel_requests, number, limit)
 
     def _request_cancel(self, run: MemoryRun, order: CancelRequest) -> None:

@@ -7,7 +7,7 @@ from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.assets import add_references
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
-from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
 from weftwork.ports.storage.event_log import SlotTaken
@@ -36,7 +36,7 @@ LOCATE_EVENT = f"""
 class SqliteAnnotations:
     """Implements ports.annotations.Annotations."""
 
-    def __init__(self, writer: Writer, readers: SqliteReaders) -> None:
+    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
 
@@ -69,7 +69,7 @@ def _add(
     assets: tuple[str, ...],
     connection: SqliteConnection,
 ) -> AddResult | SlotTaken:
-    known = idempotency.taken(connection, record) if record is not None else None
+    known = idempotency.find_recorded(connection, record) if record is not None else None
     if known is not None:
         return known
     run_no = _run_number(connection, run)
@@ -83,7 +83,7 @@ def _add(
     if assets:
         add_references(connection, run_no, run.partition, assets)
     if record is not None:
-        idempotency.insert(connection, record)
+        idempotency.put_record(connection, record)
     return "added"
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
-from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
 
 FIND_ASSET = """
@@ -53,7 +53,7 @@ _MAX_ASSET_NO = 2**63 - 1
 class SqliteAssets:
     """Implements ports.assets.AssetRows."""
 
-    def __init__(self, writer: Writer, readers: SqliteReaders) -> None:
+    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import snapshot
-from weftwork.adapters.sqlite.run_queries import find_numbered, number_of
+from weftwork.adapters.sqlite.run_queries import find_by_number, run_number
 from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult
 from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import Parent, RunKey
@@ -44,11 +44,11 @@ def delete_child(connection: SqliteConnection, run_no: int) -> None:
 def list_children(run: RunKey, after: str | None, limit: int, connection: SqliteConnection) -> list[StoredRun]:
     """EventLog.children; behind an unknown run there is nothing."""
     with snapshot(connection):
-        number = -1 if after is None else number_of(connection, RunKey(run.partition, after))
+        number = -1 if after is None else run_number(connection, RunKey(run.partition, after))
         if number is None:
             return []
         found = connection.execute(CHILDREN, (number, run.partition, run.run_id, max(limit, 0))).fetchall()
-        return list(find_numbered(connection, run.partition, [row[0] for row in found]))
+        return list(find_by_number(connection, run.partition, [row[0] for row in found]))
 
 
 def count_descendants(run: RunKey, connection: SqliteConnection) -> int:
@@ -97,7 +97,7 @@ def list_results(
     with snapshot(connection):
         number = -1
         if after is not None:
-            known = number_of(connection, RunKey(after.parent.partition, after.result.child_run_id))
+            known = run_number(connection, RunKey(after.parent.partition, after.result.child_run_id))
             if known is None:
                 return []
             number = known
@@ -152,7 +152,7 @@ def delete_cancel_request(connection: SqliteConnection, run_no: int) -> None:
 def list_cancel_requests(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[PendingCancelRequest]:
     """EventLog.instructions; behind an unknown child there is nothing."""
     with snapshot(connection):
-        number = -1 if after is None else number_of(connection, after)
+        number = -1 if after is None else run_number(connection, after)
         if number is None:
             return []
         found = connection.execute(CANCEL_REQUESTS_PAGE, (number, max(limit, 0))).fetchall()

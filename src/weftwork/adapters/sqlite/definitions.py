@@ -5,7 +5,7 @@ from functools import partial
 from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
-from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.ports.storage.definitions import (
     MAX_LISTED_VERSIONS,
     ListedWorkflow,
@@ -19,15 +19,15 @@ from weftwork.protocol.run.batch import IdempotencyRecord
 
 _PUT = "INSERT INTO definitions (digest, document) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
 _GET = "SELECT document FROM definitions WHERE digest = ?"
-_VERSION = """
+_FIND_VERSION = """
     SELECT tenant, workflow_id, version, digest, created_at, name, description FROM workflows
     WHERE tenant = ? AND workflow_id = ? AND version = ?
 """
-_CURRENT = """
+_FIND_CURRENT = """
     SELECT tenant, workflow_id, version, digest, created_at, name, description FROM workflows
     WHERE tenant = ? AND workflow_id = ? AND current = 1
 """
-_NTH = "SELECT 1 FROM workflows WHERE tenant = ? LIMIT 1 OFFSET ?"
+_HAS_NTH_VERSION = "SELECT 1 FROM workflows WHERE tenant = ? LIMIT 1 OFFSET ?"
 _SUPERSEDE = "UPDATE workflows SET current = 0 WHERE tenant = ? AND workflow_id = ? AND current = 1"
 _REGISTER = """
     INSERT INTO workflows (tenant, workflow_id, version, digest, created_at, name, description, current)
@@ -46,7 +46,7 @@ _COUNT = "SELECT count(*) FROM workflows WHERE current = 1"
 class SqliteDefinitions:
     """Implements ports.definitions.Definitions."""
 
-    def __init__(self, writer: Writer, readers: SqliteReaders) -> None:
+    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
 
@@ -87,21 +87,21 @@ def _register(
     record: IdempotencyRecord | None,
     connection: SqliteConnection,
 ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
-    taken = idempotency.taken(connection, record) if record is not None else None
+    taken = idempotency.find_recorded(connection, record) if record is not None else None
     if taken is not None:
         return taken
     new = registration
     known = _find(new.tenant, new.workflow_id, new.version, connection)
     if known is not None:
         return VersionExists(known)
-    if connection.execute(_NTH, (new.tenant, most - 1)).fetchall():
+    if connection.execute(_HAS_NTH_VERSION, (new.tenant, most - 1)).fetchall():
         return RegistrationLimitReached()
     _put(new.digest, document, connection)
     connection.execute(_SUPERSEDE, (new.tenant, new.workflow_id))
     fixed = (new.tenant, new.workflow_id, new.version, new.digest)
     connection.execute(_REGISTER, (*fixed, new.created_at, new.name, new.description))
     if record is not None:
-        idempotency.insert(connection, record)
+        idempotency.put_record(connection, record)
     return VersionRegistered()
 
 
@@ -109,9 +109,9 @@ def _find(
     tenant: str, workflow_id: str, version: str | None, connection: SqliteConnection
 ) -> WorkflowRegistration | None:
     if version is None:
-        found = connection.execute(_CURRENT, (tenant, workflow_id)).fetchall()
+        found = connection.execute(_FIND_CURRENT, (tenant, workflow_id)).fetchall()
     else:
-        found = connection.execute(_VERSION, (tenant, workflow_id, version)).fetchall()
+        found = connection.execute(_FIND_VERSION, (tenant, workflow_id, version)).fetchall()
     return WorkflowRegistration(*found[0]) if found else None
 
 

@@ -6,7 +6,7 @@ from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
-SWEEP_MOST: Final = 1000
+MAX_SWEEP: Final = 1000
 
 _FIND = """
     SELECT partition, slot, fingerprint, outcome, created_at FROM idempotency WHERE partition = ? AND slot = ?
@@ -20,13 +20,13 @@ _SWEEP = """
 """
 
 
-def taken(connection: SqliteConnection, record: IdempotencyRecord) -> SlotTaken | None:
+def find_recorded(connection: SqliteConnection, record: IdempotencyRecord) -> SlotTaken | None:
     """What is recorded in the slot, if it is taken and still counts."""
     known = recall(record.partition, record.slot, record.expired_before, connection)
     return SlotTaken(known) if known is not None else None
 
 
-def insert(connection: SqliteConnection, record: IdempotencyRecord) -> None:
+def put_record(connection: SqliteConnection, record: IdempotencyRecord) -> None:
     """Fill a slot that is known to be free, or to hold a record that no longer counts."""
     row = (record.partition, record.slot, record.fingerprint, record.outcome, record.created_at)
     connection.execute(_INSERT, row)
@@ -34,9 +34,9 @@ def insert(connection: SqliteConnection, record: IdempotencyRecord) -> None:
 
 def remember(record: IdempotencyRecord, connection: SqliteConnection) -> SlotTaken | None:
     """Fill the slot, unless it is taken."""
-    known = taken(connection, record)
+    known = find_recorded(connection, record)
     if known is None:
-        insert(connection, record)
+        put_record(connection, record)
     return known
 
 
@@ -47,7 +47,7 @@ def recall(partition: str, slot: str, not_before: int, connection: SqliteConnect
     return record if record is not None and record.created_at >= not_before else None
 
 
-def sweep(created_before: int, connection: SqliteConnection) -> int:
+def sweep_records(created_before: int, connection: SqliteConnection) -> int:
     """Delete the oldest records, SWEEP_MOST at once."""
-    connection.execute(_SWEEP, (created_before, SWEEP_MOST))
+    connection.execute(_SWEEP, (created_before, MAX_SWEEP))
     return connection.changes()

@@ -10,12 +10,12 @@ import msgspec
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import SqliteReaders
-from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.signing_keys import SigningKey
 
 _SALT = "SELECT value FROM meta WHERE name = 'salt'"
-_MAKE_SALT = "INSERT INTO meta (name, value) VALUES ('salt', ?)"
+_INSERT_SALT = "INSERT INTO meta (name, value) VALUES ('salt', ?)"
 _PUT_KEY = """
     INSERT INTO keys (key_id, digest, tenant, mode, scopes, label, created_at, expires_at, revoked_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -33,7 +33,7 @@ _ALL_KEYS = """
 class SqliteKeys:
     """Implements ports.keys.Keys."""
 
-    def __init__(self, writer: Writer, readers: SqliteReaders) -> None:
+    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
 
@@ -51,7 +51,7 @@ def _salt(fresh: bytes, connection: SqliteConnection) -> bytes:
     found = connection.execute(_SALT).fetchall()
     if found:
         return found[0][0]
-    connection.execute(_MAKE_SALT, (fresh,))
+    connection.execute(_INSERT_SALT, (fresh,))
     return fresh
 
 
@@ -74,14 +74,14 @@ _PUT_SIGNING_KEY = """
     ON CONFLICT (kid) DO UPDATE SET
       secret = excluded.secret, created_at = excluded.created_at, retired_at = excluded.retired_at
 """
-_DROP = "DELETE FROM signing_keys WHERE kid = ?"
+_DELETE_SIGNING_KEY = "DELETE FROM signing_keys WHERE kid = ?"
 _ALL_SIGNING_KEYS = "SELECT kid, secret, created_at, retired_at FROM signing_keys ORDER BY created_at, key_no"
 
 
 class SqliteSigningKeys:
     """Implements ports.signing.SigningKeys."""
 
-    def __init__(self, writer: Writer, readers: SqliteReaders) -> None:
+    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
 
@@ -89,7 +89,7 @@ class SqliteSigningKeys:
         await self._write(partial(_put_signing_key, key))
 
     async def drop(self, kid: str) -> bool:
-        return await self._write(partial(_drop, kid))
+        return await self._write(partial(_delete_signing_key, kid))
 
     async def all(self) -> list[SigningKey]:
         return await self._read(_all_signing_keys)
@@ -99,8 +99,8 @@ def _put_signing_key(key: SigningKey, connection: SqliteConnection) -> None:
     connection.execute(_PUT_SIGNING_KEY, (key.kid, key.secret, key.created_at, key.retired_at))
 
 
-def _drop(kid: str, connection: SqliteConnection) -> bool:
-    connection.execute(_DROP, (kid,))
+def _delete_signing_key(kid: str, connection: SqliteConnection) -> bool:
+    connection.execute(_DELETE_SIGNING_KEY, (kid,))
     return bool(connection.changes())
 
 

@@ -22,60 +22,60 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 PIECE_ROWS: Final = 500
 PIECE_BYTES: Final = 1_048_576
 """A piece ends with the row that reaches either."""
-FORGET_MOST: Final = 1000
+MAX_FORGET: Final = 1000
 
-_FIND = """
+_FIND_DELETABLE = """
     SELECT r.run_no, r.status, r.is_child, h.header FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
     WHERE r.partition = ? AND r.run_id = ?
 """
 _DROP_RUN = "DELETE FROM runs WHERE run_no = ?"
 _DROP_TAG = "DELETE FROM run_tags WHERE partition = ? AND tag = ? AND run_no = ?"
-_MARK = "INSERT INTO deleted_runs (run_no, partition, run_id, deleted_at, purged) VALUES (?, ?, ?, ?, ?)"
-_UNPURGED = "SELECT run_no FROM deleted_runs WHERE purged = 0 ORDER BY run_no LIMIT 1"
-_PURGED = "UPDATE deleted_runs SET purged = 1 WHERE run_no = ?"
-_FORGET = """
+_INSERT_TOMBSTONE = "INSERT INTO deleted_runs (run_no, partition, run_id, deleted_at, purged) VALUES (?, ?, ?, ?, ?)"
+_NEXT_UNPURGED = "SELECT run_no FROM deleted_runs WHERE purged = 0 ORDER BY run_no LIMIT 1"
+_MARK_PURGED = "UPDATE deleted_runs SET purged = 1 WHERE run_no = ?"
+_FORGET_TOMBSTONES = """
     DELETE FROM deleted_runs WHERE run_no IN
     (SELECT run_no FROM deleted_runs WHERE purged = 1 AND deleted_at < ? ORDER BY deleted_at LIMIT ?)
 """
 
 
-class _Rows(NamedTuple):
+class _TableQueries(NamedTuple):
     """Where rows of a run are: how the first are found, each with its key and weight, and how one is deleted."""
 
     find: str
-    drop: str
+    delete: str
 
 
 _FIRST_EVENT: Final = f"id >= ?1 << {SEQUENCE_BITS} AND id < (?1 + 1) << {SEQUENCE_BITS}"
 
-BELONGINGS: Final[dict[str, _Rows]] = {
+RUN_TABLES: Final[dict[str, _TableQueries]] = {
     # What must not be seen goes first.
-    "hidden": _Rows(
+    "hidden": _TableQueries(
         "SELECT hidden_no, length(value) FROM hidden WHERE run_no = ?1 LIMIT ?2",
         "DELETE FROM hidden WHERE hidden_no = ?",
     ),
     # What nobody refers to any more can go, and with most runs it can at once.
-    "asset_refs": _Rows(
+    "asset_refs": _TableQueries(
         "SELECT run_no, asset_no, 0 FROM asset_refs WHERE run_no = ?1 LIMIT ?2",
         "DELETE FROM asset_refs WHERE run_no = ? AND asset_no = ?",
     ),
-    "annotations": _Rows(
+    "annotations": _TableQueries(
         "SELECT annotation_no, length(document) FROM annotations WHERE run_no = ?1 LIMIT ?2",
         "DELETE FROM annotations WHERE annotation_no = ?",
     ),
-    "run_headers": _Rows(
+    "run_headers": _TableQueries(
         "SELECT run_no, length(header) FROM run_headers WHERE run_no = ?1 LIMIT ?2",
         "DELETE FROM run_headers WHERE run_no = ?",
     ),
-    "open_interrupts": _Rows(
+    "open_interrupts": _TableQueries(
         "SELECT run_no, interrupt_id, 0 FROM open_interrupts WHERE run_no = ?1 LIMIT ?2",
         "DELETE FROM open_interrupts WHERE run_no = ? AND interrupt_id = ?",
     ),
-    "run_state": _Rows(
+    "run_state": _TableQueries(
         "SELECT rowid, length(value) FROM run_state WHERE run_no = ?1 LIMIT ?2",
         "DELETE FROM run_state WHERE rowid = ?",
     ),
-    "events": _Rows(
+    "events": _TableQueries(
         f"SELECT id, length(payload) FROM events WHERE {_FIRST_EVENT} ORDER BY id LIMIT ?2",  # noqa: S608 - constants
         "DELETE FROM events WHERE id = ?",
     ),
@@ -83,21 +83,23 @@ BELONGINGS: Final[dict[str, _Rows]] = {
 """Tables with rows of runs, beside `runs` and its tags."""
 
 
-class _Tagged(msgspec.Struct):
+class _HeaderTags(msgspec.Struct):
     """What must be known of a header to find the run's tags."""
 
     tags: tuple[str, ...] = ()
 
 
-_decode_tags = msgspec.json.Decoder(_Tagged).decode
+_decode_tags = msgspec.json.Decoder(_HeaderTags).decode
 
 
-def delete(run: RunKey, now: int, record: IdempotencyRecord | None, connection: SqliteConnection) -> bool | SlotTaken:
+def delete_run(
+    run: RunKey, now: int, record: IdempotencyRecord | None, connection: SqliteConnection
+) -> bool | SlotTaken:
     """EventLog.delete. Heads are kept of live runs only, so there is none to forget."""
-    known = idempotency.taken(connection, record) if record is not None else None
+    known = idempotency.find_recorded(connection, record) if record is not None else None
     if known is not None:
         return known
-    found = connection.execute(_FIND, (run.partition, run.run_id)).fetchall()
+    found = connection.execute(_FIND_DELETABLE, (run.partition, run.run_id)).fetchall()
     if not found:
         return False
     run_no, status, is_child, header = found[0]
@@ -110,39 +112,39 @@ def delete(run: RunKey, now: int, record: IdempotencyRecord | None, connection: 
     connection.execute(_DROP_RUN, (run_no,))
     tags = {(run.partition, tag, run_no) for tag in _decode_tags(header).tags}
     connection.executemany(_DROP_TAG, tags)
-    left = _take_away(connection, run_no)
-    connection.execute(_MARK, (run_no, run.partition, run.run_id, now, 0 if left else 1))
+    left = _delete_piece(connection, run_no)
+    connection.execute(_INSERT_TOMBSTONE, (run_no, run.partition, run.run_id, now, 0 if left else 1))
     if record is not None:
-        idempotency.insert(connection, record)
+        idempotency.put_record(connection, record)
     return True
 
 
-def is_left(connection: SqliteConnection) -> bool:
+def has_unpurged(connection: SqliteConnection) -> bool:
     """Whether there is anything to purge."""
-    return bool(connection.execute(_UNPURGED).fetchall())
+    return bool(connection.execute(_NEXT_UNPURGED).fetchall())
 
 
-def purge(connection: SqliteConnection) -> bool:
+def purge_piece(connection: SqliteConnection) -> bool:
     """EventLog.purge: a piece of the deleted run with the lowest number."""
-    found = connection.execute(_UNPURGED).fetchall()
+    found = connection.execute(_NEXT_UNPURGED).fetchall()
     if not found:
         return False
     run_no = found[0][0]
-    if not _take_away(connection, run_no):
-        connection.execute(_PURGED, (run_no,))
+    if not _delete_piece(connection, run_no):
+        connection.execute(_MARK_PURGED, (run_no,))
     return True
 
 
-def forget(deleted_before: int, connection: SqliteConnection) -> int:
+def forget_tombstones(deleted_before: int, connection: SqliteConnection) -> int:
     """Forget where purged runs stood that were deleted before that, FORGET_MOST at once."""
-    connection.execute(_FORGET, (deleted_before, FORGET_MOST))
+    connection.execute(_FORGET_TOMBSTONES, (deleted_before, MAX_FORGET))
     return connection.changes()
 
 
-def _take_away(connection: SqliteConnection, run_no: int) -> bool:
+def _delete_piece(connection: SqliteConnection, run_no: int) -> bool:
     """Delete one piece of what carries this number; whether there may be more."""
     rows, weight = 0, 0
-    for table in BELONGINGS.values():
+    for table in RUN_TABLES.values():
         piece: list[list[Any]] = []
         found: Any = connection.execute(table.find, (run_no, PIECE_ROWS - rows))
         for *key, size in found:
@@ -152,19 +154,21 @@ def _take_away(connection: SqliteConnection, run_no: int) -> bool:
             if weight >= PIECE_BYTES:
                 found.close()
                 break
-        connection.executemany(table.drop, piece)
+        connection.executemany(table.delete, piece)
         if rows >= PIECE_ROWS or weight >= PIECE_BYTES:
             return True
     return False
 
 
 # One that its parent has not heard of cannot be deleted yet.
-_HEARD = "NOT EXISTS (SELECT 1 FROM news n WHERE n.run_no = r.run_no)"
-OF_ONE = f"""
-    SELECT partition, run_id FROM runs r WHERE partition = ? AND completed_at < ? AND {_HEARD}
+_RESULT_ACKNOWLEDGED = "NOT EXISTS (SELECT 1 FROM news n WHERE n.run_no = r.run_no)"
+ENDED_IN_PARTITION = f"""
+    SELECT partition, run_id FROM runs r WHERE partition = ? AND completed_at < ? AND {_RESULT_ACKNOWLEDGED}
     ORDER BY completed_at LIMIT ?
 """  # noqa: S608 - nothing but constants
-COUNT_OF_ONE = f"SELECT count(*) FROM runs r WHERE partition = ? AND completed_at < ? AND {_HEARD}"  # noqa: S608
+COUNT_ENDED_IN_PARTITION = (
+    f"SELECT count(*) FROM runs r WHERE partition = ? AND completed_at < ? AND {_RESULT_ACKNOWLEDGED}"  # noqa: S608
+)
 
 _PARTITIONS = """
     WITH RECURSIVE partitions (name) AS (
@@ -173,32 +177,30 @@ _PARTITIONS = """
       SELECT (SELECT min(partition) FROM runs WHERE partition > name) FROM partitions WHERE name IS NOT NULL
     )
 """
-OF_ALL = f"""
+ENDED_IN_ALL = f"""
     {_PARTITIONS} SELECT r.partition, r.run_id FROM partitions CROSS JOIN runs r
-    ON r.partition = name AND r.completed_at < ? AND {_HEARD} LIMIT ?
+    ON r.partition = name AND r.completed_at < ? AND {_RESULT_ACKNOWLEDGED} LIMIT ?
 """  # noqa: S608 - nothing but constants
-COUNT_OF_ALL = f"""
+COUNT_ENDED_IN_ALL = f"""
     {_PARTITIONS} SELECT count(*) FROM partitions CROSS JOIN runs r
-    ON r.partition = name AND r.completed_at < ? AND {_HEARD}
+    ON r.partition = name AND r.completed_at < ? AND {_RESULT_ACKNOWLEDGED}
 """  # noqa: S608 - nothing but constants
 
 
-def ended_before(
-    completed_before: int, limit: int, partition: str | None, connection: SqliteConnection
-) -> list[RunKey]:
+def list_ended(completed_before: int, limit: int, partition: str | None, connection: SqliteConnection) -> list[RunKey]:
     """EventLog.ended_before."""
     most = max(limit, 0)
     if partition is None:
-        found = connection.execute(OF_ALL, (completed_before, most))
+        found = connection.execute(ENDED_IN_ALL, (completed_before, most))
     else:
-        found = connection.execute(OF_ONE, (partition, completed_before, most))
+        found = connection.execute(ENDED_IN_PARTITION, (partition, completed_before, most))
     return [RunKey(*row) for row in found.fetchall()]
 
 
 def count_ended(completed_before: int, partition: str | None, connection: SqliteConnection) -> int:
     """EventLog.count_ended."""
     if partition is None:
-        found = connection.execute(COUNT_OF_ALL, (completed_before,))
+        found = connection.execute(COUNT_ENDED_IN_ALL, (completed_before,))
     else:
-        found = connection.execute(COUNT_OF_ONE, (partition, completed_before))
+        found = connection.execute(COUNT_ENDED_IN_PARTITION, (partition, completed_before))
     return found.fetchall()[0][0]

@@ -24,22 +24,22 @@ from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
-NEXT = "SELECT wake_at FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at > ? ORDER BY wake_at LIMIT 1"
-DUE = """
+NEXT_WAKE = "SELECT wake_at FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at > ? ORDER BY wake_at LIMIT 1"
+DUE_RUNS = """
     SELECT partition, run_id FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at <= ?
     ORDER BY wake_at, run_no LIMIT ?
 """
 
 
-def next_wake(after: int, connection: SqliteConnection) -> int | None:
+def find_next_wake(after: int, connection: SqliteConnection) -> int | None:
     """EventLog.next_wake."""
-    found = connection.execute(NEXT, (after,)).fetchall()
+    found = connection.execute(NEXT_WAKE, (after,)).fetchall()
     return found[0][0] if found else None
 
 
-def due(until: int, limit: int, connection: SqliteConnection) -> list[RunKey]:
+def list_due(until: int, limit: int, connection: SqliteConnection) -> list[RunKey]:
     """EventLog.due."""
-    return [RunKey(*row) for row in connection.execute(DUE, (until, max(limit, 0))).fetchall()]
+    return [RunKey(*row) for row in connection.execute(DUE_RUNS, (until, max(limit, 0))).fetchall()]
 
 
 SEQUENCE_BITS: Final = MAX_SEQUENCE.bit_length()
@@ -53,21 +53,21 @@ _PROJECTION_COLUMNS: Final = """
 _ALL_COLUMNS: Final = _PROJECTION_COLUMNS.format(outputs="r.outputs")
 # Listings leave the outputs out: they are as large as the caller likes.
 _LISTED_COLUMNS: Final = _PROJECTION_COLUMNS.format(outputs="NULL")
-_RUN = f"""
+_FIND_RUN = f"""
     SELECT r.run_no, h.header, {_ALL_COLUMNS} FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
     WHERE r.partition = ? AND r.run_id = ?
 """  # noqa: S608 - nothing but constants
-_RUN_BY_NUMBER = f"""
+_FIND_BY_NUMBER = f"""
     SELECT h.header, {_LISTED_COLUMNS} FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
     WHERE r.run_no = ? AND r.partition = ?
 """  # noqa: S608 - nothing but constants
-_PROJECTION = f"SELECT {_LISTED_COLUMNS} FROM runs r WHERE r.partition = ? AND r.run_id = ?"  # noqa: S608
-_ROWS = "SELECT kind, name, value FROM run_state WHERE run_no = ? ORDER BY kind, name"
-_HIDDEN = """
+_FIND_PROJECTION = f"SELECT {_LISTED_COLUMNS} FROM runs r WHERE r.partition = ? AND r.run_id = ?"  # noqa: S608
+_READ_ROWS = "SELECT kind, name, value FROM run_state WHERE run_no = ? ORDER BY kind, name"
+_READ_HIDDEN = """
     SELECT h.sequence, h.pointer, h.value FROM runs r CROSS JOIN hidden h ON h.run_no = r.run_no
     WHERE r.partition = ? AND r.run_id = ? ORDER BY h.sequence, h.hidden_no
 """
-_EVENTS = f"""
+_READ_EVENTS = f"""
     SELECT e.id & {(1 << SEQUENCE_BITS) - 1}, e.event_id, e.type, e.timestamp, e.payload, e.node_id,
            e.causation_id, e.schema_version, e.engine_version, e.interrupt_id, e.content_trust
     FROM runs r CROSS JOIN events e
@@ -81,28 +81,28 @@ _decode_header = msgspec.json.Decoder(RunHeader).decode
 def find_run(run: RunKey, connection: SqliteConnection) -> StoredRun | None:
     """EventLog.stored."""
     with snapshot(connection):
-        found = connection.execute(_RUN, (run.partition, run.run_id)).fetchall()
+        found = connection.execute(_FIND_RUN, (run.partition, run.run_id)).fetchall()
         if not found:
             return None
         run_no, header, *projection = found[0]
-        rows = connection.execute(_ROWS, (run_no,)).fetchall()
-    return StoredRun(_decode_header(header), _projection(*projection), tuple(StateRow(*row) for row in rows))
+        rows = connection.execute(_READ_ROWS, (run_no,)).fetchall()
+    return StoredRun(_decode_header(header), _build_projection(*projection), tuple(StateRow(*row) for row in rows))
 
 
 def find_projection(run: RunKey, connection: SqliteConnection) -> Projection | None:
     """EventLog.projection."""
-    found = connection.execute(_PROJECTION, (run.partition, run.run_id)).fetchall()
-    return _projection(*found[0]) if found else None
+    found = connection.execute(_FIND_PROJECTION, (run.partition, run.run_id)).fetchall()
+    return _build_projection(*found[0]) if found else None
 
 
-def find_numbered(connection: SqliteConnection, partition: str, numbers: list[int]) -> tuple[StoredRun, ...]:
+def find_by_number(connection: SqliteConnection, partition: str, numbers: list[int]) -> tuple[StoredRun, ...]:
     """Headers and projections in the order of the numbers, without state rows."""
     wanted = [(number, partition) for number in numbers]
-    found = connection.executemany(_RUN_BY_NUMBER, wanted).fetchall()
-    return tuple(StoredRun(_decode_header(header), _projection(*rest)) for header, *rest in found)
+    found = connection.executemany(_FIND_BY_NUMBER, wanted).fetchall()
+    return tuple(StoredRun(_decode_header(header), _build_projection(*rest)) for header, *rest in found)
 
 
-def _projection(*columns: Any) -> Projection:
+def _build_projection(*columns: Any) -> Projection:
     *others, parked, wake_at = columns
     return Projection(*others, parked=bool(parked), wake_at=wake_at)
 
@@ -114,7 +114,7 @@ def read_events(
     run_id = run.run_id
     # A cursor below -1 would reach into the ids of the run before.
     after = max(-1, min(after, 1 << SEQUENCE_BITS))
-    rows = connection.execute(_EVENTS, (after, run.partition, run_id, max(limit, 0)))
+    rows = connection.execute(_READ_EVENTS, (after, run.partition, run_id, max(limit, 0)))
     if budget is None:
         return [Event(run_id, *row) for row in rows.fetchall()]
     events: list[Event] = []
@@ -132,18 +132,18 @@ def read_events(
 
 def read_hidden(run: RunKey, connection: SqliteConnection) -> list[HiddenValue]:
     """EventLog.hidden."""
-    found = connection.execute(_HIDDEN, (run.partition, run.run_id)).fetchall()
+    found = connection.execute(_READ_HIDDEN, (run.partition, run.run_id)).fetchall()
     return [HiddenValue(*row) for row in found]
 
 
-MOST_CANDIDATES: Final = 2000
+MAX_CANDIDATES: Final = 2000
 
-_BEYOND_ALL = 1 << 62
-_EMPTY = RunPage((), None, False)
+_MAX_RUN_NO = 1 << 62
+_EMPTY_PAGE = RunPage((), None, False)
 
-_NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
-_DELETED = "SELECT max(run_no) FROM deleted_runs WHERE partition = ? AND run_id = ?"
-_RUN_ID = "SELECT run_id FROM runs WHERE run_no = ? AND partition = ?"
+_FIND_NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
+_FIND_DELETED_NUMBER = "SELECT max(run_no) FROM deleted_runs WHERE partition = ? AND run_id = ?"
+_FIND_RUN_ID = "SELECT run_id FROM runs WHERE run_no = ? AND partition = ?"
 BY_STATUS = """
     SELECT run_no FROM runs WHERE partition = ? AND status = ? AND run_no < ? ORDER BY run_no DESC LIMIT ?
 """
@@ -169,40 +169,42 @@ UNFINISHED = """
 def list_runs(partition: str, query: RunQuery, connection: SqliteConnection) -> RunPage:
     """EventLog.list_runs."""
     with snapshot(connection):
-        before = _BEYOND_ALL
+        before = _MAX_RUN_NO
         if query.before is not None:
-            number = number_of(connection, RunKey(partition, query.before))
+            number = run_number(connection, RunKey(partition, query.before))
             if number is None:
-                return _EMPTY
+                return _EMPTY_PAGE
             before = number
         if query.tags or query.parent is not None:
-            numbers, last = _looked_up(connection, partition, query, before)
+            numbers, last = _scan_candidates(connection, partition, query, before)
         else:
-            numbers, last = _merged(connection, partition, query, before)
-        runs = find_numbered(connection, partition, numbers)
+            numbers, last = _merge_statuses(connection, partition, query, before)
+        runs = find_by_number(connection, partition, numbers)
         if last is None:
             return RunPage(runs, None, False)
-        found = connection.execute(_RUN_ID, (last, partition)).fetchall()
+        found = connection.execute(_FIND_RUN_ID, (last, partition)).fetchall()
         return RunPage(runs, found[0][0], True)
 
 
-def unfinished(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[RunKey]:
+def list_unfinished(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[RunKey]:
     """EventLog.unfinished; after an unknown run there is nothing."""
     with snapshot(connection):
-        number = -1 if after is None else number_of(connection, after)
+        number = -1 if after is None else run_number(connection, after)
         if number is None:
             return []
         found = connection.execute(UNFINISHED, (number, max(limit, 0))).fetchall()
     return [RunKey(*row) for row in found]
 
 
-def number_of(connection: SqliteConnection, run: RunKey) -> int | None:
+def run_number(connection: SqliteConnection, run: RunKey) -> int | None:
     """The number of a run that is there or was: a page goes on where it ended, even if that run was deleted."""
-    found = connection.execute(_NUMBER, (run.partition, run.run_id)).fetchall()
-    return (found or connection.execute(_DELETED, (run.partition, run.run_id)).fetchall())[0][0]
+    found = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
+    return (found or connection.execute(_FIND_DELETED_NUMBER, (run.partition, run.run_id)).fetchall())[0][0]
 
 
-def _merged(connection: SqliteConnection, partition: str, query: RunQuery, before: int) -> tuple[list[int], int | None]:
+def _merge_statuses(
+    connection: SqliteConnection, partition: str, query: RunQuery, before: int
+) -> tuple[list[int], int | None]:
     """The page's run numbers, and the last of them if there are more."""
     limit = max(query.limit, 1)
     walks: list[Iterator[int]] = []
@@ -218,7 +220,7 @@ def _merged(connection: SqliteConnection, partition: str, query: RunQuery, befor
     return page, page[-1] if len(numbers) > limit else None
 
 
-def _looked_up(
+def _scan_candidates(
     connection: SqliteConnection, partition: str, query: RunQuery, before: int
 ) -> tuple[list[int], int | None]:
     """The page's run numbers, and the last candidate looked at if there may be more."""
@@ -228,9 +230,9 @@ def _looked_up(
     others = [*dict.fromkeys(query.tags)]
     candidates: Any
     if query.parent is not None:
-        candidates = connection.execute(BY_PARENT, (before, partition, query.parent, MOST_CANDIDATES))
+        candidates = connection.execute(BY_PARENT, (before, partition, query.parent, MAX_CANDIDATES))
     else:
-        candidates = connection.execute(BY_TAG, (partition, others.pop(0), before, MOST_CANDIDATES))
+        candidates = connection.execute(BY_TAG, (partition, others.pop(0), before, MAX_CANDIDATES))
     try:
         for number, workflow_id, status in candidates:
             looked_at += 1
@@ -243,4 +245,4 @@ def _looked_up(
             numbers.append(number)
     finally:
         candidates.close()
-    return numbers, number if looked_at == MOST_CANDIDATES else None
+    return numbers, number if looked_at == MAX_CANDIDATES else None

@@ -7,11 +7,11 @@ from weftwork.adapters.sqlite.annotations import SqliteAnnotations
 from weftwork.adapters.sqlite.assets import SqliteAssets
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.database.reader import SqliteReaders
-from weftwork.adapters.sqlite.database.writer import Writer
+from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.adapters.sqlite.definitions import SqliteDefinitions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.adapters.sqlite.keys import SqliteKeys, SqliteSigningKeys
-from weftwork.adapters.sqlite.transactions import Heads
+from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.annotations import AnnotationStore
 from weftwork.ports.storage.api_keys import ApiKeys
 from weftwork.ports.storage.assets import AssetIndex
@@ -35,8 +35,8 @@ class SqliteStore:
 
     def __init__(self, path: str | Path, vfs: str | None = None) -> None:
         path = Path(path)
-        heads = Heads()
-        self._writer = Writer(partial(open_writer, path, vfs), heads.forget)
+        heads = RunHeadCache()
+        self._writer = SqliteWriter(partial(open_writer, path, vfs), heads.clear)
         self._readers = SqliteReaders(partial(open_reader, path, vfs))
         self.log = SqliteEventLog(self._writer, self._readers, heads)
         self.definitions = SqliteDefinitions(self._writer, self._readers)

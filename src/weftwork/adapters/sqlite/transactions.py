@@ -17,7 +17,7 @@ from weftwork.adapters.sqlite import child_runs, idempotency
 from weftwork.adapters.sqlite.assets import add_references
 from weftwork.adapters.sqlite.child_runs import insert_child, mark_has_children
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.interrupts import set_listed
+from weftwork.adapters.sqlite.interrupts import set_open
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
 from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict, SlotTaken
 from weftwork.protocol.errors import HostFault
@@ -27,7 +27,7 @@ from weftwork.protocol.run.projection import Projection
 
 T = TypeVar("T")
 
-MOST_AT_ONCE: Final = 8
+MAX_ROWS_PER_INSERT: Final = 8
 """Rows that one statement inserts. Every step of a statement gives up the interpreter and has to get it back."""
 
 
@@ -43,7 +43,7 @@ def _insert_events(count: int) -> str:
 
 
 @cache
-def _set_rows(count: int) -> str:
+def _upsert_rows(count: int) -> str:
     into = "INSERT INTO run_state (run_no, kind, name, value) VALUES "
     update = " ON CONFLICT (run_no, kind, name) DO UPDATE SET value = excluded.value"
     return into + ", ".join(["(?, ?, ?, ?)"] * count) + update
@@ -55,7 +55,7 @@ _INSERT_HIDDEN = "INSERT INTO hidden (run_no, sequence, pointer, value) VALUES (
 def insert_batch(connection: SqliteConnection, run_no: int, batch: Batch) -> None:
     """Events, rows and hidden values of a checked batch; the projection is the caller's."""
     base = run_no << SEQUENCE_BITS
-    for events in _pieces(batch.events):
+    for events in _chunks(batch.events):
         values: list[Any] = []
         for event in events:
             values += (
@@ -72,13 +72,13 @@ def insert_batch(connection: SqliteConnection, run_no: int, batch: Batch) -> Non
                 event.content_trust,
             )
         connection.execute(_insert_events(len(events)), values)
-    for rows in _pieces(batch.rows):
+    for rows in _chunks(batch.rows):
         values = []
         for row in rows:
             values += (run_no, row.kind, row.name, row.value)
             if row.kind == "interrupt":
-                set_listed(connection, run_no, row)
-        connection.execute(_set_rows(len(rows)), values)
+                set_open(connection, run_no, row)
+        connection.execute(_upsert_rows(len(rows)), values)
     if batch.hidden:
         insert_hidden(connection, run_no, batch.hidden)
 
@@ -87,20 +87,20 @@ def insert_hidden(connection: SqliteConnection, run_no: int, hidden: tuple[Hidde
     connection.executemany(_INSERT_HIDDEN, [(run_no, item.sequence, item.pointer, item.value) for item in hidden])
 
 
-def _pieces(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
-    for at in range(0, len(items), MOST_AT_ONCE):
-        yield items[at : at + MOST_AT_ONCE]
+def _chunks(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+    for at in range(0, len(items), MAX_ROWS_PER_INSERT):
+        yield items[at : at + MAX_ROWS_PER_INSERT]
 
 
-MOST_HEADS: Final = 4096
+MAX_CACHED_HEADS: Final = 4096
 
-_FIND = """
+_FIND_HEAD = """
     SELECT run_no, last_sequence, status, parked, wake_at, is_child, has_children FROM runs
     WHERE partition = ? AND run_id = ?
 """
 
 
-class Head(NamedTuple):
+class RunHead(NamedTuple):
     """Where a run stands."""
 
     run_no: int
@@ -112,9 +112,9 @@ class Head(NamedTuple):
     has_children: bool
 
 
-def head_of(run_no: int, projection: Projection, is_child: bool, has_children: bool) -> Head:
+def run_head(run_no: int, projection: Projection, is_child: bool, has_children: bool) -> RunHead:
     """The head of a run that stands like this."""
-    return Head(
+    return RunHead(
         run_no,
         projection.last_sequence,
         projection.status,
@@ -125,48 +125,50 @@ def head_of(run_no: int, projection: Projection, is_child: bool, has_children: b
     )
 
 
-class Heads:
+class RunHeadCache:
     """Heads of live runs, kept between appends. The writer is the only one who changes runs, and it forgets
     all of them when a transaction is rolled back, so a head that is kept is the one in the store."""
 
     def __init__(self) -> None:
-        self._kept: dict[RunKey, Head] = {}
+        self._heads: dict[RunKey, RunHead] = {}
 
-    def find(self, connection: SqliteConnection, run: RunKey) -> Head | None:
+    def find(self, connection: SqliteConnection, run: RunKey) -> RunHead | None:
         """The head of a run of that partition, or None."""
-        kept = self._kept.get(run)
+        kept = self._heads.get(run)
         if kept is not None:
             return kept
-        found = connection.execute(_FIND, (run.partition, run.run_id)).fetchall()
+        found = connection.execute(_FIND_HEAD, (run.partition, run.run_id)).fetchall()
         if not found:
             return None
         run_no, last_sequence, status, parked, wake_at, is_child, has_children = found[0]
-        return Head(run_no, last_sequence, status, bool(parked), wake_at, bool(is_child), bool(has_children))
+        return RunHead(run_no, last_sequence, status, bool(parked), wake_at, bool(is_child), bool(has_children))
 
-    def keep(self, run: RunKey, head: Head) -> None:
+    def put(self, run: RunKey, head: RunHead) -> None:
         """Remember a head that was just written; an ended run takes no more appends and is dropped,
         and so is a parked one, which takes none for long."""
-        kept = self._kept
+        kept = self._heads
         if head.parked or head.status in TERMINAL_STATUSES:
             kept.pop(run, None)
             return
-        if len(kept) >= MOST_HEADS and run not in kept:
+        if len(kept) >= MAX_CACHED_HEADS and run not in kept:
             del kept[next(iter(kept))]
         kept[run] = head
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop everything: what was written since the last commit did not happen."""
-        self._kept.clear()
+        self._heads.clear()
 
 
-def join(connection: SqliteConnection, heads: Heads, run_no: int, partition: str, parent: Parent) -> None:
+def link_to_parent(
+    connection: SqliteConnection, heads: RunHeadCache, run_no: int, partition: str, parent: Parent
+) -> None:
     """Note a run that was created by itself as the child that it says it is; its parent may be gone."""
     key = RunKey(partition, parent.run_id)
     head = heads.find(connection, key)
     insert_child(connection, run_no, 0 if head is None else head.run_no, partition, parent)
     if head is not None and not head.has_children:
         mark_has_children(connection, head.run_no)
-        heads.keep(key, head._replace(has_children=True))
+        heads.put(key, head._replace(has_children=True))
 
 
 _LIVE_IN_SCOPE = """
@@ -185,11 +187,11 @@ _INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
 
 PENDING: Final = Projection("pending")
 
-_CREATED = RunCreated()
+_CREATED_RESULT = RunCreated()
 
 
-def create(
-    heads: Heads,
+def create_run(
+    heads: RunHeadCache,
     header: RunHeader,
     document: bytes,
     hidden: tuple[HiddenValue, ...],
@@ -199,7 +201,7 @@ def create(
     connection: SqliteConnection,
 ) -> RunCreated | SlotTaken | ScopeTaken:
     """EventLog.create of a checked first batch; `document` is the encoded header."""
-    known = idempotency.taken(connection, record) if record is not None else None
+    known = idempotency.find_recorded(connection, record) if record is not None else None
     if known is not None:
         return known
     partition = header.partition
@@ -210,19 +212,19 @@ def create(
     now = first.projection if first is not None else PENDING
     run_no = insert_run(connection, heads, header, document, hidden, now)
     if header.parent is not None:
-        join(connection, heads, run_no, partition, header.parent)
+        link_to_parent(connection, heads, run_no, partition, header.parent)
     if first is not None:
         insert_batch(connection, run_no, first)
         if first.assets:
             add_references(connection, run_no, partition, first.assets)
     if record is not None:
-        idempotency.insert(connection, record)
-    return _CREATED
+        idempotency.put_record(connection, record)
+    return _CREATED_RESULT
 
 
 def insert_run(
     connection: SqliteConnection,
-    heads: Heads,
+    heads: RunHeadCache,
     header: RunHeader,
     document: bytes,
     hidden: tuple[HiddenValue, ...],
@@ -260,27 +262,27 @@ def insert_run(
         insert_hidden(connection, run_no, hidden)
     if header.assets:
         add_references(connection, run_no, partition, header.assets)
-    heads.keep(header.key, head_of(run_no, now, is_child, False))
+    heads.put(header.key, run_head(run_no, now, is_child, False))
     return run_no
 
 
-Brood = tuple[tuple[ChildCreate, bytes], ...]
+NewChildren = tuple[tuple[ChildCreate, bytes], ...]
 """Children to make, each with its encoded header."""
 
-_IN_USE = "SELECT 1 FROM runs WHERE partition = ? AND run_id = ?"
+_RUN_ID_IN_USE = "SELECT 1 FROM runs WHERE partition = ? AND run_id = ?"
 
 
-def check_free(connection: SqliteConnection, brood: Brood) -> None:
+def check_run_ids_free(connection: SqliteConnection, brood: NewChildren) -> None:
     """Raises HostFault, before anything is written, if a run id is in use."""
     asked: set[RunKey] = set()
     for spawn, _ in brood:
         run = spawn.header.key
-        if run in asked or connection.execute(_IN_USE, (run.partition, run.run_id)).fetchall():
+        if run in asked or connection.execute(_RUN_ID_IN_USE, (run.partition, run.run_id)).fetchall():
             raise HostFault(f"the run id {run.run_id} is in use")
         asked.add(run)
 
 
-def spawn_all(connection: SqliteConnection, heads: Heads, parent: Head, brood: Brood) -> None:
+def insert_children(connection: SqliteConnection, heads: RunHeadCache, parent: RunHead, brood: NewChildren) -> None:
     """Make the children of a run, pending."""
     for spawn, document in brood:
         header = spawn.header
@@ -292,55 +294,55 @@ def spawn_all(connection: SqliteConnection, heads: Heads, parent: Head, brood: B
 
 
 # SQLite rewrites the entry in every index that holds an assigned column, changed or not; so there are several.
-_PROGRESS = """
+_UPDATE_PROGRESS = """
     UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?
     WHERE run_no = ?
 """
-_MOVE = """
+_UPDATE_STATUS = """
     UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?, status = ?
     WHERE run_no = ?
 """
-_PARK = "UPDATE runs SET parked = ?, wake_at = ? WHERE run_no = ?"
-_END = """
+_UPDATE_PARKED = "UPDATE runs SET parked = ?, wake_at = ? WHERE run_no = ?"
+_UPDATE_ENDED = """
     UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?, status = ?,
     completed_at = ?, outputs = ? WHERE run_no = ?
 """
 
 
-def append(
-    heads: Heads, run: RunKey, expected: int, batch: Batch, brood: Brood, connection: SqliteConnection
+def append_batch(
+    heads: RunHeadCache, run: RunKey, expected: int, batch: Batch, brood: NewChildren, connection: SqliteConnection
 ) -> SlotTaken | None:
     """EventLog.append for a checked batch. The slot is looked at first: a retry expects what is long past."""
     record = batch.record
-    known = idempotency.taken(connection, record) if record is not None else None
+    known = idempotency.find_recorded(connection, record) if record is not None else None
     if known is not None:
         return known
     head = heads.find(connection, run)
-    if head is None or is_conflict(head, expected):
+    if head is None or is_sequence_conflict(head, expected):
         raise SequenceConflict(f"the run does not stand at {expected}")
     if brood:
-        check_free(connection, brood)
+        check_run_ids_free(connection, brood)
     insert_batch(connection, head.run_no, batch)
-    _project(connection, head, batch)
+    _update_run(connection, head, batch)
     if batch.assets:
         add_references(connection, head.run_no, run.partition, batch.assets)
     if brood:
-        spawn_all(connection, heads, head, brood)
+        insert_children(connection, heads, head, brood)
         head = head._replace(has_children=True)
     if head.is_child or head.has_children:
-        _reach_kin(connection, run, head, batch)
+        _write_child_messages(connection, run, head, batch)
     if record is not None:
-        idempotency.insert(connection, record)
-    heads.keep(run, head_of(head.run_no, batch.projection, head.is_child, head.has_children))
+        idempotency.put_record(connection, record)
+    heads.put(run, run_head(head.run_no, batch.projection, head.is_child, head.has_children))
     return None
 
 
-def is_conflict(head: Head, expected: int) -> bool:
+def is_sequence_conflict(head: RunHead, expected: int) -> bool:
     """Whether an append that expects this last sequence comes too late, or after the end."""
     return head.last_sequence != expected or head.status in TERMINAL_STATUSES
 
 
-def _reach_kin(connection: SqliteConnection, run: RunKey, head: Head, batch: Batch) -> None:
+def _write_child_messages(connection: SqliteConnection, run: RunKey, head: RunHead, batch: Batch) -> None:
     """What a run has to say to its parent and to its children; and nobody speaks to one that has ended."""
     if batch.cancel_requests:
         child_runs.put_cancel_requests(connection, run, head.run_no, batch.cancel_requests)
@@ -355,7 +357,7 @@ def _reach_kin(connection: SqliteConnection, run: RunKey, head: Head, batch: Bat
             child_runs.delete_results(connection, head.run_no)
 
 
-def _project(connection: SqliteConnection, head: Head, batch: Batch) -> None:
+def _update_run(connection: SqliteConnection, head: RunHead, batch: Batch) -> None:
     projection = batch.projection
     progress = (
         projection.last_sequence,
@@ -365,12 +367,12 @@ def _project(connection: SqliteConnection, head: Head, batch: Batch) -> None:
         projection.error,
     )
     if projection.parked != head.parked or projection.wake_at != head.wake_at:
-        connection.execute(_PARK, (int(projection.parked), projection.wake_at, head.run_no))
+        connection.execute(_UPDATE_PARKED, (int(projection.parked), projection.wake_at, head.run_no))
     if projection.completed_at is not None:
         connection.execute(
-            _END, (*progress, projection.status, projection.completed_at, projection.outputs, head.run_no)
+            _UPDATE_ENDED, (*progress, projection.status, projection.completed_at, projection.outputs, head.run_no)
         )
     elif projection.status != head.status:
-        connection.execute(_MOVE, (*progress, projection.status, head.run_no))
+        connection.execute(_UPDATE_STATUS, (*progress, projection.status, head.run_no))
     else:
-        connection.execute(_PROGRESS, (*progress, head.run_no))
+        connection.execute(_UPDATE_PROGRESS, (*progress, head.run_no))

@@ -12,7 +12,7 @@ from weftwork.ports.fault_points import POINTS, arm
 log = logging.getLogger("weftwork.faults")
 
 MAX_DELAY_MS: Final = 60_000
-_FORM: Final = "name:nth:action, separated by commas; an action is kill, raise or delay=MILLISECONDS"
+_SYNTAX: Final = "name:nth:action, separated by commas; an action is kill, raise or delay=MILLISECONDS"
 
 Action = Callable[[], None]
 
@@ -22,7 +22,7 @@ def arm_points(text: str) -> None:
     actions: dict[tuple[str, int], Action] = {}
     for item in text.split(","):
         name, nth, action = _parse(item.strip())
-        actions[name, nth] = _announced(name, nth, action)
+        actions[name, nth] = _logged(name, nth, action)
     log.warning("fault points are armed: this host breaks itself on purpose", extra={"faults": text})
     arm(actions)
 
@@ -30,7 +30,7 @@ def arm_points(text: str) -> None:
 def _parse(item: str) -> tuple[str, int, Action]:
     parts = item.split(":")
     if len(parts) != 3:
-        raise ValueError(f"{item!r} must be {_FORM}")
+        raise ValueError(f"{item!r} must be {_SYNTAX}")
     name, nth, action = parts
     if name not in POINTS:
         raise ValueError(f"there is no point {name!r}; known are {', '.join(POINTS)}")
@@ -47,13 +47,13 @@ def _action(name: str, text: str) -> Action:
         fault = POINTS[name].fault
         if fault is None:
             raise ValueError(f"nothing can be raised at {name}; it takes kill and delay")
-        return _raising(fault(f"fault point {name}"))
+        return _raise_action(fault(f"fault point {name}"))
     if verb == "delay" and value.isascii() and value.isdigit() and int(value) <= MAX_DELAY_MS:
-        return _delaying(int(value) / 1000)
+        return _delay_action(int(value) / 1000)
     raise ValueError(f"{text!r} is no action: kill, raise, or delay=0 to delay={MAX_DELAY_MS}")
 
 
-def _announced(name: str, nth: int, action: Action) -> Action:
+def _logged(name: str, nth: int, action: Action) -> Action:
     def announce() -> None:
         log.warning("fault point reached", extra={"point": name, "count": nth})
         action()
@@ -65,13 +65,13 @@ def _kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _raising(fault: Exception) -> Action:
+def _raise_action(fault: Exception) -> Action:
     def fail() -> None:
         raise fault
 
     return fail
 
 
-def _delaying(seconds: float) -> Action:
+def _delay_action(seconds: float) -> Action:
     # It blocks, on the event loop as well: a host that hangs is what is asked for.
     return lambda: time.sleep(seconds)

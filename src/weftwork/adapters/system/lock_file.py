@@ -5,10 +5,10 @@ import os
 import secrets
 from pathlib import Path
 
-from weftwork.ports.storage.host_lock import SeatTaken
+from weftwork.ports.storage.host_lock import HostLocked
 
 
-class LockFileSeat:
+class LockFile:
     """Implements ports.seat.Seat. The file says who holds the seat; it is never deleted, because a process
     that waits for a deleted file and one that makes a new one would both get a lock."""
 
@@ -18,7 +18,7 @@ class LockFileSeat:
         self.token = secrets.token_hex(16)
         """Names this boot in the file: process ids come round again."""
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         if self._descriptor is not None:
             return
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -29,7 +29,7 @@ class LockFileSeat:
         except BlockingIOError:
             holder = _holder(descriptor)
             os.close(descriptor)
-            raise SeatTaken(
+            raise HostLocked(
                 f"{self._path} is locked by {holder}: stop it first, or give this one a store of its own"
             ) from None
         except BaseException:

@@ -48,25 +48,25 @@ class Operator:
 
     def _from_host(self, request: dict[str, Any]) -> dict[str, Any] | None:
         from weftwork.adapters.admin.client import send_request
-        from weftwork.wiring.data_folder import SOCKET
+        from weftwork.wiring.data_folder import ADMIN_SOCKET
 
         try:
-            return send_request(self._folder / SOCKET, request)
+            return send_request(self._folder / ADMIN_SOCKET, request)
         except OSError as error:
             raise click.ClickException(f"the host in {self._folder} does not answer: {error}") from None
 
     def _opened(self, makes_store: bool) -> tuple[Any, Any]:
         from weftwork.ports.storage.event_log import StoreUnavailable
-        from weftwork.ports.storage.host_lock import SeatTaken
+        from weftwork.ports.storage.host_lock import HostLocked
         from weftwork.protocol.errors import HostFault
-        from weftwork.wiring.data_folder import DATABASE
+        from weftwork.wiring.data_folder import DATABASE_FILE
         from weftwork.wiring.offline_admin import open_administration
 
-        if not makes_store and not (self._folder / DATABASE).exists():
+        if not makes_store and not (self._folder / DATABASE_FILE).exists():
             raise click.ClickException(f"there is no store in {self._folder}; name the host's data folder with --data.")
         try:
             return self._runner.run(open_administration(self._folder, self._blobs))
-        except SeatTaken as error:
+        except HostLocked as error:
             raise click.ClickException(f"{error}. It does not answer on its socket; try again.") from None
         except SettingsError as error:
             raise click.UsageError(str(error)) from None

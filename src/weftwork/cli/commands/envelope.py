@@ -155,10 +155,10 @@ def schema(kind: str, envelope_kinds: tuple[str, ...]) -> None:
 
 def _known(paths: tuple[str, ...]) -> "KindSet":
     from weftwork.settings import Settings, SettingsError
-    from weftwork.wiring.envelope_kinds import host_kinds
+    from weftwork.wiring.envelope_kinds import load_kinds
 
     try:
-        return host_kinds(Settings(envelope_kinds=paths))
+        return load_kinds(Settings(envelope_kinds=paths))
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
 

@@ -112,9 +112,9 @@ def _found(client: Client, offline: bool) -> list[dict[str, Any]]:
 def _packaged() -> list[dict[str, Any]]:
     """The built-in types, as a host would describe them."""
     from weftwork.protocol.workflow.node_types import describe_node_types
-    from weftwork.wiring.node_types import declarations, node_types
+    from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
-    return describe_node_types(declarations(node_types()).values())
+    return describe_node_types(declarations_by_type(builtin_node_types()).values())
 
 
 def _meant(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -88,11 +88,11 @@ def _run(settings: Settings) -> None:
     # Imported late: `weftwork --help` and `weftwork keys` need none of it.
     from weftwork.cli.serve.json_logs import set_up
     from weftwork.cli.serve.startup import boot
-    from weftwork.wiring.node_types import python_nodes
+    from weftwork.wiring.node_types import load_python_nodes
 
     set_up(settings.log_level)
     # Before there is a loop and before memory is settled: what stays for good is imported first.
-    python_nodes(settings.nodes)
+    load_python_nodes(settings.nodes)
     _arm(os.environ.get("WEFTWORK_FAULTS"))
     code = _runner()(boot(settings))
     if code:

@@ -106,9 +106,9 @@ def check_space(free: int) -> Finding:
 def _store(settings: Settings) -> Iterator[Finding]:
     # Imported late, here and below: only this command needs it.
     from weftwork.cli.doctor.storage_checks import check_store
-    from weftwork.wiring.data_folder import DATABASE
+    from weftwork.wiring.data_folder import DATABASE_FILE
 
-    path = settings.data_folder / DATABASE
+    path = settings.data_folder / DATABASE_FILE
     if settings.store == "memory":
         yield Finding("ok", "store", "in memory")
     elif not path.exists():
@@ -127,16 +127,16 @@ def _assets(settings: Settings) -> Finding:
 
 def _is_held(folder: Path) -> bool:
     """Whether a host has the store."""
-    from weftwork.adapters.system.lock_file import LockFileSeat
-    from weftwork.ports.storage.host_lock import SeatTaken
-    from weftwork.wiring.data_folder import LOCK
+    from weftwork.adapters.system.lock_file import LockFile
+    from weftwork.ports.storage.host_lock import HostLocked
+    from weftwork.wiring.data_folder import LOCK_FILE
 
-    if not (folder / LOCK).exists():
+    if not (folder / LOCK_FILE).exists():
         return False
-    seat = LockFileSeat(folder / LOCK)
+    seat = LockFile(folder / LOCK_FILE)
     try:
-        seat.take()
-    except SeatTaken:
+        seat.acquire()
+    except HostLocked:
         return True
     except OSError:
         return False
@@ -175,10 +175,10 @@ def _files(connections: int) -> Iterator[Finding]:
 
 def check_nodes(modules: tuple[str, ...]) -> Iterator[Finding]:
     """Whether the nodes written in Python can be loaded, which runs their modules; nothing if there are none."""
-    from weftwork.wiring.node_types import python_nodes
+    from weftwork.wiring.node_types import load_python_nodes
 
     try:
-        found = python_nodes(modules)
+        found = load_python_nodes(modules)
     except SettingsError as error:
         yield Finding("fail", "nodes", shown(str(error)), "a host with these settings does not start; correct it")
         return

@@ -14,7 +14,7 @@ from weftwork.cli.console.units import size
 from weftwork.cli.doctor.finding import Finding
 from weftwork.protocol.errors import HostFault
 from weftwork.settings import Settings
-from weftwork.wiring.blob_store import FOLDER
+from weftwork.wiring.blob_store import ASSETS_FOLDER
 
 STORE_CHECK_SECONDS: Final = 20.0
 """A check of a very large file ends after this long."""
@@ -70,7 +70,7 @@ COUNT_SECONDS: Final = 5.0
 
 def check_assets(settings: Settings, seconds: float = COUNT_SECONDS) -> Finding:
     """The folder of assets, or where else they are."""
-    folder = settings.data_folder / FOLDER
+    folder = settings.data_folder / ASSETS_FOLDER
     if settings.blobs:
         return Finding("ok", "assets", f"are in {shown(settings.blobs, 200)}, and not looked into")
     if settings.store == "memory":

@@ -32,13 +32,13 @@ def read(name: str) -> bytes:
 def known_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]:
     """The node types of the package, of installed ones and of these modules."""
     from weftwork.settings import SettingsError
-    from weftwork.wiring.node_types import declarations, node_types, python_nodes
+    from weftwork.wiring.node_types import builtin_node_types, declarations_by_type, load_python_nodes
 
     try:
-        written = [node.declaration for node in python_nodes(modules)]
+        written = [node.declaration for node in load_python_nodes(modules)]
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
-    return {**declarations(node_types()), **{each.type_id: each for each in written}}
+    return {**declarations_by_type(builtin_node_types()), **{each.type_id: each for each in written}}
 
 
 def check(name: str, types: Mapping[str, "NodeDeclaration"]) -> tuple[str, Problems]:

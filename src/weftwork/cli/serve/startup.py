@@ -20,14 +20,14 @@ from weftwork.app import Host
 from weftwork.cli.console.root_group import silence
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.ports.storage.host_lock import SeatTaken
+from weftwork.ports.storage.host_lock import HostLocked
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.ids import parse_api_key
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES
 from weftwork.settings import Settings, SettingsError
-from weftwork.wiring.document_file import FileUnusable, read_document
+from weftwork.wiring.document_file import DocumentFileError, read_document
 
 log = logging.getLogger("weftwork")
 
@@ -46,7 +46,7 @@ async def boot(settings: Settings) -> int:
     code = 1
     try:
         recovered = await host.open(_register)
-    except (SeatTaken, StoreUnavailable, HostFault) as error:
+    except (HostLocked, StoreUnavailable, HostFault) as error:
         click.echo(f"weftwork: {error}", err=True)
         return code
     try:
@@ -171,7 +171,7 @@ async def _count(host: Host) -> str:
 async def _register_file(host: Host, file: Path) -> list[str]:
     try:
         document = read_document(file, MAX_DEFINITION_BYTES)
-    except FileUnusable as error:
+    except DocumentFileError as error:
         return [str(error)]
     if is_object(document) and host.catalog.has_file_workflow(document):
         return ["/id: a workflow of this id is registered already; the first one stays"]

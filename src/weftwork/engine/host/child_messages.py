@@ -117,7 +117,7 @@ class ChildMessages:
     async def recover(self) -> None:
         """Take up what was under way when a host ended, or a store was away. Raises StoreUnavailable."""
         after: PendingChildResult | None = None
-        while page := await self._log.news(after, BATCH_SIZE):
+        while page := await self._log.child_results(after, BATCH_SIZE):
             for each in page:
                 self.queue_result(each)
             after = page[-1]
@@ -192,7 +192,7 @@ class ChildMessages:
             self._delivered = [each for each in self._delivered if each.parent in looking]
             try:
                 if heard:
-                    await self._log.hear(heard)
+                    await self._log.acknowledge_results(heard)
             except StoreUnavailable:
                 self._delivered += heard
                 await self._sleep(STORE_RETRY_MS)
@@ -211,7 +211,7 @@ class ChildMessages:
         after: RunKey | None = None
         found = False
         try:
-            while page := await self._log.instructions(after, BATCH_SIZE):
+            while page := await self._log.cancel_requests(after, BATCH_SIZE):
                 fault_point("kin.order")
                 found = True
                 await asyncio.gather(*(self._cancel(each) for each in page if each.child not in self._cancel_sent))

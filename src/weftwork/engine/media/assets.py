@@ -86,9 +86,9 @@ class Assets:
                 if len(head) < SNIFF_BYTES:
                     head += piece[: SNIFF_BYTES - len(head)]
                 await sink.write(piece)
-            blob = await sink.keep()
+            blob = await sink.commit()
         finally:
-            await sink.drop()
+            await sink.discard()
         fault_point("asset.kept")
         return await self._write_row(partition, blob, sniff_media_type(head), held_ms, away)
 

@@ -33,11 +33,11 @@ class BlobSink(Protocol):
 
     async def write(self, data: bytes) -> None: ...
 
-    async def keep(self) -> Blob:
+    async def commit(self) -> Blob:
         """Make it durable under its key. The sink is closed then."""
         ...
 
-    async def drop(self) -> None:
+    async def discard(self) -> None:
         """Leave nothing of it. Does nothing after `keep`, so it may stand in a `finally`."""
         ...
 

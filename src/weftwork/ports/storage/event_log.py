@@ -158,15 +158,15 @@ class EventLog(Protocol):
         """How many runs there are whose tree begins with this one; it does not count itself."""
         ...
 
-    async def news(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
+    async def child_results(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
         """Word of children of all partitions that nobody has heard, in an order that stays, behind the given one."""
         ...
 
-    async def hear(self, heard: tuple[PendingChildResult, ...]) -> None:
+    async def acknowledge_results(self, heard: tuple[PendingChildResult, ...]) -> None:
         """Forget this news, unless the child has said something later."""
         ...
 
-    async def instructions(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
+    async def cancel_requests(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
         """Orders of all partitions that were not followed, in an order that stays, behind the one for that child."""
         ...
 

@@ -3,14 +3,14 @@
 from typing import Protocol
 
 
-class SeatTaken(Exception):
+class HostLocked(Exception):
     """Another process holds the seat; the message says which."""
 
 
-class Seat(Protocol):
+class HostLock(Protocol):
     """The right to execute runs and to open the store for writing."""
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Take the seat or raise SeatTaken at once. Released by `release` and by the death of the process."""
         ...
 

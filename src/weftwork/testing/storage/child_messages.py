@@ -42,19 +42,19 @@ async def family(store: Store, run_id: str = "run-a", partition: str = ACME, cou
 async def news_is_kept_until_it_is_heard(store: Store) -> None:
     """Word of a child is there as it was told, however often it is asked for, until somebody has heard it."""
     parent, (one, two, _) = await family(store)
-    assert await store.log.news(None, 10) == []
+    assert await store.log.child_results(None, 10) == []
     given = telling(one, -1, "failed", b'{"error":{"code":"x"}}')
     await store.log.append(one, -1, given)
     assert given.child_result is not None
     first = PendingChildResult(parent, given.child_result)
     second = await tell(store, parent, two, -1, "waiting-approval")
     for _ in range(2):
-        assert await store.log.news(None, 10) == [first, second]
-    await store.log.hear((first,))
-    assert await store.log.news(None, 10) == [second]
+        assert await store.log.child_results(None, 10) == [first, second]
+    await store.log.acknowledge_results((first,))
+    assert await store.log.child_results(None, 10) == [second]
     for heard in ((), (first,), (first, second), (second,)):
-        await store.log.hear(heard)
-    assert await store.log.news(None, 10) == []
+        await store.log.acknowledge_results(heard)
+    assert await store.log.child_results(None, 10) == []
 
 
 async def a_later_word_stands_for_an_earlier_one(store: Store) -> None:
@@ -63,16 +63,16 @@ async def a_later_word_stands_for_an_earlier_one(store: Store) -> None:
     first = await tell(store, parent, one, -1)
     other = await tell(store, parent, two, -1)
     second = await tell(store, parent, one, 0, "waiting-input")
-    assert await store.log.news(None, 10) == [second, other]
-    await store.log.hear((first, other))
-    assert await store.log.news(None, 10) == [second]
+    assert await store.log.child_results(None, 10) == [second, other]
+    await store.log.acknowledge_results((first, other))
+    assert await store.log.child_results(None, 10) == [second]
     await store.log.append(one, 1, batch(one, 1))
-    assert await store.log.news(None, 10) == [second]
+    assert await store.log.child_results(None, 10) == [second]
     last = await tell(store, parent, one, 2, "completed")
-    await store.log.hear((second,))
-    assert await store.log.news(None, 10) == [last]
-    await store.log.hear((last,))
-    assert await store.log.news(None, 10) == []
+    await store.log.acknowledge_results((second,))
+    assert await store.log.child_results(None, 10) == [last]
+    await store.log.acknowledge_results((last,))
+    assert await store.log.child_results(None, 10) == []
 
 
 async def news_keeps_its_order(store: Store) -> None:
@@ -82,17 +82,17 @@ async def news_keeps_its_order(store: Store) -> None:
     told: list[PendingChildResult] = []
     for parent, runs in families:
         told += [await tell(store, parent, run, -1) for run in reversed(runs)][::-1]
-    assert await store.log.news(None, 0) == []
+    assert await store.log.child_results(None, 0) == []
     for limit in (1, 2, 4, 10):
         assert await _walk(store, limit) == told
     told[1] = await tell(store, families[0][0], families[0][1][1], 0, "completed")
     assert await _walk(store, 2) == told
-    await store.log.hear((told[1], told[2]))
-    assert await store.log.news(told[1], 10) == told[3:]
+    await store.log.acknowledge_results((told[1], told[2]))
+    assert await store.log.child_results(told[1], 10) == told[3:]
     assert await store.log.delete(families[0][1][1], NOW) is True
-    assert await store.log.news(told[1], 10) == told[3:]
+    assert await store.log.child_results(told[1], 10) == told[3:]
     unknown = PendingChildResult(RunKey(ACME, "run-a"), replace(told[0].result, child="unknown"))
-    assert await store.log.news(unknown, 10) == []
+    assert await store.log.child_results(unknown, 10) == []
 
 
 async def nobody_tells_a_run_that_has_ended(store: Store) -> None:
@@ -105,14 +105,14 @@ async def nobody_tells_a_run_that_has_ended(store: Store) -> None:
         await tell(store, parent, run, -1)
     kept = [await tell(store, other, theirs, -1), await tell(store, two, grandchild, -1)]
     await store.log.append(parent, 0, batch(parent, 0, status="completed"))
-    assert sorted(await store.log.news(None, 10), key=repr) == sorted(kept, key=repr)
+    assert sorted(await store.log.child_results(None, 10), key=repr) == sorted(kept, key=repr)
     await store.log.append(one, 0, telling(one, 0))
-    assert sorted(await store.log.news(None, 10), key=repr) == sorted(kept, key=repr)
+    assert sorted(await store.log.child_results(None, 10), key=repr) == sorted(kept, key=repr)
     assert await store.log.delete(parent, NOW) is True
     await store.log.append(three, 0, telling(three, 0, "completed"))
     alone = await make_run(store, "alone")
     await store.log.append(alone, -1, telling(alone, -1))
-    assert sorted(await store.log.news(None, 10), key=repr) == sorted(kept, key=repr)
+    assert sorted(await store.log.child_results(None, 10), key=repr) == sorted(kept, key=repr)
     assert await store.log.delete(three, NOW) is True
 
 
@@ -132,7 +132,7 @@ async def a_child_stays_until_its_end_is_heard(store: Store) -> None:
     assert await state_of(store, one) == before
     assert [found.header.key for found in await store.log.children(parent, None, 10)] == [one, two, silent]
     assert await store.log.delete(silent, NOW) is True
-    await store.log.hear((heard,))
+    await store.log.acknowledge_results((heard,))
     assert await store.log.delete(one, NOW, record()) is True
     assert isinstance(await raised(store.log.delete(two, NOW)), StillLive)
     await store.log.append(parent, 0, batch(parent, 0, status="cancelled"))
@@ -150,22 +150,22 @@ async def an_order_stands_until_the_child_has_ended(store: Store) -> None:
     orders = tuple(CancelRequest(name, f"why {name}") for name in names)
     await store.log.append(parent, 0, replace(batch(parent, 0), orders=orders))
     wanted = [PendingCancelRequest(run, parent.run_id, f"why {run.run_id}") for run in (one, two)]
-    assert await store.log.instructions(None, 10) == wanted
+    assert await store.log.cancel_requests(None, 10) == wanted
     again = replace(batch(parent, 1), orders=(CancelRequest(one.run_id, "another"),), spawns=(child(parent, "new"),))
     again = replace(again, orders=(*again.cancel_requests, CancelRequest("new", "at once")))
     await store.log.append(parent, 1, again)
     new = RunKey(ACME, "new")
-    assert await store.log.instructions(None, 10) == [*wanted, PendingCancelRequest(new, parent.run_id, "at once")]
+    assert await store.log.cancel_requests(None, 10) == [*wanted, PendingCancelRequest(new, parent.run_id, "at once")]
     await store.log.append(one, -1, batch(one, -1, status="cancelling"))
-    assert await store.log.instructions(None, 1) == wanted[:1]
+    assert await store.log.cancel_requests(None, 1) == wanted[:1]
     for run, expected in ((one, 0), (new, -1)):
         await store.log.append(run, expected, batch(run, expected, status="cancelled"))
-    assert await store.log.instructions(None, 10) == wanted[1:]
+    assert await store.log.cancel_requests(None, 10) == wanted[1:]
     await store.log.append(parent, 2, batch(parent, 2, status="completed"))
     assert await store.log.delete(parent, NOW) is True
-    assert await store.log.instructions(None, 10) == wanted[1:]
+    assert await store.log.cancel_requests(None, 10) == wanted[1:]
     await store.log.append(two, -1, telling(two, -1, "completed"))
-    assert await store.log.instructions(None, 10) == []
+    assert await store.log.cancel_requests(None, 10) == []
 
 
 async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
@@ -190,21 +190,21 @@ async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
         ]
         stop = replace(batch(parent, 2, status="cancelling"), cascade=cascade)
         await store.log.append(parent, 2, stop)
-        assert await store.log.instructions(None, 50) == wanted[:-1]
+        assert await store.log.cancel_requests(None, 50) == wanted[:-1]
         last = replace(batch(parent, 3, status="cancelled"), cascade=cascade, spawns=(child(parent, f"{name}-5"),))
         await store.log.append(parent, 3, last)
-        assert await store.log.instructions(None, 50) == wanted
-        for each in await store.log.instructions(None, 50):
+        assert await store.log.cancel_requests(None, 50) == wanted
+        for each in await store.log.cancel_requests(None, 50):
             found = await store.log.projection(each.child)
             assert found is not None
             at = found.last_sequence
             await store.log.append(each.child, at, batch(each.child, at, status="cancelled"))
         none = replace(batch(bystander, 0, status="failed"), cascade=CascadeCancel("why", awaited_only=True))
         await store.log.append(bystander, 0, none)
-        assert len(await store.log.instructions(None, 50)) == 3
-        for each in await store.log.instructions(None, 50):
+        assert len(await store.log.cancel_requests(None, 50)) == 3
+        for each in await store.log.cancel_requests(None, 50):
             await store.log.append(each.child, -1, batch(each.child, -1, status="cancelled"))
-        assert await store.log.instructions(None, 50) == []
+        assert await store.log.cancel_requests(None, 50) == []
 
 
 async def orders_keep_their_order(store: Store) -> None:
@@ -215,21 +215,21 @@ async def orders_keep_their_order(store: Store) -> None:
         orders = tuple(CancelRequest(run.run_id, "why") for run in reversed(runs))
         await store.log.append(parent, 0, replace(batch(parent, 0), orders=orders))
         wanted += [PendingCancelRequest(run, parent.run_id, "why") for run in runs]
-    assert await store.log.instructions(None, 0) == []
+    assert await store.log.cancel_requests(None, 0) == []
     for limit in (1, 2, 4, 10):
         found: list[PendingCancelRequest] = []
-        while page := await store.log.instructions(found[-1].child if found else None, limit):
+        while page := await store.log.cancel_requests(found[-1].child if found else None, limit):
             assert len(page) <= limit
             found += page
             assert len(found) < 100
         assert found == wanted
     followed = wanted[1].child
     await store.log.append(followed, -1, batch(followed, -1, status="cancelled"))
-    assert await store.log.instructions(followed, 10) == wanted[2:]
+    assert await store.log.cancel_requests(followed, 10) == wanted[2:]
     assert await store.log.delete(followed, NOW) is True
-    assert await store.log.instructions(followed, 10) == wanted[2:]
-    assert await store.log.instructions(RunKey(ACME, "unknown"), 10) == []
-    assert await store.log.instructions(RunKey("test:acme", "run-a-1"), 10) == []
+    assert await store.log.cancel_requests(followed, 10) == wanted[2:]
+    assert await store.log.cancel_requests(RunKey(ACME, "unknown"), 10) == []
+    assert await store.log.cancel_requests(RunKey("test:acme", "run-a-1"), 10) == []
 
 
 async def kin_of_another_partition_is_not_reached(store: Store) -> None:
@@ -237,16 +237,16 @@ async def kin_of_another_partition_is_not_reached(store: Store) -> None:
     (ours, our_runs), (theirs, their_runs) = [await family(store, "run-a", name) for name in (ACME, OTHER)]
     our_news = await tell(store, ours, our_runs[0], -1)
     their_news = await tell(store, theirs, their_runs[0], -1)
-    assert await store.log.news(None, 10) == [our_news, their_news]
-    await store.log.hear((their_news,))
-    assert await store.log.news(None, 10) == [our_news]
-    await store.log.hear((PendingChildResult(RunKey("test:acme", "run-a"), our_news.result),))
-    assert await store.log.news(None, 10) == [our_news]
+    assert await store.log.child_results(None, 10) == [our_news, their_news]
+    await store.log.acknowledge_results((their_news,))
+    assert await store.log.child_results(None, 10) == [our_news]
+    await store.log.acknowledge_results((PendingChildResult(RunKey("test:acme", "run-a"), our_news.result),))
+    assert await store.log.child_results(None, 10) == [our_news]
     await store.log.append(theirs, 0, replace(batch(theirs, 0), orders=(CancelRequest(their_runs[1].run_id, "why"),)))
-    assert await store.log.instructions(None, 10) == [PendingCancelRequest(their_runs[1], "run-a", "why")]
+    assert await store.log.cancel_requests(None, 10) == [PendingCancelRequest(their_runs[1], "run-a", "why")]
     await store.log.append(theirs, 1, replace(batch(theirs, 1, status="cancelled"), cascade=CascadeCancel("why")))
-    assert {each.child.partition for each in await store.log.instructions(None, 10)} == {OTHER}
-    assert await store.log.news(None, 10) == [our_news]
+    assert {each.child.partition for each in await store.log.cancel_requests(None, 10)} == {OTHER}
+    assert await store.log.child_results(None, 10) == [our_news]
 
 
 async def a_refused_append_reaches_nobody(store: Store) -> None:
@@ -266,13 +266,13 @@ async def a_refused_append_reaches_nobody(store: Store) -> None:
         late = replace(late, tells=given.child_result, orders=given.cancel_requests, cascade=given.cascade_cancel)
         assert isinstance(await raised(store.log.append(run, expected + 3, late)), SequenceConflict)
         assert await store.log.append(run, expected, replace(given, record=record())) == SlotTaken(record())
-        assert await store.log.news(None, 10) == [kept]
-        assert await store.log.instructions(None, 10) == ordered
+        assert await store.log.child_results(None, 10) == [kept]
+        assert await store.log.cancel_requests(None, 10) == ordered
 
 
 async def _walk(store: Store, limit: int) -> list[PendingChildResult]:
     found: list[PendingChildResult] = []
-    while page := await store.log.news(found[-1] if found else None, limit):
+    while page := await store.log.child_results(found[-1] if found else None, limit):
         assert len(page) <= limit
         found += page
         assert len(found) < 100

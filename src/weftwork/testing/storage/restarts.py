@@ -135,17 +135,17 @@ async def kin_is_reached_after_a_restart(make: Callable[[], Store]) -> None:
     try:
         assert [found.header.key for found in await store.log.children(parent, None, 10)] == [one, two, three]
         assert await store.log.count_descendants(parent) == 3
-        assert await store.log.news(None, 10) == kept
-        assert await store.log.instructions(None, 10) == [PendingCancelRequest(three, parent.run_id, "why")]
+        assert await store.log.child_results(None, 10) == kept
+        assert await store.log.cancel_requests(None, 10) == [PendingCancelRequest(three, parent.run_id, "why")]
         kept[0] = await tell(store, parent, one, 0, "completed")
-        await store.log.hear((kept[1],))
-        assert await store.log.news(None, 10) == kept[:1]
+        await store.log.acknowledge_results((kept[1],))
+        assert await store.log.child_results(None, 10) == kept[:1]
         assert isinstance(await raised(store.log.delete(one, NOW)), StillLive)
         await store.log.append(three, -1, telling(three, -1, "cancelled"))
-        assert await store.log.instructions(None, 10) == []
+        assert await store.log.cancel_requests(None, 10) == []
         await bear(store, parent, 1, child(parent, "new"))
         await store.log.append(parent, 2, batch(parent, 2, status="completed"))
-        assert await store.log.news(None, 10) == []
+        assert await store.log.child_results(None, 10) == []
         assert await store.log.delete(one, NOW) is True
         assert [found.header.run_id for found in await store.log.children(parent, two.run_id, 10)][-1] == "new"
     finally:
@@ -162,9 +162,9 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.log.append(run, -1, batch(run, -1)),
         store.log.children(run, None, 10),
         store.log.count_descendants(run),
-        store.log.news(None, 10),
-        store.log.hear(()),
-        store.log.instructions(None, 10),
+        store.log.child_results(None, 10),
+        store.log.acknowledge_results(()),
+        store.log.cancel_requests(None, 10),
         store.log.save_record(record()),
         store.log.find_record(ACME, "slot-1", 0),
         store.log.read(run, -1, 10),

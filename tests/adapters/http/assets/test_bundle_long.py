@@ -16,7 +16,7 @@ from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunHeader
 from weftwork.protocol.run.projection import Projection
-from weftwork.wiring.data_folder import DATABASE
+from weftwork.wiring.data_folder import DATABASE_FILE
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def event(at: int) -> Event:
 
 async def write(data: Path) -> None:
     header = RunHeader(LONG, "live:acme", Owner("acme", "key_1"), "w", "none", START)
-    store = SqliteStore(data / DATABASE)
+    store = SqliteStore(data / DATABASE_FILE)
     await store.open()
     try:
         async with asyncio.timeout(120):

@@ -16,7 +16,7 @@ from tests.live.tokens import comparable
 from weftwork.adapters.admin.client import send_request
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED_PATHS, UNVERSIONED_NAMES
-from weftwork.wiring.data_folder import SOCKET
+from weftwork.wiring.data_folder import ADMIN_SOCKET
 
 MADE = {**delays("matrix-made"), "nodes": [node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})]}
 """Ends at once and leaves something behind."""
@@ -38,12 +38,12 @@ class Keys(NamedTuple):
 def keys(host: Host) -> Keys:
     def create(**arguments: Any) -> dict[str, Any]:
         wanted = {"operation": "keys.create", "arguments": {"tenant": "acme", **arguments}}
-        made = send_request(host.data / SOCKET, wanted)
+        made = send_request(host.data / ADMIN_SOCKET, wanted)
         assert made is not None
         return made
 
     revoked, expired = create(), create(expires_at=1)
-    send_request(host.data / SOCKET, {"operation": "keys.revoke", "arguments": {"key_id": revoked["keyId"]}})
+    send_request(host.data / ADMIN_SOCKET, {"operation": "keys.revoke", "arguments": {"key_id": revoked["keyId"]}})
     return Keys(
         {
             "no key": (None, "unauthenticated"),

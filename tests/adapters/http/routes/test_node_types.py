@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.live import Host, start_host
 from weftwork.protocol.json import schema
-from weftwork.wiring.node_types import node_types
+from weftwork.wiring.node_types import builtin_node_types
 
 PATH = "/v1/host/weftwork/node-types"
 
@@ -14,9 +14,9 @@ def test_every_type_is_listed_by_id(host: Host) -> None:
     assert answer.status == 200
     assert schema.check("node-type-list", answer.document) == []
     rows = answer.document["nodeTypes"]
-    assert [row["typeId"] for row in rows] == sorted(node_types())
+    assert [row["typeId"] for row in rows] == sorted(builtin_node_types())
     delay = next(row for row in rows if row["typeId"] == "core.delay")
-    declared = node_types()["core.delay"].declaration
+    declared = builtin_node_types()["core.delay"].declaration
     assert (delay["title"], delay["description"]) == (declared.title, declared.notes)
     assert (delay["effect"], delay["instant"], delay["source"], delay["requires"]) == ("pure", False, "", [])
     assert (delay["inputs"], delay["outputs"], delay["config"]) == (declared.inputs, declared.outputs, declared.config)

@@ -13,7 +13,7 @@ from tests.live.in_process_host import open_inside
 from weftwork import app
 from weftwork.protocol.json import schema
 from weftwork.protocol.workflow.registration import GATED_NODE_TYPES
-from weftwork.wiring.node_types import node_types
+from weftwork.wiring.node_types import builtin_node_types
 
 LARGE = 1000
 """Nodes of a graph that must go through."""
@@ -152,8 +152,8 @@ def test_a_gated_type_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.
     async def work() -> None:
         async with open_inside(**kept) as before:
             assert (await before.call("POST", "/v1/workflows", {**whole, "id": "old"})).status == 201
-        types = {name: each for name, each in node_types().items() if name != type_id}
-        monkeypatch.setattr(app, "node_types", lambda *_: types)
+        types = {name: each for name, each in builtin_node_types().items() if name != type_id}
+        monkeypatch.setattr(app, "builtin_node_types", lambda *_: types)
         async with open_inside(**kept) as inside:
             for path, body in (("/v1/workflows", whole), (seam, whole), (seam, {"definition": whole}), (seam, short)):
                 answer = await inside.call("POST", path, body)

@@ -16,7 +16,7 @@ from weftwork.adapters.python.declaration.node_discovery import NodeLoadError, f
 from weftwork.app import Host
 from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS, KindDefinition
 from weftwork.settings import Settings, SettingsError
-from weftwork.wiring.envelope_kinds import host_kinds
+from weftwork.wiring.envelope_kinds import load_kinds
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"steps": {"type": "array"}}}
 KIND = "import weftwork\n\nplan = weftwork.EnvelopeKind('{0}', version={1}, schema={2})\n"
@@ -33,12 +33,12 @@ def schema_file(folder: Path, name: str, document: Any) -> Path:
 
 
 def vendor(settings: Settings) -> dict[str, int]:
-    return {name: version for name, version in host_kinds(settings).advertised.items() if name not in UNIVERSAL_KINDS}
+    return {name: version for name, version in load_kinds(settings).advertised.items() if name not in UNIVERSAL_KINDS}
 
 
 def refusal(**settings: Any) -> str:
     with pytest.raises(SettingsError) as refused:
-        host_kinds(Settings(**settings))
+        load_kinds(Settings(**settings))
     said = str(refused.value)
     assert "\n" not in said
     return said
@@ -133,7 +133,7 @@ def test_files_and_folders(tmp_path: Path) -> None:
     schema_file(folder, "prd.create", {})
     write(folder / "notes.json", "{")
     single = schema_file(tmp_path, "local.note", {"x-version": 2})
-    kinds = host_kinds(Settings(envelope_kinds=(str(folder), str(single))))
+    kinds = load_kinds(Settings(envelope_kinds=(str(folder), str(single))))
     assert kinds.find("vendor.acme.plan") == KindDefinition("vendor.acme.plan", 4, SCHEMA)
     assert kinds.find("local.note") == KindDefinition("local.note", 2, {})
     assert kinds.find("prd.create") == KindDefinition("prd.create", 1, {})
@@ -187,7 +187,7 @@ def test_a_file_and_a_module_that_disagree(place: Path) -> None:
 
 def test_kinds_can_be_given_to_a_host() -> None:
     plan = weftwork.EnvelopeKind("vendor.acme.plan", schema=SCHEMA)
-    assert host_kinds(Settings(), [plan, plan]).find("vendor.acme.plan") is plan.kind
+    assert load_kinds(Settings(), [plan, plan]).find("vendor.acme.plan") is plan.kind
 
 
 def test_a_module_with_neither_is_refused(place: Path) -> None:

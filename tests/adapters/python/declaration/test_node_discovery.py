@@ -17,7 +17,7 @@ from weftwork.adapters.python.declaration.node_discovery import (
 )
 from weftwork.app import Host
 from weftwork.settings import Settings, SettingsError
-from weftwork.wiring.node_types import python_nodes
+from weftwork.wiring.node_types import load_python_nodes
 
 NODE = """
 import weftwork
@@ -183,7 +183,7 @@ def test_a_type_of_the_host_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     def mine(ctx: weftwork.PlainContext) -> None: ...
 
     with pytest.raises(SettingsError, match=r"'core\.noop' is a node type of the host"):
-        python_nodes((), [mine])
+        load_python_nodes((), [mine])
 
 
 def test_without_the_check_the_second_would_win(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:

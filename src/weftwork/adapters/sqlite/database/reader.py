@@ -10,13 +10,13 @@ from typing import Final, TypeVar
 import apsw
 
 from weftwork.adapters.sqlite.database.connection import OUTAGES, SqliteConnection
-from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
+from weftwork.adapters.sqlite.database.worker import Task, TaskResult, Worker
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 T = TypeVar("T")
 
 THREADS: Final = 2
-MOST_READS: Final = 8
+MAX_BATCH_READS: Final = 8
 """Reads answered together: waking the event loop costs as much as a small read."""
 
 
@@ -45,7 +45,7 @@ class SqliteReaders:
         self._queue: SimpleQueue[list[Task] | None] = SimpleQueue()
         self._workers = []
         for number in range(THREADS):
-            worker = Worker(f"weftwork-reader-{number}", self._queue, _Reader(self._connect), MOST_READS)
+            worker = Worker(f"weftwork-reader-{number}", self._queue, _Reader(self._connect), MAX_BATCH_READS)
             await worker.start()
             self._workers.append(worker)
         self._accepting = True
@@ -57,7 +57,7 @@ class SqliteReaders:
         for _ in workers:
             self._queue.put(None)
         for worker in workers:
-            await worker.ended()
+            await worker.join()
 
     def submit(self, job: Callable[[SqliteConnection], T]) -> "asyncio.Future[T]":
         """The future settles with what the job returns or raises; an outage raises StoreUnavailable."""
@@ -81,7 +81,7 @@ class _Reader:
         except OUTAGES as error:
             raise StoreUnavailable(f"the store cannot be opened: {error}") from error
 
-    def serve(self, tasks: list[Task], settle: Callable[[list[Settled]], None]) -> None:
+    def serve(self, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
         settle([self._read(task) for task in tasks])
 
     def end(self) -> None:
@@ -90,8 +90,8 @@ class _Reader:
                 self._connection.close(True)
             self._connection = None
 
-    def _read(self, task: Task) -> Settled:
-        settled = partial(Settled, task.future)
+    def _read(self, task: Task) -> TaskResult:
+        settled = partial(TaskResult, task.future)
         try:
             connection = self._connection = self._connection or self._connect()
             return settled(task.job(connection))

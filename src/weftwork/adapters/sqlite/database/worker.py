@@ -19,7 +19,7 @@ class Task(NamedTuple):
     job: Job
 
 
-class Settled(NamedTuple):
+class TaskResult(NamedTuple):
     """How a task ended: with `value`, or with `error` if there is one."""
 
     future: asyncio.Future[Any]
@@ -27,14 +27,14 @@ class Settled(NamedTuple):
     error: BaseException | None = None
 
 
-class Duty(Protocol):
+class TaskHandler(Protocol):
     """What the thread does. All three are called on the thread and on no other."""
 
     def begin(self) -> None:
         """Called once, first. What it raises is raised by `Worker.start`."""
         ...
 
-    def serve(self, tasks: list[Task], settle: Callable[[list[Settled]], None]) -> None:
+    def serve(self, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
         """Settle every task; those that are open when it raises get what it raised."""
         ...
 
@@ -46,17 +46,17 @@ class Duty(Protocol):
 class Worker:
     """One thread. It takes whatever is queued, up to about `most` tasks at once, in order."""
 
-    def __init__(self, name: str, queue: "SimpleQueue[list[Task] | None]", duty: Duty, most: int) -> None:
+    def __init__(self, name: str, queue: "SimpleQueue[list[Task] | None]", duty: TaskHandler, most: int) -> None:
         self._name = name
         self._queue = queue
-        self._duty = duty
-        self._most = most
+        self._handler = duty
+        self._max_tasks = most
 
     async def start(self) -> None:
         """Return when the duty has begun. A None in the queue ends the thread."""
         self._loop = asyncio.get_running_loop()
         begun: asyncio.Future[None] = self._loop.create_future()
-        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._finished: asyncio.Future[None] = self._loop.create_future()
         Thread(target=self._run, args=(begun,), name=self._name, daemon=True).start()
         try:
             await begun
@@ -64,28 +64,28 @@ class Worker:
             self._queue.put(None)
             raise
 
-    async def ended(self) -> None:
+    async def join(self) -> None:
         """Return when the thread has served everything before its None and is gone."""
-        await asyncio.shield(self._ended)
+        await asyncio.shield(self._finished)
 
     def _run(self, begun: "asyncio.Future[None]") -> None:
         try:
-            self._duty.begin()
+            self._handler.begin()
         except BaseException as error:  # it belongs to whoever waits for start()
-            self._settle([Settled(begun, None, error)])
+            self._settle([TaskResult(begun, None, error)])
             return
-        self._settle([Settled(begun, None)])
+        self._settle([TaskResult(begun, None)])
         more = True
         while more:
             tasks, more = self._take()
             try:
-                self._duty.serve(tasks, self._settle)
+                self._handler.serve(tasks, self._settle)
             except Exception as error:  # a thread that died would leave every later caller waiting
-                self._settle([Settled(task.future, None, error) for task in tasks])
+                self._settle([TaskResult(task.future, None, error) for task in tasks])
             # Else the frame would keep the last callers and their data alive until the next task comes.
             del tasks
-        self._duty.end()
-        self._settle([Settled(self._ended, None)])
+        self._handler.end()
+        self._settle([TaskResult(self._finished, None)])
 
     def _take(self) -> tuple[list[Task], bool]:
         """What is queued, at least one task; and whether to go on after it."""
@@ -94,7 +94,7 @@ class Worker:
         tasks: list[Task] = []
         while given is not None:
             tasks += given
-            if len(tasks) >= self._most:
+            if len(tasks) >= self._max_tasks:
                 return tasks, True
             try:
                 given = queue.get_nowait()
@@ -102,13 +102,13 @@ class Worker:
                 return tasks, True
         return tasks, False
 
-    def _settle(self, settled: list[Settled]) -> None:
+    def _settle(self, settled: list[TaskResult]) -> None:
         # A loop that was closed has nobody left who waits.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(_deliver, settled)
+            self._loop.call_soon_threadsafe(_settle_futures, settled)
 
 
-def _deliver(settled: list[Settled]) -> None:
+def _settle_futures(settled: list[TaskResult]) -> None:
     for future, value, error in settled:
         if future.done():  # the caller was cancelled; the write has happened all the same
             continue

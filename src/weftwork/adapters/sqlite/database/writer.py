@@ -22,33 +22,33 @@ from typing import Final, TypeVar
 import apsw
 
 from weftwork.adapters.sqlite.database.connection import OUTAGES, SqliteConnection
-from weftwork.adapters.sqlite.database.worker import Settled, Task, Worker
+from weftwork.adapters.sqlite.database.worker import Task, TaskResult, Worker
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import SequenceConflict, StillLive, StoreUnavailable
 from weftwork.protocol.errors import HostFault
 
 T = TypeVar("T")
 
-MOST_JOBS: Final = 512
+MAX_BATCH_JOBS: Final = 512
 CHECKPOINT_PAGES: Final = 1024
 """4 MiB of WAL: copy it into the main file between two batches."""
-LARGEST_WAL_PAGES: Final = 16 * CHECKPOINT_PAGES
+MAX_WAL_PAGES: Final = 16 * CHECKPOINT_PAGES
 """64 MiB of WAL: readers have been in the way for too long, wait for them."""
 
 _REFUSALS = (SequenceConflict, StillLive, HostFault)
-_OVERWRITE = """
+_OVERWRITE_WAL = """
     INSERT INTO meta (name, value) VALUES ('reopened', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1
 """
 
 
-class Writer:
+class SqliteWriter:
     """Runs jobs in the order of submission. `forget` is called when rolled-back jobs may have left traces."""
 
     def __init__(self, connect: Callable[[], SqliteConnection], forget: Callable[[], None]) -> None:
         self._connect = connect
-        self._forget = forget
+        self._on_rollback = forget
         self._connection: SqliteConnection | None = None
-        self._sound = False
+        self._healthy = False
         self._wal_pages = 0
         self._checkpoint_at = CHECKPOINT_PAGES
         self._accepting = False
@@ -56,7 +56,7 @@ class Writer:
 
     async def open(self) -> None:
         self._queue: SimpleQueue[list[Task] | None] = SimpleQueue()
-        self._worker = Worker("weftwork-writer", self._queue, self, MOST_JOBS)
+        self._worker = Worker("weftwork-writer", self._queue, self, MAX_BATCH_JOBS)
         await self._worker.start()
         self._loop = asyncio.get_running_loop()
         self._accepting = True
@@ -65,9 +65,9 @@ class Writer:
         """Finish what is queued, then end. Safe to call twice."""
         if self._accepting:
             self._accepting = False
-            self._hand_over()
+            self._flush_waiting()
             self._queue.put(None)
-            await self._worker.ended()
+            await self._worker.join()
 
     def submit(self, job: Callable[[SqliteConnection], T]) -> "asyncio.Future[T]":
         """The future settles when the job's transaction is durable or has failed."""
@@ -75,30 +75,30 @@ class Writer:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
         if not self._waiting:
-            self._loop.call_soon(self._hand_over)
+            self._loop.call_soon(self._flush_waiting)
         self._waiting.append(Task(future, job))
         return future
 
-    def _hand_over(self) -> None:
+    def _flush_waiting(self) -> None:
         """All that one turn of the event loop wants written goes to the thread at once: waking it is dear."""
         if self._waiting:
             self._queue.put(self._waiting)
             self._waiting = []
 
     def begin(self) -> None:
-        self._forget()
+        self._on_rollback()
         try:
-            self._use(self._connect())
+            self._set_connection(self._connect())
         except OUTAGES as error:
             raise StoreUnavailable(f"the store cannot be opened: {error}") from error
 
-    def serve(self, tasks: list[Task], settle: Callable[[list[Settled]], None]) -> None:
+    def serve(self, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
         try:
             settled = self._transact(tasks)
         except OUTAGES as error:
-            self._condemn()
+            self._mark_broken()
             settled = [
-                Settled(task.future, None, StoreUnavailable(f"{type(error).__name__}: {error}")) for task in tasks
+                TaskResult(task.future, None, StoreUnavailable(f"{type(error).__name__}: {error}")) for task in tasks
             ]
         except Exception as error:  # whatever a job may raise
             self._roll_back()
@@ -108,7 +108,7 @@ class Writer:
                 return
             fault = HostFault(f"the store refused a write: {type(error).__name__}: {error}")
             fault.__cause__ = error
-            settled = [Settled(tasks[0].future, None, fault)]
+            settled = [TaskResult(tasks[0].future, None, fault)]
         settle(settled)
         if self._wal_pages >= self._checkpoint_at:
             self._checkpoint()
@@ -119,66 +119,66 @@ class Writer:
                 self._connection.close(True)
             self._connection = None
 
-    def _transact(self, tasks: list[Task]) -> list[Settled]:
+    def _transact(self, tasks: list[Task]) -> list[TaskResult]:
         fault_point("writer.begin")
-        connection = self._usable()
+        connection = self._healthy_connection()
         connection.execute("BEGIN IMMEDIATE")
-        settled: list[Settled] = []
+        settled: list[TaskResult] = []
         for future, job in tasks:
             before = connection.total_changes()
             try:
-                settled.append(Settled(future, job(connection)))
+                settled.append(TaskResult(future, job(connection)))
             except _REFUSALS as refusal:
                 if connection.total_changes() != before:
                     raise RuntimeError("a job was refused after it had written") from refusal
-                settled.append(Settled(future, None, refusal))
+                settled.append(TaskResult(future, None, refusal))
         fault_point("writer.commit")
         connection.execute("COMMIT")
         fault_point("writer.committed")
         return settled
 
-    def _usable(self) -> SqliteConnection:
-        if self._sound and self._connection is not None:
+    def _healthy_connection(self) -> SqliteConnection:
+        if self._healthy and self._connection is not None:
             return self._connection
         fresh = self._connect()
         try:
-            fresh.execute(_OVERWRITE)
+            fresh.execute(_OVERWRITE_WAL)
         except BaseException:
             fresh.close(True)
             raise
         self.end()
-        self._use(fresh)
+        self._set_connection(fresh)
         return fresh
 
-    def _use(self, connection: SqliteConnection) -> None:
-        connection.set_wal_hook(self._committed)
+    def _set_connection(self, connection: SqliteConnection) -> None:
+        connection.set_wal_hook(self._on_wal_commit)
         self._connection = connection
-        self._sound = True
+        self._healthy = True
 
-    def _condemn(self) -> None:
-        self._sound = False
+    def _mark_broken(self) -> None:
+        self._healthy = False
         self._roll_back()
 
     def _roll_back(self) -> None:
-        self._forget()
+        self._on_rollback()
         connection = self._connection
         if connection is not None and connection.in_transaction:
             try:
                 connection.execute("ROLLBACK")
             except apsw.Error:
                 # It may hold the write lock; then the fresh connection would wait for it for ever.
-                self._sound = False
+                self._healthy = False
                 self.end()
 
-    def _committed(self, _connection: SqliteConnection, _database: str, pages: int) -> int:
+    def _on_wal_commit(self, _connection: SqliteConnection, _database: str, pages: int) -> int:
         self._wal_pages = pages
         return apsw.SQLITE_OK
 
     def _checkpoint(self) -> None:
         connection = self._connection
-        if connection is None or not self._sound:
+        if connection is None or not self._healthy:
             return
-        large = self._wal_pages >= LARGEST_WAL_PAGES
+        large = self._wal_pages >= MAX_WAL_PAGES
         mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if large else apsw.SQLITE_CHECKPOINT_PASSIVE
         try:
             fault_point("writer.checkpoint")
@@ -187,7 +187,7 @@ class Writer:
         except apsw.BusyError:
             in_wal, copied = self._wal_pages, 0
         except OUTAGES:
-            self._condemn()
+            self._mark_broken()
             return
         self._wal_pages = 0
         if copied >= in_wal:  # the next commit starts the WAL anew
