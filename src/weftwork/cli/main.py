@@ -20,7 +20,7 @@ from weftwork.cli.commands.run import run
 from weftwork.cli.commands.runs import runs
 from weftwork.cli.commands.serve import serve
 from weftwork.cli.commands.workflows import workflows
-from weftwork.cli.console.root_group import Root
+from weftwork.cli.console.root_group import RootGroup
 
 
 @click.command()
@@ -47,7 +47,7 @@ def completion(context: click.Context, shell: str) -> None:
     click.echo(script.source_template % script.source_vars())
 
 
-@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=RootGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="weftwork", prog_name="weftwork")
 def main() -> None:
     """A Python host for OpenWOP: durable workflow runs over REST and server-sent events."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weftwork.cli.answer.form import Field, Form, Unfit, form_of, written
+from weftwork.cli.answer.form import AnswerField, AnswerForm, InvalidAnswer, as_text, build_form
 from weftwork.cli.render.schema_text import problems
 
 DEFINED = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "type": "array", "items": {"$ref": "#/$defs/size"}}
@@ -44,7 +44,7 @@ DEFINED = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "type": "array"
     ],
 )
 def test_a_value_is_read_as_its_schema_wants(schema: dict[str, Any], text: str, value: Any) -> None:
-    found = Field("f", schema=schema).read(text, by_number=True)
+    found = AnswerField("f", schema=schema).parse(text, by_number=True)
     assert (type(found), found) == (type(value), value)
 
 
@@ -68,19 +68,19 @@ def test_a_value_is_read_as_its_schema_wants(schema: dict[str, Any], text: str, 
     ],
 )
 def test_what_does_not_fit_is_refused_with_a_reason(schema: dict[str, Any], text: str, reason: str) -> None:
-    with pytest.raises(Unfit, match=reason):
-        Field("f", schema=schema).read(text, by_number=True)
+    with pytest.raises(InvalidAnswer, match=reason):
+        AnswerField("f", schema=schema).parse(text, by_number=True)
 
 
 def test_a_place_counts_only_where_it_is_shown() -> None:
-    with pytest.raises(Unfit):
-        Field("f", schema={"enum": ["red", "blue"]}).read("2")
+    with pytest.raises(InvalidAnswer):
+        AnswerField("f", schema={"enum": ["red", "blue"]}).parse("2")
 
 
 @pytest.mark.parametrize("schema", [{"type": "string", "pattern": "(a+)+$(?=x)"}, {"$ref": "http://x"}, {"type": 5}])
 def test_a_schema_that_is_none_of_ours_is_left_to_the_host(schema: dict[str, Any]) -> None:
     assert problems(schema, "anything") == []
-    assert Field("f", schema=schema).read("x") == "x"
+    assert AnswerField("f", schema=schema).parse("x") == "x"
 
 
 SCHEMAS = st.recursive(
@@ -110,7 +110,7 @@ SCHEMAS = st.recursive(
 
 @given(SCHEMAS, st.text(max_size=8))
 def test_whatever_is_written_it_is_a_value_that_fits_or_a_reason(schema: dict[str, Any], text: str) -> None:
-    field = Field("f", "words", schema)
+    field = AnswerField("f", "words", schema)
     assert field.hint().isprintable()
     value, reason = read(field, text)
     assert reason.isprintable()
@@ -119,36 +119,36 @@ def test_whatever_is_written_it_is_a_value_that_fits_or_a_reason(schema: dict[st
         json.dumps(value)
 
 
-def read(field: Field, text: str) -> tuple[Any, str]:
+def read(field: AnswerField, text: str) -> tuple[Any, str]:
     try:
-        return field.read(text, by_number=True), ""
-    except Unfit as unfit:
+        return field.parse(text, by_number=True), ""
+    except InvalidAnswer as unfit:
         return None, str(unfit) or "none"
 
 
 @given(SCHEMAS, SCHEMAS, st.sampled_from(["custom", "clarification", "external-event", "low-confidence", "x"]))
 def test_whatever_a_host_asks_there_is_a_form(schema: Any, data: Any, kind: str) -> None:
     listed = {"questions": [data, {"id": "a", "question": 5, "schema": data}], "correlation": data, "decision": data}
-    form = form_of({"kind": kind, "data": listed, "resumeSchema": schema})
+    form = build_form({"kind": kind, "data": listed, "resumeSchema": schema})
     assert form.fields or form.schema
     form.answer({field.name: 1 for field in form.fields})
 
 
 @given(st.none() | st.booleans() | st.integers() | st.text(max_size=9) | st.lists(st.integers(), max_size=3))
 def test_a_choice_that_is_written_as_shown_is_that_choice(value: Any) -> None:
-    field = Field("f", schema={"enum": [value, "another one"]})
-    if str(written(value)).strip() == written(value) and written(value):
-        assert field.read(written(value)) == value
+    field = AnswerField("f", schema={"enum": [value, "another one"]})
+    if str(as_text(value)).strip() == as_text(value) and as_text(value):
+        assert field.parse(as_text(value)) == value
 
 
-def fields(form: Form) -> list[tuple[str, bool]]:
+def fields(form: AnswerForm) -> list[tuple[str, bool]]:
     return [(each.name, each.required) for each in form.fields]
 
 
 def test_a_clarification_is_asked_question_by_question() -> None:
     questions = [{"id": "a", "question": "A?", "schema": {"type": "integer"}}, {"id": "b", "question": "B?"}]
-    form = form_of({"kind": "clarification", "data": {"questions": questions}})
-    assert [(each.name, each.words, each.schema) for each in form.fields] == [
+    form = build_form({"kind": "clarification", "data": {"questions": questions}})
+    assert [(each.name, each.label, each.schema) for each in form.fields] == [
         ("a", "A?", {"type": "integer"}),
         ("b", "B?", {"type": "string"}),
     ]
@@ -166,10 +166,10 @@ def test_an_object_is_asked_member_by_member() -> None:
         },
         "$defs": {"out": {"type": "integer", "default": 3}},
     }
-    form = form_of({"kind": "custom", "data": {}, "resumeSchema": schema})
+    form = build_form({"kind": "custom", "data": {}, "resumeSchema": schema})
     assert fields(form) == [("outcome", True), ("output", False)]
     assert form.fields[1].default == 3
-    assert form.fields[1].read("7") == 7
+    assert form.fields[1].parse("7") == 7
     assert form.answer({"outcome": "done"}) == {"key": "k1", "outcome": "done"}
     assert problems(form.schema, form.answer({"outcome": "done"})) == []
     assert problems(form.schema, form.answer({}))
@@ -177,44 +177,44 @@ def test_an_object_is_asked_member_by_member() -> None:
 
 def test_an_event_is_the_one_that_is_waited_for() -> None:
     question = {"kind": "external-event", "data": {"eventType": "paid", "correlation": {"order": 7}}}
-    form = form_of(question)
+    form = build_form(question)
     assert form.answer({"": {}}) == {"order": 7}
     assert form.answer({"": {"amount": 5}}) == {"order": 7, "amount": 5}
     assert form.fields[0].default == {}
     shape = {"type": "object", "properties": {"order": {}, "amount": {"type": "integer"}}}
-    assert fields(form_of({**question, "resumeSchema": shape})) == [("amount", False)]
+    assert fields(build_form({**question, "resumeSchema": shape})) == [("amount", False)]
 
 
 def test_a_decision_that_is_doubted_can_be_taken_as_it_is() -> None:
     data = {"agentId": "abc", "threshold": 0.9, "observed": 0.2, "decision": {"pay": True}}
-    (field,) = form_of({"kind": "low-confidence", "data": data}).fields
+    (field,) = build_form({"kind": "low-confidence", "data": data}).fields
     assert (field.name, field.default) == ("", {"pay": True})
-    (field,) = form_of({"kind": "low-confidence", "data": {}}).fields
+    (field,) = build_form({"kind": "low-confidence", "data": {}}).fields
     assert field.default is msgspec.UNSET
 
 
 def test_a_turn_of_a_conversation_fits_what_it_is_to_give() -> None:
     data = {"conversationId": "c", "prompt": "How many?", "outcomeSchema": {"type": "integer"}}
-    (field,) = form_of({"kind": "conversation.exchange", "data": data}).fields
-    assert field.read("3") == 3
-    with pytest.raises(Unfit):
-        field.read("three")
+    (field,) = build_form({"kind": "conversation.exchange", "data": data}).fields
+    assert field.parse("3") == 3
+    with pytest.raises(InvalidAnswer):
+        field.parse("three")
 
 
 @pytest.mark.parametrize(
     ("field", "hint"),
     [
-        (Field("f"), ""),
-        (Field("f", required=False), "may be left out"),
-        (Field("f", schema={"type": "boolean"}), "y or n"),
-        (Field("f", schema={"type": "string", "maxLength": 5}), "up to 5 characters"),
-        (Field("f", schema={"type": "integer", "minimum": 1}), "integer, 1 or more"),
-        (Field("f", schema={"type": "array"}), "separated by commas, or a JSON array"),
-        (Field("f", schema={"type": "integer"}, default=3), "integer; 3 if nothing is written"),
-        (Field("f", schema={"enum": ["a"]}), ""),
+        (AnswerField("f"), ""),
+        (AnswerField("f", required=False), "may be left out"),
+        (AnswerField("f", schema={"type": "boolean"}), "y or n"),
+        (AnswerField("f", schema={"type": "string", "maxLength": 5}), "up to 5 characters"),
+        (AnswerField("f", schema={"type": "integer", "minimum": 1}), "integer, 1 or more"),
+        (AnswerField("f", schema={"type": "array"}), "separated by commas, or a JSON array"),
+        (AnswerField("f", schema={"type": "integer"}, default=3), "integer; 3 if nothing is written"),
+        (AnswerField("f", schema={"enum": ["a"]}), ""),
     ],
 )
-def test_what_may_be_written_is_said(field: Field, hint: str) -> None:
+def test_what_may_be_written_is_said(field: AnswerField, hint: str) -> None:
     assert field.hint() == hint
 
 
@@ -224,17 +224,17 @@ def test_what_may_be_written_is_said(field: Field, hint: str) -> None:
     [("conversation.exchange", {"conversationId": "c", "prompt": "?"}), ("custom", {"customKind": "c"})],
 )
 def test_what_is_written_without_a_schema_is_text(kind: str, data: dict[str, Any], text: str) -> None:
-    form = form_of({"kind": kind, "data": data})
+    form = build_form({"kind": kind, "data": data})
     (field,) = form.fields
-    assert form.answer({"": field.read(text)}) == text
-    asked = form_of({"kind": "clarification", "data": {"questions": [{"id": "q", "question": "?"}]}})
-    assert asked.field("q").read(text) == text
+    assert form.answer({"": field.parse(text)}) == text
+    asked = build_form({"kind": "clarification", "data": {"questions": [{"id": "q", "question": "?"}]}})
+    assert asked.field("q").parse(text) == text
 
 
 def test_a_marker_for_what_is_hidden_is_not_sent_back() -> None:
     marker = "[REDACTED:n.data]"
-    (field,) = form_of({"kind": "low-confidence", "data": {"decision": {"to": marker}}}).fields
+    (field,) = build_form({"kind": "low-confidence", "data": {"decision": {"to": marker}}}).fields
     assert field.default is msgspec.UNSET
-    event = form_of({"kind": "external-event", "data": {"correlation": {"order": marker}}})
-    assert event.known == {}
+    event = build_form({"kind": "external-event", "data": {"correlation": {"order": marker}}})
+    assert event.constants == {}
     assert event.answer({"": {"order": 7}}) == {"order": 7}

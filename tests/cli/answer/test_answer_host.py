@@ -19,9 +19,9 @@ from tests.live import KEY, OTHER_KEY, Host, start_host, until, weftwork, write_
 from tests.live.host import WAIT, environment
 from tests.live.host import command as process_of
 from tests.live.steering import asking, await_status, cancel, flow, payloads, reply
-from weftwork.cli.answer.submission import send
-from weftwork.cli.answer.target import find
-from weftwork.cli.client.errors import Refused
+from weftwork.cli.answer.submission import submit_answer
+from weftwork.cli.answer.target import find_target
+from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
 
 ACTIONS = ["accept", "reject", "refine", "edit-accept", "ask"]
@@ -196,14 +196,14 @@ def test_of_many_who_answer_at_once_one_wins(host: Host) -> None:
         run_id = waiting(host, "gate")
         clients = [Client(host.address, KEY) for _ in range(RACERS)]
         # All of them have seen the question before one of them answers.
-        targets = [find(client, run_id) for client in clients]
+        targets = [find_target(client, run_id) for client in clients]
         start = Barrier(RACERS)
 
         def answer(at: int, start: Barrier = start, clients: Any = clients, targets: Any = targets) -> str:
             start.wait(WAIT)
             try:
-                return send(clients[at], targets[at], {"action": "accept", "voter": f"p{at}"})["status"]
-            except Refused as refused:
+                return submit_answer(clients[at], targets[at], {"action": "accept", "voter": f"p{at}"})["status"]
+            except RequestRefused as refused:
                 return refused.code
 
         with ThreadPoolExecutor(RACERS) as pool:

@@ -62,7 +62,7 @@ def test_a_link_to_another_question_is_not_handed_out(foreign: Foreign) -> None:
 
 
 def test_without_the_look_it_would_be(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.answer.target.Target.interrupt_id", None)
+    monkeypatch.setattr("weftwork.cli.answer.target.AnswerTarget.interrupt_id", None)
     with pytest.raises(AssertionError):
         test_a_link_to_another_question_is_not_handed_out(foreign)
 

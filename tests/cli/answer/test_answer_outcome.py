@@ -79,7 +79,7 @@ def test_a_question_that_has_become_another_is_not_answered(foreign: Foreign) ->
 
 
 def test_without_its_name_it_would_be(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.answer.target.Target.interrupt_id", None)
+    monkeypatch.setattr("weftwork.cli.answer.target.AnswerTarget.interrupt_id", None)
     with pytest.raises(AssertionError):
         test_a_question_that_has_become_another_is_not_answered(foreign)
 

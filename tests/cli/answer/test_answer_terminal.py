@@ -12,8 +12,8 @@ from tests.cli.follow.test_run_live import Terminal
 from tests.cli.foreign_host import KEY, Foreign, Said, open_foreign
 from tests.live.host import command, environment
 from weftwork.cli.answer import prompt
-from weftwork.cli.answer.form import form_of
-from weftwork.cli.answer.prompt import Left, Prompt
+from weftwork.cli.answer.form import build_form
+from weftwork.cli.answer.prompt import InputEnded, TerminalPrompt
 
 FORM: dict[str, Any] = {
     "interruptId": "n.1",
@@ -192,10 +192,10 @@ def test_nothing_that_is_asked_moves_the_cursor(foreign: Foreign, tmp_path: Path
 
 def test_without_the_guard_it_would(foreign: Foreign, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     question = {"kind": "clarification", "data": {"questions": [{"id": "a", "question": EVIL}]}}
-    Prompt(lambda: "x\n").form(form_of(question))
+    TerminalPrompt(lambda: "x\n").form(build_form(question))
     assert "\x9b" not in capsys.readouterr().err
     monkeypatch.setattr(prompt, "shown", lambda text, _most=0: text)
-    Prompt(lambda: "x\n").form(form_of(question))
+    TerminalPrompt(lambda: "x\n").form(build_form(question))
     assert "\x9b" in capsys.readouterr().err
 
 
@@ -228,15 +228,15 @@ def test_unless_what_was_typed_before_is_kept(foreign: Foreign, tmp_path: Path) 
 
 
 def test_an_end_of_the_input_is_an_end(capsys: Any) -> None:
-    with pytest.raises(Left, match="nothing was sent"):
-        Prompt(lambda: "").text("Who?")
+    with pytest.raises(InputEnded, match="nothing was sent"):
+        TerminalPrompt(lambda: "").text("Who?")
     assert capsys.readouterr().err == "Who? (may be left out) > \n"
 
 
 def test_choices_that_nobody_could_read_are_counted(capsys: Any) -> None:
     schema = {"enum": [f"c{at:03}" for at in range(200)]}
     question = {"kind": "custom", "data": {"payload": "x"}, "resumeSchema": schema}
-    assert Prompt(lambda: "150\n").form(form_of(question)) == "c149"
+    assert TerminalPrompt(lambda: "150\n").form(build_form(question)) == "c149"
     said = capsys.readouterr().err.splitlines()
     assert said[50:52] == ["  50) c049", "  and 150 more"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.foreign_host import Asked, Foreign, Said, open_foreign
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.render.interrupt_text import due, headline, progress, standing
 from weftwork.cli.render.run_progress import RunTree
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
@@ -187,13 +187,13 @@ def test_events_tell_of_the_end(limit: Any, end: str | None) -> None:
     tree = RunTree("r")
     payload = {"kind": "custom", "key": "k", "timeoutMs": limit}
     event = {"type": "interrupt.requested", "nodeId": "n", "timestamp": "2026-01-01T00:00:00.000Z", "payload": payload}
-    tree.apply(Frame("", event, ""))
+    tree.apply(ReceivedFrame("", event, ""))
     (row,) = tree.waiting
-    assert (row.asked or {}).get("dueAt") == end
-    assert len(list(standing(row.asked or {}, NOW))) == bool(end)
+    assert (row.interrupt or {}).get("dueAt") == end
+    assert len(list(standing(row.interrupt or {}, NOW))) == bool(end)
     granted = {"type": "approval.granted", "nodeId": "n", "payload": {"quorumProgress": {"granted": 1, "required": 3}}}
-    tree.apply(Frame("", granted, ""))
-    assert progress(row.asked or {}) == "1 of 3"
+    tree.apply(ReceivedFrame("", granted, ""))
+    assert progress(row.interrupt or {}) == "1 of 3"
 
 
 def test_votes_are_counted_where_several_are_needed() -> None:

@@ -16,7 +16,7 @@ from tests.live import KEY, Host, start_host, until, write_workflows
 from tests.live.host import WAIT, environment
 from tests.live.host import command as process_of
 from tests.live.steering import await_status, flow
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.render import interrupt_text as questions
 from weftwork.cli.render.event_line import event_line
 from weftwork.cli.render.interrupt_text import LINES, answer_lines, asked
@@ -142,9 +142,9 @@ def test_another_question_of_a_node_knows_nothing_of_the_one_before() -> None:
     events = [START, ("node.started", "n"), ("interrupt.requested", "n", ORDER)]
     again = {"kind": "custom", "key": "n:0:other", "data": {"payload": "Again?"}}
     (row,) = tree_after(*events, ("interrupt.requested", "n", again)).waiting
-    assert row.asked == again
+    assert row.interrupt == again
     (row,) = tree_after(*events, ("node.suspended", "n", {"key": "n:0:k", "interruptId": "n.1"})).waiting
-    assert row.asked == {**ORDER, "interruptId": "n.1"}
+    assert row.interrupt == {**ORDER, "interruptId": "n.1"}
 
 
 def test_a_picture_holds_as_much_of_it_as_there_is_room_for() -> None:
@@ -157,17 +157,17 @@ def test_a_picture_holds_as_much_of_it_as_there_is_room_for() -> None:
 
 
 def test_the_line_of_a_question_has_its_message() -> None:
-    line = event_line(Frame("", {"type": "interrupt.requested", "payload": UNKNOWN}, ""))
+    line = event_line(ReceivedFrame("", {"type": "interrupt.requested", "payload": UNKNOWN}, ""))
     assert ' message="The step charge of the node pay was begun, ' in line
 
 
 def test_fields_of_log_lines_are_shown() -> None:
     payload = {"level": "info", "message": "x", "fields": {"a": 1, "to": "Ada L.", "b c": [2]}}
-    line = event_line(Frame("", {"type": "log.appended", "nodeId": "n", "payload": payload}, ""))
+    line = event_line(ReceivedFrame("", {"type": "log.appended", "nodeId": "n", "payload": payload}, ""))
     assert line == '- - log.appended n level=info message=x a=1 to="Ada L." b_c=[2]'
     assert drawn(tree_after(START, ("log.appended", "n", payload)))[-1] == '  info n: x a=1 to="Ada L." b_c=[2]'
     many = {"level": "info", "message": "x", "fields": {f"f{at}": at for at in range(30)}}
-    assert event_line(Frame("", {"type": "log.appended", "payload": many}, "")).endswith(" f19=19 and 10 more")
+    assert event_line(ReceivedFrame("", {"type": "log.appended", "payload": many}, "")).endswith(" f19=19 and 10 more")
 
 
 def log_with(*rest: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.foreign_host import HANG_UP, KEY, Asked, Foreign, Said, open_foreign
 from weftwork.cli.client import http_client as client_module
 from weftwork.cli.client import transport
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
 
 NOBODY = "http://127.0.0.1:1"
@@ -58,7 +58,7 @@ def test_bodies_are_sent_and_empty_answers_are_none(foreign: Foreign) -> None:
 
 def test_without_a_key_none_is_sent(foreign: Foreign) -> None:
     foreign.replies["GET /v1/runs"] = Said(401, {"error": "unauthenticated", "message": "No."})
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         Client(foreign.url, None).get("/v1/runs")
     assert "authorization" not in foreign.asked[0].headers
     assert "weftwork keys create" in refused.value.format_message()
@@ -103,7 +103,7 @@ def test_without_a_key_none_is_sent(foreign: Foreign) -> None:
 )
 def test_a_refusal_says_what_happened_and_what_to_do(foreign: Foreign, said: Said, code: str, words: str) -> None:
     foreign.replies["POST /v1/runs"] = said
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         asking(foreign).post("/v1/runs")
     shown = refused.value.format_message()
     assert (refused.value.status, refused.value.code, refused.value.exit_code) == (said.status, code, 7)
@@ -116,7 +116,7 @@ def test_what_a_message_says_already_is_not_said_again(foreign: Foreign) -> None
     details = {"supported": ["accept", "reject"]}
     said = {"error": "validation_error", "message": "This gate takes accept, reject.", "details": details}
     foreign.replies["POST /v1/runs"] = Said(400, said)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         asking(foreign).post("/v1/runs")
     assert refused.value.format_message() == "This gate takes accept, reject (validation_error)."
 
@@ -124,7 +124,7 @@ def test_what_a_message_says_already_is_not_said_again(foreign: Foreign) -> None
 def test_many_alternatives_are_cut(foreign: Foreign) -> None:
     details = {"supported": [f"kind-{at}" for at in range(60)]}
     foreign.replies["POST /v1/runs"] = Said(400, {"error": "validation_error", "message": "No.", "details": details})
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         asking(foreign).post("/v1/runs")
     assert refused.value.format_message().endswith(", kind-49 and others")
 
@@ -134,7 +134,7 @@ def test_many_problems_are_cut(foreign: Foreign) -> None:
     foreign.replies["POST /v1/workflows"] = Said(
         400, {"error": "validation_error", "message": "Wrong.", "details": {"pointer": "", "violations": listed}}
     )
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         asking(foreign).post("/v1/workflows", {})
     lines = refused.value.format_message().splitlines()
     assert lines[1] == "  at /nodes/0: is wrong"
@@ -152,16 +152,16 @@ def test_many_problems_are_cut(foreign: Foreign) -> None:
 )
 def test_an_answer_is_decoded_strictly(foreign: Foreign, raw: bytes, words: str) -> None:
     foreign.replies["GET /v1/runs"] = Said(200, raw=raw)
-    with pytest.raises(Unreachable, match=words):
+    with pytest.raises(HostUnreachable, match=words):
         asking(foreign).get("/v1/runs")
 
 
 def test_an_answer_beyond_the_bound_is_not_read(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "MAX_ANSWER", 1000)
+    monkeypatch.setattr(transport, "MAX_RESPONSE_BYTES", 1000)
     foreign.replies["GET /v1/runs"] = Said(200, raw=b'"' + b"x" * 997 + b'"')
     assert asking(foreign).get("/v1/runs") == "x" * 997
     foreign.replies["GET /v1/runs"] = Said(200, raw=b'"' + b"x" * 1000 + b'"')
-    with pytest.raises(Unreachable, match="larger than"):
+    with pytest.raises(HostUnreachable, match="larger than"):
         asking(foreign).get("/v1/runs")
 
 
@@ -203,7 +203,7 @@ def test_a_redirect_is_not_followed(foreign: Foreign) -> None:
     with open_foreign() as other:
         other.replies["GET /v1/runs"] = Said(200, {})
         foreign.replies["GET /v1/runs"] = Said(302, raw=b"", headers={"Location": f"{other.url}/v1/runs"})
-        with pytest.raises(Refused, match="sends on to"):
+        with pytest.raises(RequestRefused, match="sends on to"):
             asking(foreign).get("/v1/runs")
         assert other.asked == []
 
@@ -217,7 +217,7 @@ def test_a_refusal_is_read_although_the_body_was_not(foreign: Foreign, monkeypat
         raise BrokenPipeError
 
     monkeypatch.setattr(transport.http.client.HTTPConnection, "request", half)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         asking(foreign).post("/v1/runs", {"inputs": {}})
     assert refused.value.code == "payload_too_large"
 
@@ -261,6 +261,6 @@ def test_a_host_that_asks_to_wait_is_asked_again(foreign: Foreign) -> None:
 )
 def test_patience_has_a_bound(foreign: Foreign, said: Said, key: str | None, times: int) -> None:
     foreign.replies["POST /v1/runs"] = said
-    with pytest.raises((Refused, Unreachable)):
+    with pytest.raises((RequestRefused, HostUnreachable)):
         asking(foreign).post("/v1/runs", {}, idempotency_key=key)
     assert len(foreign.asked) == times

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.foreign_host import HANG_UP, KEY, Asked, Foreign, Said, open_foreign
 from weftwork.cli.client import event_stream
-from weftwork.cli.client.errors import TimeUp, Unreachable
+from weftwork.cli.client.errors import DeadlineReached, HostUnreachable
 from weftwork.cli.client.http_client import Client
 
 PATH = "/v1/runs/r/events"
@@ -54,7 +54,7 @@ class Polled:
 def test_a_host_that_does_not_stream_is_polled(
     monkeypatch: pytest.MonkeyPatch, no_stream: Said, habits: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(event_stream, "REST", 0.01)
+    monkeypatch.setattr(event_stream, "MIN_POLL_INTERVAL", 0.01)
     said: list[str] = []
     with open_foreign() as foreign:
         Polled(foreign, no_stream, **dict.fromkeys(habits, True))
@@ -66,7 +66,7 @@ def test_a_host_that_does_not_stream_is_polled(
 
 
 def test_a_poll_goes_on_after_a_restart_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "REST", 0.01)
+    monkeypatch.setattr(event_stream, "MIN_POLL_INTERVAL", 0.01)
     said: list[str] = []
     with open_foreign() as foreign:
         polled = Polled(foreign, Said(501, {}), tells=True)
@@ -90,7 +90,7 @@ def test_a_poll_goes_on_after_a_restart_of_the_host(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_poll_ends_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "REST", 0.01)
+    monkeypatch.setattr(event_stream, "MIN_POLL_INTERVAL", 0.01)
     with open_foreign() as foreign:
         Polled(foreign, Said(501, {}))
         foreign.replies["GET /v1/runs/r"] = Said(200, {"status": "running"})
@@ -98,7 +98,7 @@ def test_a_poll_ends_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
         client = Client(foreign.url, KEY, 10)
         client.notify = lambda text: None
         client.deadline = time.monotonic() + 0.2
-        with pytest.raises(TimeUp):
+        with pytest.raises(DeadlineReached):
             list(client.stream(PATH))
 
 
@@ -108,5 +108,5 @@ def test_an_answer_to_a_poll_that_is_none() -> None:
         foreign.replies[f"GET {PATH}/poll"] = Said(200, ["what"])
         client = Client(foreign.url, KEY, 10)
         client.notify = lambda text: None
-        with pytest.raises(Unreachable, match="no list of events"):
+        with pytest.raises(HostUnreachable, match="no list of events"):
             list(client.stream(PATH))

@@ -11,10 +11,10 @@ import pytest
 
 from tests.cli.foreign_host import KEY, Asked, Foreign, Said, open_foreign
 from weftwork.cli.client import event_stream
-from weftwork.cli.client.errors import Refused, TimeUp, Unreachable
+from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, RequestRefused
 from weftwork.cli.client.event_stream import EventStream
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.sse import ReceivedFrame
 
 PATH = "/v1/runs/r/events"
 Send = Callable[[bytes], object]
@@ -109,7 +109,7 @@ def test_what_a_host_sends_again_is_left_out(foreign: Foreign) -> None:
 
 
 def test_without_that_it_would_come_twice(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EventStream, "_taken", lambda self, found: found)
+    monkeypatch.setattr(EventStream, "_accept", lambda self, found: found)
     assert repeating(foreign) != list(range(10))
 
 
@@ -124,7 +124,7 @@ def test_two_frames_of_one_event_both_come(foreign: Foreign) -> None:
     annotated = b'event: run.annotated\ndata: {"type": "run.annotated", "sequence": 0}\n\n'
     body = frame(LOG[0]) + frame(LOG[1]) + chunk + annotated + frame(LOG[9])
     foreign.replies[f"GET {PATH}"] = Said(stream=lambda write: write(body))
-    kinds = [each.kind for each in reading(foreign)[0].stream(PATH)]
+    kinds = [each.event_type for each in reading(foreign)[0].stream(PATH)]
     assert kinds == ["run.started", "node.started", "ai.message.chunk", "run.annotated", "run.completed"]
 
 
@@ -154,7 +154,7 @@ def test_a_stream_without_an_end_ends_when_the_run_is_over(foreign: Foreign, sta
     chunk = b'event: ai.message.chunk\ndata: {"chunk": "x"}\n\n'
     foreign.replies[f"GET {PATH}"] = lambda asked: Said(stream=lambda write: write(chunk))
     foreign.replies["GET /v1/runs/r"] = status
-    found = [each.kind for each in itertools.islice(reading(foreign)[0].stream(PATH, streamMode="messages"), 5)]
+    found = [each.event_type for each in itertools.islice(reading(foreign)[0].stream(PATH, streamMode="messages"), 5)]
     assert found == ["ai.message.chunk"]
 
 
@@ -187,14 +187,14 @@ def test_a_host_that_says_nothing_is_asked_anew_without_a_word(foreign: Foreign)
 
 @pytest.mark.parametrize("how", ["gone", "empty"])
 def test_patience_has_an_end(foreign: Foreign, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr(event_stream, "PATIENCE", 0.5)
+    monkeypatch.setattr(event_stream, "RECONNECT_SECONDS", 0.5)
     Story(foreign, 2, *([0] * 50))
     client, said = reading(foreign)
     frames = client.stream(PATH)
     assert [next(frames).sequence, next(frames).sequence] == [0, 1]
     if how == "gone":
         foreign.replies = {f"GET {PATH}": Said(503, {}), "GET /v1/runs/r": Said(503, {})}
-    with pytest.raises((Unreachable, Refused)):
+    with pytest.raises((HostUnreachable, RequestRefused)):
         next(frames)
     assert len(said) == 1
 
@@ -203,7 +203,7 @@ def test_a_host_that_was_never_there_is_not_waited_for() -> None:
     with open_foreign() as gone:
         pass
     client, said = reading(gone)
-    with pytest.raises(Unreachable, match="nothing listens"):
+    with pytest.raises(HostUnreachable, match="nothing listens"):
         next(client.stream(PATH))
     assert said == []
 
@@ -215,7 +215,7 @@ def test_a_refusal_on_the_way_is_told(foreign: Foreign, status: int) -> None:
     frames = client.stream(PATH)
     assert next(frames).sequence == 0
     foreign.replies[f"GET {PATH}"] = Said(status, {"error": "no", "message": "No."})
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         list(frames)
 
 
@@ -242,7 +242,7 @@ def test_time_is_up_in_the_middle_of_silence(foreign: Foreign) -> None:
     client.deadline = time.monotonic() + 0.2
     frames = client.stream(PATH)
     assert next(frames).sequence == 0
-    with pytest.raises(TimeUp):
+    with pytest.raises(DeadlineReached):
         next(frames)
     over.set()
 
@@ -257,12 +257,12 @@ def test_what_is_no_json_is_left_out_and_told_once(foreign: Foreign) -> None:
 
 def test_a_run_that_is_not_there_is_told_so(foreign: Foreign) -> None:
     client, _ = reading(foreign)
-    with pytest.raises(Refused, match="Nothing here"):
+    with pytest.raises(RequestRefused, match="Nothing here"):
         list(client.stream(PATH))
 
 
 def test_a_frame_knows_its_event_by_its_document() -> None:
-    assert Frame("updates", {"type": "run.started", "seq": 4}, "").kind == "run.started"
-    assert Frame("updates", {"seq": 4, "sequence": True}, "").sequence == 4
-    assert Frame("x", [], "12").sequence == 12
-    assert [Frame("x", {}, text).sequence for text in ("", "1.5", "-1", "٣", "9" * 30)] == [None] * 5
+    assert ReceivedFrame("updates", {"type": "run.started", "seq": 4}, "").event_type == "run.started"
+    assert ReceivedFrame("updates", {"seq": 4, "sequence": True}, "").sequence == 4
+    assert ReceivedFrame("x", [], "12").sequence == 12
+    assert [ReceivedFrame("x", {}, text).sequence for text in ("", "1.5", "-1", "٣", "9" * 30)] == [None] * 5

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.foreign_host import KEY, open_foreign
 from weftwork.cli.client import transport as connection
-from weftwork.cli.client.errors import Unreachable
+from weftwork.cli.client.errors import HostUnreachable
 from weftwork.cli.client.http_client import Client
 
 CERTIFICATES = Path(__file__).parents[2] / "adapters" / "outbound" / "ca"
@@ -28,7 +28,7 @@ NOBODY = "http://127.0.0.1:1"
     ],
 )
 def test_where_nobody_answers_it_says_so(url: str, words: str) -> None:
-    with pytest.raises(Unreachable, match=words) as unreachable:
+    with pytest.raises(HostUnreachable, match=words) as unreachable:
         Client(url, KEY).get("/v1/runs")
     assert unreachable.value.exit_code == 6
     assert KEY not in unreachable.value.format_message()
@@ -63,7 +63,7 @@ def test_a_broken_answer_is_named(answer: bytes | None, words: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve, args=(listener,), daemon=True)
         thread.start()
-        with pytest.raises(Unreachable, match=words):
+        with pytest.raises(HostUnreachable, match=words):
             Client(f"http://127.0.0.1:{listener.getsockname()[1]}", KEY, 0.2 if answer is None else 10).post("/v1/runs")
         over.set()
         listener.shutdown(socket.SHUT_RDWR)
@@ -99,10 +99,10 @@ def ask_securely(host: str = "127.0.0.1") -> Any:
 def test_https_is_trusted_as_the_system_trusts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATES / "authority.pem"))
     assert ask_securely() == {}
-    with pytest.raises(Unreachable, match=r"certificate of localhost is not trusted: .*mismatch"):
+    with pytest.raises(HostUnreachable, match=r"certificate of localhost is not trusted: .*mismatch"):
         ask_securely("localhost")
     monkeypatch.delenv("SSL_CERT_FILE")
-    with pytest.raises(Unreachable, match=r"certificate of 127.0.0.1 is not trusted"):
+    with pytest.raises(HostUnreachable, match=r"certificate of 127.0.0.1 is not trusted"):
         ask_securely()
 
 
@@ -118,5 +118,5 @@ def test_without_the_check_any_certificate_would_do(monkeypatch: pytest.MonkeyPa
 
 
 def test_tls_towards_a_host_without_it_is_named() -> None:
-    with open_foreign() as foreign, pytest.raises(Unreachable, match="start --url with http://"):
+    with open_foreign() as foreign, pytest.raises(HostUnreachable, match="start --url with http://"):
         Client(foreign.url.replace("http:", "https:"), KEY).get("/v1/runs")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.foreign_host import Foreign, Said, open_foreign
 from tests.live import delays
-from weftwork.cli.client.errors import UNREACHABLE
+from weftwork.cli.client.errors import EXIT_UNREACHABLE
 from weftwork.protocol.run.header import STATUSES
 
 
@@ -25,7 +25,7 @@ def foreign() -> Iterator[Foreign]:
 def test_an_answer_that_says_nothing_of_the_run(foreign: Foreign, verb: str, answer: Any, more: tuple[str]) -> None:
     foreign.replies |= {f"POST /v1/runs/r{each}": Said(200, answer) for each in ("/cancel", ":pause", ":resume")}
     done = foreign.run("runs", verb, "r", *more)
-    assert (done.exit_code, done.stdout) == (UNREACHABLE, "")
+    assert (done.exit_code, done.stdout) == (EXIT_UNREACHABLE, "")
     assert "does not say how r stands now; see that --url names an OpenWOP v1 host." in done.stderr
 
 
@@ -35,7 +35,7 @@ def test_an_answer_that_says_nothing_of_the_workflow(foreign: Foreign, tmp_path:
     file.write_text(json.dumps(delays("w", 1)))
     foreign.replies["POST /v1/workflows"] = Said(200, answer)
     done = foreign.run("workflows", "add", str(file))
-    assert (done.exit_code, done.stdout) == (UNREACHABLE, "")
+    assert (done.exit_code, done.stdout) == (EXIT_UNREACHABLE, "")
     assert "does not say what it registered; see that --url names an OpenWOP v1 host." in done.stderr
 
 
@@ -44,7 +44,7 @@ def test_an_answer_that_says_nothing_of_the_workflow(foreign: Foreign, tmp_path:
 )
 def test_an_address_that_ends_with_the_version_is_told(foreign: Foreign, args: tuple[str, ...]) -> None:
     done = foreign.run(*args, "--url", f"{foreign.url}/v1/")
-    assert done.exit_code == UNREACHABLE
+    assert done.exit_code == EXIT_UNREACHABLE
     assert f"{foreign.url}/v1 has no /v1/" in done.stderr
     assert done.stderr.endswith(f"name the host without /v1: --url {foreign.url}\n")
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weftwork.cli.client import sse
-from weftwork.cli.client.sse import Frame, Parser, TooLarge, Unreadable
+from weftwork.cli.client.sse import FrameParser, FrameTooLarge, ReceivedFrame, UnreadableFrame
 
 SEVERAL = (
     b"\xef\xbb\xbf: hello\n\n"
@@ -22,20 +22,20 @@ SEVERAL = (
     b'event: last\ndata: "\xe2\x80\xa8 \\u001b"\n\n'
     b"data: 1\n"
 )
-FRAMES: list[Frame | Unreadable] = [
-    Frame("run.started", {"type": "run.started", "sequence": 0}, "0"),
-    Frame("message", "no id, so that of the one before", "0"),
-    Frame("a.b", {"sequence": 3, "type": "a.b"}, "3"),
-    Frame("c.d", {"sequence": 4, "type": "c.d"}, "4"),
-    Frame("message", 5, "4"),
-    Frame("x", {}, "4"),
-    Unreadable("7"),
-    Frame("last", "\u2028 \x1b", "7"),
+FRAMES: list[ReceivedFrame | UnreadableFrame] = [
+    ReceivedFrame("run.started", {"type": "run.started", "sequence": 0}, "0"),
+    ReceivedFrame("message", "no id, so that of the one before", "0"),
+    ReceivedFrame("a.b", {"sequence": 3, "type": "a.b"}, "3"),
+    ReceivedFrame("c.d", {"sequence": 4, "type": "c.d"}, "4"),
+    ReceivedFrame("message", 5, "4"),
+    ReceivedFrame("x", {}, "4"),
+    UnreadableFrame("7"),
+    ReceivedFrame("last", "\u2028 \x1b", "7"),
 ]
 
 
-def parsed(body: bytes, *cuts: int) -> list[Frame | Unreadable]:
-    parser = Parser()
+def parsed(body: bytes, *cuts: int) -> list[ReceivedFrame | UnreadableFrame]:
+    parser = FrameParser()
     places = [0, *sorted(cut % (len(body) + 1) for cut in cuts), len(body)]
     return [each for at, to in pairwise(places) for each in parser.feed(body[at:to])]
 
@@ -56,7 +56,7 @@ def test_byte_by_byte_as_well() -> None:
 @given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=3))
 def test_nothing_breaks_the_reader(noise: bytes, cuts: list[int]) -> None:
     parsed(noise, *cuts)
-    assert parsed(noise + b"\n\ndata: 1\n\n", *cuts)[-1] == Frame("message", 1, _last_id(noise))
+    assert parsed(noise + b"\n\ndata: 1\n\n", *cuts)[-1] == ReceivedFrame("message", 1, _last_id(noise))
 
 
 def _last_id(noise: bytes) -> str:
@@ -72,24 +72,24 @@ def _last_id(noise: bytes) -> str:
 )
 def test_a_frame_is_put_together_from_any_document(document: Any) -> None:
     text = json.dumps(document).replace("\\u0000", "0")
-    assert parsed(f"id: 3\nevent: e\ndata: {text}\n\n".encode()) == [Frame("e", json.loads(text), "3")]
+    assert parsed(f"id: 3\nevent: e\ndata: {text}\n\n".encode()) == [ReceivedFrame("e", json.loads(text), "3")]
 
 
 def test_the_wait_that_a_host_asks_for_is_known() -> None:
-    parser = Parser()
+    parser = FrameParser()
     parser.feed(SEVERAL)
     assert parser.retry_ms == 1500
 
 
 def test_a_frame_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MAX_FRAME", 1000)
-    parser = Parser()
+    monkeypatch.setattr(sse, "MAX_FRAME_BYTES", 1000)
+    parser = FrameParser()
     for _ in range(5):
         assert parser.feed(b": " + b"x" * 600 + b"\n\n") == []
     assert parser.feed(b"x" * 600) == []
-    with pytest.raises(TooLarge):
+    with pytest.raises(FrameTooLarge):
         parser.feed(b"x" * 600)
-    parser = Parser()
+    parser = FrameParser()
     assert parser.feed(b"data: x\n" * 100) == []
-    with pytest.raises(TooLarge):
+    with pytest.raises(FrameTooLarge):
         parser.feed(b"data: x\n" * 100)

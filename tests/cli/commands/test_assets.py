@@ -231,7 +231,7 @@ def test_half_an_asset_is_none(foreign: Foreign, here: Path) -> None:
 def test_without_the_comparison_other_bytes_would_be_kept(
     foreign: Foreign, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asset_get, "_named", lambda opened: None)
+    monkeypatch.setattr(asset_get, "_etag_digest", lambda opened: None)
     foreign.replies["GET /a"] = Said(200, raw=b"other", headers={"ETag": f'"{DIGEST}"'})
     assert foreign.run("assets", "get", f"{foreign.url}/a", "-o", "half").exit_code == 0
     with pytest.raises(AssertionError):

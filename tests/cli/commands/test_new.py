@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import KEY, start_host, weftwork
-from weftwork.cli.commands.new import ENDING
+from weftwork.cli.commands.new import TEMPLATE_SUFFIX
 
 ROOT = Path(__file__).parents[3]
 FILES = [
@@ -121,7 +121,7 @@ def test_the_templates_are_part_of_the_package() -> None:
     assert wheel == {"packages": ["src/weftwork"]}
     listed = made_in(folder)
     assert len(listed) == len(FILES)
-    assert all(name.endswith(ENDING) for name in listed)
+    assert all(name.endswith(TEMPLATE_SUFFIX) for name in listed)
     ignored = subprocess.run(
         ["git", "check-ignore", *listed], cwd=folder, capture_output=True, text=True, timeout=30, check=False
     )

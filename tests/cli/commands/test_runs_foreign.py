@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.foreign_host import DISCOVERY, HANG_UP, Asked, Foreign, Said, open_foreign
-from weftwork.cli.client.run_tree import Kin
+from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.console import table
 from weftwork.cli.console import text as plain
 from weftwork.cli.console.units import between, clock, instant, spell
@@ -148,8 +148,8 @@ def test_any_document_is_shown_somehow(run: dict[str, Any]) -> None:
 def test_children_that_need_somebody_come_first_and_the_rest_is_counted() -> None:
     rows = [{"runId": f"c{at}", "workflowId": "pay", "status": "completed", "nodeId": "each"} for at in range(100)]
     run = {"runId": "r", "childRuns": rows, "childRunsTruncated": True}
-    past = [Kin(f"c{at}", "pay", "completed", "each") for at in range(120)]
-    past[117].status, past[117].at = "failed", "no_stock"
+    past = [TreeRun(f"c{at}", "pay", "completed", "each") for at in range(120)]
+    past[117].status, past[117].detail = "failed", "no_stock"
     past[5].status = ""
     past[110].status = "waiting-approval"
     shown = list(sheet(run, {}, "http://x", {}, past))
@@ -267,5 +267,5 @@ def test_shown_text_stays_on_its_line(text: str) -> None:
 
 
 def test_columns_stand_below_each_other_whatever_their_letters() -> None:
-    assert table.aligned([["a", "bb"], ["数据", "c"]]) == ["a     bb", "数据  c"]
-    assert table.aligned([]) == []
+    assert table.align([["a", "bb"], ["数据", "c"]]) == ["a     bb", "数据  c"]
+    assert table.align([]) == []

@@ -56,7 +56,7 @@ def shell(host: Host, line: str, *args: str) -> "subprocess.CompletedProcess[str
 @pytest.mark.parametrize(("where", "said"), [("/dev/full", FULL), ("&-", CLOSED)])
 def test_output_that_cannot_be_written_is_one_line(host: Host, args: tuple[str, ...], where: str, said: str) -> None:
     done = shell(host, f'"$@" >{where}', *args)
-    assert (done.returncode, done.stderr) == (root_group.UNWRITTEN, f"weftwork: {said}")
+    assert (done.returncode, done.stderr) == (root_group.EXIT_OUTPUT_FAILED, f"weftwork: {said}")
 
 
 def test_without_the_guard_it_would_be_a_traceback(host: Host) -> None:
@@ -78,13 +78,13 @@ def test_a_reader_that_has_gone_is_no_failure_of_the_run(host: Host, args: tuple
         done = subprocess.run(line, env=env, stdout=writes, stderr=subprocess.PIPE, timeout=WAIT, check=False)
     finally:
         os.close(writes)
-    assert (done.returncode, done.stderr) == (root_group.NOBODY_READS, b"")
+    assert (done.returncode, done.stderr) == (root_group.EXIT_BROKEN_PIPE, b"")
 
 
 def test_standard_error_may_be_missing_as_well(host: Host) -> None:
     done = shell(host, '"$@" 2>&-', "run", "quick")
     assert (done.returncode, len(done.stdout.strip())) == (0, 26)
-    assert shell(host, '"$@" 2>&- >&-', "runs", "ls").returncode == root_group.UNWRITTEN
+    assert shell(host, '"$@" 2>&- >&-', "runs", "ls").returncode == root_group.EXIT_OUTPUT_FAILED
 
 
 @pytest.mark.parametrize("where", ["/dev/full", "&-"])
@@ -128,7 +128,7 @@ def test_interrupting_a_command_that_waits_for_a_host(tmp_path: Path, args: tupl
         with connection:
             assert connection.recv(4)
             said = interrupted(process)
-    assert process.returncode == root_group.INTERRUPTED
+    assert process.returncode == root_group.EXIT_INTERRUPTED
     assert "Traceback" not in said
     assert ("may have started the run; see `weftwork runs ls`" in said) == (args[0] == "run")
 

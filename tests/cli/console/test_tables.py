@@ -94,7 +94,7 @@ CELLS = st.text(alphabet="ab数́", max_size=30)
 @given(st.lists(st.lists(CELLS, min_size=4, max_size=4), max_size=5), st.integers(1, 120))
 def test_a_line_is_never_wider_than_it_may_be(rows: list[list[str]], room: int) -> None:
     head = ["first", "status", "text", "name"]
-    widths = table.fitted(head, rows, ("text", "name"), room)
+    widths = table.fit_columns(head, rows, ("text", "name"), room)
     first = max(display_width(row[0]) for row in (head, *rows))
     assert widths[0] == first
     assert sum(widths.values()) + len(table.GAP) * (len(widths) - 1) <= max(room, first)

@@ -15,7 +15,7 @@ from tests.cli.render.test_run_progress import START, drawn, tree_after
 from tests.live import KEY, Host, start_host, until, write_workflows
 from tests.live.child_workflows import ASKS, CALLS, LEAVES, MANY, TOP, await_tree, family
 from tests.live.steering import cancel, reply
-from weftwork.cli.client.run_tree import Kin, read_tree
+from weftwork.cli.client.run_tree import TreeRun, read_tree
 from weftwork.cli.main import main
 from weftwork.cli.render.run_display import Picture
 from weftwork.cli.render.run_progress import RunTree
@@ -150,7 +150,7 @@ def test_children_are_put_together_from_events() -> None:
         child("ended", 1, status="failed", error={"code": "broke", "message": "m"}),
         child("ended", 9, status="cancelled"),
     )
-    assert [(each.run_id, each.workflow_id, each.status, each.at) for each in tree.children] == [
+    assert [(each.run_id, each.workflow_id, each.status, each.detail) for each in tree.children] == [
         ("c1", "pay", "failed", "broke"),
         ("c2", "stock", "waiting-approval", ""),
         ("c9", "", "cancelled", ""),
@@ -180,8 +180,8 @@ def test_what_runs_below_ask_leaves_room_and_no_command_is_cut() -> None:
     events = [(child("started", at, workflowId="pay"), child("status", at, status="waiting-approval")) for at in (1, 2)]
     tree = tree_after(*BEGUN, *(each for pair in events for each in pair))
     first, second = tree.children
-    first.asked = {"nodeId": "gate", "kind": "approval", "data": {"title": "Ship it? " * 60}}
-    first.at = "gate"
+    first.interrupt = {"nodeId": "gate", "kind": "approval", "data": {"title": "Ship it? " * 60}}
+    first.detail = "gate"
     second.run_id = "x" * 95
     assert drawn(tree, height=24)[-6:] == [
         f"  pay asks approval: {'Ship it? ' * 6}".rstrip(),
@@ -203,7 +203,7 @@ def test_a_thousand_children_leave_room_for_the_nodes() -> None:
     assert lines[-1].endswith("… and 995 more (started)")
 
 
-def told(*rows: tuple[str, str, str]) -> Kin | None:
+def told(*rows: tuple[str, str, str]) -> TreeRun | None:
     runs = [{"runId": run_id, "parentRunId": parent, "status": status} for run_id, parent, status in rows]
     return read_tree({"runs": runs})
 
@@ -211,7 +211,7 @@ def told(*rows: tuple[str, str, str]) -> Kin | None:
 def test_what_the_host_tells_is_joined_with_events() -> None:
     tree = tree_after(*BEGUN, child("started", 1), child("ended", 1, status="completed"), child("started", 2))
     tree.told = told(("r", "", "running"), ("c1", "r", "running"), ("g", "c1", "running"))
-    assert [(run.run_id, run.status) for run in tree.kin.all()] == [
+    assert [(run.run_id, run.status) for run in tree.kin.walk()] == [
         ("r", "running"),
         ("c1", "completed"),
         ("g", "running"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.cli.foreign_host import KEY, Foreign, Said, open_foreign
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.follow.run_views import TreeView
 from weftwork.cli.render.drawing import layout
 from weftwork.cli.render.event_line import event_line
@@ -108,7 +108,7 @@ def tree_of(events: list[dict[str, Any]]) -> str:
     tree.expect(outline({"nodes": [{"id": each, "typeId": EVIL} for each in ids], "edges": edges}))
     picture = Picture(tree, "http://x", console)
     for each in events:
-        tree.apply(Frame(str(each.get("type")), each, ""))
+        tree.apply(ReceivedFrame(str(each.get("type")), each, ""))
         console.print(picture.live())
     console.print(picture.whole(), soft_wrap=True)
     return file.getvalue()
@@ -142,7 +142,7 @@ def test_a_live_view_shows_no_escape_either() -> None:
     view = TreeView(RunTree("r"), "http://x", console)
     with view:
         for each in evil_events():
-            view.show(Frame("", each, ""))
+            view.show(ReceivedFrame("", each, ""))
         view.note("connected again")
     ours = re.sub(r"\x1b\[\??[0-9;]*[A-LN-Zhl]|\r", "", file.getvalue())
     assert escapes(ours) == set()
@@ -200,7 +200,7 @@ def test_any_document_can_be_shown(documents: list[Any]) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=10)
     picture = Picture(tree, "http://x", console)
     for each in documents:
-        frame = Frame("message", each, "")
+        frame = ReceivedFrame("message", each, "")
         tree.apply(frame)
         line = event_line(frame)
         assert line.isprintable()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.render import run_display as drawing
 from weftwork.cli.render.node_lines import Folded, fold, folded_words
 from weftwork.cli.render.outline import Place, guides, outline
@@ -48,7 +48,7 @@ def fan(count: int) -> RunTree:
 def tell(tree: RunTree, event: str, *node_ids: str, **payload: Any) -> None:
     for each in node_ids:
         document = {"nodeId": each, "timestamp": "2026-01-01T00:00:00Z", "payload": payload}
-        tree.apply(Frame(event, document, ""))
+        tree.apply(ReceivedFrame(event, document, ""))
 
 
 def parts(start: int, end: int) -> list[str]:
@@ -186,9 +186,9 @@ def test_a_live_picture_fits_its_screen(
     tree.expect(outline({"nodes": [{"id": a, "typeId": b} for a, b, _ in nodes], "edges": edges}))
     for node_id, _, state in nodes:
         tree.nodes[node_id].state = state
-        tree.nodes[node_id].asked = {"kind": "custom"} if state == "suspended" else None
+        tree.nodes[node_id].interrupt = {"kind": "custom"} if state == "suspended" else None
     lines = lines_of(tree, width, height)
     assert all(cell_len(line) <= width for line in lines)
-    loud = any(row.asked for row in tree.nodes.values())
+    loud = any(row.interrupt for row in tree.nodes.values())
     assert len(lines) < height or loud
     lines_of(tree, width, height, whole=True)

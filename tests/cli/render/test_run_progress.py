@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.follow.run_views import LineView
 from weftwork.cli.render.event_line import event_line
 from weftwork.cli.render.interrupt_text import answer_lines, asked
@@ -21,7 +21,7 @@ def tree_after(*events: tuple[Any, ...]) -> RunTree:
     for at, (kind, node_id, *rest) in enumerate(events):
         payload = dict(rest[0]) if rest else {}
         document = {"type": kind, "sequence": at, "timestamp": f"2026-01-01T00:00:{at:02}Z", "payload": payload}
-        tree.apply(Frame("message", document | ({"nodeId": node_id} if node_id else {}), ""))
+        tree.apply(ReceivedFrame("message", document | ({"nodeId": node_id} if node_id else {}), ""))
     return tree
 
 
@@ -49,11 +49,13 @@ def test_a_text_that_is_being_written_stays_on_its_line() -> None:
 def test_a_piece_that_comes_in_two_forms_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     view = LineView(RunTree("r"))
     for at, kind in ((0, "run.started"), (1, "output.chunk"), (1, "ai.message.chunk"), (2, "output.chunk")):
-        view.show(Frame("message", {"type": kind, "sequence": at, "payload": {"chunk": "Hi"}}, ""))
+        view.show(ReceivedFrame("message", {"type": kind, "sequence": at, "payload": {"chunk": "Hi"}}, ""))
     assert [line.split()[2] for line in capsys.readouterr().out.splitlines()] == ["run.started", *["output.chunk"] * 2]
     alone = LineView(RunTree("r"))
-    alone.show(Frame("ai.message.chunk", {"chunk": "Hi"}, ""))
-    alone.show(Frame("ai.message.chunk", {"type": "ai.message.chunk", "sequence": 3, "payload": {"chunk": "Ho"}}, ""))
+    alone.show(ReceivedFrame("ai.message.chunk", {"chunk": "Hi"}, ""))
+    alone.show(
+        ReceivedFrame("ai.message.chunk", {"type": "ai.message.chunk", "sequence": 3, "payload": {"chunk": "Ho"}}, "")
+    )
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
@@ -154,7 +156,7 @@ def test_a_question_is_open_until_it_is_answered(requested: Any, resolved: str, 
     events = [START, ("node.started", "n"), (kind, "n", payload)]
     tree = tree_after(*events)
     assert tree.stands_still
-    assert [asked(row.asked or {})[0] for row in tree.waiting] == [words]
+    assert [asked(row.interrupt or {})[0] for row in tree.waiting] == [words]
     assert drawn(tree)[0].startswith("w  r  waiting")
     assert drawn(tree)[2] == f"      asks {words}"
     tree = tree_after(*events, (resolved, "n"))
@@ -202,7 +204,9 @@ def test_nodes_that_have_ended_make_room() -> None:
 def test_log_lines_are_kept_up_to_a_bound() -> None:
     tree = RunTree("r")
     for at in range(MAX_LINES + 5):
-        tree.apply(Frame("log.appended", {"payload": {"level": "info", "message": f"line {at}"}, "nodeId": "n"}, ""))
+        tree.apply(
+            ReceivedFrame("log.appended", {"payload": {"level": "info", "message": f"line {at}"}, "nodeId": "n"}, "")
+        )
     lines = drawn(tree)
     assert lines[1:4] == ["", "  5 earlier lines", "  info n: line 5"]
     assert lines[-1] == f"  info n: line {MAX_LINES + 4}"
@@ -285,4 +289,4 @@ def test_a_terminal_without_signs_gets_letters() -> None:
     ],
 )
 def test_an_event_is_one_line(document: Any, line: str) -> None:
-    assert event_line(Frame("message", document, "")) == line.rstrip()
+    assert event_line(ReceivedFrame("message", document, "")) == line.rstrip()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from weftwork.cli.client.run_tree import Kin, askers, counted, read_tree
+from weftwork.cli.client.run_tree import TreeRun, find_waiting_runs, format_status_counts, read_tree
 from weftwork.cli.render import run_tree_lines as drawing
 from weftwork.cli.render.run_tree_lines import FEW, kin_lines, rich_line
 from weftwork.protocol.run.header import STATUSES
@@ -24,13 +24,13 @@ def row(run_id: str, parent: str = "", status: str = "completed", workflow: str 
     return {"runId": run_id, "workflowId": workflow, "status": status, **times, **above, **more}
 
 
-def top_of(*rows: dict[str, Any]) -> Kin:
+def top_of(*rows: dict[str, Any]) -> TreeRun:
     found = read_tree({"runId": rows[0]["runId"], "runs": list(rows), "truncated": False})
     assert found is not None
     return found
 
 
-def texts(top: Kin, is_ascii: bool = False, most: int | None = None, only_open: bool = False) -> list[str]:
+def texts(top: TreeRun, is_ascii: bool = False, most: int | None = None, only_open: bool = False) -> list[str]:
     return [line.text for line in kin_lines(top, is_ascii, most, only_open)]
 
 
@@ -60,7 +60,7 @@ def test_each_run_is_a_line_below_its_parent() -> None:
         "|- stock  waiting-approval  b  at gate",
         "|  |- shelf  running  d",
     ]
-    assert [run.run_id for run in askers(top)] == ["b"]
+    assert [run.run_id for run in find_waiting_runs(top)] == ["b"]
 
 
 @pytest.mark.parametrize(("count", "lines"), [(FEW, FEW), (FEW + 1, FEW + 1), (FEW + 2, FEW + 1), (1000, FEW + 1)])
@@ -99,7 +99,10 @@ def test_a_tree_is_bounded_and_what_goes_on_is_shown_first() -> None:
 
 
 def test_runs_are_counted_by_status() -> None:
-    assert counted(top_of(row("top"), *many(3), row("x", "top", "failed")).children) == "3 completed, 1 failed"
+    assert (
+        format_status_counts(top_of(row("top"), *many(3), row("x", "top", "failed")).children)
+        == "3 completed, 1 failed"
+    )
 
 
 TEXTS = st.sampled_from(["", "a", "b", EVIL]) | st.text(max_size=5)
@@ -131,7 +134,7 @@ def test_any_document_is_drawn_or_is_none(document: Any) -> None:
     if top is None:
         return
     runs = sum(1 for each in document["runs"] if isinstance(each, dict))
-    assert sum(1 for _ in top.all()) == runs
+    assert sum(1 for _ in top.walk()) == runs
     for most in (None, 1, 5, 100):
         for only_open in (False, True):
             drawn = texts(top, False, most, only_open)

@@ -6,21 +6,21 @@ from typing import Any, Final
 import click
 import msgspec
 
-from weftwork.cli.answer.form import Form
-from weftwork.cli.answer.prompt import Prompt
+from weftwork.cli.answer.form import AnswerForm
+from weftwork.cli.answer.prompt import TerminalPrompt
 from weftwork.cli.console.option_values import json_or_text, read_file
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.render.schema_text import problems
 from weftwork.protocol.json.values import is_array, is_object
 
-_ABOUT: Final = {
+_COMMENT_PROMPTS: Final = {
     "refine": "What is to be changed?",
     "ask": "What do you want to know?",
     "accept": "A comment",
     "reject": "Why? A comment",
     "edit-accept": "A comment",
 }
-_NEEDED: Final = ("refine", "ask")
+_COMMENT_REQUIRED: Final = ("refine", "ask")
 
 
 class Vote(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Vote(msgspec.Struct, frozen=True):
         return {**named, **({"override": True, "reason": self.reason} if self.override else {})}
 
 
-def actions_of(question: dict[str, Any]) -> list[str]:
+def allowed_actions(question: dict[str, Any]) -> list[str]:
     """What the gate takes, as far as it says so."""
     data = question.get("data")
     listed = data.get("actions") if is_object(data) else None
@@ -52,31 +52,31 @@ def actions_of(question: dict[str, Any]) -> list[str]:
     return found or ["accept", "reject"]
 
 
-def given(question: dict[str, Any], vote: Vote) -> dict[str, Any]:
+def approval_from_options(question: dict[str, Any], vote: Vote) -> dict[str, Any]:
     """The answer that the command line gives. Raises UsageError for one that lacks something."""
-    actions = actions_of(question)
+    actions = allowed_actions(question)
     if vote.action not in actions:
         listed = ", ".join(shown(each, 40) for each in actions)
         raise click.UsageError(f"this gate does not take {shown(vote.action, 40)}; it takes {listed}.")
-    if vote.action in _NEEDED and not vote.comment.strip():
-        raise click.UsageError(f"{vote.action} needs --comment TEXT: {_ABOUT[vote.action].lower()}")
+    if vote.action in _COMMENT_REQUIRED and not vote.comment.strip():
+        raise click.UsageError(f"{vote.action} needs --comment TEXT: {_COMMENT_PROMPTS[vote.action].lower()}")
     edited = _edited_file(vote) if vote.action == "edit-accept" else msgspec.UNSET
-    return _answer(vote, vote.action, vote.comment, edited)
+    return _build_answer(vote, vote.action, vote.comment, edited)
 
 
-def asked(question: dict[str, Any], vote: Vote, prompt: Prompt) -> dict[str, Any]:
+def prompt_for_approval(question: dict[str, Any], vote: Vote, prompt: TerminalPrompt) -> dict[str, Any]:
     """The answer that somebody at a terminal gives."""
     while True:
-        action = prompt.choice("Your answer", actions_of(question))
+        action = prompt.choice("Your answer", allowed_actions(question))
         edited: Any = msgspec.UNSET
         if action == "edit-accept":
             edited = _edited_file(vote) if vote.data is not None else _edit(_artifact(question), prompt)
             if edited is msgspec.UNSET:
                 say("  nothing was changed.", err=True)
                 continue
-        about = _ABOUT.get(action, "A comment")
-        comment = vote.comment or prompt.text(about, required=action in _NEEDED)
-        answer = {**_answer(vote, action, comment, edited), **_more(question, prompt)}
+        about = _COMMENT_PROMPTS.get(action, "A comment")
+        comment = vote.comment or prompt.text(about, required=action in _COMMENT_REQUIRED)
+        answer = {**_build_answer(vote, action, comment, edited), **_prompt_extra_fields(question, prompt)}
         schema = question.get("resumeSchema")
         wrong = problems(schema, answer) if is_object(schema) else []
         if not wrong:
@@ -84,7 +84,7 @@ def asked(question: dict[str, Any], vote: Vote, prompt: Prompt) -> dict[str, Any
         say(f"  that does not fit together: {'; '.join(wrong)}. Once more:", err=True)
 
 
-def _answer(vote: Vote, action: str, comment: str, edited: Any) -> dict[str, Any]:
+def _build_answer(vote: Vote, action: str, comment: str, edited: Any) -> dict[str, Any]:
     answer: dict[str, Any] = {"action": action, **vote.members()}
     if action == "refine":
         answer["refineFeedback"] = {"scope": "whole", "text": comment}
@@ -97,18 +97,18 @@ def _answer(vote: Vote, action: str, comment: str, edited: Any) -> dict[str, Any
     return answer
 
 
-def _more(question: dict[str, Any], prompt: Prompt) -> dict[str, Any]:
+def _prompt_extra_fields(question: dict[str, Any], prompt: TerminalPrompt) -> dict[str, Any]:
     """What the gate wants to know beside the decision."""
-    from weftwork.cli.answer.form import form_of
+    from weftwork.cli.answer.form import build_form
 
     schema = question.get("resumeSchema")
     if not is_object(schema):
         return {}
     known = {"action", "comment", "feedback", "voter", "decidedBy", "decidedAt", "override", "reason", "question"}
     known |= {"refineFeedback", "editedArtifactData"}
-    form = form_of({"kind": "custom", "resumeSchema": schema})
+    form = build_form({"kind": "custom", "resumeSchema": schema})
     wanted = tuple(each for each in form.fields if each.name and each.required and each.name not in known)
-    return prompt.form(Form(wanted)) if wanted else {}
+    return prompt.form(AnswerForm(wanted)) if wanted else {}
 
 
 def _artifact(question: dict[str, Any]) -> Any:
@@ -122,10 +122,10 @@ def _edited_file(vote: Vote) -> Any:
     return json_or_text("--data", read_file("--data", vote.data))
 
 
-def _edit(artifact: Any, prompt: Prompt) -> Any:
+def _edit(artifact: Any, prompt: TerminalPrompt) -> Any:
     """What somebody made of it in an editor; UNSET if nothing was changed."""
     is_text = isinstance(artifact, str) and all(each.isprintable() or each in "\n\t" for each in artifact)
-    before = artifact if is_text else _document(artifact)
+    before = artifact if is_text else _editable_json(artifact)
     text = before
     while True:
         after = click.edit(text, extension=".txt" if is_text else ".json", require_save=False)
@@ -145,7 +145,7 @@ def _edit(artifact: Any, prompt: Prompt) -> Any:
             text = after
 
 
-def _document(value: Any) -> str:
+def _editable_json(value: Any) -> str:
     """JSON to edit, in which nothing can move a cursor."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text) + "\n"

@@ -6,25 +6,25 @@ from typing import Any, Final
 import click
 
 from weftwork.cli.answer.approval import Vote
-from weftwork.cli.answer.form import Unfit, form_of
+from weftwork.cli.answer.form import InvalidAnswer, build_form
 from weftwork.cli.console.option_values import json_or_text, read_file
 from weftwork.cli.console.text import shown
 from weftwork.cli.render import low_confidence
 from weftwork.protocol.json.values import is_object
 
-_OF_APPROVALS: Final = {"--comment": "comment", "--data": "data", "--as": "voter", "--override": "override"}
+_APPROVAL_OPTIONS: Final = {"--comment": "comment", "--data": "data", "--as": "voter", "--override": "override"}
 
 
-def vote_of(options: Mapping[str, Any]) -> Vote:
+def build_vote(options: Mapping[str, Any]) -> Vote:
     return Vote(**{name: value for name, value in options.items() if value is not None})
 
 
-def is_given(vote: Mapping[str, Any], pairs: Sequence[str], whole: Sequence[str]) -> bool:
+def is_answer_given(vote: Mapping[str, Any], pairs: Sequence[str], whole: Sequence[str]) -> bool:
     """Whether there is an answer, so that nobody has to be asked."""
     return bool(vote["action"] or pairs or whole)
 
 
-def check(
+def check_options(
     vote: Mapping[str, Any], pairs: Sequence[str], whole: Sequence[str], link: bool, of_links: Mapping[str, Any]
 ) -> None:
     """Raises UsageError for options that contradict each other."""
@@ -33,7 +33,7 @@ def check(
         raise click.UsageError("give one answer: an action, --set, --value or --value-file.")
     if vote["override"] != (vote["reason"] is not None):
         raise click.UsageError("--override and --reason go together.")
-    said = [option for option, name in _OF_APPROVALS.items() if vote[name]]
+    said = [option for option, name in _APPROVAL_OPTIONS.items() if vote[name]]
     if pairs and said:
         raise click.UsageError(f"{said[0]} goes with an approval, and --set with questions.")
     if vote["data"] is not None and vote["action"] not in (None, "edit-accept"):
@@ -45,7 +45,7 @@ def check(
         raise click.UsageError(f"{lone[0]} goes with --link.")
 
 
-def given(
+def answer_from_options(
     question: dict[str, Any],
     options: Mapping[str, Any],
     pairs: Sequence[str],
@@ -53,21 +53,21 @@ def given(
     value_file: str | None,
 ) -> Any:
     """The value to send. Raises UsageError for what cannot be an answer to this question."""
-    vote = vote_of(options)
+    vote = build_vote(options)
     is_approval = question.get("kind") == "approval"
     if vote.action:
         if question.get("kind") == low_confidence.KIND:
-            return _passed(vote)
+            return _low_confidence_answer(vote)
         if not is_approval:
             kind = shown(question.get("kind", "question"), 60)
             raise click.UsageError(f"this is no approval but {kind}; answer it with --set NAME=VALUE or --value.")
-        from weftwork.cli.answer.approval import given as voted
+        from weftwork.cli.answer.approval import approval_from_options as voted
 
         return voted(question, vote)
     if pairs and is_approval:
         raise click.UsageError("this is an approval; answer it with --approve, --reject, --action or --value.")
     if pairs:
-        return _filled(question, pairs)
+        return _fill_form(question, pairs)
     if value is not None:
         made = json_or_text("--value", value.encode("utf-8", "surrogateescape"))
     else:
@@ -80,7 +80,7 @@ def given(
     return {**made, **vote.members()}
 
 
-def _passed(vote: Vote) -> dict[str, Any]:
+def _low_confidence_answer(vote: Vote) -> dict[str, Any]:
     """Whether a decision that somebody is not sure of is carried out."""
     if vote.action not in low_confidence.ACTIONS:
         raise click.UsageError(f"this question does not take {shown(vote.action, 40)}; it takes accept and reject.")
@@ -89,17 +89,17 @@ def _passed(vote: Vote) -> dict[str, Any]:
     return {"action": vote.action}
 
 
-def _filled(question: dict[str, Any], pairs: Sequence[str]) -> Any:
+def _fill_form(question: dict[str, Any], pairs: Sequence[str]) -> Any:
     """The form of the question, filled with names and values."""
-    form = form_of(question)
+    form = build_form(question)
     values: dict[str, Any] = {}
     for text in pairs:
         name, sign, said = text.partition("=")
         if not name or not sign:
             raise click.UsageError(f"--set {shown(text, 60)} must look like NAME=VALUE.")
         try:
-            values[name] = form.field(name).read(said)
-        except Unfit as unfit:
+            values[name] = form.field(name).parse(said)
+        except InvalidAnswer as unfit:
             raise click.UsageError(f"--set {shown(name, 60)}: {unfit}.") from None
     lacking = [shown(each.name, 60) for each in form.fields if each.required and each.name and each.name not in values]
     if lacking:

@@ -19,15 +19,15 @@ _YES: Final = ("y", "yes", "true")
 _NO: Final = ("n", "no", "false")
 
 
-class Unfit(Exception):
+class InvalidAnswer(Exception):
     """What was written cannot be the answer; the text says why, and can be printed."""
 
 
-class Field(msgspec.Struct, frozen=True):
+class AnswerField(msgspec.Struct, frozen=True):
     """What is asked under a name, which is empty for the answer itself. The schema is whatever a host sent."""
 
     name: str
-    words: str = ""
+    label: str = ""
     schema: dict[str, Any] = {}
     required: bool = True
     default: Any = msgspec.UNSET
@@ -49,7 +49,7 @@ class Field(msgspec.Struct, frozen=True):
     @property
     def is_numbered(self) -> bool:
         """Whether choices can be picked by their place: not where a number could be meant as a choice."""
-        return not any(written(each).strip().lstrip("-").isdigit() for each in self.choices)
+        return not any(as_text(each).strip().lstrip("-").isdigit() for each in self.choices)
 
     def hint(self) -> str:
         """What may be written, as far as it is not shown as choices."""
@@ -62,75 +62,75 @@ class Field(msgspec.Struct, frozen=True):
         )
         notes = [words, bounds, "" if self.required else "may be left out"]
         if self.default is not msgspec.UNSET:
-            notes.append(f"{shown(written(self.default), 80)} if nothing is written")
+            notes.append(f"{shown(as_text(self.default), 80)} if nothing is written")
         return "; ".join(each for each in notes if each and each != "any")
 
-    def read(self, text: str, by_number: bool = False) -> Any:
+    def parse(self, text: str, by_number: bool = False) -> Any:
         """The value of what somebody wrote. Raises Unfit."""
-        value = self._chosen(text, by_number) if self.kind == "choice" else self._written(text)
+        value = self._parse_choice(text, by_number) if self.kind == "choice" else self._parse_text(text)
         if wrong := problems(self.schema, value):
-            raise Unfit("; ".join(wrong))
+            raise InvalidAnswer("; ".join(wrong))
         return value
 
-    def _chosen(self, text: str, by_number: bool) -> Any:
+    def _parse_choice(self, text: str, by_number: bool) -> Any:
         said = text.strip()
         for each in self.choices:
-            if said in (written(each), json.dumps(each)) or (each is not None and text == each):
+            if said in (as_text(each), json.dumps(each)) or (each is not None and text == each):
                 return each
         if by_number and self.is_numbered and said.isascii() and said.isdigit() and len(said) < 6:
             place = int(said)
             if 1 <= place <= len(self.choices):
                 return self.choices[place - 1]
-        raise Unfit("that is none of the choices")
+        raise InvalidAnswer("that is none of the choices")
 
-    def _written(self, text: str) -> Any:
+    def _parse_text(self, text: str) -> Any:
         said = text.strip()
         if self.kind == "text":
             return text
         if self.kind == "boolean":
             if said.lower() in (*_YES, *_NO):
                 return said.lower() in _YES
-            raise Unfit("answer y or n")
+            raise InvalidAnswer("answer y or n")
         if self.kind == "list" and not said.startswith("["):
             items = self._shape.get("items")
-            each = Field("", schema=part_of(self.schema, items) if is_object(items) else {})
-            return [each.read(piece.strip()) for piece in said.split(",")] if said else []
+            each = AnswerField("", schema=subschema(self.schema, items) if is_object(items) else {})
+            return [each.parse(piece.strip()) for piece in said.split(",")] if said else []
         try:
             return json_or_text("it", text.encode("utf-8", "surrogateescape"))
         except click.UsageError as error:
-            raise Unfit(error.message) from None
+            raise InvalidAnswer(error.message) from None
 
     @property
     def _shape(self) -> dict[str, Any]:
         return Schema(self.schema).shape
 
 
-def written(value: Any) -> str:
+def as_text(value: Any) -> str:
     """A value as somebody would write it: texts as they are, the rest as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def part_of(root: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+def subschema(root: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     """A schema inside another, with the definitions that it may refer to."""
     return {**part, "$defs": root["$defs"]} if "$defs" in root and "$defs" not in part else part
 
 
-_WHOLE: Final = "the answer"
-TEXT: Final = {"type": "string"}
+_WHOLE_ANSWER: Final = "the answer"
+TEXT_SCHEMA: Final = {"type": "string"}
 """What somebody writes who is asked without a schema, as on the page: whoever writes 36 or true means these words."""
-_SPOKEN: Final = ("conversation.exchange", "custom")
+_TEXT_KINDS: Final = ("conversation.exchange", "custom")
 """Kinds that somebody answers in words, where no schema says otherwise."""
 
 
-class Form(msgspec.Struct, frozen=True):
+class AnswerForm(msgspec.Struct, frozen=True):
     """The fields in the order in which they are asked, and where their values go."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[AnswerField, ...]
     schema: dict[str, Any] = {}
     """What the whole answer has to fit."""
-    known: dict[str, Any] = {}
+    constants: dict[str, Any] = {}
     """Members of the answer that nobody has to write."""
-    within: str = ""
+    nested_under: str = ""
     """The member of the answer that holds the values; empty if the answer does itself."""
     is_open: bool = False
     """Whether there may be members that it does not name."""
@@ -140,47 +140,49 @@ class Form(msgspec.Struct, frozen=True):
         """Whether the one field is the answer itself."""
         return len(self.fields) == 1 and not self.fields[0].name
 
-    def field(self, name: str) -> Field:
+    def field(self, name: str) -> AnswerField:
         """The field of that name. Raises Unfit."""
         for each in self.fields:
             if each.name == name and name:
                 return each
         if self.is_open and name:
-            return Field(name)
+            return AnswerField(name)
         names = ", ".join(shown(each.name, 60) for each in self.fields[:20] if each.name)
         wanted = f"it asks for {names}" if names else "it asks for one value: give it with --value"
-        raise Unfit(f"the question has no {shown(name, 60)}; {wanted}")
+        raise InvalidAnswer(f"the question has no {shown(name, 60)}; {wanted}")
 
     def answer(self, values: Mapping[str, Any]) -> Any:
         """The value to send for what was filled in."""
         if self.is_whole and "" in values:
             value = values[""]
-            return {**self.known, **value} if self.known and is_object(value) else value
-        return {**self.known, self.within: dict(values)} if self.within else {**self.known, **values}
+            return {**self.constants, **value} if self.constants and is_object(value) else value
+        return (
+            {**self.constants, self.nested_under: dict(values)} if self.nested_under else {**self.constants, **values}
+        )
 
 
-def form_of(question: dict[str, Any]) -> Form:
+def build_form(question: dict[str, Any]) -> AnswerForm:
     """The form for a question of any kind, of any host."""
     data = question.get("data")
     about: dict[str, Any] = data if is_object(data) else {}
     kind = question.get("kind")
     given = question.get("resumeSchema")
     schema: dict[str, Any] = given if is_object(given) else {}
-    if kind == "clarification" and (asked := _questions(about)):
-        return Form(asked, schema, within="answers")
+    if kind == "clarification" and (asked := _question_fields(about)):
+        return AnswerForm(asked, schema, nested_under="answers")
     if kind == "conversation.exchange" and is_object(about.get("outcomeSchema")):
         schema = schema or about["outcomeSchema"]
     if kind == "external-event" and is_object(about.get("correlation")):
-        return _event(about["correlation"], schema)
-    fields = _members(schema)
+        return _event_form(about["correlation"], schema)
+    fields = _member_fields(schema)
     if fields:
         known = _constants(schema)
-        return Form(fields, schema, known, is_open=Schema(schema).is_open)
-    if kind in _SPOKEN and not schema:
-        return Form((Field("", f"{_WHOLE}, as text; anything else goes with --value", TEXT),))
+        return AnswerForm(fields, schema, known, is_open=Schema(schema).is_open)
+    if kind in _TEXT_KINDS and not schema:
+        return AnswerForm((AnswerField("", f"{_WHOLE_ANSWER}, as text; anything else goes with --value", TEXT_SCHEMA),))
     ratified = kind == "low-confidence" and "decision" in about and not _is_hidden(about["decision"])
     default = about["decision"] if ratified else msgspec.UNSET
-    return Form((Field("", _WHOLE, schema, default=default),), schema)
+    return AnswerForm((AnswerField("", _WHOLE_ANSWER, schema, default=default),), schema)
 
 
 def _is_hidden(value: Any) -> bool:
@@ -188,42 +190,46 @@ def _is_hidden(value: Any) -> bool:
     return "[REDACTED:" in json.dumps(value)
 
 
-def _questions(about: dict[str, Any]) -> tuple[Field, ...]:
+def _question_fields(about: dict[str, Any]) -> tuple[AnswerField, ...]:
     listed = about.get("questions")
     rows = [each for each in listed if is_object(each)] if is_array(listed) else []
     return tuple(
-        Field(each["id"], str(each.get("question", "")), each["schema"] if is_object(each.get("schema")) else TEXT)
+        AnswerField(
+            each["id"], str(each.get("question", "")), each["schema"] if is_object(each.get("schema")) else TEXT_SCHEMA
+        )
         for each in rows
         if isinstance(each.get("id"), str) and each["id"]
     )
 
 
-def _event(correlation: dict[str, Any], schema: dict[str, Any]) -> Form:
+def _event_form(correlation: dict[str, Any], schema: dict[str, Any]) -> AnswerForm:
     """Which event it is stands in the question; what else it says is asked."""
     if _is_hidden(correlation):
-        return Form((Field("", "the event with its correlation, as a JSON object", {"type": "object"}),), schema)
-    fields = tuple(each for each in _members(schema) if each.name not in correlation)
+        return AnswerForm(
+            (AnswerField("", "the event with its correlation, as a JSON object", {"type": "object"}),), schema
+        )
+    fields = tuple(each for each in _member_fields(schema) if each.name not in correlation)
     if fields:
-        return Form(fields, schema, {**_constants(schema), **correlation}, is_open=Schema(schema).is_open)
-    rest = Field("", "what else the event says, as a JSON object", {"type": "object"}, default={})
-    return Form((rest,), schema, correlation, is_open=True)
+        return AnswerForm(fields, schema, {**_constants(schema), **correlation}, is_open=Schema(schema).is_open)
+    rest = AnswerField("", "what else the event says, as a JSON object", {"type": "object"}, default={})
+    return AnswerForm((rest,), schema, correlation, is_open=True)
 
 
-def _members(schema: dict[str, Any]) -> tuple[Field, ...]:
+def _member_fields(schema: dict[str, Any]) -> tuple[AnswerField, ...]:
     """A field for each member of an object; none if the answer is something else."""
     shape = Schema(schema).shape
     members = shape.get("properties")
     if shape.get("type") != "object" or not is_object(members):
         return ()
     needed = shape.get("required")
-    found: list[Field] = []
+    found: list[AnswerField] = []
     for name, part in members.items():
-        own = part_of(schema, part) if is_object(part) else {}
+        own = subschema(schema, part) if is_object(part) else {}
         inner = Schema(own)
         if "const" in inner.shape or not name:
             continue
         default = inner.shape.get("default", msgspec.UNSET)
-        found.append(Field(name, inner.meaning(), own, is_array(needed) and name in needed, default))
+        found.append(AnswerField(name, inner.meaning(), own, is_array(needed) and name in needed, default))
     return tuple(found)
 
 
@@ -231,5 +237,5 @@ def _constants(schema: dict[str, Any]) -> dict[str, Any]:
     """Members that can have one value only."""
     members = Schema(schema).shape.get("properties")
     parts = members.items() if is_object(members) else ()
-    shapes = ((name, Schema(part_of(schema, part)).shape) for name, part in parts if is_object(part))
+    shapes = ((name, Schema(subschema(schema, part)).shape) for name, part in parts if is_object(part))
     return {name: shape["const"] for name, shape in shapes if "const" in shape}

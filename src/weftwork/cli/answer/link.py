@@ -7,28 +7,28 @@ from urllib.parse import urlsplit
 
 import click
 
-from weftwork.cli.answer.target import Target
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.answer.target import AnswerTarget
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.console.units import clock
 from weftwork.cli.render.interrupt_text import due
 from weftwork.protocol.json.values import is_object
 
-_ABSENT: Final = (404, 405, 501)
+_NOT_OFFERED: Final = (404, 405, 501)
 
 
 def print_link(
-    client: Client, target: Target, for_whom: str | None, is_inspect: bool, expires_ms: int | None, as_json: bool
+    client: Client, target: AnswerTarget, for_whom: str | None, is_inspect: bool, expires_ms: int | None, as_json: bool
 ) -> None:
     """Only the link goes to standard output."""
     seconds = None if expires_ms is None else expires_ms // 1000
     wanted = {"for": for_whom, "intent": "inspect" if is_inspect else None, "expiresInSeconds": seconds}
-    made = _make(client, target, {name: value for name, value in wanted.items() if value is not None})
+    made = _create_link(client, target, {name: value for name, value in wanted.items() if value is not None})
     if as_json:
         say(json.dumps(made, indent=2))
         return
-    say(_address(client, made))
+    say(_link_url(client, made))
     may = "see the question" if made.get("intent") == "inspect" else "answer"
     until = clock(made.get("expiresAt"))
     left = due({"dueAt": made.get("expiresAt")}, datetime.now(UTC))
@@ -37,29 +37,29 @@ def print_link(
     say(f"{whom} can {may}{when}.", err=True)
 
 
-def _make(client: Client, target: Target, wanted: dict[str, Any]) -> dict[str, Any]:
+def _create_link(client: Client, target: AnswerTarget, wanted: dict[str, Any]) -> dict[str, Any]:
     try:
         made = client.post(f"/v1/host/weftwork/{target.path}/links", wanted)
-    except Refused as refused:
-        if refused.status in _ABSENT and not refused.code.startswith("interrupt_"):
+    except RequestRefused as refused:
+        if refused.status in _NOT_OFFERED and not refused.code.startswith("interrupt_"):
             raise click.ClickException("this host makes no links: only a weftwork host does.") from None
         raise
     if not is_object(made):
-        raise Unreachable(f"{client.url} does not say which link it made.")
+        raise HostUnreachable(f"{client.url} does not say which link it made.")
     if target.interrupt_id is not None and made.get("interruptId", target.interrupt_id) != target.interrupt_id:
         # Not handed out: whoever gets it expects the question that was meant.
-        raise Refused(409, "interrupt_already_resolved", "meanwhile the node asks something else")
+        raise RequestRefused(409, "interrupt_already_resolved", "meanwhile the node asks something else")
     return made
 
 
-def _address(client: Client, made: dict[str, Any]) -> str:
+def _link_url(client: Client, made: dict[str, Any]) -> str:
     """The link as the host says it, else by the address that it was reached at."""
     url, path = made.get("url"), made.get("path")
     if isinstance(url, str) and _is_link(url):
         return url
     if isinstance(path, str) and path.startswith("/") and _is_link(client.url + path):
         return client.url + path
-    raise Unreachable(f"{client.url} does not say which link it made.")
+    raise HostUnreachable(f"{client.url} does not say which link it made.")
 
 
 def _is_link(text: str) -> bool:

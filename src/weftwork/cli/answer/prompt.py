@@ -8,29 +8,29 @@ from typing import Any, Final
 import click
 import msgspec
 
-from weftwork.cli.answer.form import Field, Form, Unfit, written
+from weftwork.cli.answer.form import AnswerField, AnswerForm, InvalidAnswer, as_text
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.render.interrupt_text import MESSAGE
 from weftwork.cli.render.schema_text import problems
 
-CHOICES: Final = 50
+MAX_CHOICES: Final = 50
 """So many are listed."""
-_NAME: Final = 60
+_MAX_NAME: Final = 60
 
 
-class Left(click.ClickException):
+class InputEnded(click.ClickException):
     """Whoever was asked has gone."""
 
     def __init__(self) -> None:
         super().__init__("the input has ended; nothing was sent.")
 
 
-class Prompt:
+class TerminalPrompt:
     """Puts questions, and puts them again until what is written fits."""
 
     def __init__(self, read: Callable[[], str] | None = None) -> None:
-        self._read = read or _line_of_a_terminal
-        self._forget = _forget_what_was_typed if read is None else _nothing
+        self._read = read or _read_line
+        self._flush_input = _flush_typed_input if read is None else _do_nothing
 
     def text(self, words: str, required: bool = False) -> str:
         """A line; empty only if it may be left out."""
@@ -43,7 +43,7 @@ class Prompt:
     def confirm(self, words: str) -> bool:
         """Yes has to be said, once this is asked: the end of a text that was pasted before does not count."""
         while True:
-            self._forget()
+            self._flush_input()
             found = self._line(f"{words} [y/N]").strip().lower()
             if found in ("y", "yes"):
                 return True
@@ -52,10 +52,10 @@ class Prompt:
 
     def choice(self, words: str, names: Sequence[str]) -> str:
         """One of these names, by its place or itself."""
-        field = Field("", words, {"enum": list(names)})
+        field = AnswerField("", words, {"enum": list(names)})
         return self.field(field)
 
-    def form(self, form: Form) -> Any:
+    def form(self, form: AnswerForm) -> Any:
         """The answer, field by field; once more from the start if the whole does not fit."""
         while True:
             values: dict[str, Any] = {}
@@ -69,17 +69,17 @@ class Prompt:
                 return answer
             say(f"  that does not fit together: {'; '.join(wrong)}. Once more:", err=True)
 
-    def field(self, field: Field) -> Any:
+    def field(self, field: AnswerField) -> Any:
         """The value of a field; UNSET if it is left out."""
-        words = [shown(each, MESSAGE) for each in field.words[:MESSAGE].split("\n")]
-        named = f"{shown(field.name, _NAME)}: " if field.name and field.words else shown(field.name, _NAME)
+        words = [shown(each, MESSAGE) for each in field.label[:MESSAGE].split("\n")]
+        named = f"{shown(field.name, _MAX_NAME)}: " if field.name and field.label else shown(field.name, _MAX_NAME)
         say(f"{named}{words[0]}", err=True)
         for line in words[1:]:
             say(f"  {line}", err=True)
-        for place, each in enumerate(field.choices[:CHOICES], 1):
-            say(f"  {f'{place}) ' if field.is_numbered else ''}{shown(written(each), 200)}", err=True)
-        if len(field.choices) > CHOICES:
-            say(f"  and {len(field.choices) - CHOICES} more", err=True)
+        for place, each in enumerate(field.choices[:MAX_CHOICES], 1):
+            say(f"  {f'{place}) ' if field.is_numbered else ''}{shown(as_text(each), 200)}", err=True)
+        if len(field.choices) > MAX_CHOICES:
+            say(f"  and {len(field.choices) - MAX_CHOICES} more", err=True)
         hint = field.hint()
         while True:
             text = self._line(f"  {hint}")
@@ -89,8 +89,8 @@ class Prompt:
                 say("  something has to be written; Ctrl-C leaves without an answer.", err=True)
                 continue
             try:
-                return field.read(text, by_number=True)
-            except Unfit as unfit:
+                return field.parse(text, by_number=True)
+            except InvalidAnswer as unfit:
                 say(f"  {unfit}.", err=True)
 
     def _line(self, words: str) -> str:
@@ -103,7 +103,7 @@ class Prompt:
                 text = "\udcff\n"
             if not text:
                 say("", err=True)
-                raise Left
+                raise InputEnded
             try:
                 text.encode()
             except UnicodeEncodeError:
@@ -112,16 +112,16 @@ class Prompt:
             return text.rstrip("\r\n")
 
 
-def _line_of_a_terminal() -> str:
+def _read_line() -> str:
     return sys.stdin.readline()
 
 
-def _forget_what_was_typed() -> None:
+def _flush_typed_input() -> None:
     import termios
 
     with contextlib.suppress(termios.error, OSError):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass

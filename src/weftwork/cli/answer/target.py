@@ -5,29 +5,29 @@ from typing import Any, Final
 import click
 import msgspec
 
-from weftwork.cli.client.errors import Refused
+from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client, segment
-from weftwork.cli.client.interrupts import open_questions, waiting
+from weftwork.cli.client.interrupts import list_open_interrupts, open_interrupts
 from weftwork.cli.console.text import shown
 from weftwork.cli.render.interrupt_text import word
 from weftwork.protocol.json.values import is_object
 
-PREFIX: Final = 4
+MIN_PREFIX: Final = 4
 """Characters that a beginning of a run's id has at least."""
-SOUGHT: Final = 1000
+MAX_SEARCHED: Final = 1000
 """Questions among which a run is looked for by the beginning of its id."""
-PROMPT: Final = 3.0
+TREE_TIMEOUT: Final = 3.0
 """Seconds to find out which run below asks."""
-_LISTED: Final = 20
+_MAX_LISTED: Final = 20
 
 
-class Target(msgspec.Struct, frozen=True):
+class AnswerTarget(msgspec.Struct, frozen=True):
     """An open question."""
 
     run_id: str
     node_id: str
     workflow_id: str
-    question: dict[str, Any]
+    interrupt: dict[str, Any]
 
     @property
     def path(self) -> str:
@@ -36,40 +36,42 @@ class Target(msgspec.Struct, frozen=True):
     @property
     def interrupt_id(self) -> str | None:
         """What makes it this question, and not the next one of the node."""
-        found = self.question.get("interruptId")
+        found = self.interrupt.get("interruptId")
         return found if isinstance(found, str) and found else None
 
     @property
-    def word(self) -> str:
+    def quoted_name(self) -> str:
         """As the command takes it, to be pasted into a shell."""
         return word(f"{self.run_id}/{self.node_id}")
 
 
-def find(client: Client, name: str) -> Target:
+def find_target(client: Client, name: str) -> AnswerTarget:
     """The question of RUN/NODE, or the only one of RUN. Raises UsageError if that may be several."""
     run_id, slash, node_id = name.partition("/")
     if not run_id or (slash and not node_id):
         raise click.UsageError("name a run, or a run and a node: RUN or RUN/NODE.")
-    run = _run(client, run_id)
+    run = _get_run(client, run_id)
     run_id = str(run.get("runId") or run_id)
-    rows = [each for each in open_questions(run) if not node_id or each.get("nodeId") == node_id]
+    rows = [each for each in open_interrupts(run) if not node_id or each.get("nodeId") == node_id]
     if not rows:
-        raise _nothing(client, run, run_id, node_id)
+        raise _nothing_to_answer(client, run, run_id, node_id)
     nodes = {str(each.get("nodeId", "")) for each in rows}
     if len(nodes) > 1:
-        listed = "".join(f"\n  {word(f'{run_id}/{each}')}" for each in sorted(nodes)[:_LISTED])
+        listed = "".join(f"\n  {word(f'{run_id}/{each}')}" for each in sorted(nodes)[:_MAX_LISTED])
         raise click.UsageError(f"several nodes of {shown(run_id)} ask something; name one:{listed}")
-    return Target(run_id, nodes.pop(), str(run.get("workflowId") or ""), _whole(client, run_id, rows[0]))
+    return AnswerTarget(
+        run_id, nodes.pop(), str(run.get("workflowId") or ""), _with_event_details(client, run_id, rows[0])
+    )
 
 
-def _run(client: Client, run_id: str) -> dict[str, Any]:
+def _get_run(client: Client, run_id: str) -> dict[str, Any]:
     """The run's snapshot; its id may be the beginning of one, if only one run that waits begins so."""
     try:
         found = client.get(f"/v1/runs/{segment(run_id)}")
-    except Refused as refused:
-        if refused.status != 404 or len(run_id) < PREFIX:
+    except RequestRefused as refused:
+        if refused.status != 404 or len(run_id) < MIN_PREFIX:
             raise
-        whole = _begins(client, run_id)
+        whole = _complete_run_id(client, run_id)
         if whole is None:
             raise
         found = client.get(f"/v1/runs/{segment(whole)}")
@@ -78,45 +80,45 @@ def _run(client: Client, run_id: str) -> dict[str, Any]:
     return found
 
 
-def _begins(client: Client, begin: str) -> str | None:
+def _complete_run_id(client: Client, begin: str) -> str | None:
     try:
-        named = [str(each.get("runId", "")) for each in waiting(client, SOUGHT)]
+        named = [str(each.get("runId", "")) for each in list_open_interrupts(client, MAX_SEARCHED)]
     except click.ClickException:
         return None
     found = sorted({each for each in named if each.startswith(begin)})
     if len(found) > 1:
-        listed = "".join(f"\n  {word(each)}" for each in found[:_LISTED])
+        listed = "".join(f"\n  {word(each)}" for each in found[:_MAX_LISTED])
         raise click.UsageError(f"several runs that wait begin with {shown(begin, 60)}:{listed}")
     return found[0] if found else None
 
 
-def _nothing(client: Client, run: dict[str, Any], run_id: str, node_id: str) -> Refused:
+def _nothing_to_answer(client: Client, run: dict[str, Any], run_id: str, node_id: str) -> RequestRefused:
     """As a host refuses an answer that comes too late, so that a script need not tell the two apart."""
-    asks = sorted({str(each["nodeId"]) for each in open_questions(run)})
+    asks = sorted({str(each["nodeId"]) for each in open_interrupts(run)})
     if asks:
-        listed = ", ".join(shown(each, 60) for each in asks[:_LISTED])
-        return Refused(404, "interrupt_not_found", f"{shown(node_id, 60)} asks nothing; what asks is {listed}")
+        listed = ", ".join(shown(each, 60) for each in asks[:_MAX_LISTED])
+        return RequestRefused(404, "interrupt_not_found", f"{shown(node_id, 60)} asks nothing; what asks is {listed}")
     status = shown(run.get("status", "?"), 40)
-    if below := _below(client, run, run_id):
-        return Refused(409, "", f"{shown(run_id)} waits for runs below it; what asks is {below}")
-    return Refused(409, "", f"{shown(run_id)} waits for no answer; it is {status}")
+    if below := _waiting_descendants(client, run, run_id):
+        return RequestRefused(409, "", f"{shown(run_id)} waits for runs below it; what asks is {below}")
+    return RequestRefused(409, "", f"{shown(run_id)} waits for no answer; it is {status}")
 
 
-def _below(client: Client, run: dict[str, Any], run_id: str) -> str:
+def _waiting_descendants(client: Client, run: dict[str, Any], run_id: str) -> str:
     """Who asks in place of a run that has started others, as the command takes it."""
-    from weftwork.cli.client.run_tree import askers, read_tree, tree_path
+    from weftwork.cli.client.run_tree import find_waiting_runs, read_tree, run_tree_path
 
-    top = read_tree(client.peek(tree_path(run_id), PROMPT)) if run.get("childRuns") else None
-    found = askers(top)[:_LISTED] if top is not None else []
-    return ", ".join(word(f"{each.run_id}/{each.at}" if each.at else each.run_id) for each in found)
+    top = read_tree(client.try_get(run_tree_path(run_id), TREE_TIMEOUT)) if run.get("childRuns") else None
+    found = find_waiting_runs(top)[:_MAX_LISTED] if top is not None else []
+    return ", ".join(word(f"{each.run_id}/{each.detail}" if each.detail else each.run_id) for each in found)
 
 
-def _whole(client: Client, run_id: str, row: dict[str, Any]) -> dict[str, Any]:
+def _with_event_details(client: Client, run_id: str, row: dict[str, Any]) -> dict[str, Any]:
     """The question with what only the events say of it, where a snapshot is brief."""
     if "data" in row and "interruptId" in row:
         return row
     from weftwork.cli.follow.run_history import read_past
 
     past = read_past(client, run_id).nodes.get(row["nodeId"])
-    more = (past.asked if past is not None else None) or {}
+    more = (past.interrupt if past is not None else None) or {}
     return {**more, **row} if row.get("key", more.get("key")) == more.get("key") else row

@@ -9,7 +9,7 @@ import click
 from weftwork.settings import SettingsError, load_settings
 
 
-class Operator:
+class AdminSession:
     """Asks one host, as often as needed. Without a host, the store stays open until the end of the `with` block."""
 
     def __init__(self, data: str | None) -> None:
@@ -25,7 +25,7 @@ class Operator:
         self._runner = asyncio.Runner()
         self._store: tuple[Any, Any] | None = None
 
-    def __enter__(self) -> "Operator":
+    def __enter__(self) -> "AdminSession":
         return self
 
     def __exit__(
@@ -35,18 +35,18 @@ class Operator:
             self._runner.run(self._store[1]())
         self._runner.close()
 
-    def ask(self, operation: str, arguments: dict[str, Any], makes_store: bool = False) -> dict[str, Any]:
+    def request(self, operation: str, arguments: dict[str, Any], makes_store: bool = False) -> dict[str, Any]:
         """The answer. Raises what click shows to the user. Only some operations make a store where there is none."""
         request = {"operation": operation, "arguments": arguments}
-        answer = self._from_host(request) if self._store is None else None
+        answer = self._ask_host(request) if self._store is None else None
         if answer is None:
-            administration, _ = self._store = self._store or self._opened(makes_store)
+            administration, _ = self._store = self._store or self._open_store(makes_store)
             answer = self._runner.run(administration.answer(request))
         if "error" in answer:
             raise click.ClickException(str(answer["message"]))
         return answer
 
-    def _from_host(self, request: dict[str, Any]) -> dict[str, Any] | None:
+    def _ask_host(self, request: dict[str, Any]) -> dict[str, Any] | None:
         from weftwork.adapters.admin.client import send_request
         from weftwork.wiring.data_folder import ADMIN_SOCKET
 
@@ -55,7 +55,7 @@ class Operator:
         except OSError as error:
             raise click.ClickException(f"the host in {self._folder} does not answer: {error}") from None
 
-    def _opened(self, makes_store: bool) -> tuple[Any, Any]:
+    def _open_store(self, makes_store: bool) -> tuple[Any, Any]:
         from weftwork.ports.storage.event_log import StoreUnavailable
         from weftwork.ports.storage.host_lock import HostLocked
         from weftwork.protocol.errors import HostFault

@@ -5,26 +5,26 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.upload import Upload
-from weftwork.cli.console.progress import progress
+from weftwork.cli.console.progress import transfer_progress
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.console.units import size
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.media_types import UNKNOWN_TYPE
 
-ASSETS: Final = "/v1/host/weftwork/assets"
-_ABSENT: Final = (404, 405, 501)
+ASSETS_PATH: Final = "/v1/host/weftwork/assets"
+_NOT_OFFERED: Final = (404, 405, 501)
 
 
-def send(client: "Client", upload: Upload, name: str | None = None, days: int | None = None) -> dict[str, Any]:
+def upload_asset(client: "Client", upload: Upload, name: str | None = None, days: int | None = None) -> dict[str, Any]:
     """What the host says of the asset that it has made. Raises Refused, Unreachable or ClickException."""
-    upload.heard, clear = progress(f"sent of {size(upload.size)}:")
+    upload.on_progress, clear = transfer_progress(f"sent of {size(upload.size)}:")
     try:
-        answer = client.upload(ASSETS, upload, name=name or upload.name or None, days=days)
-    except Refused as refused:
-        if refused.status in _ABSENT:
+        answer = client.upload(ASSETS_PATH, upload, name=name or upload.name or None, days=days)
+    except RequestRefused as refused:
+        if refused.status in _NOT_OFFERED:
             raise click.ClickException("this host takes no files; it has no POST /v1/host/weftwork/assets.") from None
         limit = refused.details.get("limit")
         if refused.status == 413 and isinstance(limit, int):
@@ -34,33 +34,35 @@ def send(client: "Client", upload: Upload, name: str | None = None, days: int | 
         clear()
     ref = answer.get("mediaRef") if is_object(answer) else None
     if not isinstance(ref, str):
-        raise Unreachable(f"{client.url} does not say what it made of the file; see that --url names a weftwork host.")
+        raise HostUnreachable(
+            f"{client.url} does not say what it made of the file; see that --url names a weftwork host."
+        )
     if answer.get("sha256") != upload.sha256.hex():
-        raise Unreachable(f"{client.url} has other bytes than those that were sent; try again.")
+        raise HostUnreachable(f"{client.url} has other bytes than those that were sent; try again.")
     if answer.get("mimeType") == UNKNOWN_TYPE and upload.media_type != UNKNOWN_TYPE:
         what = f"{shown(upload.path, 200)} does not look like {shown(upload.media_type, 80)}"
         say(f"warning: {what}, and is kept as {UNKNOWN_TYPE}.", err=True)
     return answer
 
 
-PAGE: Final = 200
+PAGE_SIZE: Final = 200
 
 
-def listed(client: Client, run_id: str | None, most: int | None) -> Iterator[tuple[Any, Any]]:
+def list_assets(client: Client, run_id: str | None, most: int | None) -> Iterator[tuple[Any, Any]]:
     """Each asset, and what the host says of all of them."""
     query: dict[str, Any] = {"runId": run_id}
     count = 0
     while True:
-        left = PAGE if most is None else min(PAGE, most - count)
+        left = PAGE_SIZE if most is None else min(PAGE_SIZE, most - count)
         try:
-            page = client.get(ASSETS, **query, limit=left)
-        except Refused as refused:
-            if refused.status in _ABSENT:
-                raise click.ClickException(f"this host does not list assets; it has no GET {ASSETS}.") from None
+            page = client.get(ASSETS_PATH, **query, limit=left)
+        except RequestRefused as refused:
+            if refused.status in _NOT_OFFERED:
+                raise click.ClickException(f"this host does not list assets; it has no GET {ASSETS_PATH}.") from None
             raise
         found = page.get("assets") if is_object(page) else None
         if not is_array(found):
-            raise click.ClickException(f"the host's answer to GET {ASSETS} is not a list of assets.")
+            raise click.ClickException(f"the host's answer to GET {ASSETS_PATH} is not a list of assets.")
         for asset in found[:left]:
             yield (asset if is_object(asset) else {}), page.get("usage")
         count += len(found)

@@ -11,24 +11,24 @@ import click
 from weftwork.cli.console.text import shown
 from weftwork.protocol.json.values import is_array, is_object
 
-UNREACHABLE: Final = 6
-REFUSED: Final = 7
+EXIT_UNREACHABLE: Final = 6
+EXIT_REFUSED: Final = 7
 MAX_TEXT: Final = 500
-_KEY: Final = "give another with --key or WEFTWORK_KEY"
-_PROBLEMS: Final = 10
-_SUPPORTED: Final = 50
+_KEY_HINT: Final = "give another with --key or WEFTWORK_KEY"
+_MAX_PROBLEMS: Final = 10
+_MAX_SUPPORTED: Final = 50
 
 
-class Unreachable(click.ClickException):
+class HostUnreachable(click.ClickException):
     """No host answers there, or what answers does not speak HTTP or JSON."""
 
-    exit_code = UNREACHABLE
+    exit_code = EXIT_UNREACHABLE
 
 
-class Refused(click.ClickException):
+class RequestRefused(click.ClickException):
     """The host answered with an error. `code` is empty when the answer was none of the protocol's documents."""
 
-    exit_code = REFUSED
+    exit_code = EXIT_REFUSED
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Refused(click.ClickException):
         self.retry_after = retry_after
         self.advice = ""
         """What to do next, where a command knows better than the status; can be printed."""
-        self._keyed = keyed
+        self._has_key = keyed
 
     def format_message(self) -> str:
         """What happened, what is wrong with what was sent, and what to do next."""
@@ -57,16 +57,16 @@ class Refused(click.ClickException):
         if self.status == 401:
             return f"{then}{name}."
         return f"{said}{name}{f'; {then}' if then else ''}." + "".join(
-            f"\n  {line}" for line in (*self._problems(), *self._supported())
+            f"\n  {line}" for line in (*self._problem_lines(), *self._supported_lines())
         )
 
     def _next_step(self) -> str:
         if self.advice:
             return self.advice
         if self.status == 401:
-            return self._about_the_key()
+            return self._key_advice()
         if self.status == 403:
-            return "this key may not do that; see its scopes with `weftwork keys list`, or " + _KEY
+            return "this key may not do that; see its scopes with `weftwork keys list`, or " + _KEY_HINT
         if self.status in (404, 405) and not self.code:
             return "this does not look like an OpenWOP v1 host, or it has no such route; see --url"
         if self.status == 404:
@@ -82,53 +82,53 @@ class Refused(click.ClickException):
             return f"the host's log has more under {shown(self.details['correlationId'], 80)}"
         return ""
 
-    def _about_the_key(self) -> str:
-        if not self._keyed:
+    def _key_advice(self) -> str:
+        if not self._has_key:
             return (
                 "this host wants a key: give one with --key or WEFTWORK_KEY; "
                 "on the machine of a weftwork host, `weftwork keys create` makes one"
             )
         if self.code == "key_expired":
-            return f"this key has expired; {_KEY}"
+            return f"this key has expired; {_KEY_HINT}"
         if self.code == "key_revoked":
-            return f"this key was revoked; {_KEY}"
-        return f"the host does not know this key; {_KEY}"
+            return f"this key was revoked; {_KEY_HINT}"
+        return f"the host does not know this key; {_KEY_HINT}"
 
-    def _problems(self) -> list[str]:
+    def _problem_lines(self) -> list[str]:
         """Where in the request the mistake is, as far as the host says so."""
 
         found = next((self.details[name] for name in ("violations", "errors") if name in self.details), None)
         rows: list[Any] = found if is_array(found) else [self.details]
         lines: list[str] = []
-        for row in rows[:_PROBLEMS]:
+        for row in rows[:_MAX_PROBLEMS]:
             where = row.get("pointer") if is_object(row) else None
             if isinstance(where, str) and (where or row is not self.details):
                 said = f": {shown(row['message'])}" if isinstance(row.get("message"), str) else ""
                 lines.append(f"at {shown(where or '/', 200)}{said}")
-        more = len(rows) - _PROBLEMS
+        more = len(rows) - _MAX_PROBLEMS
         return [*lines, f"and {more} more"] if more > 0 else lines
 
-    def _supported(self) -> list[str]:
+    def _supported_lines(self) -> list[str]:
         """What the host would have taken instead, as far as it says so."""
 
         listed = self.details.get("supported")
         found: list[Any] = listed if is_array(listed) else []
-        words = [shown(each, 100) for each in found[:_SUPPORTED]]
+        words = [shown(each, 100) for each in found[:_MAX_SUPPORTED]]
         if all(word in self.message for word in words):
             return []
-        return [f"it takes {', '.join(words)}{' and others' if len(found) > _SUPPORTED else ''}"]
+        return [f"it takes {', '.join(words)}{' and others' if len(found) > _MAX_SUPPORTED else ''}"]
 
 
-class Broken(Unreachable):
+class ConnectionLost(HostUnreachable):
     """The host was there and the connection to it broke, or it was silent for too long: worth another try."""
 
 
-class Silent(Broken):
+class ReadTimeout(ConnectionLost):
     """The host was there and said nothing for as long as it may."""
 
 
-class TimeUp(Exception):
+class DeadlineReached(Exception):
     """The time that the user gave is over."""
 
 
-ABSENT: Final = (404, 405, 501)
+NOT_OFFERED: Final = (404, 405, 501)

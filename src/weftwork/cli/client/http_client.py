@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 
 if TYPE_CHECKING:
-    from weftwork.cli.client.sse import Frame
+    from weftwork.cli.client.sse import ReceivedFrame
     from weftwork.cli.client.upload import Upload
 
 
@@ -32,7 +32,7 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     click.echo(text, err=True)
 
 
@@ -45,10 +45,10 @@ class Client:
 
     def __init__(self, url: str, key: str | None, timeout: float = 30) -> None:
         # Imported late: `weftwork --help` needs none of it.
-        from weftwork.cli.client.transport import Connection
+        from weftwork.cli.client.transport import Transport
 
-        self._connection = Connection(url, key, timeout)
-        self.notify: Callable[[str], None] = _say
+        self._transport = Transport(url, key, timeout)
+        self.notify: Callable[[str], None] = _print_note
         """Where to say what happens meanwhile, such as a broken connection."""
         self.deadline: float | None = None
         """On the monotonic clock: when streams end with TimeUp, and nothing is waited for any more."""
@@ -56,45 +56,45 @@ class Client:
     @property
     def url(self) -> str:
         """The address of the host, without a slash at its end."""
-        return self._connection.url
+        return self._transport.url
 
     @property
     def has_key(self) -> bool:
-        return self._connection.keyed
+        return self._transport.has_key
 
     def get(self, path: str, **query: Any) -> Any:
         """The document there. Members of the query that are None are left out, lists are repeated."""
-        return self._ask("GET", path, query, None, None)
+        return self._request("GET", path, query, None, None)
 
     def download(self, path: str, heard: Callable[[int], None], **query: Any) -> bytes:
         """What is there, as the host sent it; `heard` is told how many bytes have come."""
-        return self._repeat(lambda: self._connection.fetch(path, query, heard), MAX_TRIES)
+        return self._with_retries(lambda: self._transport.download(path, query, heard), MAX_TRIES)
 
-    def peek(self, path: str, seconds: float) -> Any:
+    def try_get(self, path: str, seconds: float) -> Any:
         """The document there if the host gives it without further ado, else None. For what is nice to know."""
         left = self.time_left()
         try:
-            return self._connection.ask("GET", path, {}, None, {}, seconds if left is None else min(seconds, left))
-        except (Refused, Unreachable):
+            return self._transport.request("GET", path, {}, None, {}, seconds if left is None else min(seconds, left))
+        except (RequestRefused, HostUnreachable):
             return None
 
     def post(self, path: str, body: Any = None, *, idempotency_key: str | None = None, **query: Any) -> Any:
         """The document of the answer, None if it is empty. With a key it may be sent again, and then is if need be."""
-        return self._ask("POST", path, query, body, idempotency_key)
+        return self._request("POST", path, query, body, idempotency_key)
 
     def upload(self, path: str, body: "Upload", **query: Any) -> Any:
         """The document of the answer. Sending the same bytes again does no harm, so it is done if need be."""
-        return self._repeat(lambda: self._connection.ask("POST", path, query, body, {}), MAX_TRIES)
+        return self._with_retries(lambda: self._transport.request("POST", path, query, body, {}), MAX_TRIES)
 
     def delete(self, path: str) -> Any:
         """The document of the answer; most hosts give none."""
-        return self._ask("DELETE", path, {}, None, None)
+        return self._request("DELETE", path, {}, None, None)
 
-    def stream(self, path: str, *, last_event_id: str | None = None, **query: Any) -> "Iterator[Frame]":
+    def stream(self, path: str, *, last_event_id: str | None = None, **query: Any) -> "Iterator[ReceivedFrame]":
         """The frames of an event stream, over broken connections, until the run has ended and the host closes."""
         from weftwork.cli.client.event_stream import EventStream
 
-        return iter(EventStream(self, self._connection, path, last_event_id, query))
+        return iter(EventStream(self, self._transport, path, last_event_id, query))
 
     def time_left(self) -> float | None:
         """Seconds to the deadline, at least 0; None without one."""
@@ -102,38 +102,38 @@ class Client:
 
     def sleep(self, seconds: float) -> None:
         """At most until the deadline."""
-        from weftwork.cli.client.errors import TimeUp
+        from weftwork.cli.client.errors import DeadlineReached
 
         left = self.time_left()
         time.sleep(seconds if left is None else min(seconds, left))
         if self.time_left() == 0:
-            raise TimeUp
+            raise DeadlineReached
 
-    def _ask(self, method: str, path: str, query: dict[str, Any], body: Any, idempotency_key: str | None) -> Any:
+    def _request(self, method: str, path: str, query: dict[str, Any], body: Any, idempotency_key: str | None) -> Any:
         repeatable = method == "GET" or idempotency_key is not None
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key is not None else {}
-        ask = partial(self._connection.ask, method, path, query, body, headers)
-        return self._repeat(ask, MAX_TRIES if repeatable else 1)
+        ask = partial(self._transport.request, method, path, query, body, headers)
+        return self._with_retries(ask, MAX_TRIES if repeatable else 1)
 
-    def _repeat(self, ask: Callable[[], T], tries: int) -> T:
-        from weftwork.cli.client.errors import Broken, Silent
+    def _with_retries(self, ask: Callable[[], T], tries: int) -> T:
+        from weftwork.cli.client.errors import ConnectionLost, ReadTimeout
 
         while True:
             tries -= 1
             try:
                 return ask()
-            except Broken as broken:
-                if not tries or isinstance(broken, Silent):
+            except ConnectionLost as broken:
+                if not tries or isinstance(broken, ReadTimeout):
                     raise
-            except Refused as refused:
-                wait = _pause(refused)
+            except RequestRefused as refused:
+                wait = _retry_delay(refused)
                 if not tries or wait is None:
                     raise
                 self.notify(f"the host asks to wait {wait:g} s")
                 self.sleep(wait)
 
 
-def _pause(refused: Refused) -> float | None:
+def _retry_delay(refused: RequestRefused) -> float | None:
     """How long to wait before the same request; None if that does not help, or for too long."""
     if refused.status in (429, 503) or refused.code == "idempotency_in_flight":
         wait = refused.retry_after

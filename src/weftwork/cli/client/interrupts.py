@@ -5,25 +5,25 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.client.errors import ABSENT, Refused
+from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.protocol.json.values import is_array, is_object
 
-INBOX: Final = "/v1/host/weftwork/interrupts"
-PAGE: Final = 200
+INTERRUPTS_PATH: Final = "/v1/host/weftwork/interrupts"
+PAGE_SIZE: Final = 200
 """Most questions that are asked for at once."""
 
 
-def waiting(client: Client, most: int | None, **wanted: Any) -> Iterator[dict[str, Any]]:
+def list_open_interrupts(client: Client, most: int | None, **wanted: Any) -> Iterator[dict[str, Any]]:
     """Up to so many open questions, oldest first, of those that are wanted; None is all of them."""
     cursor: Any = None
     count = 0
     while True:
-        left = PAGE if most is None else most - count
+        left = PAGE_SIZE if most is None else most - count
         try:
-            page = client.get(INBOX, **wanted, cursor=cursor, limit=min(PAGE, left))
-        except Refused as refused:
-            if refused.status in ABSENT:
+            page = client.get(INTERRUPTS_PATH, **wanted, cursor=cursor, limit=min(PAGE_SIZE, left))
+        except RequestRefused as refused:
+            if refused.status in NOT_OFFERED:
                 text = "this host has no inbox: only a weftwork host lists what its runs ask"
                 raise click.ClickException(
                     f"{text}. `weftwork runs ls --status waiting-approval` may list runs that wait."
@@ -31,7 +31,7 @@ def waiting(client: Client, most: int | None, **wanted: Any) -> Iterator[dict[st
             raise
         found = page.get("interrupts") if is_object(page) else None
         if not is_array(found):
-            raise click.ClickException(f"the host's answer to GET {INBOX} is not a list of questions.")
+            raise click.ClickException(f"the host's answer to GET {INTERRUPTS_PATH} is not a list of questions.")
         yield from (each if is_object(each) else {} for each in found[:left])
         count += len(found)
         again, cursor = cursor, page.get("nextCursor")
@@ -40,7 +40,7 @@ def waiting(client: Client, most: int | None, **wanted: Any) -> Iterator[dict[st
             return
 
 
-def open_questions(run: dict[str, Any]) -> list[dict[str, Any]]:
+def open_interrupts(run: dict[str, Any]) -> list[dict[str, Any]]:
     """What a snapshot says is asked; a host may say so of one question or of several."""
     listed = run.get("interrupts")
     rows = [each for each in listed if is_object(each)] if is_array(listed) else []

@@ -9,7 +9,7 @@ import click
 DEFAULT_URL: Final = "http://127.0.0.1:8787"
 
 
-def connected(command: Callable[..., Any]) -> Callable[..., Any]:
+def client_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --url, --key and --json; the command gets `client` and `as_json`."""
 
     @click.option(

@@ -6,10 +6,10 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_array, is_object
 
-MAX_FRAME: Final = 64 * 2**20
+MAX_FRAME_BYTES: Final = 64 * 2**20
 
 
-class Frame(NamedTuple):
+class ReceivedFrame(NamedTuple):
     """One server-sent event. `data` is decoded; an id that was not sent is that of the frame before, or empty."""
 
     event: str
@@ -17,7 +17,7 @@ class Frame(NamedTuple):
     id: str
 
     @property
-    def kind(self) -> str:
+    def event_type(self) -> str:
         """The type of the event: that of its document, since a host may name the frame after its mode."""
         named = self.data.get("type") if is_object(self.data) else None
         return named if isinstance(named, str) else self.event
@@ -32,17 +32,17 @@ class Frame(NamedTuple):
         return known
 
 
-class TooLarge(Exception):
+class FrameTooLarge(Exception):
     """A frame is beyond any bound."""
 
 
-class Unreadable(NamedTuple):
+class UnreadableFrame(NamedTuple):
     """A frame whose data is not JSON."""
 
     id: str
 
 
-class Parser:
+class FrameParser:
     """Cuts what arrives into frames, wherever the pieces end. Lines end with LF, CR or both."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Parser:
         self._data: list[bytes] = []
         self._size = 0
 
-    def feed(self, piece: bytes) -> list[Frame | Unreadable]:
+    def feed(self, piece: bytes) -> list[ReceivedFrame | UnreadableFrame]:
         """The frames that are complete now; frames of many events are taken apart."""
         if self._after_cr and piece.startswith(b"\n"):
             piece = piece[1:]
@@ -72,14 +72,14 @@ class Parser:
         else:
             lines[0] = self._rest + lines[0]
             self._rest = rest
-        found: list[Frame | Unreadable] = []
+        found: list[ReceivedFrame | UnreadableFrame] = []
         for line in lines:
             found += self._line(line)
-        if self._size > MAX_FRAME:
-            raise TooLarge
+        if self._size > MAX_FRAME_BYTES:
+            raise FrameTooLarge
         return found
 
-    def _line(self, line: bytes) -> list[Frame | Unreadable]:
+    def _line(self, line: bytes) -> list[ReceivedFrame | UnreadableFrame]:
         if not self._started:
             line, self._started = line.removeprefix(b"\xef\xbb\xbf"), True
         if not line:
@@ -96,7 +96,7 @@ class Parser:
             self.retry_ms = int(value)
         return []
 
-    def _frame(self) -> list[Frame | Unreadable]:
+    def _frame(self) -> list[ReceivedFrame | UnreadableFrame]:
         event, data = self._event or "message", b"\n".join(self._data)
         self._event, self._data, self._size = "", [], len(self._rest)
         if not data:
@@ -104,14 +104,14 @@ class Parser:
         try:
             document = decode(data)
         except ClientFault:
-            return [Unreadable(self._id)]
+            return [UnreadableFrame(self._id)]
         if event == "batch" and is_array(document):
-            return [batched(each, self._id) for each in document]
-        return [Frame(event, document, self._id)]
+            return [frame_of_document(each, self._id) for each in document]
+        return [ReceivedFrame(event, document, self._id)]
 
 
-def batched(document: Any, last_id: str) -> Frame:
+def frame_of_document(document: Any, last_id: str) -> ReceivedFrame:
     """An event that came among others, by its own sequence."""
-    frame = Frame("message", document, "")
+    frame = ReceivedFrame("message", document, "")
     sequence = frame.sequence
-    return Frame(frame.kind, document, last_id if sequence is None else str(sequence))
+    return ReceivedFrame(frame.event_type, document, last_id if sequence is None else str(sequence))

@@ -11,10 +11,10 @@ from click.core import ParameterSource
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import STATUSES
 
-SECONDS: Final = 1.0
+TIMEOUT_SECONDS: Final = 1.0
 """A shell that waits longer is worse than one that offers nothing."""
-_FEW: Final[Mapping[str, int]] = {"limit": 50}
-NODE_TYPES: Final = "/v1/host/weftwork/node-types"
+_LIMIT_QUERY: Final[Mapping[str, int]] = {"limit": 50}
+NODE_TYPES_PATH: Final = "/v1/host/weftwork/node-types"
 _SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """What comes from a host goes into a command line: nothing that a shell could take for more than a word."""
 
@@ -25,7 +25,7 @@ def suggest_statuses(_context: click.Context, _parameter: click.Parameter, typed
 
 def suggest_runs(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """The newest runs."""
-    return _suggest(context, typed, "/v1/runs", "runs", "runId")
+    return _suggest_from_host(context, typed, "/v1/runs", "runs", "runId")
 
 
 def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
@@ -35,23 +35,25 @@ def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: s
     return [each for each in STATUS_BY_KIND if each.startswith(typed)]
 
 
-def suggest_waiting(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+def suggest_waiting_runs(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """The runs that have waited longest for an answer."""
-    return list(dict.fromkeys(_suggest(context, typed, "/v1/host/weftwork/interrupts", "interrupts", "runId")))
+    return list(
+        dict.fromkeys(_suggest_from_host(context, typed, "/v1/host/weftwork/interrupts", "interrupts", "runId"))
+    )
 
 
 def suggest_workflows(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """The first workflows by id."""
-    return _suggest(context, typed, "/v1/workflows", "workflows", "workflowId")
+    return _suggest_from_host(context, typed, "/v1/workflows", "workflows", "workflowId")
 
 
 def suggest_nodes(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Node types, which only a host of ours names."""
-    return _suggest(context, typed, NODE_TYPES, "nodeTypes", "typeId", {})
+    return _suggest_from_host(context, typed, NODE_TYPES_PATH, "nodeTypes", "typeId", {})
 
 
-def _suggest(
-    context: click.Context, typed: str, path: str, member: str, name: str, query: Mapping[str, int] = _FEW
+def _suggest_from_host(
+    context: click.Context, typed: str, path: str, member: str, name: str, query: Mapping[str, int] = _LIMIT_QUERY
 ) -> list[str]:
     typed_url, typed_key = (
         context.get_parameter_source(each) is ParameterSource.COMMANDLINE for each in ("url", "key")
@@ -62,7 +64,7 @@ def _suggest(
     if not key or (typed_url and not typed_key):
         return []
     try:
-        found = _asked(url, key, path, query)
+        found = _request(url, key, path, query)
     except Exception:
         # Whatever goes wrong, the shell only wants words.
         return []
@@ -71,10 +73,10 @@ def _suggest(
     return [each for each in ids if each.startswith(typed) and _SAFE.fullmatch(each)]
 
 
-def _asked(url: str | None, key: str, path: str, query: Mapping[str, int]) -> Any:
+def _request(url: str | None, key: str, path: str, query: Mapping[str, int]) -> Any:
     # Imported late: only a shell that completes an id needs it.
     from weftwork.cli.client.options import DEFAULT_URL
-    from weftwork.cli.client.transport import Connection
+    from weftwork.cli.client.transport import Transport
 
     # Not through a client, which would try again.
-    return Connection(url or DEFAULT_URL, key, SECONDS).ask("GET", path, query, None, {})
+    return Transport(url or DEFAULT_URL, key, TIMEOUT_SECONDS).request("GET", path, query, None, {})

@@ -11,52 +11,52 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 import click
 
-from weftwork.cli.client.errors import Broken, Refused, Silent, Unreachable
+from weftwork.cli.client.errors import ConnectionLost, HostUnreachable, ReadTimeout, RequestRefused
 from weftwork.cli.client.upload import Upload
 from weftwork.cli.console.text import shown
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
 
-MAX_ANSWER: Final = 64 * 2**20
+MAX_RESPONSE_BYTES: Final = 64 * 2**20
 _JSON: Final = "application/json"
-_PIECE: Final = 65_536
-_LEAST: Final = 0.001
+_CHUNK_BYTES: Final = 65_536
+_MIN_TIMEOUT: Final = 0.001
 """Seconds. 0 would mean not to wait at all, which is another thing than no time left."""
 
 
-class Opened:
+class OpenResponse:
     """A response whose body is still to be read."""
 
     def __init__(
         self, response: http.client.HTTPResponse, line: socket.socket, timeout: float, close: Callable[[], None]
     ) -> None:
         self.response = response
-        self.kind = response.headers.get_content_type() if "Content-Type" in response.headers else ""
+        self.media_type = response.headers.get_content_type() if "Content-Type" in response.headers else ""
         self.close = close
-        self._line = line
+        self._socket = line
         self._timeout = timeout
 
-    def limit(self, seconds: float | None) -> None:
+    def set_timeout(self, seconds: float | None) -> None:
         """How long the next read may take, if that is less than usual."""
-        self._line.settimeout(self._timeout if seconds is None else max(_LEAST, min(seconds, self._timeout)))
+        self._socket.settimeout(self._timeout if seconds is None else max(_MIN_TIMEOUT, min(seconds, self._timeout)))
 
 
-class Connection:
+class Transport:
     """Where a host is and what it is told with every request. Each request has a connection of its own."""
 
     def __init__(self, url: str, key: str | None, timeout: float) -> None:
-        self._parts = _parse(url)
-        self.url = self._parts.geturl()
-        self.keyed = bool(key)
+        self._base = _parse_base_url(url)
+        self.url = self._base.geturl()
+        self.has_key = bool(key)
         self._timeout = timeout
         self._headers = {"User-Agent": "weftwork"}
         if key:
-            if not _is_word(key):
+            if not _is_single_word(key):
                 raise click.UsageError("the key holds a character that no key can have; see --key and WEFTWORK_KEY.")
             self._headers["Authorization"] = f"Bearer {key}"
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
@@ -68,11 +68,11 @@ class Connection:
         """The decoded answer, read with `most` seconds of silence. Raises Refused, Unreachable or Broken."""
         opened = self.open(method, path, query, body, {"Accept": _JSON, **headers}, most)
         try:
-            return self._document(self._read(opened.response))
+            return self._decode(self._read(opened.response))
         finally:
             opened.close()
 
-    def fetch(self, path: str, query: Mapping[str, Any], heard: Callable[[int], None]) -> bytes:
+    def download(self, path: str, query: Mapping[str, Any], heard: Callable[[int], None]) -> bytes:
         """The answer as it is; `heard` is told how much of it has come. Raises Refused, Unreachable or Broken."""
         opened = self.open("GET", path, query, None, {"Accept": _JSON})
         try:
@@ -88,7 +88,7 @@ class Connection:
         body: Any,
         headers: Mapping[str, str],
         most: float | None = None,
-    ) -> Opened:
+    ) -> OpenResponse:
         """An answer with 2xx, its body unread; it begins within `most` seconds, if that is less than usual."""
         sent = {**self._headers, **headers}
         data = None
@@ -98,13 +98,15 @@ class Connection:
         elif body is not None:
             data = json.dumps(body).encode()
             sent["Content-Type"] = _JSON
-        target = self._parts.path + path + (f"?{text}" if (text := _query(query)) else "")
-        connection = self._connection(self._timeout if most is None else max(_LEAST, min(most, self._timeout)))
+        target = self._base.path + path + (f"?{text}" if (text := _encode_query(query)) else "")
+        connection = self._new_connection(
+            self._timeout if most is None else max(_MIN_TIMEOUT, min(most, self._timeout))
+        )
         try:
             try:
                 connection.connect()
             except (OSError, UnicodeError) as error:
-                raise Unreachable(self._why(error)) from None
+                raise HostUnreachable(self._connect_error_text(error)) from None
             line: socket.socket = connection.sock
             try:
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -112,64 +114,66 @@ class Connection:
                     connection.request(method, target, data, sent)
                 response = connection.getresponse()
             except (OSError, http.client.HTTPException, ValueError) as error:
-                raise self.broken(error) from None
+                raise self.connection_lost(error) from None
             if response.status >= 300:
-                raise self._refusal(response, path)
+                raise self._error_of(response, path)
         except BaseException:
             connection.close()
             raise
-        return Opened(response, line, self._timeout, connection.close)
+        return OpenResponse(response, line, self._timeout, connection.close)
 
-    def _connection(self, timeout: float) -> http.client.HTTPConnection:
-        host, port = self._parts.hostname or "", self._parts.port
-        if self._parts.scheme == "https":
+    def _new_connection(self, timeout: float) -> http.client.HTTPConnection:
+        host, port = self._base.hostname or "", self._base.port
+        if self._base.scheme == "https":
             context = ssl.create_default_context()
             return http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
         return http.client.HTTPConnection(host, port, timeout=timeout)
 
     def _read(self, response: http.client.HTTPResponse, heard: Callable[[int], None] | None = None) -> bytes:
         try:
-            data = response.read(MAX_ANSWER + 1) if heard is None else _in_pieces(response, heard)
+            data = response.read(MAX_RESPONSE_BYTES + 1) if heard is None else _read_chunks(response, heard)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise self.broken(error) from None
-        if response.length and len(data) <= MAX_ANSWER:
+            raise self.connection_lost(error) from None
+        if response.length and len(data) <= MAX_RESPONSE_BYTES:
             # The standard library is silent when it was told how much to read.
-            raise self.broken(http.client.IncompleteRead(b""))
-        if len(data) > MAX_ANSWER:
-            raise Unreachable(f"the answer of {self.url} is larger than {MAX_ANSWER // 2**20} MiB and was not read.")
+            raise self.connection_lost(http.client.IncompleteRead(b""))
+        if len(data) > MAX_RESPONSE_BYTES:
+            raise HostUnreachable(
+                f"the answer of {self.url} is larger than {MAX_RESPONSE_BYTES // 2**20} MiB and was not read."
+            )
         return data
 
-    def _document(self, data: bytes) -> Any:
+    def _decode(self, data: bytes) -> Any:
         if not data.strip():
             return None
         try:
             return decode(data)
         except ClientFault as fault:
-            raise Unreachable(
+            raise HostUnreachable(
                 f"{self.url} answers with something that cannot be read: {fault.message} See that --url names the "
                 "base address of an OpenWOP host."
             ) from None
 
-    def _refusal(self, response: http.client.HTTPResponse, path: str) -> Refused | Unreachable:
+    def _error_of(self, response: http.client.HTTPResponse, path: str) -> RequestRefused | HostUnreachable:
         try:
-            document = self._document(self._read(response))
-        except Unreachable:
+            document = self._decode(self._read(response))
+        except HostUnreachable:
             document = None
-        if response.status in (404, 405, 501) and self._parts.path.endswith("/v1"):
+        if response.status in (404, 405, 501) and self._base.path.endswith("/v1"):
             # What people paste. No route of any host begins with it twice.
             wanted = self.url.removesuffix("/v1")
-            return Unreachable(f"{self.url} has no {shown(path, 200)}; name the host without /v1: --url {wanted}")
-        code, message, details = _error(document)
+            return HostUnreachable(f"{self.url} has no {shown(path, 200)}; name the host without /v1: --url {wanted}")
+        code, message, details = _error_fields(document)
         if 300 <= response.status < 400:
             message = f"the host sends on to {shown(response.headers.get('Location', 'another address'), 200)}"
         if not message:
             message = f"{self.url} answers {response.status} {shown(response.reason, 60)}".rstrip()
-        wait = _seconds(response.headers.get("Retry-After"), details)
-        return Refused(response.status, code, message, details, keyed=self.keyed, retry_after=wait)
+        wait = _retry_after(response.headers.get("Retry-After"), details)
+        return RequestRefused(response.status, code, message, details, keyed=self.has_key, retry_after=wait)
 
-    def _why(self, error: Exception) -> str:
+    def _connect_error_text(self, error: Exception) -> str:
         """Why no connection came about, and what to do."""
-        host = shown(self._parts.hostname or "", 200)
+        host = shown(self._base.hostname or "", 200)
         if isinstance(error, ConnectionRefusedError):
             return f"nothing listens on {self.url}; start a host with `weftwork serve` or name another with --url."
         if isinstance(error, ssl.SSLCertVerificationError):
@@ -185,24 +189,26 @@ class Connection:
         said = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
         return f"{self.url} cannot be reached: {shown(said)}; name another with --url."
 
-    def broken(self, error: Exception) -> Broken:
+    def connection_lost(self, error: Exception) -> ConnectionLost:
         """What to say when an answer ends early."""
         if isinstance(error, TimeoutError):
-            return Silent(f"{self.url} says nothing for {self._timeout:g} s; see that it is well, or try again.")
+            return ReadTimeout(f"{self.url} says nothing for {self._timeout:g} s; see that it is well, or try again.")
         if isinstance(error, http.client.BadStatusLine) and not isinstance(error, http.client.RemoteDisconnected):
-            return Broken(f"{self.url} does not speak HTTP; see --url, also whether it must start with https://.")
-        return Broken(f"the connection to {self.url} broke before its answer was complete; try again.")
+            return ConnectionLost(
+                f"{self.url} does not speak HTTP; see --url, also whether it must start with https://."
+            )
+        return ConnectionLost(f"the connection to {self.url} broke before its answer was complete; try again.")
 
 
-def _in_pieces(response: http.client.HTTPResponse, heard: Callable[[int], None]) -> bytes:
+def _read_chunks(response: http.client.HTTPResponse, heard: Callable[[int], None]) -> bytes:
     data = bytearray()
-    while len(data) <= MAX_ANSWER and (piece := response.read(_PIECE)):
+    while len(data) <= MAX_RESPONSE_BYTES and (piece := response.read(_CHUNK_BYTES)):
         data += piece
         heard(len(data))
     return bytes(data)
 
 
-def _parse(url: str) -> SplitResult:
+def _parse_base_url(url: str) -> SplitResult:
     """A base address. What stands in it is printed, so it may hold no secret."""
     text = url.strip()
     try:
@@ -210,18 +216,18 @@ def _parse(url: str) -> SplitResult:
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not _is_word(text):
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not _is_single_word(text):
         raise click.UsageError("--url must look like http://127.0.0.1:8787 or https://host.example/base.")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise click.UsageError("--url takes no user, password, query or fragment; give the key with --key.")
     return parts._replace(path=parts.path.rstrip("/"), query="", fragment="")
 
 
-def _is_word(text: str) -> bool:
+def _is_single_word(text: str) -> bool:
     return text.isascii() and text.isprintable() and " " not in text
 
 
-def _query(query: Mapping[str, Any]) -> str:
+def _encode_query(query: Mapping[str, Any]) -> str:
     def text(value: Any) -> str:
         return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -232,7 +238,7 @@ def _query(query: Mapping[str, Any]) -> str:
     return urlencode(pairs)
 
 
-def _error(document: Any) -> tuple[str, str, dict[str, Any]]:
+def _error_fields(document: Any) -> tuple[str, str, dict[str, Any]]:
     """Code, message and details of an error document: the protocol's, or whatever else a host may say."""
     if not is_object(document):
         return "", "", {}
@@ -246,7 +252,7 @@ def _error(document: Any) -> tuple[str, str, dict[str, Any]]:
     return code, message, details if is_object(details) else {}
 
 
-def _seconds(header: str | None, details: dict[str, Any]) -> float | None:
+def _retry_after(header: str | None, details: dict[str, Any]) -> float | None:
     """How long the host asks to wait; a date is not taken, since the two clocks may differ."""
     for value in (header, details.get("retryAfter")):
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     pass
 
 
-_PIECE: Final = 262_144
+_CHUNK_BYTES: Final = 262_144
 
 
 class Upload:
@@ -35,17 +35,17 @@ class Upload:
     ) -> None:
         self.path = path
         self.name = Path(path).name if name is None else name
-        self._place = spooled or Path(path)
-        self.heard: Callable[[int], None] = lambda count: None
+        self._file_path = spooled or Path(path)
+        self.on_progress: Callable[[int], None] = lambda count: None
         """Told how many bytes were sent."""
         try:
-            found = self._place.stat()
+            found = self._file_path.stat()
             if stat.S_ISDIR(found.st_mode):
                 raise click.UsageError(f"{shown(path, 200)} is a folder; name a file.")
             if not stat.S_ISREG(found.st_mode):
                 raise click.UsageError(f"{shown(path, 200)} is not a file.")
             self.size = found.st_size
-            with self._place.open("rb") as file:
+            with self._file_path.open("rb") as file:
                 self.sha256 = hashlib.file_digest(file, "sha256").digest()
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else "no such name"
@@ -68,11 +68,11 @@ class Upload:
     def __iter__(self) -> Iterator[bytes]:
         sent = 0
         try:
-            with self._place.open("rb") as file:
-                while sent < self.size and (piece := file.read(min(_PIECE, self.size - sent))):
+            with self._file_path.open("rb") as file:
+                while sent < self.size and (piece := file.read(min(_CHUNK_BYTES, self.size - sent))):
                     yield piece
                     sent += len(piece)
-                    self.heard(sent)
+                    self.on_progress(sent)
         except OSError as error:
             if error.filename is None:
                 # Of the connection, which is somebody else's to tell.
@@ -83,7 +83,7 @@ class Upload:
 
 
 @contextmanager
-def standard_input(media_type: str | None, name: str | None) -> Generator[Upload]:
+def spool_standard_input(media_type: str | None, name: str | None) -> Generator[Upload]:
     """What comes there, in a file meanwhile: its digest and its length have to be known before it is sent."""
     where = "standard input"
     try:
@@ -92,7 +92,7 @@ def standard_input(media_type: str | None, name: str | None) -> Generator[Upload
         raise click.ClickException(f"{where} cannot be kept: {error.strerror}.") from None
     with spool:
         try:
-            shutil.copyfileobj(sys.stdin.buffer, spool, _PIECE)
+            shutil.copyfileobj(sys.stdin.buffer, spool, _CHUNK_BYTES)
             spool.flush()
         except OSError as error:
             raise click.ClickException(f"{where} cannot be kept: {error.strerror}.") from None

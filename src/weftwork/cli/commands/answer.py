@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import connected
-from weftwork.cli.client.suggestions import suggest_waiting
+from weftwork.cli.client.options import client_options
+from weftwork.cli.client.suggestions import suggest_waiting_runs
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.console.units import length
 
 if TYPE_CHECKING:
-    from weftwork.cli.answer.target import Target
+    from weftwork.cli.answer.target import AnswerTarget
 
-_BODY: Final = 400
-_HOW: Final = (
+_MAX_PREVIEW: Final = 400
+_NO_TERMINAL: Final = (
     "nobody can be asked here: this is no terminal. Give the answer: --approve, --reject or --action for an approval "
     "or a decision in doubt, --set NAME=VALUE for questions, --value or --value-file for anything else."
 )
 
 
 @click.command()
-@click.argument("name", metavar="RUN[/NODE]", shell_complete=suggest_waiting)
+@click.argument("name", metavar="RUN[/NODE]", shell_complete=suggest_waiting_runs)
 @click.option("--approve", is_flag=True, help="Accept what is to be approved, or a decision that is in doubt.")
 @click.option("--reject", is_flag=True, help="Reject it.")
 @click.option("--action", metavar="ACTION", help="An action of the gate: accept, reject, refine, edit-accept or ask.")
@@ -45,7 +45,7 @@ _HOW: Final = (
 )
 @click.option("--inspect", is_flag=True, help="With --link: the question can be seen and not answered.")
 @click.option("--expires", callback=length, metavar="TIME", help="With --link: how long it works: 90s, 30m, 12h, 2d.")
-@connected
+@client_options
 def answer(
     client: Client,
     as_json: bool,
@@ -85,44 +85,44 @@ def answer(
     With --follow the exit code is that of `weftwork run --follow`.
     """
     # Imported late, here and below: `weftwork --help` needs none of it.
-    from weftwork.cli.answer.command_line import check, is_given
-    from weftwork.cli.answer.target import find
+    from weftwork.cli.answer.command_line import check_options, is_answer_given
+    from weftwork.cli.answer.target import find_target
 
     actions = [word for word, is_said in (("accept", approve), ("reject", reject), (action, bool(action))) if is_said]
     if len(actions) > 1:
         raise click.UsageError("give one of --approve, --reject and --action.")
     vote: dict[str, Any] = {"action": actions[0] if actions else None, **more}
     whole = [each for each in (value, value_file) if each is not None]
-    check(vote, pairs, whole, link, {"--for": for_whom, "--inspect": inspect, "--expires": expires})
+    check_options(vote, pairs, whole, link, {"--for": for_whom, "--inspect": inspect, "--expires": expires})
     if link:
         from weftwork.cli.answer.link import print_link
 
-        print_link(client, find(client, name), for_whom, inspect, expires, as_json)
+        print_link(client, find_target(client, name), for_whom, inspect, expires, as_json)
         return
-    has_answer = is_given(vote, pairs, whole)
+    has_answer = is_answer_given(vote, pairs, whole)
     # Whether there is a question at all is worth more to know than that nobody can be asked.
-    target = find(client, name)
+    target = find_target(client, name)
     if not has_answer and not sys.stdin.isatty():
-        raise click.UsageError(_HOW)
+        raise click.UsageError(_NO_TERMINAL)
     if has_answer:
-        from weftwork.cli.answer.command_line import given
+        from weftwork.cli.answer.command_line import answer_from_options
 
-        made = given(target.question, vote, pairs, value, value_file)
+        made = answer_from_options(target.interrupt, vote, pairs, value, value_file)
     else:
         try:
-            made = _asked(target, vote, yes)
+            made = _prompt_for_answer(target, vote, yes)
         except KeyboardInterrupt:
             say("\nnothing was sent.", err=True)
             raise
     _send(client, target, made, as_json, follow)
 
 
-def _send(client: Client, target: "Target", made: Any, as_json: bool, follow: bool) -> None:
-    from weftwork.cli.answer.submission import outcome, send
+def _send(client: Client, target: "AnswerTarget", made: Any, as_json: bool, follow: bool) -> None:
+    from weftwork.cli.answer.submission import outcome_text, submit_answer
 
-    answered = send(client, target, made)
+    answered = submit_answer(client, target, made)
     if not as_json:
-        say(outcome(client, target, made, answered), err=follow)
+        say(outcome_text(client, target, made, answered), err=follow)
     elif not follow:
         say(json.dumps(answered, indent=2))
     if follow:
@@ -131,29 +131,29 @@ def _send(client: Client, target: "Target", made: Any, as_json: bool, follow: bo
         raise SystemExit(follow_run(client, target.run_id, as_json, False, target.workflow_id, begun=True))
 
 
-def _asked(target: "Target", vote: dict[str, Any], yes: bool) -> Any:
+def _prompt_for_answer(target: "AnswerTarget", vote: dict[str, Any], yes: bool) -> Any:
     """The answer of somebody at the terminal, who has seen the question and then what is sent."""
     from weftwork.cli.answer import approval
-    from weftwork.cli.answer.command_line import vote_of
-    from weftwork.cli.answer.form import form_of
-    from weftwork.cli.answer.prompt import Prompt
+    from weftwork.cli.answer.command_line import build_vote
+    from weftwork.cli.answer.form import build_form
+    from weftwork.cli.answer.prompt import TerminalPrompt
     from weftwork.cli.follow.interrupt_notices import show_question
     from weftwork.cli.render import low_confidence
 
-    prompt = Prompt()
-    show_question(target.node_id, target.question, in_parts=True)
-    if target.question.get("kind") == "approval":
-        made = approval.asked(target.question, vote_of(vote), prompt)
+    prompt = TerminalPrompt()
+    show_question(target.node_id, target.interrupt, in_parts=True)
+    if target.interrupt.get("kind") == "approval":
+        made = approval.prompt_for_approval(target.interrupt, build_vote(vote), prompt)
     else:
-        if not vote_of(vote).is_empty:
+        if not build_vote(vote).is_empty:
             raise click.UsageError("--comment, --data, --as and --override go with an approval; this is none.")
-        is_short = low_confidence.takes_actions(target.question)
+        is_short = low_confidence.takes_actions(target.interrupt)
         words = "Your answer; another decision goes with --value"
         made = (
             {"action": prompt.choice(words, low_confidence.ACTIONS)}
             if is_short
-            else prompt.form(form_of(target.question))
+            else prompt.form(build_form(target.interrupt))
         )
-    if not yes and not prompt.confirm(f"Send {shown(json.dumps(made, ensure_ascii=False), _BODY)}?"):
+    if not yes and not prompt.confirm(f"Send {shown(json.dumps(made, ensure_ascii=False), _MAX_PREVIEW)}?"):
         raise click.ClickException("nothing was sent.")
     return made

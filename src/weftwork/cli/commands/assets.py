@@ -19,33 +19,33 @@ from urllib.parse import urljoin, urlsplit
 
 import click
 
-from weftwork.cli.client.admin_session import Operator
-from weftwork.cli.client.errors import Unreachable
+from weftwork.cli.client.admin_session import AdminSession
+from weftwork.cli.client.errors import HostUnreachable
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import connected
+from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs
-from weftwork.cli.console.progress import progress
+from weftwork.cli.console.progress import transfer_progress
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.console.units import clock, instant, short_clock, size, spell
 from weftwork.protocol.json.values import is_object
 
 if TYPE_CHECKING:
-    from weftwork.cli.client.transport import Opened
+    from weftwork.cli.client.transport import OpenResponse
 
 
 TIMEOUT: Final = 30
-_PIECE: Final = 262_144
-LEAST: Final = 8
+_CHUNK_BYTES: Final = 262_144
+MIN_DIGITS: Final = 8
 """Digits that the beginning of a digest has at least."""
-_PART: Final = re.compile(r"(?:weftwork-asset:)?([0-9a-f]{1,64})")
-_DIGEST: Final = re.compile(r'"([0-9a-f]{64})"')
+_ASSET_NAME: Final = re.compile(r"(?:weftwork-asset:)?([0-9a-f]{1,64})")
+_ETAG: Final = re.compile(r'"([0-9a-f]{64})"')
 
 
 @click.command()
 @click.argument("asset", metavar="ASSET")
 @click.option("-o", "--output", metavar="FILE", help="Where to write it; - is standard output.  [default: its digest]")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
-@connected
+@client_options
 def get(client: Client, as_json: bool, asset: str, output: str | None, force: bool) -> None:
     """Fetch an asset: by its URL, which needs no key, or by its mediaRef or the beginning of its digest.
 
@@ -60,13 +60,13 @@ def get(client: Client, as_json: bool, asset: str, output: str | None, force: bo
     if output == "-" and sys.stdout.isatty():
         raise click.UsageError("these may be any bytes, and standard output is a terminal; name a file with -o.")
     if output is not None and output != "-":
-        _check(Path(output), force)
-    url, digest = (asset, None) if asset.startswith(("http://", "https://", "/")) else _found(client, asset)
-    opened, kind = _opened(urljoin(f"{client.url}/", url))
+        _check_destination(Path(output), force)
+    url, digest = (asset, None) if asset.startswith(("http://", "https://", "/")) else _find_asset(client, asset)
+    opened, kind = _open_url(urljoin(f"{client.url}/", url))
     try:
-        expected = digest or _named(opened)
+        expected = digest or _etag_digest(opened)
         if output == "-":
-            count, place = _pour(opened, sys.stdout.buffer, expected)[0], "-"
+            count, place = _copy(opened, sys.stdout.buffer, expected)[0], "-"
             sys.stdout.buffer.flush()
         else:
             count, place = _save(opened, output, expected, force)
@@ -79,17 +79,17 @@ def get(client: Client, as_json: bool, asset: str, output: str | None, force: bo
         say(f"{shown(place, 200)}: {shown(kind, 80)}, {size(count)}")
 
 
-def _found(client: Client, asset: str) -> tuple[str, str]:
+def _find_asset(client: Client, asset: str) -> tuple[str, str]:
     """The URL and the digest of an asset that is listed."""
-    from weftwork.cli.client.assets import listed
+    from weftwork.cli.client.assets import list_assets
 
-    part = _PART.fullmatch(asset)
+    part = _ASSET_NAME.fullmatch(asset)
     if part is None:
         raise click.UsageError(f"{shown(asset, 100)} is no URL, no mediaRef and no beginning of a digest.")
-    if len(part[1]) < LEAST:
-        raise click.UsageError(f"{shown(asset, 100)} is too short: a digest begins with {LEAST} digits at least.")
+    if len(part[1]) < MIN_DIGITS:
+        raise click.UsageError(f"{shown(asset, 100)} is too short: a digest begins with {MIN_DIGITS} digits at least.")
     found: dict[str, str] = {}
-    for each, _ in listed(client, None, None):
+    for each, _ in list_assets(client, None, None):
         digest, url = str(each.get("mediaRef")).rpartition(":")[2], each.get("url")
         if digest.startswith(part[1]) and isinstance(url, str):
             found[digest] = url
@@ -103,35 +103,35 @@ def _found(client: Client, asset: str) -> tuple[str, str]:
     return url, digest
 
 
-def _opened(url: str) -> "tuple[Opened, str]":
-    from weftwork.cli.client.transport import Connection
+def _open_url(url: str) -> "tuple[OpenResponse, str]":
+    from weftwork.cli.client.transport import Transport
 
     parts = urlsplit(url)
     # Its token is all that it needs: the key goes to no address that others have written.
-    connection = Connection(f"{parts.scheme}://{parts.netloc}", None, TIMEOUT)
+    connection = Transport(f"{parts.scheme}://{parts.netloc}", None, TIMEOUT)
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     if not path.isascii() or not path.isprintable() or " " in path:
         raise click.UsageError(f"{shown(url, 200)} is no URL.")
     opened = connection.open("GET", path, {}, None, {"Accept": "*/*"})
-    return opened, opened.kind or "application/octet-stream"
+    return opened, opened.media_type or "application/octet-stream"
 
 
-def _named(opened: "Opened") -> str | None:
+def _etag_digest(opened: "OpenResponse") -> str | None:
     """The digest, where the entity tag is one."""
-    found = _DIGEST.fullmatch(opened.response.headers.get("ETag", ""))
+    found = _ETAG.fullmatch(opened.response.headers.get("ETag", ""))
     return found[1] if found is not None else None
 
 
-def _pour(opened: "Opened", into: BinaryIO, expected: str | None) -> tuple[int, str]:
+def _copy(opened: "OpenResponse", into: BinaryIO, expected: str | None) -> tuple[int, str]:
     """How many bytes have come, and their digest. Raises Unreachable if they are not all, or not those."""
-    heard, clear = progress("received")
+    heard, clear = transfer_progress("received")
     seen, count = hashlib.sha256(), 0
     try:
         while True:
             try:
-                piece = opened.response.read(_PIECE)
+                piece = opened.response.read(_CHUNK_BYTES)
             except (OSError, ValueError) as error:
-                raise Unreachable(f"the connection broke after {size(count)}: {shown(str(error), 100)}.") from None
+                raise HostUnreachable(f"the connection broke after {size(count)}: {shown(str(error), 100)}.") from None
             if not piece:
                 break
             into.write(piece)
@@ -141,28 +141,28 @@ def _pour(opened: "Opened", into: BinaryIO, expected: str | None) -> tuple[int, 
     finally:
         clear()
     if opened.response.length:
-        raise Unreachable(f"the connection broke after {size(count)}; try again.")
+        raise HostUnreachable(f"the connection broke after {size(count)}; try again.")
     if expected is not None and seen.hexdigest() != expected:
-        raise Unreachable("the bytes that came are not those of the asset; try again.")
+        raise HostUnreachable("the bytes that came are not those of the asset; try again.")
     return count, seen.hexdigest()
 
 
-def _check(place: Path, force: bool) -> None:
+def _check_destination(place: Path, force: bool) -> None:
     if place.is_dir():
         raise click.UsageError(f"{shown(str(place), 200)} is a folder; name a file with -o.")
     if not force and place.exists():
         raise click.UsageError(f"{shown(str(place), 200)} is there; write over it with --force, or name another file.")
 
 
-def _save(opened: "Opened", output: str | None, expected: str | None, force: bool) -> tuple[int, str]:
+def _save(opened: "OpenResponse", output: str | None, expected: str | None, force: bool) -> tuple[int, str]:
     """Whole or not at all: under another name until all of it is there."""
     folder = Path(output).parent if output is not None else Path()
     made = folder / f".weftwork-asset-{os.getpid()}"
     try:
         with made.open("xb") as file:
-            count, digest = _pour(opened, file, expected)
+            count, digest = _copy(opened, file, expected)
         place = Path(output if output is not None else f"asset-{digest[:16]}")
-        _check(place, force)
+        _check_destination(place, force)
         _move(made, place, force)
     except OSError as error:
         where = shown(output or "the file", 200)
@@ -192,28 +192,28 @@ def prune(dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
     A host does so by itself every ten minutes. What a run refers to is never deleted: delete old runs first, with
     `weftwork runs prune`. The host goes on meanwhile, and after an interruption the same command goes on with the rest.
     """
-    with Operator(data) as operator:
-        found = operator.ask("assets.count", {})
+    with AdminSession(data) as operator:
+        found = operator.request("assets.count", {})
         done = {"deleted": 0, "freed": 0, "strays": 0}
         if not dry_run:
             if found["assets"] and not yes and not as_json and sys.stdin.isatty():
-                click.confirm(f"Delete {_assets(found['assets'])}, {size(found['bytes'])}?", abort=True, err=True)
-            done = _prune(operator, found["assets"])
+                click.confirm(f"Delete {_asset_count(found['assets'])}, {size(found['bytes'])}?", abort=True, err=True)
+            done = _prune_assets(operator, found["assets"])
     if as_json:
         click.echo(json.dumps({"found": found["assets"], **done, "dryRun": dry_run}, indent=2))
     elif dry_run:
-        click.echo(f"nobody needs {_assets(found['assets'])}, {size(found['bytes'])}; nothing was deleted.")
+        click.echo(f"nobody needs {_asset_count(found['assets'])}, {size(found['bytes'])}; nothing was deleted.")
     else:
         strays = f"; {done['strays']} files without an asset deleted" if done["strays"] else ""
-        click.echo(f"{_assets(done['deleted'])} deleted, {size(done['freed'])}{strays}.")
+        click.echo(f"{_asset_count(done['deleted'])} deleted, {size(done['freed'])}{strays}.")
 
 
-def _prune(operator: Operator, found: int) -> dict[str, int]:
+def _prune_assets(operator: AdminSession, found: int) -> dict[str, int]:
     """Slice by slice, so that the host has time for others and the user sees how far it is."""
     in_place = sys.stderr.isatty()
     done, more = {"deleted": 0, "freed": 0, "strays": 0}, True
     while more:
-        answer: dict[str, Any] = operator.ask("assets.prune", {})
+        answer: dict[str, Any] = operator.request("assets.prune", {})
         done = {name: count + answer[name] for name, count in done.items()}
         more = answer["more"]
         if in_place:
@@ -221,7 +221,7 @@ def _prune(operator: Operator, found: int) -> dict[str, int]:
     return done
 
 
-def _assets(count: int) -> str:
+def _asset_count(count: int) -> str:
     return "1 asset" if count == 1 else f"{count} assets"
 
 
@@ -241,7 +241,7 @@ assets.add_command(prune)
 @click.option("--run", "run_id", metavar="RUN", shell_complete=suggest_runs, help="Only those that this run refers to.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most assets to list.")
 @click.option("--all", "every", is_flag=True, help="List all of them, however many there are.")
-@connected
+@client_options
 def ls(client: Client, as_json: bool, run_id: str | None, limit: int, every: bool) -> None:
     """List assets, newest first.
 
@@ -254,17 +254,17 @@ def ls(client: Client, as_json: bool, run_id: str | None, limit: int, every: boo
       weftwork assets ls --all --json
     """
     # Imported late, here and below: `weftwork --help` needs none of it.
-    from weftwork.cli.client.assets import listed
+    from weftwork.cli.client.assets import list_assets
 
-    pairs = list(listed(client, run_id, None if every else limit))
+    pairs = list(list_assets(client, run_id, None if every else limit))
     found, usage = [asset for asset, _ in pairs], pairs[-1][1] if pairs else None
     if as_json:
         say(json.dumps({"assets": found, "usage": usage}, indent=2))
     elif found:
         from weftwork.cli.console.table import print_table
 
-        print_table(HEAD, [row(asset) for asset in found], cut=("type",))
-        if line := used(usage):
+        print_table(_COLUMNS, [_asset_row(asset) for asset in found], cut=("type",))
+        if line := _usage_text(usage):
             say(line, err=True)
     else:
         say("There are no such assets.", err=True)
@@ -280,7 +280,7 @@ def ls(client: Client, as_json: bool, run_id: str | None, limit: int, every: boo
     metavar="N",
     help="Days that it stays if no run refers to it.  [default: as the host does]",
 )
-@connected
+@client_options
 def put(
     client: Client, as_json: bool, files: tuple[str, ...], name: str | None, media_type: str | None, days: int | None
 ) -> None:
@@ -296,8 +296,8 @@ def put(
       weftwork assets put report.pdf --days 30 --json
       pandoc notes.md -t html | weftwork assets put - --name notes.html
     """
-    from weftwork.cli.client.assets import send
-    from weftwork.cli.client.upload import Upload, standard_input
+    from weftwork.cli.client.assets import upload_asset
+    from weftwork.cli.client.upload import Upload, spool_standard_input
 
     if name is not None and len(files) > 1:
         raise click.UsageError("--name is for one file.")
@@ -306,20 +306,20 @@ def put(
     made: list[dict[str, Any]] = []
     with ExitStack() as stack:
         uploads = [
-            stack.enter_context(standard_input(media_type, name)) if file == "-" else Upload(file, media_type)
+            stack.enter_context(spool_standard_input(media_type, name)) if file == "-" else Upload(file, media_type)
             for file in files
         ]
         for file, upload in zip(files, uploads, strict=True):
-            answer = send(client, upload, name, days)
+            answer = upload_asset(client, upload, name, days)
             made.append({"file": file, **answer})
             if not as_json:
                 say(shown(answer["mediaRef"], 200))
-                say(_kept(upload, answer), err=True)
+                say(_stored_text(upload, answer), err=True)
     if as_json:
         say(json.dumps({"assets": made}, indent=2))
 
 
-def _kept(upload: Any, answer: dict[str, Any]) -> str:
+def _stored_text(upload: Any, answer: dict[str, Any]) -> str:
     from weftwork.cli.console.units import clock, size
 
     until = clock(answer.get("expiresAt"))
@@ -327,18 +327,18 @@ def _kept(upload: Any, answer: dict[str, Any]) -> str:
     return f"{shown(upload.path, 200)}: {shown(answer.get('mimeType', '?'), 80)}, {size(upload.size)}{held}"
 
 
-SHORT: Final = 16
+_SHORT_DIGEST: Final = 16
 """Digits of a digest that a terminal is shown: enough to tell assets apart."""
-HEAD: Final = ("asset", "type", "bytes", "age", "runs", "held until")
+_COLUMNS: Final = ("asset", "type", "bytes", "age", "runs", "held until")
 
 
-def row(asset: dict[str, Any]) -> list[str]:
+def _asset_row(asset: dict[str, Any]) -> list[str]:
     """As in HEAD. What is piped on has whole names and times."""
     at_terminal = sys.stdout.isatty()
     ref, count = str(asset.get("mediaRef", "?")), asset.get("bytes")
     made = instant(asset.get("createdAt"))
     return [
-        ref.rpartition(":")[2][:SHORT] if at_terminal else ref,
+        ref.rpartition(":")[2][:_SHORT_DIGEST] if at_terminal else ref,
         str(asset.get("mimeType", "?")),
         size(count) if at_terminal and isinstance(count, int) else str(count),
         spell((datetime.now(UTC) - made).total_seconds() * 1000) if made is not None else "",
@@ -347,7 +347,7 @@ def row(asset: dict[str, Any]) -> list[str]:
     ]
 
 
-def used(usage: Any) -> str | None:
+def _usage_text(usage: Any) -> str | None:
     """How much room the tenant takes up."""
     if not is_object(usage) or not isinstance(usage.get("bytes"), int):
         return None

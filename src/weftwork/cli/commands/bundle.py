@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
-from weftwork.cli.client.options import connected
+from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs
-from weftwork.cli.console.progress import progress
+from weftwork.cli.console.progress import transfer_progress
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.console.units import size
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from weftwork.cli.render.bundle_file import BundleFile
 
 
-MOST: Final = 50
+MAX_SHOWN: Final = 50
 """Spans and media that are shown without --all."""
 
 
@@ -37,7 +37,7 @@ MOST: Final = 50
 )
 @click.option("--node", "nodes", multiple=True, metavar="ID", help="Only events of this node. Repeatable.")
 @click.option("--last", type=click.IntRange(0), metavar="N", help="Only the last N of them; 0 for none.")
-@click.option("--all", "every", is_flag=True, help=f"Show every span and all media, not just {MOST} of each.")
+@click.option("--all", "every", is_flag=True, help=f"Show every span and all media, not just {MAX_SHOWN} of each.")
 @click.option("--json", "as_json", is_flag=True, help="Print what the bundle says of itself as JSON.")
 def open_bundle(
     file: str, types: tuple[str, ...], nodes: tuple[str, ...], last: int | None, every: bool, as_json: bool
@@ -56,16 +56,18 @@ def open_bundle(
     from weftwork.cli.render.bundle_file import read_bundle
 
     found = read_bundle(file)
-    kept = _chosen(found.events, types, nodes)
+    kept = _select_events(found.events, types, nodes)
     if as_json:
         say(json.dumps({**found.summary(), "shown": len(kept)} if types or nodes else found.summary(), indent=2))
         return
-    _tell(found, kept if last is None else kept[len(kept) - min(last, len(kept)) :], None if every else MOST)
+    _print_bundle(
+        found, kept if last is None else kept[len(kept) - min(last, len(kept)) :], None if every else MAX_SHOWN
+    )
     for line in found.problems:
         say(f"warning: {line}", err=True)
 
 
-def _tell(found: "BundleFile", kept: list[Any], most: int | None) -> None:
+def _print_bundle(found: "BundleFile", kept: list[Any], most: int | None) -> None:
     from weftwork.cli.render.bundle_file import event_lines, head_lines, media_lines, span_lines
 
     for line in head_lines(found):
@@ -82,7 +84,7 @@ def _tell(found: "BundleFile", kept: list[Any], most: int | None) -> None:
             say(line)
 
 
-def _chosen(events: list[Any], types: tuple[str, ...], nodes: tuple[str, ...]) -> list[Any]:
+def _select_events(events: list[Any], types: tuple[str, ...], nodes: tuple[str, ...]) -> list[Any]:
     from weftwork.protocol.json.values import is_object
 
     def fits(event: Any) -> bool:
@@ -100,7 +102,7 @@ def _chosen(events: list[Any], types: tuple[str, ...], nodes: tuple[str, ...]) -
 MAX_NAME: Final = 100
 
 
-class _Bundles(click.Group):
+class _BundleGroup(click.Group):
     """What is none of its commands is a run to save, so that the usual case needs no word for it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -114,7 +116,7 @@ class _Bundles(click.Group):
         return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, runs)]
 
 
-@click.group(cls=_Bundles)
+@click.group(cls=_BundleGroup)
 def bundle() -> None:
     """Save a run in one file, or look at such a file.
 
@@ -135,7 +137,7 @@ bundle.add_command(open_bundle)
 )
 @click.option("--max-events", type=click.IntRange(1), metavar="N", help="Most events to put in.  [default: what fits]")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
-@connected
+@client_options
 def save(client: Client, as_json: bool, run_id: str, output: str | None, max_events: int | None, force: bool) -> None:
     """Save a run with its events and spans in one file.
 
@@ -148,11 +150,11 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
       weftwork bundle 01m7f5zzhp2z8y1fpzhf93nsbb -o - | jq .run
     """
     to_stdout = output == "-"
-    place = Path(output or f"bundle-{_safe(run_id)}.json")
+    place = Path(output or f"bundle-{_file_name(run_id)}.json")
     if not to_stdout:
-        _check(place, force)
+        _check_destination(place, force)
     data = _download(client, run_id, max_events)
-    told = _told(client, data)
+    told = _read_summary(client, data)
     if to_stdout:
         click.echo(data, nl=False)
     else:
@@ -162,17 +164,17 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
         say(json.dumps(summary, indent=2), err=to_stdout)
         return
     where = "" if to_stdout else f"{shown(str(place))}: "
-    say(f"{where}{_count(told['events'])}, {size(len(data))}", err=to_stdout)
-    for line in _missing(run_id, told):
+    say(f"{where}{_event_count(told['events'])}, {size(len(data))}", err=to_stdout)
+    for line in _missing_lines(run_id, told):
         say(line, err=True)
 
 
 def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
     path = f"/v1/runs/{segment(run_id)}/debug-bundle"
-    heard, clear = progress("received")
+    heard, clear = transfer_progress("received")
     try:
         return client.download(path, heard, maxEvents=max_events)
-    except Refused as refused:
+    except RequestRefused as refused:
         if refused.status in (404, 405, 501) and not _is_offered(client):
             raise click.ClickException("this host does not offer debug bundles.") from None
         raise
@@ -188,7 +190,7 @@ def _is_offered(client: Client) -> bool:
     return is_object(block) and block.get("supported") is True
 
 
-def _told(client: Client, data: bytes) -> dict[str, Any]:
+def _read_summary(client: Client, data: bytes) -> dict[str, Any]:
     """What the bundle says of itself. Raises Unreachable for what is none."""
     # Imported late: `weftwork --help` needs none of it.
     import msgspec
@@ -201,7 +203,7 @@ def _told(client: Client, data: bytes) -> dict[str, Any]:
         run, truncated, reason = (msgspec.json.decode(found.get(name, b"null")) for name in _MEMBERS)
     except (msgspec.DecodeError, KeyError, RecursionError):
         text = f"{client.url} answers with something that is no debug bundle; see that --url names an OpenWOP v1 host."
-        raise Unreachable(text) from None
+        raise HostUnreachable(text) from None
     told: dict[str, Any] = {"events": len(events), "truncated": truncated is True}
     if truncated is True and isinstance(reason, str):
         told["truncatedReason"] = reason
@@ -214,7 +216,7 @@ def _told(client: Client, data: bytes) -> dict[str, Any]:
 _MEMBERS: Final = ("run", "truncated", "truncatedReason")
 
 
-def _missing(run_id: str, told: dict[str, Any]) -> list[str]:
+def _missing_lines(run_id: str, told: dict[str, Any]) -> list[str]:
     """What is not in the bundle, and how to get at it."""
     lines: list[str] = []
     if told.get("omitted"):
@@ -223,11 +225,11 @@ def _missing(run_id: str, told: dict[str, Any]) -> list[str]:
     if told["truncated"] and told.get("truncatedReason") != "run_truncated_to_size_cap":
         why = f" ({shown(told['truncatedReason'], 80)})" if "truncatedReason" in told else ""
         then = f"weftwork events {shown(run_id)} --json --from {told['events']}"
-        lines.append(f"it has only the first {_count(told['events'])}{why}; `{then}` prints the others")
+        lines.append(f"it has only the first {_event_count(told['events'])}{why}; `{then}` prints the others")
     return lines
 
 
-def _check(place: Path, force: bool) -> None:
+def _check_destination(place: Path, force: bool) -> None:
     if place.is_dir():
         raise click.UsageError(f"{place} is a folder; name a file with -o.")
     if not force and place.exists():
@@ -256,9 +258,9 @@ def _write(place: Path, data: bytes, force: bool) -> None:
         raise click.ClickException(f"{place} cannot be written: {error.strerror}.") from None
 
 
-def _safe(run_id: str) -> str:
+def _file_name(run_id: str) -> str:
     return "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in run_id)[:MAX_NAME]
 
 
-def _count(events: int) -> str:
+def _event_count(events: int) -> str:
     return f"{events} event{'' if events == 1 else 's'}"

@@ -86,16 +86,16 @@ def accept(
     from weftwork.protocol.envelopes.outcome import Accepted
 
     rules = GateRules(
-        _known(envelope_kinds),
+        _load_kinds(envelope_kinds),
         supported=frozenset(supported) if supported else None,
         contract=EnvelopeContract(frozenset(node_accepts) if node_accepts else None),
         strict=strict,
-        secrets=_learnt(secrets),
+        secrets=_secret_matcher(secrets),
         trust="untrusted" if untrusted else None,
         advances_approval=approval,
     )
     document = _read(file)
-    verdict, said = explain(_filled(document, untrusted) if fill else document, rules)
+    verdict, said = explain(_fill_defaults(document, untrusted) if fill else document, rules)
     if as_json:
         say(json.dumps(_as_json(verdict.outcome, said, with_payload), indent=2))
     else:
@@ -121,7 +121,7 @@ def kinds(envelope_kinds: tuple[str, ...], as_json: bool) -> None:
     """
     from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 
-    versions = _known(envelope_kinds).versions
+    versions = _load_kinds(envelope_kinds).versions
     words = {
         **dict.fromkeys(UNIVERSAL_KINDS, "universal: always taken"),
         **dict.fromkeys(DISPLAY_KINDS, "of the protocol: checked"),
@@ -146,14 +146,14 @@ def schema(kind: str, envelope_kinds: tuple[str, ...]) -> None:
     Example:
       weftwork envelope schema clarification.request
     """
-    found = _known(envelope_kinds).find(kind)
+    found = _load_kinds(envelope_kinds).find(kind)
     if found is None:
         text = f"there is no kind {shown(kind, 100)}; `weftwork envelope kinds` lists what there is."
         raise click.ClickException(text)
     say(json.dumps(found.schema, indent=2))
 
 
-def _known(paths: tuple[str, ...]) -> "KindSet":
+def _load_kinds(paths: tuple[str, ...]) -> "KindSet":
     from weftwork.settings import Settings, SettingsError
     from weftwork.wiring.envelope_kinds import load_kinds
 
@@ -163,7 +163,7 @@ def _known(paths: tuple[str, ...]) -> "KindSet":
         raise click.UsageError(str(error)) from None
 
 
-def _learnt(secrets: tuple[str, ...]) -> "SecretMatcher | None":
+def _secret_matcher(secrets: tuple[str, ...]) -> "SecretMatcher | None":
     from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 
     if not secrets:
@@ -193,7 +193,7 @@ def _read(name: str) -> Any:
     return document
 
 
-def _filled(document: Any, untrusted: bool) -> Any:
+def _fill_defaults(document: Any, untrusted: bool) -> Any:
     import time
 
     from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults

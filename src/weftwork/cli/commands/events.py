@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import connected
+from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs
 from weftwork.cli.console.text import say
 
@@ -24,7 +24,7 @@ MODES: Final = ("updates", "values", "messages", "debug")
     help="debug: every event; updates: those that matter to most; values: snapshots; messages: texts of models.",
 )
 @click.option("--from", "start", type=click.IntRange(0), default=0, metavar="SEQ", help="Begin with this sequence.")
-@connected
+@client_options
 def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, start: int) -> None:
     """Print the events of a run, one on each line.
 
@@ -35,15 +35,15 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
     # Imported late, here and below: `weftwork --help` needs none of it.
     from weftwork.cli.console.text import json_line
 
-    frames = _followed(client, run_id, mode, start) if follow else _so_far(client, run_id, mode, start)
+    frames = _follow_events(client, run_id, mode, start) if follow else _read_events(client, run_id, mode, start)
     if as_json:
         for frame in frames:
             say(json_line(frame.data))
     else:
-        _tell(client, run_id, frames, follow)
+        _print_events(client, run_id, frames, follow)
 
 
-def _tell(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> None:
+def _print_events(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> None:
     """A line for each event; a question where it comes if more events will, else at the end."""
     from weftwork.cli.follow.interrupt_notices import still_open, tell_question
     from weftwork.cli.render.event_line import is_again, line_in
@@ -65,36 +65,36 @@ def _tell(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> N
             tell_question(client.url, run_id, row)
 
 
-def _followed(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
+def _follow_events(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
     from weftwork.cli.client.http_client import segment
 
     last = str(start - 1) if start else None
     return client.stream(f"/v1/runs/{segment(run_id)}/events", last_event_id=last, streamMode=mode)
 
 
-def _so_far(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
+def _read_events(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
     """Read by polling, which every host offers and which ends; the mode is applied here."""
     from weftwork.cli.client.http_client import segment
-    from weftwork.cli.client.sse import Frame, batched
+    from weftwork.cli.client.sse import ReceivedFrame, frame_of_document
     from weftwork.protocol.json.values import is_array, is_object
     from weftwork.protocol.wire.streams import UPDATE_TYPES
 
     path = f"/v1/runs/{segment(run_id)}"
     if mode == "values":
-        yield Frame("state.snapshot", client.get(path), "")
+        yield ReceivedFrame("state.snapshot", client.get(path), "")
         return
     last = start - 1
     while True:
         page = client.get(f"{path}/events/poll", lastSequence=last, timeout=1)
         listed = page.get("events") if is_object(page) else None
-        found = [batched(each, "") for each in listed] if is_array(listed) else []
+        found = [frame_of_document(each, "") for each in listed] if is_array(listed) else []
         new = [frame for frame in found if frame.sequence is not None and frame.sequence > last]
         for frame in new:
             last = max(last, frame.sequence or 0)
             if mode == "messages":
-                if frame.kind == "output.chunk":
-                    yield Frame(frame.event, {**frame.data, "type": "ai.message.chunk"}, frame.id)
-            elif mode == "debug" or frame.kind in UPDATE_TYPES:
+                if frame.event_type == "output.chunk":
+                    yield ReceivedFrame(frame.event, {**frame.data, "type": "ai.message.chunk"}, frame.id)
+            elif mode == "debug" or frame.event_type in UPDATE_TYPES:
                 yield frame
         if not new or page.get("isComplete") is True:
             return

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import connected
-from weftwork.cli.client.suggestions import suggest_kinds, suggest_waiting, suggest_workflows
+from weftwork.cli.client.options import client_options
+from weftwork.cli.client.suggestions import suggest_kinds, suggest_waiting_runs, suggest_workflows
 from weftwork.cli.console.text import say
 from weftwork.cli.console.units import length
 
@@ -23,7 +23,7 @@ from weftwork.cli.console.units import length
     help="Only questions of this kind: approval, clarification, external-event and others. Repeatable.",
 )
 @click.option("--workflow", metavar="ID", shell_complete=suggest_workflows, help="Only those of runs of this workflow.")
-@click.option("--run", "run_id", metavar="RUN", shell_complete=suggest_waiting, help="Only those of this run.")
+@click.option("--run", "run_id", metavar="RUN", shell_complete=suggest_waiting_runs, help="Only those of this run.")
 @click.option("--node", metavar="NODE", help="Only those that this node asks.")
 @click.option(
     "--due-within",
@@ -33,7 +33,7 @@ from weftwork.cli.console.units import length
 )
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Most questions to list.")
 @click.option("--all", "every", is_flag=True, help="List all of them, however many there are.")
-@connected
+@client_options
 def inbox(
     client: Client,
     as_json: bool,
@@ -55,12 +55,12 @@ def inbox(
       weftwork inbox --workflow order --all --json
     """
     # Imported late: `weftwork --help` needs none of it.
-    from weftwork.cli.client.interrupts import waiting
+    from weftwork.cli.client.interrupts import list_open_interrupts
     from weftwork.protocol.timestamps import iso
 
     before = None if due_within is None else iso(int(time.time() * 1000) + due_within)
     found = list(
-        waiting(
+        list_open_interrupts(
             client,
             None if every else limit,
             kind=list(kinds) or None,

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from weftwork.cli.client.admin_session import Operator
+from weftwork.cli.client.admin_session import AdminSession
 
-_data = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_signing_data = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
+_signing_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
@@ -39,8 +39,8 @@ def keys() -> None:
     metavar="DAYS",
     help="Days until it expires.  [default: never]",
 )
-@_data
-@_json
+@_signing_data
+@_signing_json
 def create(
     tenant: str,
     scopes: tuple[str, ...],
@@ -70,8 +70,8 @@ def create(
 
 
 @keys.command("list")
-@_data
-@_json
+@_signing_data
+@_signing_json
 def list_keys(data: str | None, as_json: bool) -> None:
     """Show the keys: never the key itself, which is not kept."""
     found = _ask(data, "keys.list", {})
@@ -87,8 +87,8 @@ def list_keys(data: str | None, as_json: bool) -> None:
 
 @keys.command()
 @click.argument("key_id")
-@_data
-@_json
+@_signing_data
+@_signing_json
 def revoke(key_id: str, data: str | None, as_json: bool) -> None:
     """Stop a key from working, at once."""
     row = _ask(data, "keys.revoke", {"key_id": key_id})
@@ -96,8 +96,8 @@ def revoke(key_id: str, data: str | None, as_json: bool) -> None:
 
 
 def _ask(data: str | None, operation: str, arguments: dict[str, Any], makes_store: bool = False) -> dict[str, Any]:
-    with Operator(data) as operator:
-        return operator.ask(operation, arguments, makes_store)
+    with AdminSession(data) as operator:
+        return operator.request(operation, arguments, makes_store)
 
 
 @click.group()
@@ -109,8 +109,8 @@ def signing() -> None:
 
 
 @signing.command("ls")
-@_data
-@_json
+@_signing_data
+@_signing_json
 def list_signing_keys(data: str | None, as_json: bool) -> None:
     """Show the keys by their ids: never their secrets."""
     found = _ask_signing(data, "signing.list", {})
@@ -123,8 +123,8 @@ def list_signing_keys(data: str | None, as_json: bool) -> None:
 
 
 @signing.command()
-@_data
-@_json
+@_signing_data
+@_signing_json
 def rotate(data: str | None, as_json: bool) -> None:
     """Sign with a new key from now on.
 
@@ -136,8 +136,8 @@ def rotate(data: str | None, as_json: bool) -> None:
 
 @signing.command()
 @click.argument("kid")
-@_data
-@_json
+@_signing_data
+@_signing_json
 def drop(kid: str, data: str | None, as_json: bool) -> None:
     """Make nothing count that the key KID has signed, at once.
 
@@ -149,5 +149,5 @@ def drop(kid: str, data: str | None, as_json: bool) -> None:
 
 
 def _ask_signing(data: str | None, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    with Operator(data) as operator:
-        return operator.ask(operation, arguments)
+    with AdminSession(data) as operator:
+        return operator.request(operation, arguments)

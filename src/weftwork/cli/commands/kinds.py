@@ -6,15 +6,15 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.client.errors import Refused
+from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client, segment
-from weftwork.cli.client.options import connected
+from weftwork.cli.client.options import client_options
 from weftwork.cli.console.text import say, shown
 from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.values import is_array, is_object
 
-DISCOVERY: Final = "/.well-known/openwop"
-_CELL: Final = 120
+DISCOVERY_PATH: Final = "/.well-known/openwop"
+_MAX_CELL: Final = 120
 
 
 @click.group()
@@ -26,7 +26,7 @@ def kinds() -> None:
 
 
 @kinds.command()
-@connected
+@client_options
 def ls(client: Client, as_json: bool) -> None:
     """List the kinds that the host advertises.
 
@@ -46,7 +46,7 @@ def ls(client: Client, as_json: bool) -> None:
 
 @kinds.command()
 @click.argument("kind", metavar="KIND")
-@connected
+@client_options
 def show(client: Client, as_json: bool, kind: str) -> None:
     """Show what the payload of a kind holds; with --json, its schema.
 
@@ -56,25 +56,25 @@ def show(client: Client, as_json: bool, kind: str) -> None:
     """
     try:
         schema = client.get(f"/schemas/envelopes/{segment(kind)}.schema.json")
-    except Refused as refused:
+    except RequestRefused as refused:
         if refused.status != 404:
             raise
-        raise click.ClickException(_missing(client, kind)) from None
+        raise click.ClickException(_unknown_kind_text(client, kind)) from None
     if not is_object(schema):
         raise click.ClickException("the host's answer is no schema.")
     if as_json:
         say(json.dumps(schema, indent=2))
         return
-    for line in _sheet(kind, _advertised(client), schema):
+    for line in _kind_lines(kind, _advertised(client), schema):
         say(line)
 
 
 def _advertised(client: Client) -> dict[str, int | None]:
     """Kinds with their versions, in the order of the host."""
-    answer = client.get(DISCOVERY)
+    answer = client.get(DISCOVERY_PATH)
     found: Any = answer.get("supportedEnvelopes") if is_object(answer) else None
     if not is_array(found):
-        raise click.ClickException(f"the host's answer to GET {DISCOVERY} does not list kinds of envelopes.")
+        raise click.ClickException(f"the host's answer to GET {DISCOVERY_PATH} does not list kinds of envelopes.")
     versions: Any = answer.get("schemaVersions")
     known: dict[str, Any] = versions if is_object(versions) else {}
     numbers = {name: known.get(name) for name in found if isinstance(name, str)}
@@ -85,7 +85,7 @@ def _origin(name: str) -> str:
     return "the protocol" if name in UNIVERSAL_KINDS or name in DISPLAY_KINDS else "the host"
 
 
-def _missing(client: Client, kind: str) -> str:
+def _unknown_kind_text(client: Client, kind: str) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(kind, _advertised(client), 3)
@@ -93,21 +93,21 @@ def _missing(client: Client, kind: str) -> str:
     return f"the host serves no schema of a kind {shown(kind, 100)}{hint}."
 
 
-def _sheet(kind: str, advertised: dict[str, int | None], schema: dict[str, Any]) -> Iterator[str]:
-    from weftwork.cli.console.table import aligned
+def _kind_lines(kind: str, advertised: dict[str, int | None], schema: dict[str, Any]) -> Iterator[str]:
+    from weftwork.cli.console.table import align
     from weftwork.cli.render.schema_text import Schema
 
     version = advertised.get(kind)
     head = [["kind", shown(kind)], ["from", _origin(kind)]]
     head.insert(1, ["version", str(version) if version is not None else "not advertised"])
-    yield from aligned(head)
+    yield from align(head)
     payload = Schema(schema)
     if payload.meaning():
         yield ""
         yield shown(payload.meaning())
     yield ""
     yield "payload"
-    rows = [[shown(cell, _CELL) for cell in row] for row in payload.rows()]
-    yield from aligned(rows, "  ") if rows else (f"  {shown(payload.words(), _CELL)}",)
+    rows = [[shown(cell, _MAX_CELL) for cell in row] for row in payload.rows()]
+    yield from align(rows, "  ") if rows else (f"  {shown(payload.words(), _MAX_CELL)}",)
     if rows and payload.is_open:
         yield "  others may be there too"

@@ -10,12 +10,22 @@ from typing import Final
 
 import click
 
-ENDING: Final = ".template"
+TEMPLATE_SUFFIX: Final = ".template"
 """Of files that are filled in: so that nobody takes them for modules and settings of this package."""
 MAX_NAME: Final = 64
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_TAKEN: Final = ("core", "openwop", "conformance", "local", "weftwork", "community", "vendor", "private", "tests")
+_RESERVED_NAMES: Final = (
+    "core",
+    "openwop",
+    "conformance",
+    "local",
+    "weftwork",
+    "community",
+    "vendor",
+    "private",
+    "tests",
+)
 
 
 @click.group()
@@ -36,7 +46,7 @@ def node_package(folder: Path, name: str | None) -> None:
       weftwork new node-package acme-nodes
       weftwork new node-package ~/src/nodes --name acme-nodes
     """
-    chosen = _checked(name if name is not None else folder.absolute().name.lower().replace("_", "-"))
+    chosen = _check_name(name if name is not None else folder.absolute().name.lower().replace("_", "-"))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise click.UsageError(f"{folder} is there and not empty; name a folder that is new or empty.")
     words = {"@NAME@": chosen, "@PACKAGE@": chosen.replace("-", "_"), "@PREFIX@": chosen.partition("-")[0]}
@@ -54,7 +64,7 @@ def node_package(folder: Path, name: str | None) -> None:
     click.echo("  weftwork serve --workflows workflows")
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     """The name, if a package, its module and its node types can have it."""
     if len(name) > MAX_NAME or _NAME.fullmatch(name) is None:
         raise click.UsageError(
@@ -62,22 +72,22 @@ def _checked(name: str) -> str:
             "by --name."
         )
     first = name.partition("-")[0]
-    if first in _TAKEN or keyword.iskeyword(name.replace("-", "_")):
+    if first in _RESERVED_NAMES or keyword.iskeyword(name.replace("-", "_")):
         raise click.UsageError(f"the name {name!r} is taken by others: choose one that begins with a word of yours.")
     return name
 
 
 def _templates() -> Iterator[tuple[str, str]]:
     """Each file with its place in the package."""
-    yield from _below(resources.files("weftwork") / "templates" / "node_package", "")
+    yield from _walk_templates(resources.files("weftwork") / "templates" / "node_package", "")
 
 
-def _below(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:
+def _walk_templates(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:
     for each in folder.iterdir():
         if each.is_dir():
-            yield from _below(each, f"{path}{each.name}/")
-        elif each.name.endswith(ENDING):
-            yield f"{path}{each.name.removesuffix(ENDING)}", each.read_text("utf-8")
+            yield from _walk_templates(each, f"{path}{each.name}/")
+        elif each.name.endswith(TEMPLATE_SUFFIX):
+            yield f"{path}{each.name.removesuffix(TEMPLATE_SUFFIX)}", each.read_text("utf-8")
 
 
 def _write(folder: Path, place: str, text: str, words: dict[str, str]) -> str:

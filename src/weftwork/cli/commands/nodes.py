@@ -7,17 +7,17 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import connected
-from weftwork.cli.client.suggestions import NODE_TYPES as ROUTE
+from weftwork.cli.client.options import client_options
+from weftwork.cli.client.suggestions import NODE_TYPES_PATH as ROUTE
 from weftwork.cli.client.suggestions import suggest_nodes
 from weftwork.cli.console.text import say, shown
 from weftwork.protocol.json.values import is_array, is_object
 
-_FOR_TESTS: Final = ("conformance.", "core.conformance.", "local.sample.")
+_TEST_PREFIXES: Final = ("conformance.", "core.conformance.", "local.sample.")
 """Types that hosts have for those who test hosts."""
-_OTHER_NAME: Final = re.compile(r"Same as `([^`]+)`\.")
+_ALIAS_TEXT: Final = re.compile(r"Same as `([^`]+)`\.")
 _offline = click.option("--offline", is_flag=True, help="Ask no host: show the types that come with the package.")
 
 
@@ -33,7 +33,7 @@ def nodes() -> None:
 @nodes.command()
 @_offline
 @click.option("--all", "every", is_flag=True, help="List conformance.* and local.sample.* too, which are for tests.")
-@connected
+@client_options
 def ls(client: Client, as_json: bool, offline: bool, every: bool) -> None:
     """List the node types.
 
@@ -42,8 +42,8 @@ def ls(client: Client, as_json: bool, offline: bool, every: bool) -> None:
       weftwork nodes ls --offline
       weftwork nodes ls --url https://host.example --json
     """
-    known = _found(client, offline)
-    found = [row for row in known if every or not str(row.get("typeId")).startswith(_FOR_TESTS)]
+    known = _node_types(client, offline)
+    found = [row for row in known if every or not str(row.get("typeId")).startswith(_TEST_PREFIXES)]
     if as_json:
         say(json.dumps({"nodeTypes": found}, indent=2))
         return
@@ -53,14 +53,14 @@ def ls(client: Client, as_json: bool, offline: bool, every: bool) -> None:
     if any(row.get("source") for row in found):
         members.insert(2, "source")
     head = ["type" if each == "typeId" else each for each in members]
-    named = [{**row, "title": row["description"]} if _meant(row, known) else row for row in found]
+    named = [{**row, "title": row["description"]} if _alias_target(row, known) else row for row in found]
     print_table(head, [[str(row.get(each) or "") for each in members] for row in named], cut=("source", "title"))
 
 
 @nodes.command()
 @click.argument("type_id", metavar="TYPE", shell_complete=suggest_nodes)
 @_offline
-@connected
+@client_options
 def show(client: Client, as_json: bool, type_id: str, offline: bool) -> None:
     """Show what a node type does, its ports and config, and a node of it as an example.
 
@@ -68,7 +68,7 @@ def show(client: Client, as_json: bool, type_id: str, offline: bool) -> None:
     Example:
       weftwork nodes show core.delay --offline
     """
-    found = _found(client, offline)
+    found = _node_types(client, offline)
     wanted = next((row for row in found if row.get("typeId") == type_id), None)
     if wanted is None:
         from difflib import get_close_matches
@@ -81,24 +81,24 @@ def show(client: Client, as_json: bool, type_id: str, offline: bool) -> None:
         return
     from weftwork.cli.render.node_type_details import sheet
 
-    meant = _meant(wanted, found)
+    meant = _alias_target(wanted, found)
     if meant is not None:
         wanted = {**meant, "typeId": type_id, "title": f"{meant.get('title')} {wanted['description']}"}
     for line in sheet(wanted):
         say(line)
 
 
-def _found(client: Client, offline: bool) -> list[dict[str, Any]]:
+def _node_types(client: Client, offline: bool) -> list[dict[str, Any]]:
     if offline:
-        return _packaged()
+        return _builtin_types()
     try:
         answer = client.get(ROUTE)
-    except Unreachable:
+    except HostUnreachable:
         if click.get_current_context().get_parameter_source("url") is not ParameterSource.DEFAULT:
             raise
         say(f"no host answers on {client.url}; these come with the package.", err=True)
-        return _packaged()
-    except Refused as refused:
+        return _builtin_types()
+    except RequestRefused as refused:
         if refused.status not in (404, 405, 501):
             raise
         text = f"this host does not say which node types it has: {ROUTE} is weftwork's own"
@@ -109,7 +109,7 @@ def _found(client: Client, offline: bool) -> list[dict[str, Any]]:
     return [row for row in rows if is_object(row)]
 
 
-def _packaged() -> list[dict[str, Any]]:
+def _builtin_types() -> list[dict[str, Any]]:
     """The built-in types, as a host would describe them."""
     from weftwork.protocol.workflow.node_types import describe_node_types
     from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
@@ -117,7 +117,7 @@ def _packaged() -> list[dict[str, Any]]:
     return describe_node_types(declarations_by_type(builtin_node_types()).values())
 
 
-def _meant(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _alias_target(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The type of which this is only another name."""
-    said = _OTHER_NAME.fullmatch(str(row.get("description") or ""))
+    said = _ALIAS_TEXT.fullmatch(str(row.get("description") or ""))
     return next((each for each in rows if each.get("typeId") == said[1]), None) if said else None

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
-from weftwork.cli.client.options import connected
+from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_workflows
 from weftwork.cli.console.text import say, shown
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from weftwork.cli.client.upload import Upload
 
 
-PROMPT: Final = 3.0
+LOOKUP_TIMEOUT: Final = 3.0
 """Seconds that a question may take whose answer is nice to know."""
-_LISTED: Final = "`weftwork workflows ls` lists the workflows of the host."
+_LIST_HINT: Final = "`weftwork workflows ls` lists the workflows of the host."
 
 
 def _finite(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
@@ -63,7 +63,7 @@ def _finite(_context: click.Context, _parameter: click.Parameter, seconds: float
     help="Follow for so long at most.",
 )
 @click.option("--no-wait", is_flag=True, help="Stop following when the run waits for an answer or is paused.")
-@connected
+@client_options
 def run(
     client: Client,
     as_json: bool,
@@ -104,26 +104,26 @@ def run(
       143  SIGTERM while the tree is shown, and the run goes on
     """
     # Imported late, here and below: `weftwork --help` needs none of it.
-    from weftwork.cli.console.option_values import pairs
+    from weftwork.cli.console.option_values import parse_pairs
 
     if not follow and (timeout is not None or no_wait):
         raise click.UsageError("--timeout and --no-wait need --follow.")
     body: dict[str, Any] = {
-        "inputs": pairs("--input", inputs),
-        "configurable": pairs("--configurable", configurable),
-        "metadata": pairs("--metadata", metadata),
+        "inputs": parse_pairs("--input", inputs),
+        "configurable": parse_pairs("--configurable", configurable),
+        "metadata": parse_pairs("--metadata", metadata),
         "tags": list(tags),
     }
     given: dict[str, Any] = body["inputs"]
-    files = _files(media, given) if media else {}
+    files = _media_files(media, given) if media else {}
     workflow_id, definition = _register(client, workflow) if workflow.endswith(".json") else (workflow, None)
     if files and definition is None:
-        _look_for(client, workflow_id)
-    given.update({name: _sent(client, file) for name, file in files.items()})
+        _require_workflow(client, workflow_id)
+    given.update({name: _upload_input(client, file) for name, file in files.items()})
     answer = _start(client, {"workflowId": workflow_id, **{k: v for k, v in body.items() if v}}, idempotency_key)
     run_id: str = answer["runId"]
     if not follow:
-        _tell(answer, run_id, as_json)
+        _print_started(answer, run_id, as_json)
         return
     from weftwork.cli.follow.follow_run import follow as follow_run
 
@@ -132,7 +132,7 @@ def run(
     raise SystemExit(follow_run(client, run_id, as_json, no_wait, workflow_id, definition))
 
 
-def _files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, Upload]":
+def _media_files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, Upload]":
     """The files that are to become inputs, each looked at. Raises UsageError."""
     from weftwork.cli.client.upload import Upload
 
@@ -148,24 +148,24 @@ def _files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, Upload]
     return found
 
 
-def _look_for(client: Client, workflow_id: str) -> None:
+def _require_workflow(client: Client, workflow_id: str) -> None:
     """Raises Refused if the host has no such workflow: then nothing needs to be sent. Whoever may not know goes on."""
     from weftwork.protocol.json.values import is_object
 
     try:
         client.get(f"/v1/workflows/{segment(workflow_id)}")
-    except Refused as refused:
+    except RequestRefused as refused:
         # Not every host shows its workflows; one that lists some does.
-        if refused.status == 404 and is_object(client.peek("/v1/workflows", PROMPT)):
-            say(_LISTED, err=True)
+        if refused.status == 404 and is_object(client.try_get("/v1/workflows", LOOKUP_TIMEOUT)):
+            say(_LIST_HINT, err=True)
             raise
 
 
-def _sent(client: Client, file: "Upload") -> dict[str, Any]:
+def _upload_input(client: Client, file: "Upload") -> dict[str, Any]:
     """The input that names a file, once the host has it."""
-    from weftwork.cli.client.assets import send
+    from weftwork.cli.client.assets import upload_asset
 
-    answer = send(client, file)
+    answer = upload_asset(client, file)
     return {
         "mediaRef": answer["mediaRef"],
         "mimeType": answer.get("mimeType", file.media_type),
@@ -183,16 +183,18 @@ def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) ->
     except KeyboardInterrupt:
         say("the host had not answered yet, and may have started the run; see `weftwork runs ls`.", err=True)
         raise
-    except Refused as refused:
+    except RequestRefused as refused:
         if refused.details.get("pointer") == "/workflowId":
-            say(_LISTED, err=True)
+            say(_LIST_HINT, err=True)
         raise
     if not is_object(answer) or not isinstance(answer.get("runId"), str):
-        raise Unreachable(f"{client.url} does not say which run it started; see that --url names an OpenWOP v1 host.")
+        raise HostUnreachable(
+            f"{client.url} does not say which run it started; see that --url names an OpenWOP v1 host."
+        )
     return answer
 
 
-def _tell(answer: dict[str, Any], run_id: str, as_json: bool) -> None:
+def _print_started(answer: dict[str, Any], run_id: str, as_json: bool) -> None:
     if as_json:
         from weftwork.cli.console.text import json_line
 
@@ -218,9 +220,9 @@ def _register(client: Client, name: str) -> tuple[str, Any]:
         raise click.UsageError("\n".join(map(definition_file.told, problems)))
     try:
         answer = client.post("/v1/workflows", document)
-    except Refused as refused:
+    except RequestRefused as refused:
         if refused.status in (404, 405, 501):
-            raise Refused(
+            raise RequestRefused(
                 refused.status,
                 "",
                 "this host takes no definitions at POST /v1/workflows; register it in the host's own way and name it "
@@ -233,5 +235,5 @@ def _register(client: Client, name: str) -> tuple[str, Any]:
     own = document.get("id") if is_object(document) else None
     found = named or own
     if not isinstance(found, str):
-        raise Unreachable(f"{client.url} does not say under which id it has the workflow.")
+        raise HostUnreachable(f"{client.url} does not say under which id it has the workflow.")
     return found, document

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from weftwork.cli.client.admin_session import Operator
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.admin_session import AdminSession
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
-from weftwork.cli.client.options import connected
+from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs, suggest_statuses, suggest_workflows
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.console.units import length
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from weftwork.cli.follow.run_tree_views import KinView
 
 
-_ABSENT: Final = (404, 405, 501)
+_NOT_OFFERED: Final = (404, 405, 501)
 
 
 @click.command()
 @click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
 @click.option("--follow", is_flag=True, help="Show it anew until RUN has ended. Without, it is shown once.")
-@connected
+@client_options
 def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
     """Show a run and the runs that were started below it.
 
@@ -55,7 +55,7 @@ def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
     from weftwork.cli.console.text import can_draw
     from weftwork.cli.follow.run_tree_views import JsonChanges, LineChanges, Screen, draw
 
-    document = _ask(client, run_id)
+    document = _get_tree(client, run_id)
     if not follow:
         if as_json:
             say(json.dumps(document, indent=2))
@@ -64,23 +64,23 @@ def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
         else:
             draw(document)
     elif as_json:
-        _follow(client, run_id, document, JsonChanges())
+        _follow_tree(client, run_id, document, JsonChanges())
     elif can_draw():
         with Screen(document) as screen:
             client.notify = screen.note
-            _follow(client, run_id, document, screen)
+            _follow_tree(client, run_id, document, screen)
     else:
-        _follow(client, run_id, document, LineChanges())
+        _follow_tree(client, run_id, document, LineChanges())
 
 
-def _ask(client: Client, run_id: str) -> Any:
-    from weftwork.cli.client.run_tree import read_tree, tree_path
+def _get_tree(client: Client, run_id: str) -> Any:
+    from weftwork.cli.client.run_tree import read_tree, run_tree_path
     from weftwork.cli.follow.run_tree_watch import MOST
 
     try:
-        document = client.get(tree_path(run_id), limit=MOST)
-    except Refused as refused:
-        if refused.status not in _ABSENT:
+        document = client.get(run_tree_path(run_id), limit=MOST)
+    except RequestRefused as refused:
+        if refused.status not in _NOT_OFFERED:
             raise
         # If there is no such run, the host says so here.
         client.get(f"/v1/runs/{segment(run_id)}")
@@ -91,14 +91,14 @@ def _ask(client: Client, run_id: str) -> Any:
     return document
 
 
-def _follow(client: Client, run_id: str, document: Any, view: "KinView") -> None:
+def _follow_tree(client: Client, run_id: str, document: Any, view: "KinView") -> None:
     """Show the tree now, and each time that something may have changed, until the run is over."""
-    from weftwork.cli.client.run_tree import read_tree, tree_path
+    from weftwork.cli.client.run_tree import read_tree, run_tree_path
     from weftwork.cli.follow.run_tree_watch import MOST, RunWatch
 
     view.show(document)
     top = read_tree(document)
-    if top is None or top.is_over:
+    if top is None or top.is_terminal:
         return
     with RunWatch(client, run_id) as watch:
         is_over = False
@@ -108,12 +108,16 @@ def _follow(client: Client, run_id: str, document: Any, view: "KinView") -> None
             if watch.error is not None:
                 raise watch.error
             # What cannot be seen now is seen later, or the run itself cannot be heard either.
-            found = _ask(client, run_id) if is_over else client.peek(f"{tree_path(run_id)}?limit={MOST}", PROMPT)
+            found = (
+                _get_tree(client, run_id)
+                if is_over
+                else client.try_get(f"{run_tree_path(run_id)}?limit={MOST}", SNAPSHOT_TIMEOUT)
+            )
             if read_tree(found) is not None:
                 view.show(found)
 
 
-_SAY_SECONDS: Final = 10.0
+_PROGRESS_SECONDS: Final = 10.0
 """How often progress is said where it cannot be shown in place."""
 
 
@@ -140,44 +144,44 @@ def prune(older_than: int, tenant: str | None, dry_run: bool, yes: bool, data: s
     wanted: dict[str, Any] = {"completed_before": before}
     if tenant is not None:
         wanted["tenant"] = tenant
-    with Operator(data) as operator:
-        found: int = operator.ask("runs.count", wanted)["runs"]
+    with AdminSession(data) as operator:
+        found: int = operator.request("runs.count", wanted)["runs"]
         deleted = 0
         if found and not dry_run:
             if not yes and not as_json and sys.stdin.isatty():
-                click.confirm(f"Delete {_runs(found)} that ended before {iso(before)}?", abort=True, err=True)
-            deleted = _prune(operator, wanted, found)
+                click.confirm(f"Delete {_run_count(found)} that ended before {iso(before)}?", abort=True, err=True)
+            deleted = _prune_runs(operator, wanted, found)
     if as_json:
         shown = {"endedBefore": iso(before), "found": found, "deleted": deleted, "dryRun": dry_run}
         click.echo(json.dumps(shown, indent=2))
     elif dry_run:
-        click.echo(f"{_runs(found)} ended before {iso(before)}; nothing was deleted.")
+        click.echo(f"{_run_count(found)} ended before {iso(before)}; nothing was deleted.")
     else:
-        click.echo(f"{_runs(deleted)} that ended before {iso(before)} deleted.")
+        click.echo(f"{_run_count(deleted)} that ended before {iso(before)} deleted.")
 
 
-def _prune(operator: Operator, wanted: dict[str, Any], found: int) -> int:
+def _prune_runs(operator: AdminSession, wanted: dict[str, Any], found: int) -> int:
     """Slice by slice, so that the host has time for others and the user sees how far it is."""
     in_place = sys.stderr.isatty()
     deleted, more, said = 0, True, time.monotonic()
     while more:
-        answer = operator.ask("runs.prune", wanted)
+        answer = operator.request("runs.prune", wanted)
         deleted, more = deleted + answer["deleted"], answer["more"]
         if in_place:
             click.echo(f"\r{deleted} of {found}", err=True, nl=not more)
-        elif more and time.monotonic() - said >= _SAY_SECONDS:
+        elif more and time.monotonic() - said >= _PROGRESS_SECONDS:
             click.echo(f"{deleted} of {found} deleted", err=True)
             said = time.monotonic()
     return deleted
 
 
-def _runs(count: int) -> str:
+def _run_count(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-PROMPT: Final = 3.0
+SNAPSHOT_TIMEOUT: Final = 3.0
 """Seconds to find out how a run stands now."""
-PAGE: Final = 200
+PAGE_SIZE: Final = 200
 """Most runs that are asked for at once."""
 _run = click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
 _reason = click.option("--reason", metavar="TEXT", help="Why, for those who read the run's events later.")
@@ -210,7 +214,7 @@ runs.add_command(tree)
 @click.option("--parent", metavar="RUN", shell_complete=suggest_runs, help="Only runs that this run has started.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most runs to list.")
 @click.option("--all", "every", is_flag=True, help="List all of them, however many there are.")
-@connected
+@client_options
 def ls(
     client: Client,
     as_json: bool,
@@ -230,7 +234,7 @@ def ls(
       weftwork runs ls --workflow hello --all --json
     """
     query: dict[str, Any] = {"status": list(statuses) or None, "workflowId": workflow, "parentRunId": parent}
-    found = list(_listed(client, query, None if every else limit))
+    found = list(_list_runs(client, query, None if every else limit))
     if parent is not None and any(is_object(run) and run.get("parentRunId") != parent for run in found):
         raise click.ClickException("this host does not list the runs of one parent. Name it: `weftwork runs show RUN`.")
     if as_json:
@@ -244,15 +248,15 @@ def ls(
         say("There are no such runs.", err=True)
 
 
-def _listed(client: Client, query: dict[str, Any], most: int | None) -> Iterator[Any]:
+def _list_runs(client: Client, query: dict[str, Any], most: int | None) -> Iterator[Any]:
     statuses = query["status"] or ()
     count = 0
     while True:
-        left = PAGE if most is None else most - count
+        left = PAGE_SIZE if most is None else most - count
         try:
-            page = client.get("/v1/runs", **query, limit=min(PAGE, left))
-        except Refused as refused:
-            if refused.status in _ABSENT:
+            page = client.get("/v1/runs", **query, limit=min(PAGE_SIZE, left))
+        except RequestRefused as refused:
+            if refused.status in _NOT_OFFERED:
                 text = "this host does not list runs: GET /v1/runs is not part of every OpenWOP host"
                 raise click.ClickException(f"{text}. Name a run: `weftwork runs show RUN`.") from None
             if refused.status in (400, 422) and not set(statuses) <= set(STATUSES):
@@ -288,7 +292,7 @@ def _row(run: Any) -> list[str]:
 
 @runs.command()
 @_run
-@connected
+@client_options
 def show(client: Client, as_json: bool, run_id: str) -> None:
     """Show how a run stands, and what it asks for or why it failed.
 
@@ -308,7 +312,7 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
     from weftwork.cli.render.run_details import sheet
 
     past = read_past(client, run_id)
-    questions = {row.node_id: row.asked for row in past.nodes.values() if row.asked is not None}
+    questions = {row.node_id: row.interrupt for row in past.nodes.values() if row.interrupt is not None}
     for line in sheet(found, node_times(past), client.url, questions, told_children(past)):
         say(line)
 
@@ -316,7 +320,7 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
 @runs.command()
 @click.argument("run_ids", metavar="RUN...", nargs=-1, required=True, shell_complete=suggest_runs)
 @_reason
-@connected
+@client_options
 def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str | None) -> None:
     """Cancel runs.
 
@@ -329,28 +333,28 @@ def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str 
     """
     body = {"reason": reason} if reason is not None else None
     answers: list[Any] = []
-    refusal: Refused | None = None
+    refusal: RequestRefused | None = None
     for run_id in run_ids:
         try:
             answer = client.post(f"{_path(run_id)}/cancel", body, idempotency_key=str(uuid.uuid4()))
-        except Refused as refused:
+        except RequestRefused as refused:
             if refused.status in (401, 403):
                 raise
             refusal = refused
             answers.append({"runId": run_id, "error": refused.code, "message": refused.message})
             say(f"{shown(run_id)}: {refused.format_message()}", err=True)
             continue
-        status = _status(client, run_id, answer)
+        status = _require_status(client, run_id, answer)
         answers.append(answer)
         if not as_json:
-            say(f"{shown(run_id)} {_cancelled(status)}")
+            say(f"{shown(run_id)} {_cancel_text(status)}")
     if as_json:
         say(json.dumps({"runs": answers}, indent=2))
     if refusal is not None:
         raise SystemExit(refusal.exit_code)
 
 
-def _cancelled(status: str) -> str:
+def _cancel_text(status: str) -> str:
     if status == "cancelling":
         return "is being cancelled"
     return (
@@ -368,7 +372,7 @@ def _cancelled(status: str) -> str:
     help="Whether nodes that run end first, or are interrupted and start anew.  [default: drain-current-node]",
 )
 @_reason
-@connected
+@client_options
 def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, reason: str | None) -> None:
     """Keep a run from starting any more nodes, until it is resumed or cancelled.
 
@@ -377,12 +381,12 @@ def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, 
       weftwork runs pause 01m7f5zzhp2z8y1fpzhf93nsbb --drain-policy immediate
     """
     body = {"drainPolicy": drain_policy, "reason": reason}
-    answer = _steer(client, run_id, "pause", body)
+    answer = _pause_or_resume(client, run_id, "pause", body)
     if as_json:
         say(json.dumps(answer, indent=2))
         return
     # A host accepts it either way; its snapshot says whether there was something to wait for.
-    now = None if drain_policy == "immediate" else client.peek(_path(run_id), PROMPT)
+    now = None if drain_policy == "immediate" else client.try_get(_path(run_id), SNAPSHOT_TIMEOUT)
     is_paused = drain_policy == "immediate" or (is_object(now) and now.get("status") == "paused")
     say(f"{shown(run_id)} is paused{'' if is_paused else ', once the nodes that run have ended'}")
 
@@ -390,7 +394,7 @@ def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, 
 @runs.command()
 @_run
 @_reason
-@connected
+@client_options
 def resume(client: Client, as_json: bool, run_id: str, reason: str | None) -> None:
     """Let a paused run go on.
 
@@ -398,24 +402,24 @@ def resume(client: Client, as_json: bool, run_id: str, reason: str | None) -> No
     Example:
       weftwork runs resume 01m7f5zzhp2z8y1fpzhf93nsbb
     """
-    answer = _steer(client, run_id, "resume", {"reason": reason})
+    answer = _pause_or_resume(client, run_id, "resume", {"reason": reason})
     say(json.dumps(answer, indent=2) if as_json else f"{shown(run_id)} goes on")
 
 
-def _steer(client: Client, run_id: str, verb: str, body: dict[str, Any]) -> Any:
+def _pause_or_resume(client: Client, run_id: str, verb: str, body: dict[str, Any]) -> Any:
     """Pausing is optional in the protocol, and a host without it answers as if there were no such run."""
     given = {name: value for name, value in body.items() if value is not None}
     try:
         answer = client.post(f"{_path(run_id)}:{verb}", given or None, idempotency_key=str(uuid.uuid4()))
-    except Refused as refused:
-        if refused.status in _ABSENT and not _offers_pauses(client.get):
+    except RequestRefused as refused:
+        if refused.status in _NOT_OFFERED and not _supports_pause(client.get):
             raise click.ClickException("this host does not offer to pause and resume runs.") from None
         raise
-    _status(client, run_id, answer)
+    _require_status(client, run_id, answer)
     return answer
 
 
-def _offers_pauses(get: Callable[[str], Any]) -> bool:
+def _supports_pause(get: Callable[[str], Any]) -> bool:
     found: Any = get("/.well-known/openwop")
     for name in ("runs", "pauseResume", "supported"):
         found = found.get(name) if is_object(found) else None
@@ -426,11 +430,11 @@ def _path(run_id: str) -> str:
     return f"/v1/runs/{segment(run_id)}"
 
 
-def _status(client: Client, run_id: str, answer: Any) -> str:
+def _require_status(client: Client, run_id: str, answer: Any) -> str:
     """How the run stands now. Raises Unreachable for what is no answer of an OpenWOP host."""
     status = answer.get("status") if is_object(answer) else None
     if not isinstance(status, str):
-        raise Unreachable(
+        raise HostUnreachable(
             f"{client.url} does not say how {shown(run_id)} stands now; see that --url names an OpenWOP v1 host."
         )
     return status

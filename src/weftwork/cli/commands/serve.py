@@ -79,12 +79,12 @@ def serve(config: str | None, **options: Any) -> None:
     given = {name: value for name, value in options.items() if value not in (None, ())}
     try:
         settings = load_settings(given, config=config)
-        _run(settings)
+        _start_host(settings)
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
 
 
-def _run(settings: Settings) -> None:
+def _start_host(settings: Settings) -> None:
     # Imported late: `weftwork --help` and `weftwork keys` need none of it.
     from weftwork.cli.serve.json_logs import set_up
     from weftwork.cli.serve.startup import boot
@@ -93,13 +93,13 @@ def _run(settings: Settings) -> None:
     set_up(settings.log_level)
     # Before there is a loop and before memory is settled: what stays for good is imported first.
     load_python_nodes(settings.nodes)
-    _arm(os.environ.get("WEFTWORK_FAULTS"))
-    code = _runner()(boot(settings))
+    _arm_fault_points(os.environ.get("WEFTWORK_FAULTS"))
+    code = _loop_runner()(boot(settings))
     if code:
         raise SystemExit(code)
 
 
-def _arm(faults: str | None) -> None:
+def _arm_fault_points(faults: str | None) -> None:
     """No setting: neither an option nor a file can make a host break itself."""
     if faults:
         from weftwork.adapters.system.faults import arm_points
@@ -110,7 +110,7 @@ def _arm(faults: str | None) -> None:
             raise SettingsError(f"WEFTWORK_FAULTS: {error}") from None
 
 
-def _runner() -> Callable[[Any], int]:
+def _loop_runner() -> Callable[[Any], int]:
     try:
         import uvloop
     except ImportError:

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import click
 from click.core import ParameterSource
 
-from weftwork.cli.client.admin_session import Operator
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.admin_session import AdminSession
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
-from weftwork.cli.client.options import connected
+from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_workflows
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.render.definition_file import (
@@ -32,7 +32,7 @@ from weftwork.cli.render.definition_file import (
 from weftwork.protocol.json.values import is_array, is_object
 
 
-class Catalog(Protocol):
+class WorkflowSource(Protocol):
     """Workflows that can be started."""
 
     def all(self) -> Iterator[dict[str, Any]]:
@@ -45,13 +45,13 @@ class Catalog(Protocol):
 
 
 @contextmanager
-def chosen(client: Client, data: str | None, tenant: str) -> Generator[Catalog]:
+def open_workflow_source(client: Client, data: str | None, tenant: str) -> Generator[WorkflowSource]:
     """Over HTTP if the command, or its environment, names a host or a key; else as the operator."""
     if not _as_operator():
-        yield _OfClient(client)
+        yield _HttpWorkflowSource(client)
         return
-    with Operator(data) as operator:
-        yield _OfOperator(operator, tenant)
+    with AdminSession(data) as operator:
+        yield _AdminWorkflowSource(operator, tenant)
 
 
 def _as_operator() -> bool:
@@ -64,7 +64,7 @@ def _as_operator() -> bool:
     return source("url") is ParameterSource.DEFAULT and source("key") is ParameterSource.DEFAULT
 
 
-class _OfClient:
+class _HttpWorkflowSource:
     def __init__(self, client: Client) -> None:
         self._client = client
 
@@ -85,7 +85,7 @@ class _OfClient:
     def _page(self, cursor: Any) -> Any:
         try:
             return self._client.get("/v1/workflows", limit=200, cursor=cursor)
-        except Refused as refused:
+        except RequestRefused as refused:
             if refused.status not in (404, 405, 501):
                 raise
             text = "this host does not list workflows: GET /v1/workflows is not part of every OpenWOP host"
@@ -95,15 +95,15 @@ class _OfClient:
         return self._client.get(f"/v1/workflows/{segment(workflow_id)}", version=version)
 
 
-class _OfOperator:
-    def __init__(self, operator: Operator, tenant: str) -> None:
+class _AdminWorkflowSource:
+    def __init__(self, operator: AdminSession, tenant: str) -> None:
         self._operator = operator
         self._tenant = tenant
 
     def all(self) -> Iterator[dict[str, Any]]:
         after: str | None = None
         while True:
-            answer = self._operator.ask("workflows.list", {"tenant": self._tenant, "after": after})
+            answer = self._operator.request("workflows.list", {"tenant": self._tenant, "after": after})
             for row in answer["workflows"]:
                 after = row.pop("id")
                 yield {"workflowId": after, **row}
@@ -114,7 +114,7 @@ class _OfOperator:
         from weftwork.protocol.json.decoder import decode
 
         wanted = {"tenant": self._tenant, "workflow_id": workflow_id, "version": version}
-        return decode(self._operator.ask("workflows.get", wanted)["definition"].encode())
+        return decode(self._operator.request("workflows.get", wanted)["definition"].encode())
 
 
 _data = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
@@ -167,7 +167,7 @@ def validate(files: tuple[str, ...], nodes: tuple[str, ...], as_json: bool) -> N
 
 @workflows.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@connected
+@client_options
 def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
     """Register definitions with a host, or new versions of them.
 
@@ -190,7 +190,7 @@ def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
             for each in found:
                 say(told(each))
             if not found:
-                say(f"{shown(name)}: {_registered(answer)}")
+                say(f"{shown(name)}: {_registered_text(answer)}")
     if as_json:
         say(json.dumps({"added": added, "problems": problems}, indent=2))
     if problems:
@@ -207,7 +207,7 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
         return None, problems
     try:
         answer = client.post("/v1/workflows", document, idempotency_key=str(uuid.uuid4()))
-    except Refused as refused:
+    except RequestRefused as refused:
         if refused.status in (404, 405, 501):
             text = "this host takes no definitions: POST /v1/workflows is not part of every OpenWOP host."
             raise click.ClickException(text) from None
@@ -218,11 +218,11 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
             raise
         return None, placed
     if not is_object(answer) or not isinstance(answer.get("workflowId"), str):
-        raise Unreachable(f"{client.url} does not say what it registered; see that --url names an OpenWOP v1 host.")
+        raise HostUnreachable(f"{client.url} does not say what it registered; see that --url names an OpenWOP v1 host.")
     return answer, []
 
 
-def _registered(answer: Any) -> str:
+def _registered_text(answer: Any) -> str:
     from weftwork.cli.console.units import clock
 
     known: dict[str, Any] = answer if is_object(answer) else {}
@@ -240,7 +240,7 @@ def _registered(answer: Any) -> str:
 @click.option("--version", metavar="VERSION", help="A registered version.  [default: the one that new runs take]")
 @_tenant
 @_data
-@connected
+@client_options
 def show(
     client: Client,
     as_json: bool,
@@ -264,19 +264,19 @@ def show(
     if (workflow_id is None) == (file is None):
         raise click.UsageError("Name either a workflow of the host or a file with --file.")
     if file is not None:
-        document = shape(file, _file(file))
-        say(json.dumps(document, indent=2) if as_json else _drawn(document, style))
+        document = shape(file, _read_file(file))
+        say(json.dumps(document, indent=2) if as_json else _draw(document, style))
         return
     assert workflow_id is not None, "one of the two is there"
-    with chosen(client, data, tenant) as catalog:
+    with open_workflow_source(client, data, tenant) as catalog:
         found = catalog.get(workflow_id, version)
     if as_json:
         say(json.dumps(found, indent=2))
         return
-    say(_drawn(shape(workflow_id, json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass")), style))
+    say(_draw(shape(workflow_id, json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass")), style))
 
 
-def _file(name: str) -> bytes:
+def _read_file(name: str) -> bytes:
     try:
         return read(name)
     except OSError as error:
@@ -294,7 +294,7 @@ def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
       weftwork workflows ls
       weftwork workflows ls --url https://host.example --json
     """
-    with chosen(client, data, tenant) as catalog:
+    with open_workflow_source(client, data, tenant) as catalog:
         found = list(catalog.all())
     if as_json:
         say(json.dumps({"workflows": found}, indent=2))
@@ -308,11 +308,11 @@ def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
         say("There are no workflows.", err=True)
 
 
-workflows.command("ls")(_tenant(_data(connected(_list))))
-workflows.command("list", hidden=True, short_help="The same as ls.")(_tenant(_data(connected(_list))))
+workflows.command("ls")(_tenant(_data(client_options(_list))))
+workflows.command("list", hidden=True, short_help="The same as ls.")(_tenant(_data(client_options(_list))))
 
 
-def _drawn(document: dict[str, Any], style: str) -> str:
+def _draw(document: dict[str, Any], style: str) -> str:
     if style == "mermaid":
         from weftwork.cli.render.drawing.mermaid import draw_mermaid
 

@@ -13,13 +13,13 @@ from weftwork.cli.console.text import shown
 MAX_FILE: Final = 64 * 2**20
 
 
-def pairs(option: str, given: Sequence[str], whole: bool = True) -> dict[str, Any]:
+def parse_pairs(option: str, given: Sequence[str], whole: bool = True) -> dict[str, Any]:
     """The members that were given, in order: a later one wins. With `whole`, @FILE is an object of members."""
     found: dict[str, Any] = {}
     for text in given:
         name, sign, value = text.partition("=")
         if whole and text.startswith("@"):
-            found |= _members(option, text[1:])
+            found |= _read_members(option, text[1:])
         elif not name or not sign:
             form = "NAME=VALUE or @FILE" if whole else "NAME=VALUE"
             raise click.UsageError(f"{option} {shown(text, 60)} must look like {form}.")
@@ -30,7 +30,7 @@ def pairs(option: str, given: Sequence[str], whole: bool = True) -> dict[str, An
     return found
 
 
-def _members(option: str, name: str) -> dict[str, Any]:
+def _read_members(option: str, name: str) -> dict[str, Any]:
     """An object of members from a file."""
     from weftwork.protocol.errors import ClientFault
     from weftwork.protocol.json.decoder import decode

@@ -8,17 +8,17 @@ import click
 
 from weftwork.cli.console.units import size
 
-LARGE: Final = 1_000_000
+MIN_BYTES_SHOWN: Final = 1_000_000
 """Bytes from which on a terminal is shown how much has come."""
 
 
-def progress(done: str) -> tuple[Callable[[int], None], Callable[[], None]]:
+def transfer_progress(done: str) -> tuple[Callable[[int], None], Callable[[], None]]:
     """Two functions: one is told how many bytes there are so far, the other clears the line."""
     width = 0
 
     def heard(count: int) -> None:
         nonlocal width
-        if count >= LARGE and sys.stderr.isatty():
+        if count >= MIN_BYTES_SHOWN and sys.stderr.isatty():
             text = f"{done} {size(count)}"
             click.echo(f"\r{text:<{width}}", err=True, nl=False)
             width = len(text)

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import click
 
-UNWRITTEN: Final = 8
+EXIT_OUTPUT_FAILED: Final = 8
 """What was to be printed could not be."""
-INTERRUPTED: Final = 130
-NOBODY_READS: Final = 141
+EXIT_INTERRUPTED: Final = 130
+EXIT_BROKEN_PIPE: Final = 141
 """As for any program whose reader has gone: 128 and the number of SIGPIPE."""
-_WRITING: Final = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
+_WRITE_ERRORS: Final = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
 
-class _Closed(io.TextIOBase):
+class _ClosedStdout(io.TextIOBase):
     """Standard output of a process that was started without one."""
 
     encoding = "utf-8"
@@ -27,29 +27,29 @@ class _Closed(io.TextIOBase):
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
-class Root(click.Group):
+class RootGroup(click.Group):
     """The outermost command. Nothing that happens to its output becomes a traceback."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """As click does it, whatever the standard streams are."""
-        _fill()
-        with _guarded():
+        _replace_missing_streams()
+        with _guard_output():
             return super().main(*args, **extra)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         # The help is printed here.
-        with _guarded():
+        with _guard_output():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         # Within click's own handlers, which would make 1 of everything: the code of a run that failed.
-        with _guarded():
+        with _guard_output():
             found = super().invoke(ctx)
             sys.stdout.flush()
             return found
 
 
-def _fill() -> None:
+def _replace_missing_streams() -> None:
     """Take the places of standard streams that are missing, before a file or a socket gets one of their numbers."""
     for number in range(3):
         try:
@@ -58,30 +58,30 @@ def _fill() -> None:
             os.open(os.devnull, os.O_RDWR)
     missing: Any = None
     if sys.stdout is missing:
-        sys.stdout = _Closed()
+        sys.stdout = _ClosedStdout()
     if sys.stderr is missing:
         sys.stderr = io.StringIO()
 
 
 @contextlib.contextmanager
-def _guarded() -> Generator[None]:
+def _guard_output() -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
+        raise SystemExit(EXIT_INTERRUPTED) from None
     except BrokenPipeError:
-        silence()
-        raise SystemExit(NOBODY_READS) from None
+        discard_stdout()
+        raise SystemExit(EXIT_BROKEN_PIPE) from None
     except OSError as error:
-        if error.errno not in _WRITING or error.filename is not None:
+        if error.errno not in _WRITE_ERRORS or error.filename is not None:
             raise
-        silence()
+        discard_stdout()
         with contextlib.suppress(OSError, ValueError):
             click.echo(f"weftwork: standard output cannot be written: {error.strerror}.", err=True)
-        raise SystemExit(UNWRITTEN) from None
+        raise SystemExit(EXIT_OUTPUT_FAILED) from None
 
 
-def silence() -> None:
+def discard_stdout() -> None:
     """What is still in the buffer is not tried again when Python ends."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -7,8 +7,8 @@ from typing import Final
 from weftwork.cli.console.text import say, shown
 
 GAP: Final = "  "
-_CELL: Final = 200
-_LEAST: Final = 12
+_MAX_CELL: Final = 200
+_MIN_WIDTH: Final = 12
 """Columns of a text that is cut; with less it says nothing."""
 _COLOURS: Final = {
     "ok": "green",
@@ -35,15 +35,15 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], cut: Sequ
     On a terminal a row is a line: columns of `cut` are as wide as there is room, and when that is not enough, columns
     are left out from the right. Names that other commands take are whole or not there.
     """
-    cells = [[shown(cell, _CELL) for cell in row] for row in rows]
+    cells = [[shown(cell, _MAX_CELL) for cell in row] for row in rows]
     if sys.stdout.isatty():
         say(_drawn(head, cells, cut))
         return
-    for line in aligned([list(head), *cells]):
+    for line in align([list(head), *cells]):
         say(line)
 
 
-def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
+def align(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
     """Lines whose columns stand below each other; the last one is as long as it is."""
     widths = [max(_width(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
     lines: list[str] = []
@@ -53,11 +53,12 @@ def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
     return lines
 
 
-def fitted(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str], room: int) -> dict[int, int]:
+def fit_columns(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str], room: int) -> dict[int, int]:
     """The columns that are shown, with their widths, so that a line holds them: the first whatever it takes."""
     natural = [max(_width(row[at]) for row in (head, *rows)) for at in range(len(head))]
     least = [
-        min(wide, max(_LEAST, _width(name))) if name in cut else wide for name, wide in zip(head, natural, strict=True)
+        min(wide, max(_MIN_WIDTH, _width(name))) if name in cut else wide
+        for name, wide in zip(head, natural, strict=True)
     ]
     kept = {0: natural[0]}
     left = room - natural[0]
@@ -86,7 +87,7 @@ def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str
     from rich.text import Text
 
     console = Console(highlight=False, markup=False, emoji=False)
-    widths = fitted(head, rows, cut, console.width)
+    widths = fit_columns(head, rows, cut, console.width)
     mark = "..." if console.options.ascii_only else "…"
     lines: list[Text] = []
     for row in (head, *rows):

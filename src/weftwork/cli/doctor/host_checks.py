@@ -7,9 +7,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import segment
-from weftwork.cli.client.transport import Connection
+from weftwork.cli.client.transport import Transport
 from weftwork.cli.console.text import shown
 from weftwork.cli.doctor.finding import Finding
 from weftwork.protocol.json.values import is_array, is_object
@@ -30,11 +30,11 @@ _READS: Final = {
 
 def check_host(url: str, key: str | None, named: bool) -> Iterator[Finding]:
     """Everything that can be asked without changing anything. `named`: the user wants this very host."""
-    connection = Connection(url, key, SECONDS)
+    connection = Transport(url, key, SECONDS)
     before = time.time()
     try:
         document, date = _discovered(connection)
-    except (Unreachable, Refused) as error:
+    except (HostUnreachable, RequestRefused) as error:
         said = shown(error.format_message())
         yield Finding("fail" if named else "warn", "host", said, "" if named else "no matter if none should run")
         return
@@ -47,13 +47,13 @@ def check_host(url: str, key: str | None, named: bool) -> Iterator[Finding]:
     yield from _key(connection, url, key)
 
 
-def _discovered(connection: Connection) -> tuple[Any, str | None]:
+def _discovered(connection: Transport) -> tuple[Any, str | None]:
     opened = connection.open("GET", "/.well-known/openwop", {}, None, {"Accept": "application/json"})
     try:
         date = opened.response.headers.get("Date")
     finally:
         opened.close()
-    return connection.ask("GET", "/.well-known/openwop", {}, None, {}), date
+    return connection.request("GET", "/.well-known/openwop", {}, None, {}), date
 
 
 def _speaks(document: Any) -> Iterator[Finding]:
@@ -82,20 +82,20 @@ def check_clock(date: str | None, now: float) -> Iterator[Finding]:
     yield Finding("warn", "clock", said, "set both by a time server; times of runs are those of the host")
 
 
-def _well(connection: Connection, check: str, path: str) -> Finding:
+def _well(connection: Transport, check: str, path: str) -> Finding:
     try:
-        answer = connection.ask("GET", path, {}, None, {})
-    except Refused as refused:
+        answer = connection.request("GET", path, {}, None, {})
+    except RequestRefused as refused:
         if refused.status in _ABSENT:
             return Finding("warn", check, f"the host has no {path}", "ask its operator how to see that it is well")
         return Finding("fail", check, shown(refused.format_message()), "see the host's log")
-    except Unreachable as error:
+    except HostUnreachable as error:
         return Finding("fail", check, shown(error.format_message()))
     status = answer.get("status", "") if is_object(answer) else ""
     return Finding("ok", check, shown(status, 60) or "answered")
 
 
-def _key(connection: Connection, url: str, key: str | None) -> Iterator[Finding]:
+def _key(connection: Transport, url: str, key: str | None) -> Iterator[Finding]:
     if not key:
         yield Finding("warn", "key", "none was given, so nothing more can be asked", "give one in WEFTWORK_KEY")
         return
@@ -105,15 +105,15 @@ def _key(connection: Connection, url: str, key: str | None) -> Iterator[Finding]
     denied: list[str] = []
     for scope, path in _READS.items():
         try:
-            connection.ask("GET", path, {}, None, {})
-        except Refused as refused:
+            connection.request("GET", path, {}, None, {})
+        except RequestRefused as refused:
             if refused.status == 401:
                 yield Finding("fail", "key", shown(refused.format_message()))
                 return
             if refused.status == 403:
                 denied.append(scope)
                 continue
-        except Unreachable as error:
+        except HostUnreachable as error:
             yield Finding("fail", "key", shown(error.format_message()))
             return
         allowed.append(scope)
@@ -136,36 +136,36 @@ def _in_the_clear(url: str) -> bool:
         return True
 
 
-def _stream(connection: Connection) -> Iterator[Finding]:
+def _stream(connection: Transport) -> Iterator[Finding]:
     """Whether the events of the newest run come as a stream."""
     try:
-        page = connection.ask("GET", "/v1/runs", {"limit": 1}, None, {})
+        page = connection.request("GET", "/v1/runs", {"limit": 1}, None, {})
         rows = page.get("runs") if is_object(page) else None
         if not is_array(rows) or not rows or not is_object(rows[0]):
             yield Finding("ok", "events", "not tried: there is no run yet")
             return
         path = f"/v1/runs/{segment(str(rows[0].get('runId')))}/events"
         yield _streamed(connection, path)
-    except Refused as refused:
+    except RequestRefused as refused:
         if refused.status in _ABSENT:
             yield Finding("ok", "events", "not tried: this host does not list its runs")
         else:
             yield Finding("fail", "events", shown(refused.format_message()))
-    except Unreachable as error:
+    except HostUnreachable as error:
         yield Finding("fail", "events", shown(error.format_message()))
 
 
-def _streamed(connection: Connection, path: str) -> Finding:
+def _streamed(connection: Transport, path: str) -> Finding:
     opened = connection.open("GET", path, {}, None, {"Accept": "text/event-stream"})
     try:
-        if opened.kind != "text/event-stream":
-            said = f"come as {shown(opened.kind, 60) or 'something unnamed'}"
+        if opened.media_type != "text/event-stream":
+            said = f"come as {shown(opened.media_type, 60) or 'something unnamed'}"
             return Finding("fail", "events", said, "see that nothing between here and the host changes its answers")
         lines = (opened.response.readline(65_536) for _ in range(_LINES))
         if any(line.startswith((b"data:", b"event:", b"id:")) for line in lines):
             return Finding("ok", "events", "come as a stream")
     except OSError as error:
-        raise connection.broken(error) from None
+        raise connection.connection_lost(error) from None
     finally:
         opened.close()
     advice = "see that nothing between here and the host holds its answers back"

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.client.errors import Refused, TimeUp, Unreachable
+from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
-from weftwork.cli.client.run_tree import KIN_EVENTS
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.run_tree import CHILD_EVENTS
+from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.text import say, shown
 from weftwork.cli.follow.interrupt_notices import still_open, tell_child, tell_question
 from weftwork.cli.follow.run_tree_watch import KinWatch, await_ends
@@ -53,10 +53,10 @@ def follow(
             if isinstance(view, TreeView):
                 from weftwork.cli.render.outline import outline
 
-                view.expect(outline(definition or client.peek(f"/v1/workflows/{segment(workflow_id)}", PROMPT)))
+                view.expect(outline(definition or client.try_get(f"/v1/workflows/{segment(workflow_id)}", PROMPT)))
             for frame in _frames(client, run_id):
                 _show(client, tree, view, frame, begun)
-                if watch is not None and frame.kind in KIN_EVENTS:
+                if watch is not None and frame.event_type in CHILD_EVENTS:
                     watch.hear()
                 if no_wait:
                     # What else may begin comes at once; only silence says that nothing does.
@@ -66,12 +66,12 @@ def follow(
             _end(client, tree, view)
     except KeyboardInterrupt:
         return _left(tree, "goes on", INTERRUPTED)
-    except TimeUp:
+    except DeadlineReached:
         if no_wait and tree.stands_still:
             return _left(tree, "waits for somebody", WAITS)
         return _left(tree, "is not over", TIME_IS_UP)
-    except Unreachable as error:
-        raise Unreachable(f"{error.format_message()}\nThe run may go on there; {_again(tree)}.") from None
+    except HostUnreachable as error:
+        raise HostUnreachable(f"{error.format_message()}\nThe run may go on there; {_again(tree)}.") from None
     finally:
         if watch is not None:
             watch.stop()
@@ -84,7 +84,7 @@ def _end(client: Client, tree: RunTree, view: View) -> None:
     await_ends(client, tree.run_id, [each for each in tree.children if each.is_awaited or tree.status != "completed"])
     try:
         snapshot = client.get(f"/v1/runs/{segment(tree.run_id)}")
-    except Refused:
+    except RequestRefused:
         # Deleted right after its end, which the stream has told.
         if tree.status not in EXIT_CODES:
             raise
@@ -97,13 +97,13 @@ def _end(client: Client, tree: RunTree, view: View) -> None:
         raise click.ClickException(f"the run ended as {status}, which is no end that this version knows.")
 
 
-def _frames(client: Client, run_id: str) -> Iterator[Frame]:
+def _frames(client: Client, run_id: str) -> Iterator[ReceivedFrame]:
     """Every event where the host shows them all, else those that it shows."""
     path = f"/v1/runs/{segment(run_id)}/events"
     frames = client.stream(path, streamMode="debug")
     try:
         first = next(frames, None)
-    except Refused as refused:
+    except RequestRefused as refused:
         if refused.status not in (400, 403):
             raise
         frames = client.stream(path)
@@ -113,14 +113,14 @@ def _frames(client: Client, run_id: str) -> Iterator[Frame]:
         yield from frames
 
 
-def _show(client: Client, tree: RunTree, view: View, frame: Frame, begun: bool) -> None:
+def _show(client: Client, tree: RunTree, view: View, frame: ReceivedFrame, begun: bool) -> None:
     """An event, and how to answer what it asks where no picture shows that."""
-    if isinstance(view, LineView) and frame.kind == CHILD_STATUS and not begun:
+    if isinstance(view, LineView) and frame.event_type == CHILD_STATUS and not begun:
         view.show(frame)
         if (child := tree.child_of(frame)) is not None and child.is_waiting:
             tell_child(client, child)
         return
-    if not isinstance(view, LineView) or frame.kind not in QUESTIONS:
+    if not isinstance(view, LineView) or frame.event_type not in QUESTIONS:
         view.show(frame)
         return
     known = {row.node_id for row in tree.waiting}

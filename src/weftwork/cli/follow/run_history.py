@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from weftwork.cli.client.errors import Refused, Unreachable
+from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
-from weftwork.cli.client.run_tree import Kin
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.run_tree import TreeRun
+from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.units import spell
 from weftwork.cli.render.run_progress import RunTree
 from weftwork.protocol.json.values import is_array, is_object
@@ -22,19 +22,19 @@ def read_past(client: Client, run_id: str) -> RunTree:
         last = tree.sequence
         try:
             page = client.get(f"/v1/runs/{segment(run_id)}/events/poll", lastSequence=last, timeout=1)
-        except (Refused, Unreachable):
+        except (RequestRefused, HostUnreachable):
             break
         events = page.get("events") if is_object(page) else None
         if not is_array(events):
             break
         for event in events:
-            tree.apply(Frame("", event, ""))
+            tree.apply(ReceivedFrame("", event, ""))
         if len(events) < FULL or tree.sequence <= last:
             break
     return tree
 
 
-def told_children(tree: RunTree) -> list[Kin]:
+def told_children(tree: RunTree) -> list[TreeRun]:
     """The runs that it has started; none if there are more events than were read, which may tell another story."""
     return tree.children if tree.sequence + 1 < PAGES * FULL else []
 

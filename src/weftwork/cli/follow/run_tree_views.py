@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
-from weftwork.cli.client.run_tree import Kin, read_tree
+from weftwork.cli.client.run_tree import TreeRun, read_tree
 from weftwork.cli.console.text import json_line, say
 from weftwork.cli.follow.run_views import stoppable
 from weftwork.cli.render.run_tree_lines import kin_lines, rich_line, run_parts
@@ -37,10 +37,10 @@ class LineChanges:
         self._before: dict[str, tuple[str, str]] = {}
 
     def show(self, document: Any) -> None:
-        for run in _top(document).all():
-            if self._before.get(run.run_id) != run.standing:
+        for run in _top(document).walk():
+            if self._before.get(run.run_id) != run.status_key:
                 say("".join(text for text, _ in run_parts(run)))
-            self._before[run.run_id] = run.standing
+            self._before[run.run_id] = run.status_key
         sys.stdout.flush()
 
 
@@ -101,7 +101,7 @@ def _has_strokes() -> bool:
     return True
 
 
-def _top(document: Any) -> Kin:
+def _top(document: Any) -> TreeRun:
     top = read_tree(document)
     assert top is not None, "what is no tree is not shown"
     return top

@@ -9,25 +9,32 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, Self
 
-from weftwork.cli.client.errors import Refused, TimeUp, Unreachable
+from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
-from weftwork.cli.client.interrupts import open_questions
-from weftwork.cli.client.run_tree import ASKERS, Kin, askers, learn, read_tree, tree_path
+from weftwork.cli.client.interrupts import open_interrupts
+from weftwork.cli.client.run_tree import (
+    MAX_LISTED_INTERRUPTS,
+    TreeRun,
+    find_waiting_runs,
+    read_tree,
+    run_tree_path,
+    update_statuses,
+)
 from weftwork.protocol.json.values import is_object
 
 SNAPSHOT_TIMEOUT: Final = 3.0
 """Seconds for each."""
 
 
-def ask_askers(client: Client, top: Kin, most: int = ASKERS) -> list[Kin]:
+def ask_askers(client: Client, top: TreeRun, most: int = MAX_LISTED_INTERRUPTS) -> list[TreeRun]:
     """The runs that ask something, in the order of the tree; the first ones with what they ask, if the host tells."""
-    found = askers(top)
+    found = find_waiting_runs(top)
     for run in found[:most]:
-        snapshot = client.peek(f"/v1/runs/{segment(run.run_id)}", SNAPSHOT_TIMEOUT)
-        rows = open_questions(snapshot) if is_object(snapshot) else []
-        run.asked = next((row for row in rows if row["nodeId"] == run.at), rows[0] if rows else None)
-        if run.asked is not None:
-            run.at = run.asked["nodeId"]
+        snapshot = client.try_get(f"/v1/runs/{segment(run.run_id)}", SNAPSHOT_TIMEOUT)
+        rows = open_interrupts(snapshot) if is_object(snapshot) else []
+        run.interrupt = next((row for row in rows if row["nodeId"] == run.detail), rows[0] if rows else None)
+        if run.interrupt is not None:
+            run.detail = run.interrupt["nodeId"]
     return found
 
 
@@ -77,10 +84,10 @@ class Beside(threading.Thread):
 class KinWatch(Beside):
     """Gives the tree to `take` each time that it has looked, with what runs ask, in a thread of its own."""
 
-    def __init__(self, client: Client, run_id: str, take: Callable[[Kin], None]) -> None:
+    def __init__(self, client: Client, run_id: str, take: Callable[[TreeRun], None]) -> None:
         super().__init__()
         self._client = client
-        self._path = f"{tree_path(run_id)}?limit={MOST}"
+        self._path = f"{run_tree_path(run_id)}?limit={MOST}"
         self._take = take
 
     def hear(self) -> None:
@@ -92,7 +99,7 @@ class KinWatch(Beside):
     def run(self) -> None:
         tries = _TRIES
         while not self._stopped.is_set():
-            top = read_tree(self._client.peek(self._path, TREE_TIMEOUT))
+            top = read_tree(self._client.try_get(self._path, TREE_TIMEOUT))
             if top is not None:
                 tries = _TRIES
                 ask_askers(self._client, top)
@@ -111,7 +118,7 @@ class RunWatch(Beside):
         super().__init__()
         self._frames = client.stream(f"/v1/runs/{segment(run_id)}/events")
         self.is_over = False
-        self.error: Refused | Unreachable | None = None
+        self.error: RequestRefused | HostUnreachable | None = None
 
     def run(self) -> None:
         try:
@@ -119,23 +126,23 @@ class RunWatch(Beside):
                 self.news.set()
                 if self._stopped.is_set():
                     return
-        except (Refused, Unreachable) as error:
+        except (RequestRefused, HostUnreachable) as error:
             self.error = error
-        except TimeUp:
+        except DeadlineReached:
             pass
         self.is_over = True
         self.news.set()
 
 
-def await_ends(client: Client, run_id: str, children: Sequence[Kin]) -> None:
+def await_ends(client: Client, run_id: str, children: Sequence[TreeRun]) -> None:
     """Learn how these children of a run end, for a short time at most: a run that is over hears nothing more of them.
 
     For no time at all with a host that does not tell.
     """
     end = time.monotonic() + ENDING
-    while any(not child.is_over for child in children):
-        document = client.peek(f"{tree_path(run_id)}?limit={MOST}", TREE_TIMEOUT)
-        learn(children, document)
+    while any(not child.is_terminal for child in children):
+        document = client.try_get(f"{run_tree_path(run_id)}?limit={MOST}", TREE_TIMEOUT)
+        update_statuses(children, document)
         if document is None or time.monotonic() > end:
             return
         time.sleep(_LOOK)

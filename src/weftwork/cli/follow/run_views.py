@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from weftwork.cli.client.run_tree import Kin, told_of
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.run_tree import TreeRun, describe_children
+from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.text import can_draw, json_line, say
 from weftwork.cli.render.run_progress import RunTree
 
@@ -27,7 +27,7 @@ class View(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def show(self, frame: Frame) -> None:
+    def show(self, frame: ReceivedFrame) -> None:
         """An event; it is applied to the tree as well."""
 
     def note(self, text: str) -> None:
@@ -58,7 +58,7 @@ class _Steady:
 class LineView(_Steady):
     """One line for each event, at once."""
 
-    def show(self, frame: Frame) -> None:
+    def show(self, frame: ReceivedFrame) -> None:
         from weftwork.cli.render.event_line import is_again, line_in
 
         again = is_again(self._tree, frame)
@@ -69,13 +69,13 @@ class LineView(_Steady):
     def end(self, snapshot: Any) -> None:
         self._tree.learn(snapshot)
         if self._tree.children:
-            self.note(told_of(self._tree.children))
+            self.note(describe_children(self._tree.children))
 
 
 class JsonView(_Steady):
     """The documents of the events, one on each line, and the snapshot as the last."""
 
-    def show(self, frame: Frame) -> None:
+    def show(self, frame: ReceivedFrame) -> None:
         self._tree.apply(frame)
         say(json_line(frame.data))
 
@@ -112,7 +112,7 @@ class TreeView:
         self._console.print(self._picture.whole(), soft_wrap=True)
         self._stoppable.__exit__(kind, error, trace)
 
-    def show(self, frame: Frame) -> None:
+    def show(self, frame: ReceivedFrame) -> None:
         with self._lock:
             self._tree.apply(frame)
 
@@ -124,7 +124,7 @@ class TreeView:
     def note(self, text: str) -> None:
         self._console.print(text, style="dim")
 
-    def below(self, top: Kin) -> None:
+    def below(self, top: TreeRun) -> None:
         """The runs below, as the host tells of them now."""
         with self._lock:
             self._tree.told = top

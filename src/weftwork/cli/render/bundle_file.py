@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.client.sse import batched
-from weftwork.cli.console.table import aligned
+from weftwork.cli.client.sse import frame_of_document
+from weftwork.cli.console.table import align
 from weftwork.cli.console.text import shown
 from weftwork.cli.console.units import between, clock, size
 from weftwork.cli.render.event_line import line_in
@@ -155,7 +155,7 @@ _URL: Final = 8_192
 
 def head_lines(found: BundleFile) -> list[str]:
     """How the run stood, when and by whom the bundle was made, and what is in it."""
-    return aligned([[name, text] for name, text in _head(found)])
+    return align([[name, text] for name, text in _head(found)])
 
 
 def _head(found: BundleFile) -> Iterator[tuple[str, str]]:
@@ -190,7 +190,7 @@ def event_lines(found: BundleFile, kept: list[Any]) -> Iterator[str]:
     tree = RunTree(str(found.run.get("runId", "")))
     wanted = {id(event) for event in kept}
     for event in found.events:
-        frame = batched(event, "")
+        frame = frame_of_document(event, "")
         tree.apply(frame)
         if id(event) in wanted:
             yield line_in(tree, frame)
@@ -206,7 +206,7 @@ def span_lines(found: BundleFile, most: int | None) -> list[str]:
         took = between(span.get("startedAt"), span.get("endedAt")) or "not ended"
         name = _INDENT * min(depth, _DEEPEST) + shown(span.get("name", "?"), 100)
         rows.append([name, shown(node, 60) if node else "", took, shown(span.get("status", ""), 20)])
-    return [*aligned(rows, _INDENT), *_more(len(found.spans), most)]
+    return [*align(rows, _INDENT), *_more(len(found.spans), most)]
 
 
 def media_lines(found: BundleFile, most: int | None) -> list[str]:

@@ -6,7 +6,7 @@ The form is meant for grep and stays as it is: fields that are missing are a das
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.text import shown
 from weftwork.protocol.json.values import is_object
 
@@ -79,19 +79,19 @@ _DECIDES: Final = "runOrchestrator.decided"
 _MOST_FIELDS: Final = 20
 
 
-def is_again(tree: "RunTree", frame: Frame) -> bool:
+def is_again(tree: "RunTree", frame: ReceivedFrame) -> bool:
     """Whether the frame, which the tree has yet to take in, repeats a piece of text: in the mode debug each comes as
     the event of the log and once more in the form of the mode messages. One line is enough."""
-    return frame.kind == _AGAIN and frame.sequence is not None and frame.sequence <= tree.sequence
+    return frame.event_type == _AGAIN and frame.sequence is not None and frame.sequence <= tree.sequence
 
 
-def line_in(tree: "RunTree", frame: Frame) -> str:
+def line_in(tree: "RunTree", frame: ReceivedFrame) -> str:
     """The line of an event that the tree has taken in: only the first event of a child names its workflow."""
     child = tree.child_of(frame)
     return event_line(frame, {"workflowId": child.workflow_id} if child is not None and child.workflow_id else None)
 
 
-def event_line(frame: Frame, more: Mapping[str, Any] | None = None) -> str:
+def event_line(frame: ReceivedFrame, more: Mapping[str, Any] | None = None) -> str:
     """The line. Everything in it is printable, whatever the host sent. `more` are members that its payload lacks."""
     document: dict[str, Any] = frame.data if is_object(frame.data) else {}
     payload = document.get("payload", document)
@@ -101,10 +101,10 @@ def event_line(frame: Frame, more: Mapping[str, Any] | None = None) -> str:
     head = [
         _word(document.get("timestamp")),
         "-" if sequence is None else str(sequence),
-        shown(frame.kind, 100),
+        shown(frame.event_type, 100),
         _word(node),
     ]
-    return " ".join([*head, *_told(frame.kind, payload, known)])
+    return " ".join([*head, *_told(frame.event_type, payload, known)])
 
 
 def _told(kind: str, payload: Any, known: dict[str, Any]) -> Iterator[str]:

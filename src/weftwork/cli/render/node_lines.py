@@ -62,8 +62,8 @@ def details(row: NodeRow, url: str, run_id: str) -> list[Detail]:
     found: list[Detail] = []
     if row.error and row.state in ("failed", "retrying"):
         found.append(Detail(failure(row.error), "red"))
-    if row.asked is not None and row.state == "suspended":
-        found += asking("asks", row.asked)
+    if row.interrupt is not None and row.state == "suspended":
+        found += asking("asks", row.interrupt)
         found.append(Detail(answer_command(url, run_id, row.node_id), "", True))
     if row.text and row.state in ACTIVE:
         found.append(Detail(shown(" ".join(row.text.split()), 200)[-80:], "italic"))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from weftwork.cli.console.table import aligned
+from weftwork.cli.console.table import align
 from weftwork.cli.console.text import shown
 from weftwork.cli.render.schema_text import Schema
 from weftwork.protocol.json.values import is_array, is_object
@@ -23,7 +23,7 @@ _EXAMPLE: Final = re.compile(r"```json\n(.*?)\n```\s*\Z", re.DOTALL)
 
 def sheet(node: dict[str, Any]) -> Iterator[str]:
     """Line by line."""
-    yield from aligned([[name, text] for name, text in _head(node)])
+    yield from align([[name, text] for name, text in _head(node)])
     description = _EXAMPLE.sub("", str(node.get("description") or "")).strip()
     if description and description != node.get("title"):
         yield ""
@@ -88,7 +88,7 @@ def _members(schema: Schema, anything: str) -> Iterator[str]:
         yield f"  {shown(schema.meaning())}"
     rows = [[shown(cell, _CELL) for cell in row] for row in schema.rows()]
     if rows:
-        yield from aligned(rows, "  ")
+        yield from align(rows, "  ")
         if schema.is_open:
             yield "  others may be there too"
     else:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from weftwork.cli.client.run_tree import Kin, counted, learn
-from weftwork.cli.console.table import aligned
+from weftwork.cli.client.run_tree import TreeRun, format_status_counts, update_statuses
+from weftwork.cli.console.table import align
 from weftwork.cli.console.text import shown
 from weftwork.cli.console.units import between, clock
 from weftwork.cli.render.interrupt_text import answer_command, answer_lines, asked, standing, word
@@ -22,32 +22,32 @@ _LINES: Final = 30
 _INDENT: Final = "  "
 
 
-def child_lines(run: dict[str, Any], past: Sequence[Kin]) -> Iterator[str]:
+def child_lines(run: dict[str, Any], past: Sequence[TreeRun]) -> Iterator[str]:
     """Of the snapshot's children, and of those that only events tell of: a snapshot names the first ones."""
     told = _told(run)
-    learn(past, run)
+    update_statuses(past, run)
     found = list({each.run_id: each for each in (*told, *past)}.values())
     if not found:
         return
     more = run.get("childRunsTruncated") is True and len(found) == len(told)
-    status = shown(counted(found), 200)
+    status = shown(format_status_counts(found), 200)
     yield ""
     yield f"child runs, the first {len(found)} of more: {status}" if more else f"child runs: {status}"
     rows = list(_picked(found))
-    yield from aligned([_row(each) for each in rows], _INDENT)
+    yield from align([_row(each) for each in rows], _INDENT)
     if more or len(found) > len(rows):
         rest = "" if more else f"and {len(found) - len(rows)} more; "
         yield f"{_INDENT}{rest}`weftwork runs ls --parent {word(str(run.get('runId', 'RUN')))} --all` lists all"
 
 
-def _told(run: dict[str, Any]) -> list[Kin]:
+def _told(run: dict[str, Any]) -> list[TreeRun]:
     listed = run.get("childRuns")
     rows = [each if is_object(each) else {} for each in listed] if is_array(listed) else []
     texts = ([str(row.get(name, "")) for name in ("runId", "workflowId", "status", "nodeId")] for row in rows)
-    return [Kin(run_id or "?", workflow_id, status, node_id) for run_id, workflow_id, status, node_id in texts]
+    return [TreeRun(run_id or "?", workflow_id, status, node_id) for run_id, workflow_id, status, node_id in texts]
 
 
-def _picked(runs: Sequence[Kin]) -> Iterator[Kin]:
+def _picked(runs: Sequence[TreeRun]) -> Iterator[TreeRun]:
     """A few of each kind. What failed stands first, then what waits, what goes on, and what is over."""
     seen: dict[tuple[str, str], int] = {}
     count = 0
@@ -59,19 +59,19 @@ def _picked(runs: Sequence[Kin]) -> Iterator[Kin]:
             yield run
 
 
-def _rank(run: Kin) -> int:
+def _rank(run: TreeRun) -> int:
     if run.status == "failed" or run.is_waiting:
         return 0 if run.status == "failed" else 1
-    return 3 if run.is_over else 2
+    return 3 if run.is_terminal else 2
 
 
-def _row(run: Kin) -> list[str]:
+def _row(run: TreeRun) -> list[str]:
     known = (
         run.run_id,
         run.status or "started",
         run.workflow_id,
         run.node_id,
-        run.at if run.status == "failed" else "",
+        run.detail if run.status == "failed" else "",
     )
     return [shown(each, 60) for each in known]
 
@@ -98,14 +98,14 @@ def sheet(
     times: Mapping[str, str],
     url: str,
     questions: Mapping[str, dict[str, Any]],
-    children: Sequence[Kin] = (),
+    children: Sequence[TreeRun] = (),
 ) -> Iterator[str]:
     """Line by line: how the run stands, what it asks or why it failed, its nodes, and what it holds.
 
     `times` says of some nodes how long they took, `questions` more of what they ask than the snapshot does, and
     `children` of runs that it has started.
     """
-    yield from aligned([[name, text] for name, text in _head(run)])
+    yield from align([[name, text] for name, text in _head(run)])
     for each in _open_interrupts(run)[:_ROWS]:
         yield ""
         yield from _asked(run, each if is_object(each) else {}, url, questions)
@@ -114,7 +114,7 @@ def sheet(
         if rows:
             yield ""
             yield title
-            yield from aligned(rows[:_ROWS], _INDENT)
+            yield from align(rows[:_ROWS], _INDENT)
             if len(rows) > _ROWS:
                 yield f"{_INDENT}and {len(rows) - _ROWS} more; --json shows all"
 

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from weftwork.cli.client.run_tree import ASKERS, Kin, askers, told_of
+from weftwork.cli.client.run_tree import MAX_LISTED_INTERRUPTS, TreeRun, describe_children, find_waiting_runs
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import shown
 from weftwork.cli.render.event_line import named_values
@@ -168,12 +168,12 @@ class Picture:
     def _below(self) -> list[Text]:
         """The runs below that go on, in a third of the screen at most; those that are over are counted."""
         top = self._tree.kin if self._tree.children else None
-        if top is None or not any(not run.is_over for child in top.children for run in child.all()):
+        if top is None or not any(not run.is_terminal for child in top.children for run in child.walk()):
             return []
         room = max(_LEAST_BELOW, self._console.height // 3)
         lines = kin_lines(top, self._is_ascii, room, only_open=True)[1:]
         asked: list[Detail] = []
-        for run in askers(top)[:ASKERS]:
+        for run in find_waiting_runs(top)[:MAX_LISTED_INTERRUPTS]:
             more = self._short(self._asked(run), _SAID_BELOW)
             if asked and len(asked) + len(more) > room:
                 break
@@ -181,22 +181,22 @@ class Picture:
         drawn = [rich_line(line, "ellipsis", _MARGIN) for line in lines]
         return [Text(""), *drawn, *(_line((f"{_MARGIN}{each.text}", each.style)) for each in asked)]
 
-    def _asked(self, run: Kin) -> list[Detail]:
+    def _asked(self, run: TreeRun) -> list[Detail]:
         """What a run below asks, as far as that is known, and how to answer it."""
         name = shown(run.workflow_id or "run", _NAME)
-        words = [Detail(f"{name} waits; answer it with", "magenta")] if run.asked is None else []
-        told = words or asking(f"{name} asks", run.asked or {})
-        return [*told, Detail(answer_command(self._url, run.run_id, run.at), "", True)]
+        words = [Detail(f"{name} waits; answer it with", "magenta")] if run.interrupt is None else []
+        told = words or asking(f"{name} asks", run.interrupt or {})
+        return [*told, Detail(answer_command(self._url, run.run_id, run.detail), "", True)]
 
     def _children(self) -> list[Text]:
         """How many runs it has started, what those that wait ask, and how to answer them."""
         if not self._tree.children:
             return []
         top = self._tree.kin
-        lines = [Text(""), _line((f"{_MARGIN}{told_of(top.children)}", ""))]
+        lines = [Text(""), _line((f"{_MARGIN}{describe_children(top.children)}", ""))]
         if self._tree.status in TERMINAL_STATUSES:
             return lines
-        told = [each for run in askers(top)[:ASKERS] for each in self._asked(run)]
+        told = [each for run in find_waiting_runs(top)[:MAX_LISTED_INTERRUPTS] for each in self._asked(run)]
         return [*lines, *(_line((_MARGIN + each.text, each.style)) for each in told)]
 
     def _tail(self, lines: list[tuple[str, str, str, dict[str, Any]]]) -> list[Text]:

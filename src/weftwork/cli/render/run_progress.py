@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from weftwork.cli.client.run_tree import KIN_EVENTS, Kin, learn, merged
-from weftwork.cli.client.sse import Frame
+from weftwork.cli.client.run_tree import CHILD_EVENTS, TreeRun, merge_reported_tree, update_statuses
+from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.units import instant, later
 from weftwork.protocol.json.values import is_object
 
@@ -38,9 +38,9 @@ class NodeRow:
         """When the next attempt begins, by the same clock."""
         self.items = 0
         self.error: dict[str, Any] = {}
-        self.asked: dict[str, Any] | None = None
+        self.interrupt: dict[str, Any] | None = None
         """The open question, if it waits for an answer: kind, key, data and what else was said of it."""
-        self.children: dict[str, Kin] = {}
+        self.children: dict[str, TreeRun] = {}
         """Runs that it started."""
         self.text = ""
         """The end of what a model writes."""
@@ -48,7 +48,7 @@ class NodeRow:
     @property
     def waits_below(self) -> bool:
         """Whether it waits for runs that all wait for somebody."""
-        still = [child for child in self.children.values() if not child.is_over]
+        still = [child for child in self.children.values() if not child.is_terminal]
         return bool(still) and all(child.is_waiting for child in still)
 
 
@@ -83,7 +83,7 @@ class RunTree:
         self.last: float | None = None
         """The time of the newest event, by the clock of the host."""
         self.sequence = -1
-        self.told: Kin | None = None
+        self.told: TreeRun | None = None
         """The runs below it, as the host told of them last."""
 
     def seed(self, snapshot: Any) -> None:
@@ -101,7 +101,7 @@ class RunTree:
 
     @property
     def waiting(self) -> list[NodeRow]:
-        return [row for row in self.nodes.values() if row.asked is not None and row.state == "suspended"]
+        return [row for row in self.nodes.values() if row.interrupt is not None and row.state == "suspended"]
 
     @property
     def has_waiting_child(self) -> bool:
@@ -122,27 +122,27 @@ class RunTree:
         return bool(self.waiting) or self.status == "paused"
 
     @property
-    def children(self) -> list[Kin]:
+    def children(self) -> list[TreeRun]:
         """The runs that its nodes have started."""
         return [child for row in self.nodes.values() for child in row.children.values()]
 
-    def child_of(self, frame: Frame) -> Kin | None:
+    def child_of(self, frame: ReceivedFrame) -> TreeRun | None:
         """The run that an event tells of, if it is one of its children."""
-        payload = frame.data.get("payload") if frame.kind in KIN_EVENTS and is_object(frame.data) else None
+        payload = frame.data.get("payload") if frame.event_type in CHILD_EVENTS and is_object(frame.data) else None
         run_id = payload.get("childRunId") if is_object(payload) else None
         found = (row.children.get(run_id) for row in self.nodes.values() if isinstance(run_id, str))
         return next((child for child in found if child is not None), None)
 
     def learn(self, snapshot: Any) -> None:
         """What a snapshot says of its children."""
-        learn(self.children, snapshot)
+        update_statuses(self.children, snapshot)
 
     @property
-    def kin(self) -> Kin:
+    def kin(self) -> TreeRun:
         """The run with those below it, as far as they are known."""
-        return merged(Kin(self.run_id, self.workflow_id, self.status), self.children, self.told)
+        return merge_reported_tree(TreeRun(self.run_id, self.workflow_id, self.status), self.children, self.told)
 
-    def apply(self, frame: Frame) -> None:
+    def apply(self, frame: ReceivedFrame) -> None:
         """Take in an event."""
         document = frame.data
         if not is_object(document):
@@ -154,16 +154,16 @@ class RunTree:
             self.sequence = max(self.sequence, frame.sequence)
         payload = document.get("payload")
         known = payload if is_object(payload) else {}
-        if (of_run := _OF_RUN.get(frame.kind)) is not None:
+        if (of_run := _OF_RUN.get(frame.event_type)) is not None:
             of_run(self, known)
             return
         node_id = document.get("nodeId") or known.get("nodeId")
-        change = _OF_NODE.get(frame.kind)
+        change = _OF_NODE.get(frame.event_type)
         if change is not None and isinstance(node_id, str):
             change(self, self.nodes.setdefault(node_id, NodeRow(node_id)), known)
-        if (of_child := KIN_EVENTS.get(frame.kind)) is not None and isinstance(node_id, str):
+        if (of_child := CHILD_EVENTS.get(frame.event_type)) is not None and isinstance(node_id, str):
             of_child(self.nodes.setdefault(node_id, NodeRow(node_id)).children, node_id, known, document)
-        if frame.kind == "log.appended":
+        if frame.event_type == "log.appended":
             _log(self, _text(node_id), known)
 
 
@@ -190,7 +190,7 @@ def _run_failed(tree: RunTree, payload: dict[str, Any]) -> None:
 def _run_cancelled(tree: RunTree, payload: dict[str, Any]) -> None:
     tree.status, tree.reason = "cancelled", _text(payload.get("reason"))
     for row in tree.nodes.values():
-        row.asked = None
+        row.interrupt = None
 
 
 def _run_paused(tree: RunTree, payload: dict[str, Any]) -> None:
@@ -241,7 +241,7 @@ def _cancelled(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
 
 
 def _over(tree: RunTree, row: NodeRow, state: str) -> None:
-    row.state, row.ended, row.asked = state, tree.last, None
+    row.state, row.ended, row.interrupt = state, tree.last, None
 
 
 def _retried(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
@@ -257,22 +257,22 @@ def _asks(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
     told = {name: payload[name] for name in _QUESTION if name in payload}
     if isinstance(limit := told.get("timeoutMs"), int) and tree.last is not None:
         told["dueAt"] = later(tree.last, limit)
-    before = row.asked or {}
+    before = row.interrupt or {}
     # Another key is another question, of which nothing is known yet.
     same = "key" not in told or before.get("key", told["key"]) == told["key"]
-    row.asked = {**before, **told} if same else told
+    row.interrupt = {**before, **told} if same else told
     row.state = "suspended"
 
 
 def _answered(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
-    row.asked = None
+    row.interrupt = None
     if row.state == "suspended":
         row.state = "running"
 
 
 def _granted(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
-    if row.asked is not None:
-        row.asked = {**row.asked, "progress": payload.get("quorumProgress")}
+    if row.interrupt is not None:
+        row.interrupt = {**row.interrupt, "progress": payload.get("quorumProgress")}
 
 
 def _item(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
@@ -287,7 +287,7 @@ def _asks_for(kind: str) -> "Callable[[RunTree, NodeRow, dict[str, Any]], None]"
     """Hosts may tell of a question with a type of its own as well, or with that alone."""
 
     def asks(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
-        row.asked = {"kind": kind, "data": payload, **(row.asked or {})}
+        row.interrupt = {"kind": kind, "data": payload, **(row.interrupt or {})}
         row.state = "suspended"
 
     return asks

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from weftwork.cli.client.run_tree import Kin
+from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import shown
 from weftwork.cli.console.units import between
@@ -30,7 +30,7 @@ class More:
     """Siblings that stand alike and are not shown."""
 
     def __init__(self, is_all: bool, is_named: bool) -> None:
-        self.runs: list[Kin] = []
+        self.runs: list[TreeRun] = []
         self.is_all = is_all
         """None of them is shown."""
         self.is_named = is_named
@@ -48,7 +48,7 @@ class KinLine(NamedTuple):
         return self.beside + "".join(text for text, _ in self.parts)
 
 
-def kin_lines(top: Kin, is_ascii: bool, most: int | None = None, only_open: bool = False) -> list[KinLine]:
+def kin_lines(top: TreeRun, is_ascii: bool, most: int | None = None, only_open: bool = False) -> list[KinLine]:
     """The tree, in at most so many lines. With `only_open`, runs that are over are counted where they would stand."""
     open_runs = _open(top) if only_open else None
     rows = list(_rows(top, FEW, open_runs))
@@ -59,17 +59,19 @@ def kin_lines(top: Kin, is_ascii: bool, most: int | None = None, only_open: bool
     places = [Place("", "", level, at) for at, (_, level) in enumerate(rows)]
     drawn: list[KinLine] = []
     for (each, _), (beside, _) in zip(rows, guides(places, DEEPEST, is_ascii), strict=True):
-        drawn.append(KinLine(beside, run_parts(each) if isinstance(each, Kin) else [(_folded(each, is_ascii), "dim")]))
+        drawn.append(
+            KinLine(beside, run_parts(each) if isinstance(each, TreeRun) else [(_folded(each, is_ascii), "dim")])
+        )
     if most is None or len(drawn) <= most:
         return drawn
     dots = "..." if is_ascii else "…"
     return [*drawn[: most - 1], KinLine("", [(f"{dots} and {len(drawn) - most + 1} more lines", "dim")])][:most]
 
 
-def run_parts(run: Kin) -> list[Part]:
+def run_parts(run: TreeRun) -> list[Part]:
     """Workflow, status, run id, how long it took so far, and where it waits or why it failed."""
-    took = between(run.began, run.ended or datetime.now(UTC).isoformat())
-    at = f"at {shown(run.at, 60)}" if run.at and run.is_waiting else shown(run.at, 60)
+    took = between(run.started_at, run.ended_at or datetime.now(UTC).isoformat())
+    at = f"at {shown(run.detail, 60)}" if run.detail and run.is_waiting else shown(run.detail, 60)
     status = shown(run.status or "started", 40)
     return [
         (shown(run.workflow_id or "run", 100), "bold"),
@@ -91,19 +93,19 @@ def rich_line(line: KinLine, overflow: Any, margin: str = "") -> "Text":
     return text
 
 
-def _rows(top: Kin, few: int, open_runs: set[int] | None) -> Iterator[tuple[Kin | More, int]]:
+def _rows(top: TreeRun, few: int, open_runs: set[int] | None) -> Iterator[tuple[TreeRun | More, int]]:
     """Each run before its children, with its level."""
-    rest: list[tuple[Kin | More, int]] = [(top, 0)]
+    rest: list[tuple[TreeRun | More, int]] = [(top, 0)]
     while rest:
         each, level = rest.pop()
         yield each, level
-        if isinstance(each, Kin):
+        if isinstance(each, TreeRun):
             rest += [(below, level + 1) for below in reversed(_siblings(each.children, few, open_runs))]
 
 
-def _siblings(runs: Sequence[Kin], few: int, open_runs: set[int] | None) -> list[Kin | More]:
+def _siblings(runs: Sequence[TreeRun], few: int, open_runs: set[int] | None) -> list[TreeRun | More]:
     """In their order; what is too much of one kind is gathered behind the last one of it that is shown."""
-    found: list[Kin | More] = []
+    found: list[TreeRun | More] = []
     seen: dict[tuple[str, str, bool], int] = {}
     gathered: dict[tuple[str, str, bool], More] = {}
     is_mixed = len({run.workflow_id for run in runs}) > 1
@@ -125,7 +127,7 @@ def _siblings(runs: Sequence[Kin], few: int, open_runs: set[int] | None) -> list
 
 def _folded(more: More, is_ascii: bool) -> str:
     first, count = more.runs[0], len(more.runs)
-    below = sum(1 for run in more.runs for _ in run.all()) - count
+    below = sum(1 for run in more.runs for _ in run.walk()) - count
     name = f" {shown(first.workflow_id, 60)}" if more.is_named and first.workflow_id else ""
     word = "" if more.is_all else "and "
     tail = f", with {below} below them" if below else ""
@@ -134,11 +136,11 @@ def _folded(more: More, is_ascii: bool) -> str:
     return f"{'...' if is_ascii else '…'} {word}{count}{kept}{name} ({status}){tail}"
 
 
-def _open(top: Kin) -> set[int]:
+def _open(top: TreeRun) -> set[int]:
     """The runs that are not over, and those above them."""
     found: set[int] = set()
     # From the last one up: each stands behind its parent.
-    for run in reversed(list(top.all())):
-        if not run.is_over or any(id(each) in found for each in run.children):
+    for run in reversed(list(top.walk())):
+        if not run.is_terminal or any(id(each) in found for each in run.children):
             found.add(id(run))
     return found

@@ -17,7 +17,7 @@ from weftwork.adapters.http.server.http_server import bind, serve
 from weftwork.adapters.http.server.limits import connections_within
 from weftwork.adapters.system.file_limit import raise_file_limit
 from weftwork.app import Host
-from weftwork.cli.console.root_group import silence
+from weftwork.cli.console.root_group import discard_stdout
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.host_lock import HostLocked
@@ -188,7 +188,7 @@ def _announce(host: Host, address: str, key: str | None, count: str, recovered: 
             click.echo(line)
     except OSError as error:
         # Runs are worth more than these lines; only the key is missed by somebody.
-        silence()
+        discard_stdout()
         lost = "; the first key was not shown, make one with `weftwork keys create`" if key is not None else ""
         click.echo(f"weftwork: standard output cannot be written: {error.strerror}{lost}.", err=True)
 
