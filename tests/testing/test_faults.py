@@ -215,7 +215,7 @@ def test_requests_of_a_dead_process_are_not_sent(monkeypatch: pytest.MonkeyPatch
             await ctx.fetch("https://api.example.com/bye")
 
     if sabotaged:
-        monkeypatch.setattr("weftwork.testing.call_recorder.Living.check", lambda self: None)
+        monkeypatch.setattr("weftwork.testing.call_recorder.ProcessGuard.check_alive", lambda self: None)
     fetch = {"https://api.example.com/bye": 200}
     result = run_node(goodbye, faults=[Crash(step="work", written=True)], fetch=fetch)
     assert (result.status, len(result.requests)) == ("completed", 2 if sabotaged else 1)

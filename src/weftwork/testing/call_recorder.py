@@ -44,37 +44,37 @@ class Performed(msgspec.Struct):
     raised: BaseException | None = None
 
 
-class Seen:
+class PerformedCalls:
     """Everything that was performed, in order; `life` is the process that runs now."""
 
     def __init__(self) -> None:
         self.performed: list[Performed] = []
-        self.life = 0
+        self.process_number = 0
 
-    def newest(self, key: str) -> Performed | None:
+    def latest(self, key: str) -> Performed | None:
         found = [each for each in self.performed if each.key == key]
         return found[-1] if found else None
 
 
-class Living:
+class ProcessGuard:
     """A process under test. Once it is over, nothing in it gets anywhere."""
 
-    def __init__(self, seen: Seen) -> None:
-        self.seen = seen
-        self.over = False
+    def __init__(self, seen: PerformedCalls) -> None:
+        self.calls = seen
+        self.is_dead = False
 
-    def check(self) -> None:
-        if self.over:
+    def check_alive(self) -> None:
+        if self.is_dead:
             raise asyncio.CancelledError
 
-    def begin(self, node_id: str, step: str, key: str) -> Performed:
-        self.check()
-        begun = Performed(node_id, step, key, self.seen.life)
-        self.seen.performed.append(begun)
+    def record_call(self, node_id: str, step: str, key: str) -> Performed:
+        self.check_alive()
+        begun = Performed(node_id, step, key, self.calls.process_number)
+        self.calls.performed.append(begun)
         return begun
 
 
-def watched(node: NodeType, living: Living, first_attempt: int = 1) -> NodeType:
+def record_calls(node: NodeType, living: ProcessGuard, first_attempt: int = 1) -> NodeType:
     """The same node type, with what it does written down. Attempts before the first one fail by themselves."""
     if not isinstance(node, WaitingNode):
         return node
@@ -83,18 +83,18 @@ def watched(node: NodeType, living: Living, first_attempt: int = 1) -> NodeType:
     async def run(call: NodeCall, host: NodeContext) -> NodeOutcome:
         if call.attempt < first_attempt:
             return Failed("earlier_attempt", "The test begins with a later attempt.")
-        begun = living.begin(call.node_id, "", host.effect_key())
+        begun = living.record_call(call.node_id, "", host.effect_key())
         try:
-            outcome = await work(call, _Watching(call, host, living))
+            outcome = await work(call, _RecordingContext(call, host, living))
         except asyncio.CancelledError:
-            if not living.over:
+            if not living.is_dead:
                 raise
             # Nobody hears of it any more, and to whoever looks at the log it is no error of the node.
             return Failed("process_over", "The process of the node has ended.")
         except InterruptPending:
             raise
         except BaseException as error:
-            begun.came_to, begun.raised = "failed", _told(error)
+            begun.came_to, begun.raised = "failed", _author_error(error)
             raise
         if isinstance(outcome, Completed):
             begun.came_to, begun.output = "done", outcome.outputs
@@ -105,15 +105,15 @@ def watched(node: NodeType, living: Living, first_attempt: int = 1) -> NodeType:
     return WaitingNode(node.declaration, run)
 
 
-def _told(error: BaseException) -> BaseException:
+def _author_error(error: BaseException) -> BaseException:
     """What the author's code raised, where something else stands for it."""
     return error.__cause__ or error if isinstance(error, StepFailed | NodeExited) else error
 
 
-class _Watching:
+class _RecordingContext:
     """Implements ports.nodes.NodeContext around that of the host."""
 
-    def __init__(self, call: NodeCall, host: NodeContext, living: Living) -> None:
+    def __init__(self, call: NodeCall, host: NodeContext, living: ProcessGuard) -> None:
         self._call = call
         self._host = host
         self._living = living
@@ -131,17 +131,17 @@ class _Watching:
         return self._host.recorded_items
 
     async def sleep_until(self, when: int) -> None:
-        self._living.check()
+        self._living.check_alive()
         await self._host.sleep_until(when)
 
     def effect_key(self, step: str = "") -> str:
         return self._host.effect_key(step)
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
-        self._living.check()
+        self._living.check_alive()
 
         async def performed() -> Any:
-            begun = self._living.begin(self._call.node_id, name, self._host.effect_key(name))
+            begun = self._living.record_call(self._call.node_id, name, self._host.effect_key(name))
             try:
                 begun.output = await run()
             except NotDone:
@@ -150,7 +150,7 @@ class _Watching:
             except (asyncio.CancelledError, InterruptPending):
                 raise
             except BaseException as error:
-                begun.came_to, begun.raised = "failed", _told(error)
+                begun.came_to, begun.raised = "failed", _author_error(error)
                 raise
             begun.came_to = "done"
             return begun.output
@@ -158,11 +158,11 @@ class _Watching:
         return await self._host.step(name, effect, performed, plain)
 
     async def ask(self, interrupt: Interrupt, instead: Any = msgspec.UNSET) -> Resolution:
-        self._living.check()
+        self._living.check_alive()
         return await self._host.ask(interrupt, instead)
 
     async def prepare_child(self, *given: Any, **more: Any) -> NewChild | Failed:
-        self._living.check()
+        self._living.check_alive()
         return await self._host.prepare_child(*given, **more)
 
     @property
@@ -170,7 +170,7 @@ class _Watching:
         return self._host.untrusted
 
     def mark_untrusted(self) -> None:
-        self._living.check()
+        self._living.check_alive()
         self._host.mark_untrusted()
 
     @property
@@ -178,7 +178,7 @@ class _Watching:
         return self._host.limits
 
     async def generate(self, request: ModelRequest, along: Any) -> ModelAnswer:
-        self._living.check()
+        self._living.check_alive()
         return await self._host.generate(request, along)
 
     def envelope_kind(self, name: str) -> KindDefinition | None:
@@ -188,32 +188,32 @@ class _Watching:
         return self._host.judge_envelope(document, emission)
 
     async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        self._living.check()
+        self._living.check_alive()
         return await self._host.emit_envelope(document, emission)
 
     async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
-        self._living.check()
+        self._living.check_alive()
         return await self._host.emit_media(sent, turn)
 
     async def read_media(self, ref: object, most: int) -> MediaBytes:
-        self._living.check()
+        self._living.check_alive()
         return await self._host.read_media(ref, most)
 
     def new_event_id(self) -> str:
         return self._host.new_event_id()
 
     def emit_event(self, effect: AppendLog | EmitEvent) -> None:
-        self._living.check()
+        self._living.check_alive()
         self._host.emit_event(effect)
 
     async def pin_version(self, change_id: str, version: int) -> int:
-        self._living.check()
+        self._living.check_alive()
         return await self._host.pin_version(change_id, version)
 
     async def record_item(self, index: int, output: Any) -> None:
-        self._living.check()
+        self._living.check_alive()
         await self._host.record_item(index, output)
 
     async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
-        self._living.check()
+        self._living.check_alive()
         return await self._host.run_part(type_id, inputs, config, item)

@@ -23,7 +23,7 @@ SOCKET_SECONDS: Final = 0.1
 END_SECONDS: Final = 5.0
 
 
-class TurningLoop(asyncio.SelectorEventLoop):
+class ManualTimeLoop(asyncio.SelectorEventLoop):
     """Runs one piece of work, with a bound in real seconds. `outside` says how many threads are at work."""
 
     def __init__(self, clock: ManualClock, seconds: float, outside: Callable[[], int]) -> None:
@@ -32,7 +32,7 @@ class TurningLoop(asyncio.SelectorEventLoop):
         self._executing = 0
         self._outside = outside
         self._seconds = seconds
-        self._until = time.monotonic() + seconds
+        self._deadline = time.monotonic() + seconds
         self._waiter: asyncio.Future[None] | None = None
         self._timer: int | None = None
         selector = _Selector(self._wait)
@@ -64,7 +64,7 @@ class TurningLoop(asyncio.SelectorEventLoop):
 
     def give_time(self) -> None:
         """Some real seconds more, for what has to be done at the end."""
-        self._until = time.monotonic() + END_SECONDS
+        self._deadline = time.monotonic() + END_SECONDS
 
     def finish(self) -> None:
         """Stop what still runs, and close."""
@@ -88,7 +88,7 @@ class TurningLoop(asyncio.SelectorEventLoop):
 
     def _wait(self, real: selectors.BaseSelector, timeout: float | None) -> list[Any]:
         """Stands for the wait of the selector. A timeout of 0: something is ready; None: no timer is set."""
-        if time.monotonic() > self._until:
+        if time.monotonic() > self._deadline:
             raise Unending(f"it did not end within {self._seconds:g} real seconds")
         found = real.select(0)
         if found or timeout == 0:

@@ -13,7 +13,7 @@ from weftwork.ports.storage.event_log import EventLog, RunCreated, ScopeTaken, S
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import EFFECT_RECORDED, Event
 from weftwork.protocol.run.header import RunHeader, RunKey
-from weftwork.testing.call_recorder import Living
+from weftwork.testing.call_recorder import ProcessGuard
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
@@ -103,7 +103,7 @@ class FaultyLog:
         self,
         log: EventLog,
         faults: Faults,
-        living: Living,
+        living: ProcessGuard,
         rest: Callable[[], Awaitable[None]],
         die: Callable[[], None],
     ) -> None:
@@ -154,5 +154,5 @@ class FaultyLog:
 
     async def _alive(self) -> None:
         """Returns while the process lives, and never after."""
-        if self._living.over:
+        if self._living.is_dead:
             await asyncio.get_running_loop().create_future()

@@ -12,7 +12,7 @@ from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.run.projection import StateRow
 from weftwork.protocol.timestamps import iso
-from weftwork.testing.call_recorder import Performed, Seen
+from weftwork.testing.call_recorder import Performed, PerformedCalls
 from weftwork.testing.errors import Unmet
 
 MASK: Final = redaction_marker("").removesuffix("]")
@@ -78,12 +78,14 @@ def find_out(question: Question) -> dict[str, Any]:
     return {"outcome": "done", "output": performed.output} if performed.came_to == "done" else {"outcome": "failed"}
 
 
-def open_questions(rows: Iterable[StateRow], seen: Seen, run: RunHeader) -> list[Question]:
+def open_questions(rows: Iterable[StateRow], seen: PerformedCalls, run: RunHeader) -> list[Question]:
     """What the run waits for."""
     return [_question(row, seen, run) for row in _interrupts(rows) if row["status"] == "open"]
 
 
-def asked_questions(events: Iterable[Event], rows: Iterable[StateRow], seen: Seen, run: RunHeader) -> list[Question]:
+def asked_questions(
+    events: Iterable[Event], rows: Iterable[StateRow], seen: PerformedCalls, run: RunHeader
+) -> list[Question]:
     """All that the run has asked, in this order. The log has what it asked, its row what became of it."""
     became = {row["interruptId"]: row for row in _interrupts(rows)}
     return [
@@ -103,7 +105,7 @@ def _requested(event: Event) -> dict[str, Any]:
     return {**payload, **due}
 
 
-def _question(row: dict[str, Any], seen: Seen, run: RunHeader) -> Question:
+def _question(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Question:
     made = _asked(row, seen, run)
     return msgspec.structs.replace(
         made,
@@ -115,7 +117,7 @@ def _question(row: dict[str, Any], seen: Seen, run: RunHeader) -> Question:
     )
 
 
-def _asked(row: dict[str, Any], seen: Seen, run: RunHeader) -> Question:
+def _asked(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Question:
     data: dict[str, Any] = row.get("data") or {}
     node_id, key = row["nodeId"], row["key"]
     if data.get("customKind") != UNKNOWN_OUTCOME_KIND:
@@ -129,7 +131,7 @@ def _asked(row: dict[str, Any], seen: Seen, run: RunHeader) -> Question:
     visit = int(key.split(":")[2])
     acting = f"{node_id}[{about['item']}]" if "item" in about else node_id
     provider = f"step:{about['step']}" if "step" in about else "node"
-    performed = seen.newest(effect_key(run.owner.tenant, run.run_id, acting, visit, provider))
+    performed = seen.latest(effect_key(run.owner.tenant, run.run_id, acting, visit, provider))
     # Nobody sees the name of a step that holds something sensitive, and another step may be found in its place.
     is_masked = MASK in about.get("step", "") or MASK in about.get("item", "")
     return Question(node_id, key, about.get("step", ""), UNKNOWN_OUTCOME_KIND, about, performed, is_masked)

@@ -191,9 +191,9 @@ async def run_result(story: Story) -> RunResult:
     logged = await story.events()
     events = run_events(logged)
     media = [await _shown(story, event) for event in events if event.type in MEDIA_KINDS]
-    asked = asked_questions(logged, stored.rows, world.seen, stored.header)
+    asked = asked_questions(logged, stored.rows, world.calls, stored.header)
     ended = [event.payload for event in events if event.type == "run.completed"]
-    performed, requests = world.seen.performed, world.outbound.requests
+    performed, requests = world.calls.performed, world.outbound.requests
     states: dict[str, Any] = shown.get("nodeStates", {})
     return RunResult(
         status=shown["status"],
@@ -210,7 +210,7 @@ async def run_result(story: Story) -> RunResult:
         asked=asked,
         requests=requests,
         performed=performed,
-        lives=world.seen.life,
+        lives=world.calls.process_number,
         commits=world.faults.commits,
         elapsed_ms=logged[-1].timestamp - stored.header.created_at if logged else 0,
         faults=world.faults.happened,

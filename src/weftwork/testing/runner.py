@@ -21,7 +21,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.testing.deterministic import ManualClock
 from weftwork.testing.errors import Refused, Unending, Unmet, Unreached
-from weftwork.testing.event_loop import TurningLoop
+from weftwork.testing.event_loop import ManualTimeLoop
 from weftwork.testing.fake_model import FakeModel, ModelAnswers
 from weftwork.testing.fake_outbound import Answers, FakeOutbound
 from weftwork.testing.faults import Crash, Fault, Faults
@@ -73,7 +73,7 @@ class Setup(msgspec.Struct, kw_only=True):
         request = {"inputs": json_of("inputs", self.inputs), "configurable": json_of("configurable", self.configurable)}
         assets = (*self.assets, *assets_in([self.inputs, self.document]))
         story = Story(world, _read(self.document), request, self.answers or {}, assets)
-        loop = TurningLoop(clock, self.seconds, lambda: story.busy)
+        loop = ManualTimeLoop(clock, self.seconds, lambda: story.busy)
         try:
             result = _played(loop, story)
         finally:
@@ -85,7 +85,7 @@ class Setup(msgspec.Struct, kw_only=True):
         return result, faults.unreached
 
 
-def _played(loop: TurningLoop, story: Story) -> RunResult:
+def _played(loop: ManualTimeLoop, story: Story) -> RunResult:
     try:
         loop.run_until_complete(story.play(loop))
     except Unending as error:

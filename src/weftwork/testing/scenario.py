@@ -18,7 +18,7 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.testing.errors import Refused, Unending
-from weftwork.testing.event_loop import TurningLoop
+from weftwork.testing.event_loop import ManualTimeLoop
 from weftwork.testing.media import Asset
 from weftwork.testing.question import TIMEOUT, Question, answer_to, has_answer, open_questions
 from weftwork.testing.simulated_host import MOMENT, Life, World
@@ -67,7 +67,7 @@ class Story:
         if self._life is not None:
             self._life.threads.close()
 
-    async def play(self, loop: TurningLoop) -> None:
+    async def play(self, loop: ManualTimeLoop) -> None:
         """Go on until the run has ended, or waits for an answer that the test does not have."""
         await self.world.store.open()
         await self.world.blobs.open()
@@ -75,7 +75,7 @@ class Story:
         for _ in range(MOST_JUMPS):
             await loop.idle()
             life = self._lived()
-            if life.living.over:
+            if life.living.is_dead:
                 await self._bury(loop, life)
                 await self._start()
             elif self._doing is not None and self._doing.done():
@@ -131,7 +131,7 @@ class Story:
         stored = await self.stored()
         if stored is None or self._run is None:
             return False
-        self.questions = open_questions(stored.rows, self.world.seen, stored.header)
+        self.questions = open_questions(stored.rows, self.world.calls, stored.header)
         if stored.projection.status in TERMINAL_STATUSES:
             return True
         states = [msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "node"]
@@ -162,7 +162,7 @@ class Story:
         await interrupts.resolve(CALLER, self._run.run_id, question.node_id, document, key, question.interrupt_id)
         self._given[question.key] += 1
 
-    async def _bury(self, loop: TurningLoop, life: Life) -> None:
+    async def _bury(self, loop: ManualTimeLoop, life: Life) -> None:
         """See to it that nothing of the process is left, threads included."""
         self._doing = None
         for _ in range(_ROUNDS):

@@ -24,7 +24,7 @@ from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS, KindDefinition
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.limits import Limits
-from weftwork.testing.call_recorder import Living, Seen, watched
+from weftwork.testing.call_recorder import PerformedCalls, ProcessGuard, record_calls
 from weftwork.testing.deterministic import ManualClock, SequentialIds
 from weftwork.testing.fake_model import FakeModel, FakeModels
 from weftwork.testing.fake_outbound import FakeOutbound
@@ -62,7 +62,7 @@ class World:
         self.ids = SequentialIds()
         self.store = MemoryStore()
         self.blobs = MemoryBlobs(clock, SequentialIds())
-        self.seen = Seen()
+        self.calls = PerformedCalls()
         self.first_attempt = first_attempt
         self.kinds = BUILTIN_KINDS.with_kinds(kinds).with_displayed(MEDIA_KINDS)
 
@@ -71,15 +71,15 @@ class Life:
     """From the start of a process to its end."""
 
     def __init__(self, world: World) -> None:
-        world.seen.life += 1
+        world.calls.process_number += 1
         guard_tasks(asyncio.get_running_loop())
         self._keep: set[asyncio.Task[Any]] = set()
-        self.living = Living(world.seen)
+        self.living = ProcessGuard(world.calls)
         self.threads = CountedThreads()
         outbound = _LivingOutbound(self.living, world.outbound)
         library = PythonNodes(world.nodes, self.threads, outbound)
         types = {node.declaration.type_id: node for node in (*builtin_types(outbound), *library.types.values())}
-        types = {name: watched(node, self.living, world.first_attempt) for name, node in types.items()}
+        types = {name: record_calls(node, self.living, world.first_attempt) for name, node in types.items()}
         log = FaultyLog.of(world.store.log, world.faults, self.living, self.rest, self.end)
         ports = log, Feeds(log), world.clock, world.ids
         # With ids of its own: those of a run do not depend on what is signed beside it.
@@ -115,7 +115,7 @@ class Life:
 
     def end(self) -> None:
         """The process ends where it stands: nothing of it gets any further than to its next wait."""
-        self.living.over = True
+        self.living.is_dead = True
         for task in asyncio.all_tasks() - self._keep:
             task.cancel()
 
@@ -143,12 +143,12 @@ class CountedThreads(ThreadPool):
 class _LivingOutbound:
     """The way out of one process."""
 
-    def __init__(self, living: Living, outbound: FakeOutbound) -> None:
+    def __init__(self, living: ProcessGuard, outbound: FakeOutbound) -> None:
         self._living = living
         self._outbound = outbound
 
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
-        self._living.check()
+        self._living.check_alive()
         return await self._outbound.fetch(request)
 
     async def close(self) -> None: ...

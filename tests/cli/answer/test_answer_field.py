@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weftwork.cli.answer.form import AnswerField, AnswerForm, InvalidAnswer, as_text, build_form
-from weftwork.cli.render.schema_text import problems
+from weftwork.cli.render.schema_text import schema_problems
 
 DEFINED = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "type": "array", "items": {"$ref": "#/$defs/size"}}
 
@@ -79,7 +79,7 @@ def test_a_place_counts_only_where_it_is_shown() -> None:
 
 @pytest.mark.parametrize("schema", [{"type": "string", "pattern": "(a+)+$(?=x)"}, {"$ref": "http://x"}, {"type": 5}])
 def test_a_schema_that_is_none_of_ours_is_left_to_the_host(schema: dict[str, Any]) -> None:
-    assert problems(schema, "anything") == []
+    assert schema_problems(schema, "anything") == []
     assert AnswerField("f", schema=schema).parse("x") == "x"
 
 
@@ -115,7 +115,7 @@ def test_whatever_is_written_it_is_a_value_that_fits_or_a_reason(schema: dict[st
     value, reason = read(field, text)
     assert reason.isprintable()
     if not reason:
-        assert problems(schema, value) == []
+        assert schema_problems(schema, value) == []
         json.dumps(value)
 
 
@@ -171,8 +171,8 @@ def test_an_object_is_asked_member_by_member() -> None:
     assert form.fields[1].default == 3
     assert form.fields[1].parse("7") == 7
     assert form.answer({"outcome": "done"}) == {"key": "k1", "outcome": "done"}
-    assert problems(form.schema, form.answer({"outcome": "done"})) == []
-    assert problems(form.schema, form.answer({}))
+    assert schema_problems(form.schema, form.answer({"outcome": "done"})) == []
+    assert schema_problems(form.schema, form.answer({}))
 
 
 def test_an_event_is_the_one_that_is_waited_for() -> None:

@@ -158,7 +158,7 @@ def test_what_was_answered_is_not_asked_again(foreign: Foreign) -> None:
 
 
 def test_without_a_look_at_the_run_it_would_be(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.follow.follow_run.still_open", lambda *_: True)
+    monkeypatch.setattr("weftwork.cli.follow.follow_run.is_still_open", lambda *_: True)
     with pytest.raises(AssertionError):
         test_what_was_answered_is_not_asked_again(foreign)
 

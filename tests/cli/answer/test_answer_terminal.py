@@ -194,7 +194,7 @@ def test_without_the_guard_it_would(foreign: Foreign, monkeypatch: pytest.Monkey
     question = {"kind": "clarification", "data": {"questions": [{"id": "a", "question": EVIL}]}}
     TerminalPrompt(lambda: "x\n").form(build_form(question))
     assert "\x9b" not in capsys.readouterr().err
-    monkeypatch.setattr(prompt, "shown", lambda text, _most=0: text)
+    monkeypatch.setattr(prompt, "clean", lambda text, _most=0: text)
     TerminalPrompt(lambda: "x\n").form(build_form(question))
     assert "\x9b" in capsys.readouterr().err
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.foreign_host import Asked, Foreign, Said, open_foreign
 from weftwork.cli.client.sse import ReceivedFrame
-from weftwork.cli.render.interrupt_text import due, headline, progress, standing
-from weftwork.cli.render.run_progress import RunTree
+from weftwork.cli.render.interrupt_text import due_text, headline, status_lines, vote_progress
+from weftwork.cli.render.run_progress import RunProgress
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 
 PATH = "GET /v1/host/weftwork/interrupts"
@@ -156,7 +156,7 @@ def test_texts_of_others_move_no_cursor(foreign: Foreign) -> None:
 
 
 def test_without_the_guard_they_would(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.console.table.shown", lambda text, _most=0: text)
+    monkeypatch.setattr("weftwork.cli.console.table.clean", lambda text, _most=0: text)
     with pytest.raises(AssertionError):
         test_texts_of_others_move_no_cursor(foreign)
 
@@ -171,44 +171,44 @@ def test_without_the_guard_they_would(foreign: Foreign, monkeypatch: pytest.Monk
     ],
 )
 def test_the_end_is_said_in_words(left: timedelta, said: str) -> None:
-    assert due({"dueAt": (NOW + left).isoformat()}, NOW) == said
+    assert due_text({"dueAt": (NOW + left).isoformat()}, NOW) == said
 
 
 @pytest.mark.parametrize("when", [None, 5, "", "soon", "2026-99-99"])
 def test_what_is_no_time_is_no_end(when: Any) -> None:
-    assert due({"dueAt": when}, NOW) == ""
-    assert list(standing({"dueAt": when}, NOW)) == []
+    assert due_text({"dueAt": when}, NOW) == ""
+    assert list(status_lines({"dueAt": when}, NOW)) == []
 
 
 @pytest.mark.parametrize(
     ("limit", "end"), [(60_000, "2026-01-01T00:01:00+00:00"), (10**18, ""), (10**400, ""), ("soon", None), (None, None)]
 )
 def test_events_tell_of_the_end(limit: Any, end: str | None) -> None:
-    tree = RunTree("r")
+    tree = RunProgress("r")
     payload = {"kind": "custom", "key": "k", "timeoutMs": limit}
     event = {"type": "interrupt.requested", "nodeId": "n", "timestamp": "2026-01-01T00:00:00.000Z", "payload": payload}
     tree.apply(ReceivedFrame("", event, ""))
-    (row,) = tree.waiting
+    (row,) = tree.waiting_nodes
     assert (row.interrupt or {}).get("dueAt") == end
-    assert len(list(standing(row.interrupt or {}, NOW))) == bool(end)
+    assert len(list(status_lines(row.interrupt or {}, NOW))) == bool(end)
     granted = {"type": "approval.granted", "nodeId": "n", "payload": {"quorumProgress": {"granted": 1, "required": 3}}}
     tree.apply(ReceivedFrame("", granted, ""))
-    assert progress(row.interrupt or {}) == "1 of 3"
+    assert vote_progress(row.interrupt or {}) == "1 of 3"
 
 
 def test_votes_are_counted_where_several_are_needed() -> None:
     votes = [{"voter": "ada", "action": "accept"}, {"voter": EVIL, "action": "reject"}]
     question = {"data": {"requiredApprovals": 3}, "votes": votes, "dueAt": (NOW + timedelta(hours=1)).isoformat()}
-    assert progress(question) == "1 of 3"
-    first, second = standing(question, NOW)
+    assert vote_progress(question) == "1 of 3"
+    first, second = status_lines(question, NOW)
     assert first.startswith("  approvals: 1 of 3 (ada accept, a\\u{1b}[2J")
     assert second == "  answer by 2026-11-15 13:00:00 UTC, in 1 h 00 min"
-    assert progress({**question, "progress": {"granted": 2, "required": 3}}) == "2 of 3"
-    assert progress({**question, "progress": {"granted": True}}) == "1 of 3"
-    assert progress({"data": {"requiredApprovals": 1}, "votes": votes}) == ""
-    assert progress({"data": {"requiredApprovals": True}}) == progress({"data": 5}) == ""
+    assert vote_progress({**question, "progress": {"granted": 2, "required": 3}}) == "2 of 3"
+    assert vote_progress({**question, "progress": {"granted": True}}) == "1 of 3"
+    assert vote_progress({"data": {"requiredApprovals": 1}, "votes": votes}) == ""
+    assert vote_progress({"data": {"requiredApprovals": True}}) == vote_progress({"data": 5}) == ""
     many = {**question, "votes": [{"voter": f"v{at}", "action": "accept"} for at in range(12)]}
-    assert "v9 accept and 2 more)" in next(iter(standing(many, NOW)))
+    assert "v9 accept and 2 more)" in next(iter(status_lines(many, NOW)))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.live.steering import await_status, flow
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.render import interrupt_text as questions
 from weftwork.cli.render.event_line import event_line
-from weftwork.cli.render.interrupt_text import LINES, answer_lines, asked
+from weftwork.cli.render.interrupt_text import MAX_DETAIL_LINES, curl_lines, describe_interrupt
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.run.effects import EffectRef, outcome_interrupt
 from weftwork.protocol.run.interrupts import interrupt_payload
@@ -65,7 +65,7 @@ def body_of(line: str) -> Any:
 
 
 def test_the_message_comes_first_and_whole() -> None:
-    first, second, *rest = asked(ORDER)
+    first, second, *rest = describe_interrupt(ORDER)
     assert (first, second) == (f"custom: {LONG}", "  Say what you know.")
     assert rest == [
         "  amount: 5",
@@ -76,40 +76,40 @@ def test_the_message_comes_first_and_whole() -> None:
 
 
 def test_a_text_alone_is_the_message() -> None:
-    assert asked({"kind": "custom", "data": {"customKind": "k", "payload": "Who?"}}) == ["custom: Who?"]
+    assert describe_interrupt({"kind": "custom", "data": {"customKind": "k", "payload": "Who?"}}) == ["custom: Who?"]
 
 
 def test_what_has_no_message_is_shown_whole_up_to_a_bound() -> None:
     data = {"customKind": "k", "payload": {f"member {at}": "x" * 20 for at in range(20)}}
-    head, *lines = asked({"kind": "custom", "data": data})
+    head, *lines = describe_interrupt({"kind": "custom", "data": data})
     assert head == "custom:"
     assert json.loads("".join(lines)) == data
-    many = asked({"kind": "custom", "data": {"payload": list(range(1000))}})
-    assert len(many) == LINES + 2
+    many = describe_interrupt({"kind": "custom", "data": {"payload": list(range(1000))}})
+    assert len(many) == MAX_DETAIL_LINES + 2
     assert many[-1] == "  and 964 more lines; `weftwork runs show --json` has all of it"
 
 
 def test_an_effect_of_unknown_outcome_is_explained() -> None:
-    said = asked(UNKNOWN)
+    said = describe_interrupt(UNKNOWN)
     assert said[0].startswith("custom: The step charge of the node pay was begun, ")
     assert {line.split(":")[0] for line in said[1:-1]} == {"  step", "  item", "  done", "  failed", "  again"}
     assert said[-1].startswith("  outcome is one of these words; output goes with done")
-    value = body_of(answer_lines("http://x", "r", "pay", UNKNOWN)[0])
+    value = body_of(curl_lines("http://x", "r", "pay", UNKNOWN)[0])
     assert value == {"outcome": "done", "key": UNKNOWN["key"]}
     assert check_value(UNKNOWN["resumeSchema"], value, "/resumeValue") == []
     # A host that knows no such member refuses it.
     closed = {"type": "object", "properties": {"outcome": {}, "output": {}}, "additionalProperties": False}
-    assert body_of(answer_lines("http://x", "r", "pay", {**UNKNOWN, "resumeSchema": closed})[0]) == {"outcome": "done"}
+    assert body_of(curl_lines("http://x", "r", "pay", {**UNKNOWN, "resumeSchema": closed})[0]) == {"outcome": "done"}
 
 
 def test_the_body_fits_what_is_wanted() -> None:
-    value = body_of(answer_lines("http://x", "r", "n", ORDER)[0])
+    value = body_of(curl_lines("http://x", "r", "n", ORDER)[0])
     assert value == {"paid": True, "why": "seen"}
     assert check_value(ORDER["resumeSchema"], value, "/resumeValue") == []
 
 
 def test_a_body_that_nobody_could_paste_is_not_printed() -> None:
-    assert body_of(answer_lines("http://x", "r", "n", {**ORDER, "resumeSchema": {"const": "x" * 9000}})[0]) == "..."
+    assert body_of(curl_lines("http://x", "r", "n", {**ORDER, "resumeSchema": {"const": "x" * 9000}})[0]) == "..."
 
 
 @pytest.mark.parametrize(
@@ -121,29 +121,29 @@ def test_a_body_that_nobody_could_paste_is_not_printed() -> None:
     ],
 )
 def test_an_answer_belongs_to_its_question(named: dict[str, str], header: list[str]) -> None:
-    assert answer_lines("http://x", "r", "n", {"kind": "custom", **named})[3:-1] == header
+    assert curl_lines("http://x", "r", "n", {"kind": "custom", **named})[3:-1] == header
 
 
 def test_where_several_vote_the_same_words_are_no_repetition() -> None:
     gate = {"kind": "approval", "key": "n:0:k", "data": {"actions": ["accept"], "requiredApprovals": 2}}
-    assert answer_lines("http://x", "r", "n", gate)[3:-1] == []
+    assert curl_lines("http://x", "r", "n", gate)[3:-1] == []
     gate["data"] = {"actions": ["accept"], "requiredApprovals": 1}
-    assert answer_lines("http://x", "r", "n", gate)[3:-1] == ['-H "Idempotency-Key: r-n:0:k"']
+    assert curl_lines("http://x", "r", "n", gate)[3:-1] == ['-H "Idempotency-Key: r-n:0:k"']
 
 
 @pytest.mark.parametrize("key", ["k" * 256, 'a"; touch x', "größer", "$(id)"])
 def test_a_key_that_no_header_can_hold_stands_in_for_itself(key: str) -> None:
-    (header,) = answer_lines("http://x", "r", "n", {"kind": "custom", "key": key})[3:-1]
+    (header,) = curl_lines("http://x", "r", "n", {"kind": "custom", "key": key})[3:-1]
     assert len(shlex.split(header)[1].removeprefix("Idempotency-Key: ")) == 64
-    assert [header] != answer_lines("http://x", "r", "n", {"kind": "custom", "key": f"{key}2"})[3:-1]
+    assert [header] != curl_lines("http://x", "r", "n", {"kind": "custom", "key": f"{key}2"})[3:-1]
 
 
 def test_another_question_of_a_node_knows_nothing_of_the_one_before() -> None:
     events = [START, ("node.started", "n"), ("interrupt.requested", "n", ORDER)]
     again = {"kind": "custom", "key": "n:0:other", "data": {"payload": "Again?"}}
-    (row,) = tree_after(*events, ("interrupt.requested", "n", again)).waiting
+    (row,) = tree_after(*events, ("interrupt.requested", "n", again)).waiting_nodes
     assert row.interrupt == again
-    (row,) = tree_after(*events, ("node.suspended", "n", {"key": "n:0:k", "interruptId": "n.1"})).waiting
+    (row,) = tree_after(*events, ("node.suspended", "n", {"key": "n:0:k", "interruptId": "n.1"})).waiting_nodes
     assert row.interrupt == {**ORDER, "interruptId": "n.1"}
 
 
@@ -198,7 +198,7 @@ def test_events_tell_of_questions_that_are_open(foreign: Foreign, is_answered: b
 
 
 def test_without_looking_old_questions_would_be_asked_again(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.cli.follow.interrupt_notices.still_open", lambda *_: True)
+    monkeypatch.setattr("weftwork.cli.follow.interrupt_notices.is_still_open", lambda *_: True)
     with pytest.raises(AssertionError):
         test_events_tell_of_questions_that_are_open(foreign, True)
 
@@ -274,6 +274,6 @@ def test_somebody_can_answer_what_a_killed_host_left_open(tmp_path: Path) -> Non
 
 
 def test_without_a_name_of_its_own_an_answer_could_be_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(questions, "_once", lambda *_: [])
+    monkeypatch.setattr(questions, "_idempotency_header", lambda *_: [])
     with pytest.raises(AssertionError):
         test_an_answer_belongs_to_its_question({"key": "n:0:k"}, ['-H "Idempotency-Key: r-n:0:k"'])

@@ -18,7 +18,7 @@ from tests.live.host import command as line_of
 from tests.live.host import environment
 from tests.live.steering import await_status, reply
 from weftwork.cli.render import low_confidence
-from weftwork.cli.render.interrupt_text import answer_lines, asked, headline
+from weftwork.cli.render.interrupt_text import curl_lines, describe_interrupt, headline
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.workflow.orchestration import ratification_schema
 
@@ -67,19 +67,19 @@ def in_doubt(decision: Any = NEXT, agent: Any = "host:supervisor", **more: Any) 
     ],
 )
 def test_it_is_said_who_wants_what(question: dict[str, Any], words: str) -> None:
-    assert low_confidence.sentence(question).startswith(words)
-    assert bool(low_confidence.sentence(question)) == bool(words)
+    assert low_confidence.summarize(question).startswith(words)
+    assert bool(low_confidence.summarize(question)) == bool(words)
     if words:
-        assert asked(question)[0].startswith(f"low-confidence: {words}")
+        assert describe_interrupt(question)[0].startswith(f"low-confidence: {words}")
         assert headline(question).startswith(words)
 
 
 @given(st.dictionaries(st.sampled_from(["agentId", "threshold", "observed", "decision"]), st.integers() | st.text()))
 def test_any_data_is_shown_somehow(data: dict[str, Any]) -> None:
     question = {"kind": "low-confidence", "data": data}
-    assert all(line.isprintable() for line in asked(question))
+    assert all(line.isprintable() for line in describe_interrupt(question))
     assert isinstance(headline(question), str)
-    answer_lines("http://x", "r", "n", question)
+    curl_lines("http://x", "r", "n", question)
 
 
 def body(lines: list[str]) -> Any:
@@ -88,13 +88,13 @@ def body(lines: list[str]) -> Any:
 
 def test_the_sample_is_an_answer_that_the_schema_takes() -> None:
     question = in_doubt(resumeSchema=ratification_schema())
-    assert body(answer_lines("http://x", "r", "n", question)) == {"action": "accept"}
+    assert body(curl_lines("http://x", "r", "n", question)) == {"action": "accept"}
     assert check_value(ratification_schema(), {"action": "accept"}, "") == []
     # One that takes no such answer says itself what it takes.
     other = in_doubt(resumeSchema={"type": "boolean"})
-    assert (low_confidence.takes_actions(other), body(answer_lines("http://x", "r", "n", other))) == (False, True)
-    assert body(answer_lines("http://x", "r", "n", in_doubt())) == NEXT
-    assert body(answer_lines("http://x", "r", "n", in_doubt({"to": "[REDACTED:n.to]"}))) == {"action": "accept"}
+    assert (low_confidence.accepts_actions(other), body(curl_lines("http://x", "r", "n", other))) == (False, True)
+    assert body(curl_lines("http://x", "r", "n", in_doubt())) == NEXT
+    assert body(curl_lines("http://x", "r", "n", in_doubt({"to": "[REDACTED:n.to]"}))) == {"action": "accept"}
 
 
 def test_a_host_takes_what_is_shown(host: Host) -> None:
@@ -140,9 +140,9 @@ def test_questions_say_which_words_they_take() -> None:
     schema = {"type": "string", "enum": ["proceed", "stop"]}
     data = {"questions": [{"id": "proceed", "question": "Go on?", "schema": schema}, {"id": "b", "question": "Why?"}]}
     question = {"kind": "clarification", "data": data}
-    assert '  proceed in the answer: "proceed" or "stop"' in asked(question)
-    assert asked(question, in_parts=True) == ["clarification: Go on?", "  Why?"]
-    assert body(answer_lines("http://x", "r", "n", question)) == {"answers": {"proceed": "proceed", "b": "..."}}
+    assert '  proceed in the answer: "proceed" or "stop"' in describe_interrupt(question)
+    assert describe_interrupt(question, in_parts=True) == ["clarification: Go on?", "  Why?"]
+    assert body(curl_lines("http://x", "r", "n", question)) == {"answers": {"proceed": "proceed", "b": "..."}}
 
 
 def test_a_run_that_asks_nothing_is_said_to_before_it_is_said_that_nobody_can_be_asked(host: Host) -> None:

@@ -162,7 +162,7 @@ def test_many_spans_and_media_are_counted(tmp_path: Path) -> None:
     assert "more; --all" not in long
     assert long.count(f"    {URL}") == 60
     deepest = max(len(line) - len(line.lstrip()) for line in long.splitlines() if line.lstrip().startswith("s"))
-    assert deepest == 2 * (bundle_sheet._DEEPEST + 1)
+    assert deepest == 2 * (bundle_sheet._MAX_DEPTH + 1)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_no_control_character_reaches_the_terminal(tmp_path: Path, number: int, 
 
 
 def test_without_that_it_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle_sheet, "shown", lambda text, most=0: str(text))
+    monkeypatch.setattr(bundle_sheet, "clean", lambda text, most=0: str(text))
     done = opened(tmp_path, list(evil_bundles())[1])
     assert raw_controls(done.stdout) >= {"\x1b", "\x07"}
 

@@ -99,7 +99,7 @@ def test_whatever_a_host_says_is_harmless(foreign: Foreign, value: Any) -> None:
 
 def test_without_the_guard_it_would_not_be(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage."""
-    monkeypatch.setattr(kinds, "shown", lambda text, most=0: str(text))
+    monkeypatch.setattr(kinds, "clean", lambda text, most=0: str(text))
     foreign.replies["GET /.well-known/openwop"] = Said(200, {"supportedEnvelopes": []})
     foreign.replies["GET /schemas/envelopes/x.schema.json"] = Said(200, {"description": EVIL})
     assert not harmless(foreign.run("kinds", "show", "x").stdout)

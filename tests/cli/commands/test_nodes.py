@@ -18,8 +18,8 @@ from tests.live import start_host, weftwork
 from weftwork.cli.commands import nodes
 from weftwork.cli.main import main
 from weftwork.cli.render import node_type_details
-from weftwork.cli.render.node_type_details import example, sheet
-from weftwork.cli.render.schema_text import Schema
+from weftwork.cli.render.node_type_details import example, node_type_lines
+from weftwork.cli.render.schema_text import SchemaText
 from weftwork.protocol.workflow.validation import parse_workflow
 from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
@@ -189,7 +189,7 @@ def test_texts_of_a_host_move_no_cursor(foreign: Foreign, monkeypatch: pytest.Mo
     for args in (("ls",), ("show", EVIL), ("show", EVIL, "--json")):
         done = foreign.run("nodes", *args)
         assert (done.exit_code, harmless(done.stdout)) == (0, True), args
-    monkeypatch.setattr(node_type_details, "shown", lambda text, most=0: str(text))
+    monkeypatch.setattr(node_type_details, "clean", lambda text, most=0: str(text))
     assert not harmless(foreign.run("nodes", "show", EVIL).stdout)
 
 
@@ -202,7 +202,7 @@ SCHEMAS = st.dictionaries(KEYWORDS, VALUES | st.just({"$ref": "#/$defs/a"}) | st
 @given(SCHEMAS, SCHEMAS)
 def test_any_schema_is_put_into_words(one: dict[str, Any], other: dict[str, Any]) -> None:
     shape = {**one, "$defs": {"a": other, "b": {"$ref": "#/$defs/b"}}}
-    lines = list(sheet({"typeId": "x", "inputs": shape, "outputs": one, "config": other}))
+    lines = list(node_type_lines({"typeId": "x", "inputs": shape, "outputs": one, "config": other}))
     assert all(line.isprintable() for line in lines)
     json.dumps(example({"config": shape, "inputs": other}))
 
@@ -221,11 +221,11 @@ def test_any_schema_is_put_into_words(one: dict[str, Any], other: dict[str, Any]
     ],
 )
 def test_schemas_in_words(shape: Any, words: str, value: Any) -> None:
-    assert (Schema(shape).words(), Schema(shape).sample()) == (words, value)
+    assert (SchemaText(shape).type_text(), SchemaText(shape).sample()) == (words, value)
 
 
 def test_a_schema_that_holds_itself_comes_to_an_end() -> None:
     tree = {"type": "object", "properties": {"left": {"$ref": "#/$defs/t"}}, "required": ["left"]}
     shape = {"$ref": "#/$defs/t", "$defs": {"t": tree}}
-    assert len(list(Schema(shape).rows())) < 10
-    assert "left" in Schema(shape).sample()
+    assert len(list(SchemaText(shape).rows())) < 10
+    assert "left" in SchemaText(shape).sample()

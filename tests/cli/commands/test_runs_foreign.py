@@ -12,9 +12,9 @@ from tests.cli.foreign_host import DISCOVERY, HANG_UP, Asked, Foreign, Said, ope
 from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.console import table
 from weftwork.cli.console import text as plain
-from weftwork.cli.console.units import between, clock, instant, spell
+from weftwork.cli.console.units import format_duration, format_elapsed, format_time, parse_time
 from weftwork.cli.render import run_details
-from weftwork.cli.render.run_details import sheet
+from weftwork.cli.render.run_details import run_detail_lines
 
 EVIL = "\x1b[2J\x07\u202eevil\nnext\u2028\x9b31m"
 
@@ -140,7 +140,7 @@ MEMBERS = st.sampled_from([*evil_run(), "inputs", "interrupts", "startedAt", "co
 
 @given(st.dictionaries(MEMBERS, VALUES | st.just({"nodeId": 5, "kind": [], "code": {}, "message": 1})))
 def test_any_document_is_shown_somehow(run: dict[str, Any]) -> None:
-    lines = list(sheet(run, {"x": "1 s"}, "http://x", {"x": run, "5": run}))
+    lines = list(run_detail_lines(run, {"x": "1 s"}, "http://x", {"x": run, "5": run}))
     assert lines[0].startswith("run ")
     assert all(line.isprintable() for line in lines)
 
@@ -152,7 +152,7 @@ def test_children_that_need_somebody_come_first_and_the_rest_is_counted() -> Non
     past[117].status, past[117].detail = "failed", "no_stock"
     past[5].status = ""
     past[110].status = "waiting-approval"
-    shown = list(sheet(run, {}, "http://x", {}, past))
+    shown = list(run_detail_lines(run, {}, "http://x", {}, past))
     assert shown[shown.index("child runs: 118 completed, 1 waiting-approval, 1 failed") + 1 :] == [
         "  c117  failed            pay  each  no_stock",
         "  c110  waiting-approval  pay  each",
@@ -161,13 +161,13 @@ def test_children_that_need_somebody_come_first_and_the_rest_is_counted() -> Non
         "  c2    completed         pay  each",
         "  and 115 more; `weftwork runs ls --parent r --all` lists all",
     ]
-    brief = list(sheet(run, {}, "http://x", {}))
+    brief = list(run_detail_lines(run, {}, "http://x", {}))
     assert "child runs, the first 100 of more: 100 completed" in brief
     assert brief[-1] == "  `weftwork runs ls --parent r --all` lists all"
 
 
 def test_much_is_counted_and_not_shown() -> None:
-    lines = list(sheet({"variables": {f"v{at}": "x" * 1000 for at in range(80)}}, {}, "http://x", {}))
+    lines = list(run_detail_lines({"variables": {f"v{at}": "x" * 1000 for at in range(80)}}, {}, "http://x", {}))
     assert lines[-1] == "  and 30 more; --json shows all"
     assert len(lines) < 60
     assert max(map(len, lines)) < 200
@@ -248,22 +248,27 @@ def test_a_refused_run_does_not_keep_the_others_from_being_cancelled(foreign: Fo
     ],
 )
 def test_lengths_of_time_in_words(milliseconds: float, text: str) -> None:
-    assert spell(milliseconds) == text
+    assert format_duration(milliseconds) == text
 
 
 def test_times_of_hosts() -> None:
-    assert clock("2026-01-31T08:05:09.042Z") == clock("2026-01-31T10:05:09+02:00") == "2026-01-31 08:05:09"
-    assert clock("2026-01-31T08:05:09") == "2026-01-31 08:05:09"
-    assert (clock("soon"), clock(5), clock(None), instant("0001-01-01T00:00:00+10:00")) == ("", "", "", None)
-    assert between("2026-01-31T08:05:09Z", "2026-01-31T08:05:10.500Z") == "1.5 s"
-    assert between("2026-01-31T08:05:09Z", None) == ""
+    assert format_time("2026-01-31T08:05:09.042Z") == format_time("2026-01-31T10:05:09+02:00") == "2026-01-31 08:05:09"
+    assert format_time("2026-01-31T08:05:09") == "2026-01-31 08:05:09"
+    assert (format_time("soon"), format_time(5), format_time(None), parse_time("0001-01-01T00:00:00+10:00")) == (
+        "",
+        "",
+        "",
+        None,
+    )
+    assert format_elapsed("2026-01-31T08:05:09Z", "2026-01-31T08:05:10.500Z") == "1.5 s"
+    assert format_elapsed("2026-01-31T08:05:09Z", None) == ""
 
 
 @given(st.text())
 def test_shown_text_stays_on_its_line(text: str) -> None:
-    assert plain.shown(text).isprintable()
-    assert plain.shown([text]).isprintable()
-    assert len(plain.shown("x" * 5000)) == plain.MOST
+    assert plain.clean(text).isprintable()
+    assert plain.clean([text]).isprintable()
+    assert len(plain.clean("x" * 5000)) == plain.MAX_LENGTH
 
 
 def test_columns_stand_below_each_other_whatever_their_letters() -> None:

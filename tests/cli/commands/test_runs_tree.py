@@ -248,7 +248,9 @@ def test_a_tree_that_is_cut_says_so(foreign: Foreign) -> None:
 def test_a_host_is_not_asked_in_a_hurry(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
     """However fast events come, there is a rest between two looks."""
     rests: list[float] = []
-    monkeypatch.setattr(run_tree_watch.Beside, "rest", lambda self: rests.append(1) or self.news.wait(0.01))
+    monkeypatch.setattr(
+        run_tree_watch.BackgroundThread, "wait_for_change", lambda self: rests.append(1) or self.news.wait(0.01)
+    )
     looks = [tree_document("running")] * 5 + [tree_document("completed")]
     foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = lambda _: Said(
         200, looks.pop(0) if len(looks) > 1 else looks[0]

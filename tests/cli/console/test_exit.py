@@ -16,7 +16,7 @@ from tests.live import KEY, Host, delays, start_host, until, weftwork, write_wor
 from tests.live.host import WAIT, command, environment
 from tests.live.steering import flow
 from weftwork.cli.console import root_group
-from weftwork.cli.console.text import printable
+from weftwork.cli.console.text import fit_encoding
 
 FULL = "standard output cannot be written: No space left on device.\n"
 CLOSED = "standard output cannot be written: Bad file descriptor.\n"
@@ -170,5 +170,5 @@ def test_a_workflow_is_drawn_where_there_is_only_ascii(host: Host, tmp_path: Pat
 
 
 def test_only_our_own_signs_have_others_that_stand_in() -> None:
-    assert printable("● größer → …", "ascii") == r"* gr\xf6\xdfer -> ..."
-    assert printable("● größer", "utf-8") == "● größer"
+    assert fit_encoding("● größer → …", "ascii") == r"* gr\xf6\xdfer -> ..."
+    assert fit_encoding("● größer", "utf-8") == "● größer"

@@ -14,7 +14,7 @@ from tests.cli.foreign_host import KEY, Foreign, Said, open_foreign
 from tests.live.host import command, environment
 from weftwork.cli.console import table
 from weftwork.cli.console.text import display_width
-from weftwork.cli.console.units import short_clock
+from weftwork.cli.console.units import format_recent_time
 from weftwork.protocol.timestamps import iso
 
 RUN = "01m7g514jepqa68m7b7k2rf2qx"
@@ -100,14 +100,14 @@ def test_a_line_is_never_wider_than_it_may_be(rows: list[list[str]], room: int) 
     assert sum(widths.values()) + len(table.GAP) * (len(widths) - 1) <= max(room, first)
     for at, wide in widths.items():
         for row in rows:
-            assert display_width(table._within(row[at], wide, "…")) <= wide
+            assert display_width(table._truncate(row[at], wide, "…")) <= wide
             if at < 2:
-                assert table._within(row[at], wide, "…") == row[at]
+                assert table._truncate(row[at], wide, "…") == row[at]
 
 
 def test_times_are_short_where_there_is_little_room() -> None:
-    assert short_clock("2020-01-31T08:05:09Z") == "2020-01-31"
-    assert (short_clock("soon"), short_clock(None)) == ("", "")
+    assert format_recent_time("2020-01-31T08:05:09Z") == "2020-01-31"
+    assert (format_recent_time("soon"), format_recent_time(None)) == ("", "")
     now = iso(int(time.time() * 1000))
     # Midnight may come between the two.
-    assert re.fullmatch(r"\d\d:\d\d:\d\d|\d{4}-\d\d-\d\d", short_clock(now))
+    assert re.fullmatch(r"\d\d:\d\d:\d\d|\d{4}-\d\d-\d\d", format_recent_time(now))

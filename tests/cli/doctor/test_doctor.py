@@ -186,7 +186,7 @@ def test_a_port_in_use_is_no_matter_if_it_is_our_host() -> None:
 
 def test_space_packages_and_python(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [check_space(size * 2**20).state for size in (10, 100, 5000)] == ["fail", "warn", "ok"]
-    assert machine_checks._python((3, 10, 9)).state == "fail"
+    assert machine_checks._check_python((3, 10, 9)).state == "fail"
     monkeypatch.setattr(metadata, "requires", lambda _: ["no-such-package>=1", "other; sys_platform == 'x'"])
     assert [each.state for each in check_packages("weftwork")] == ["fail", "ok"]
     monkeypatch.setattr(metadata, "requires", lambda _: ["httpcore2[asyncio]>=2.10", "rich>=14", "pip; extra == 'x'"])
@@ -208,7 +208,7 @@ def test_the_seat_is_left_as_it_was(data: Path, tmp_path: Path) -> None:
 
 def test_a_user_who_may_not_write_is_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
-    states = [each.state for each in machine_checks._folder(data)]
+    states = [each.state for each in machine_checks._check_data_folder(data)]
     assert states[0] == "fail"
 
 

@@ -10,7 +10,7 @@ from tests.cli.commands.test_runs_foreign import EVIL, harmless
 from tests.cli.foreign_host import KEY, NOT_FOUND, Asked, Foreign, Said, open_foreign
 from weftwork.cli.doctor import host_checks
 from weftwork.cli.doctor.finding import Finding
-from weftwork.cli.doctor.host_checks import CLOCK_SECONDS, check_clock, check_host
+from weftwork.cli.doctor.host_checks import MAX_CLOCK_SKEW, check_clock, check_host
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_clocks_are_compared() -> None:
     for ahead, words in ((60, "60 s ahead of"), (-60, "60 s behind")):
         (found,) = check_clock(formatdate(now + ahead, usegmt=True), now)
         assert (found.state, words in found.said) == ("warn", True)
-    (found,) = check_clock(formatdate(now + CLOCK_SECONDS / 2, usegmt=True), now)
+    (found,) = check_clock(formatdate(now + MAX_CLOCK_SKEW / 2, usegmt=True), now)
     assert found.state == "ok"
     assert [each.state for each in check_clock("soon", now)] == ["ok"]
 
@@ -120,4 +120,4 @@ def test_clocks_are_compared() -> None:
     ],
 )
 def test_a_key_in_the_clear_is_seen(url: str, clear: bool) -> None:
-    assert host_checks._in_the_clear(url) is clear
+    assert host_checks._is_plaintext(url) is clear

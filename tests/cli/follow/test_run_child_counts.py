@@ -61,13 +61,13 @@ def test_children_are_counted_as_they_end_with_the_run(foreign: Foreign) -> None
 
 
 def test_without_another_look_they_would_be_counted_wrongly(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow_run, "await_ends", lambda *_: None)
+    monkeypatch.setattr(follow_run, "await_child_ends", lambda *_: None)
     done = ended_run(foreign, *ENDING, tree_with("cancelled", "cancelled"))
     assert done.stderr.splitlines()[-1] == "2 child runs: 2 started"
 
 
 def test_children_that_go_on_are_not_waited_for_long(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_tree_watch, "ENDING", 0.1)
+    monkeypatch.setattr(run_tree_watch, "END_GRACE_SECONDS", 0.1)
     assert ended_run(foreign, tree_with("running", "cancelled")).stderr.endswith("1 running, 1 cancelled\n")
     # A host that does not tell is asked once.
     foreign.asked.clear()

@@ -17,8 +17,8 @@ from tests.live.child_workflows import ASKS, CALLS, LEAVES, MANY, TOP, await_tre
 from tests.live.steering import cancel, reply
 from weftwork.cli.client.run_tree import TreeRun, read_tree
 from weftwork.cli.main import main
-from weftwork.cli.render.run_display import Picture
-from weftwork.cli.render.run_progress import RunTree
+from weftwork.cli.render.run_display import RunDisplay
+from weftwork.cli.render.run_progress import RunProgress
 
 QUESTION = 'custom: {"customKind": "pick", "payload": {"from": [1, 2]}}'
 
@@ -161,11 +161,11 @@ def test_children_are_put_together_from_events() -> None:
 
 def test_a_run_stands_still_when_all_that_it_waits_for_does() -> None:
     waits = [child("started", 1), child("status", 1, status="waiting-input")]
-    assert tree_after(*BEGUN, *waits).stands_still
-    assert not tree_after(*BEGUN, *waits, child("started", 2)).stands_still
-    assert not tree_after(*BEGUN, *waits, child("status", 1, status="running")).stands_still
-    assert not tree_after(*BEGUN, *waits, ("node.started", "other", {})).stands_still
-    assert not tree_after(*BEGUN, child("started", 1)).stands_still
+    assert tree_after(*BEGUN, *waits).is_blocked
+    assert not tree_after(*BEGUN, *waits, child("started", 2)).is_blocked
+    assert not tree_after(*BEGUN, *waits, child("status", 1, status="running")).is_blocked
+    assert not tree_after(*BEGUN, *waits, ("node.started", "other", {})).is_blocked
+    assert not tree_after(*BEGUN, child("started", 1)).is_blocked
 
 
 def test_a_run_waits_if_one_of_its_children_does() -> None:
@@ -210,8 +210,8 @@ def told(*rows: tuple[str, str, str]) -> TreeRun | None:
 
 def test_what_the_host_tells_is_joined_with_events() -> None:
     tree = tree_after(*BEGUN, child("started", 1), child("ended", 1, status="completed"), child("started", 2))
-    tree.told = told(("r", "", "running"), ("c1", "r", "running"), ("g", "c1", "running"))
-    assert [(run.run_id, run.status) for run in tree.kin.walk()] == [
+    tree.reported_tree = told(("r", "", "running"), ("c1", "r", "running"), ("g", "c1", "running"))
+    assert [(run.run_id, run.status) for run in tree.run_tree.walk()] == [
         ("r", "running"),
         ("c1", "completed"),
         ("g", "running"),
@@ -222,13 +222,13 @@ def test_what_the_host_tells_is_joined_with_events() -> None:
 def test_all_children_over_take_no_room() -> None:
     tree = tree_after(*BEGUN, child("started", 1), child("ended", 1, status="completed"))
     console = Console(file=io.StringIO(), width=80, height=20)
-    assert Picture(tree, "http://x", console)._below() == []
+    assert RunDisplay(tree, "http://x", console)._descendants() == []
 
 
 @pytest.mark.parametrize("payload", [{}, {"childRunId": 5}, {"childRunId": "", "status": "x"}, {"status": ["x"]}])
 def test_an_odd_event_of_a_child_changes_nothing(payload: dict[str, Any]) -> None:
     for kind in ("weftwork.child.started", "weftwork.child.status", "weftwork.child.ended", "node.dispatched"):
         assert tree_after(*BEGUN, (kind, "fan", payload)).children == []
-    tree = RunTree("r")
-    tree.learn({"childRuns": [payload, 5, None]})
+    tree = RunProgress("r")
+    tree.update_children({"childRuns": [payload, 5, None]})
     assert tree.children == []

@@ -15,8 +15,8 @@ from tests.cli.foreign_host import HANG_UP, Asked, Foreign, Said, open_foreign
 from tests.live.host import WAIT
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.follow import follow_run as following
-from weftwork.cli.follow.run_views import TreeView
-from weftwork.cli.render.run_progress import RunTree
+from weftwork.cli.follow.run_views import LiveView
+from weftwork.cli.render.run_progress import RunProgress
 
 DEFINITION = {
     "id": "w",
@@ -53,8 +53,8 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     file = io.StringIO()
     console = Console(file=file, force_terminal=False, width=80, height=24, color_system=None)
 
-    def pick(tree: RunTree, url: str, as_json: bool) -> TreeView:
-        return TreeView(tree, url, console)
+    def pick(tree: RunProgress, url: str, as_json: bool) -> LiveView:
+        return LiveView(tree, url, console)
 
     monkeypatch.setattr(following, "pick_view", pick)
     return file
@@ -120,7 +120,7 @@ def test_a_host_that_keeps_silent_is_not_waited_for(
         return HANG_UP
 
     foreign.replies[f"GET {PATH}"] = wait
-    monkeypatch.setattr(following, "PROMPT", 0.05)
+    monkeypatch.setattr(following, "DEFINITION_TIMEOUT", 0.05)
     try:
         assert followed(foreign, screen) == LIST
     finally:

@@ -14,13 +14,13 @@ from rich.console import Console
 
 from tests.cli.foreign_host import KEY, Foreign, Said, open_foreign
 from weftwork.cli.client.sse import ReceivedFrame
-from weftwork.cli.follow.run_views import TreeView
+from weftwork.cli.follow.run_views import LiveView
 from weftwork.cli.render.drawing import layout
 from weftwork.cli.render.event_line import event_line
-from weftwork.cli.render.interrupt_text import answer_lines, asked
+from weftwork.cli.render.interrupt_text import curl_lines, describe_interrupt
 from weftwork.cli.render.outline import outline
-from weftwork.cli.render.run_display import Picture
-from weftwork.cli.render.run_progress import RunTree
+from weftwork.cli.render.run_display import RunDisplay
+from weftwork.cli.render.run_progress import RunProgress
 
 EVIL = "a\x1b[2J\x1b]0;title\x07\r\n\u202eb\u2028[red]c[/red]\x9b31m'; echo $(id)`id`\\"
 """NUL is missing: no document with one is read."""
@@ -102,15 +102,15 @@ def tree_of(events: list[dict[str, Any]]) -> str:
     console = Console(
         file=file, force_terminal=True, width=300, height=50, color_system="truecolor", legacy_windows=False
     )
-    tree = RunTree(EVIL)
+    tree = RunProgress(EVIL)
     ids = [f"{EVIL}{at}" for at in range(5)]
     edges = [{"sourceNodeId": ids[0], "targetNodeId": each} for each in ids]
-    tree.expect(outline({"nodes": [{"id": each, "typeId": EVIL} for each in ids], "edges": edges}))
-    picture = Picture(tree, "http://x", console)
+    tree.set_outline(outline({"nodes": [{"id": each, "typeId": EVIL} for each in ids], "edges": edges}))
+    picture = RunDisplay(tree, "http://x", console)
     for each in events:
         tree.apply(ReceivedFrame(str(each.get("type")), each, ""))
         console.print(picture.live())
-    console.print(picture.whole(), soft_wrap=True)
+    console.print(picture.final(), soft_wrap=True)
     return file.getvalue()
 
 
@@ -139,7 +139,7 @@ def test_without_the_guard_escapes_would_be_printed(foreign: Foreign, monkeypatc
 def test_a_live_view_shows_no_escape_either() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=120, color_system="truecolor", legacy_windows=False)
-    view = TreeView(RunTree("r"), "http://x", console)
+    view = LiveView(RunProgress("r"), "http://x", console)
     with view:
         for each in evil_events():
             view.show(ReceivedFrame("", each, ""))
@@ -156,8 +156,8 @@ def test_nothing_leaves_the_quotes_of_the_line_that_answers(kind: str | None) ->
     if kind == EVIL:
         data["payload"] = {"message": EVIL, "answers": {EVIL: EVIL}, EVIL: [EVIL] * 100}
         question["resumeSchema"] = {"type": "object", "required": [EVIL], "properties": {EVIL: {"const": EVIL}}}
-    line = " ".join(answer_lines("http://127.0.0.1:8787", EVIL, EVIL, question))
-    assert escapes(line) == escapes("".join(asked(question))) == set()
+    line = " ".join(curl_lines("http://127.0.0.1:8787", EVIL, EVIL, question))
+    assert escapes(line) == escapes("".join(describe_interrupt(question))) == set()
     words = shlex.split(line)
     assert len(words) == 10
     assert re.fullmatch(r"Idempotency-Key: [0-9a-f]{64}", words[8])
@@ -196,9 +196,9 @@ DOCUMENTS = st.fixed_dictionaries(
 @settings(max_examples=150, deadline=None)
 @given(st.lists(DOCUMENTS | VALUES, max_size=6))
 def test_any_document_can_be_shown(documents: list[Any]) -> None:
-    tree = RunTree("r")
+    tree = RunProgress("r")
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=10)
-    picture = Picture(tree, "http://x", console)
+    picture = RunDisplay(tree, "http://x", console)
     for each in documents:
         frame = ReceivedFrame("message", each, "")
         tree.apply(frame)
@@ -206,7 +206,7 @@ def test_any_document_can_be_shown(documents: list[Any]) -> None:
         assert line.isprintable()
         assert len(line) < 4000
         console.print(picture.live())
-    console.print(picture.whole(), soft_wrap=True)
+    console.print(picture.final(), soft_wrap=True)
 
 
 def test_the_key_is_shown_nowhere(foreign: Foreign) -> None:

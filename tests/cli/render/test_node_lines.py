@@ -11,41 +11,41 @@ from rich.console import Console
 
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.render import run_display as drawing
-from weftwork.cli.render.node_lines import Folded, fold, folded_words
-from weftwork.cli.render.outline import Place, guides, outline
-from weftwork.cli.render.run_display import KEPT, Picture
-from weftwork.cli.render.run_progress import NodeRow, RunTree
+from weftwork.cli.render.node_lines import HiddenRows, hidden_rows_text, select_rows
+from weftwork.cli.render.outline import OutlineRow, branch_prefixes, outline
+from weftwork.cli.render.run_display import MIN_FINAL_LINES, RunDisplay
+from weftwork.cli.render.run_progress import NodeProgress, RunProgress
 
 STATES = ["pending", "running", "retrying", "completed", "failed", "skipped", "suspended", "cancelled"]
 
 
-def rows_of(states: list[str]) -> list[NodeRow]:
-    rows = [NodeRow(f"n{at}") for at in range(len(states))]
+def rows_of(states: list[str]) -> list[NodeProgress]:
+    rows = [NodeProgress(f"n{at}") for at in range(len(states))]
     for row, state in zip(rows, states, strict=True):
         row.state = state
     return rows
 
 
-def lines_of(tree: RunTree, width: int, height: int, whole: bool = False, encoding: str = "utf-8") -> list[str]:
+def lines_of(tree: RunProgress, width: int, height: int, whole: bool = False, encoding: str = "utf-8") -> list[str]:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace")
     console = Console(file=file, width=width, height=height, color_system=None)
-    picture = Picture(tree, "http://x", console)
-    console.print(picture.whole() if whole else picture.live(), soft_wrap=whole)
+    picture = RunDisplay(tree, "http://x", console)
+    console.print(picture.final() if whole else picture.live(), soft_wrap=whole)
     file.seek(0)
     return [line.rstrip() for line in file.read().splitlines()]
 
 
-def fan(count: int) -> RunTree:
+def fan(count: int) -> RunProgress:
     """A run that goes from one node to many, and from those to the last."""
     parts = [f"part-{at:03}" for at in range(count)]
     ends = [("start", each) for each in parts] + [(each, "end") for each in parts]
     nodes: list[dict[str, Any]] = [{"id": each, "typeId": "core.delay"} for each in ("start", *parts, "end")]
-    tree = RunTree("r")
-    tree.expect(outline({"nodes": nodes, "edges": [{"sourceNodeId": a, "targetNodeId": b} for a, b in ends]}))
+    tree = RunProgress("r")
+    tree.set_outline(outline({"nodes": nodes, "edges": [{"sourceNodeId": a, "targetNodeId": b} for a, b in ends]}))
     return tree
 
 
-def tell(tree: RunTree, event: str, *node_ids: str, **payload: Any) -> None:
+def tell(tree: RunProgress, event: str, *node_ids: str, **payload: Any) -> None:
     for each in node_ids:
         document = {"nodeId": each, "timestamp": "2026-01-01T00:00:00Z", "payload": payload}
         tree.apply(ReceivedFrame(event, document, ""))
@@ -95,14 +95,14 @@ def test_what_stays_does_not_flood_the_terminal() -> None:
     tell(tree, "node.started", "start", *parts(0, 1000), "end")
     tell(tree, "node.completed", "start", *parts(0, 1000), "end")
     lines = lines_of(tree, 80, 24, whole=True)
-    assert len(lines) == 1 + KEPT
+    assert len(lines) == 1 + MIN_FINAL_LINES
     assert (lines[1], lines[-1]) == ("  ✓ start  core.delay  0 ms", "  ✓ end  core.delay  0 ms")
     assert [line for line in lines if "…" in line] == ["  ├─ … 963 more completed"]
     assert len(lines_of(tree, 80, 70, whole=True)) == 71
 
 
 def test_without_the_fold_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "fold", lambda rows, room, height: list(range(len(rows))))
+    monkeypatch.setattr(drawing, "select_rows", lambda rows, room, height: list(range(len(rows))))
     assert len(lines_of(fan(1000), 80, 24, whole=True)) > 1000
 
 
@@ -142,15 +142,15 @@ def test_every_row_is_shown_or_counted(states: list[str], room: int, tall: int) 
     def height(at: int) -> int:
         return tall if rows[at].state in ("failed", "suspended") else 1
 
-    found = fold(rows, room, height)
-    told = [at for each in found for at in (range(each.first, each.end) if isinstance(each, Folded) else [each])]
+    found = select_rows(rows, room, height)
+    told = [at for each in found for at in (range(each.first, each.end) if isinstance(each, HiddenRows) else [each])]
     assert told == list(range(len(rows)))
     shown = [each for each in found if isinstance(each, int)]
-    lines = sum(1 if isinstance(each, Folded) else height(each) for each in found)
+    lines = sum(1 if isinstance(each, HiddenRows) else height(each) for each in found)
     assert lines <= room or len(shown) <= 3
     for each in found:
-        if isinstance(each, Folded):
-            assert folded_words(rows[each.first : each.end]).startswith(f"{each.end - each.first} more")
+        if isinstance(each, HiddenRows):
+            assert hidden_rows_text(rows[each.first : each.end]).startswith(f"{each.end - each.first} more")
     # Nothing quiet takes the room of what matters.
     loud = [at for at, row in enumerate(rows) if row.state in ("failed", "suspended", "running", "retrying")]
     if 2 * tall * len(loud) + 1 <= room:
@@ -160,8 +160,8 @@ def test_every_row_is_shown_or_counted(states: list[str], room: int, tall: int) 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=30), st.integers(1, 6), st.booleans())
 def test_guides_are_as_wide_as_their_level(given_places: list[tuple[int, int]], deepest: int, is_ascii: bool) -> None:
-    places = [Place("n", "", level, branch) for level, branch in given_places]
-    for place, (beside, below) in zip(places, guides(places, deepest, is_ascii), strict=True):
+    places = [OutlineRow("n", "", level, branch) for level, branch in given_places]
+    for place, (beside, below) in zip(places, branch_prefixes(places, deepest, is_ascii), strict=True):
         level = min(place.level, deepest)
         assert (len(beside), len(below)) == (3 * level, 3 * level + 3)
         assert beside.isascii() or not is_ascii
@@ -182,8 +182,8 @@ def test_a_live_picture_fits_its_screen(
 ) -> None:
     ids = [node_id for node_id, _, _ in nodes]
     edges = [{"sourceNodeId": ids[a], "targetNodeId": ids[b]} for a, b in ends if max(a, b) < len(ids)]
-    tree = RunTree("r")
-    tree.expect(outline({"nodes": [{"id": a, "typeId": b} for a, b, _ in nodes], "edges": edges}))
+    tree = RunProgress("r")
+    tree.set_outline(outline({"nodes": [{"id": a, "typeId": b} for a, b, _ in nodes], "edges": edges}))
     for node_id, _, state in nodes:
         tree.nodes[node_id].state = state
         tree.nodes[node_id].interrupt = {"kind": "custom"} if state == "suspended" else None

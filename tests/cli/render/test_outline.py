@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from weftwork.cli.render import outline as outlining
 from weftwork.cli.render.drawing.layout import lay_out
-from weftwork.cli.render.outline import Place, guides, outline
+from weftwork.cli.render.outline import OutlineRow, branch_prefixes, outline
 
 
 def defined(*ways: str) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def defined(*ways: str) -> dict[str, Any]:
 
 def drawn(document: Any, is_ascii: bool = False) -> list[str]:
     places = outline(document)
-    lines = zip(guides(places, 8, is_ascii), places, strict=True)
+    lines = zip(branch_prefixes(places, 8, is_ascii), places, strict=True)
     return [beside + place.node_id for (beside, _), place in lines]
 
 
@@ -142,7 +142,7 @@ def test_every_node_stands_once_and_no_level_is_left_out(ids: list[str], pairs: 
     assert all(place.level <= 1 for place in places[:1])
 
 
-def entries(places: list[Place], forward: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def entries(places: list[OutlineRow], forward: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Edges that enter a branch elsewhere than where it begins, or lead up."""
     at = {place.node_id: number for number, place in enumerate(places)}
     bad = [(a, b) for a, b in forward if at[a] >= at[b]]
@@ -181,5 +181,5 @@ def test_a_place_that_is_chosen_badly_would_be_seen(monkeypatch: pytest.MonkeyPa
     document = defined("a b c", "a d c")
     pairs = [(each["sourceNodeId"], each["targetNodeId"]) for each in document["edges"]]
     assert entries(outline(document), pairs) == []
-    monkeypatch.setattr(outlining._Graph, "_common", lambda _self, one, _other: one)
+    monkeypatch.setattr(outlining._DominatorTree, "_common_ancestor", lambda _self, one, _other: one)
     assert set(entries(outline(document), pairs)) == {("d", "c")}

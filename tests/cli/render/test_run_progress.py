@@ -10,14 +10,14 @@ from rich.console import Console
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.follow.run_views import LineView
 from weftwork.cli.render.event_line import event_line
-from weftwork.cli.render.interrupt_text import answer_lines, asked
-from weftwork.cli.render.run_display import Picture
-from weftwork.cli.render.run_progress import MAX_LINES, RunTree
+from weftwork.cli.render.interrupt_text import curl_lines, describe_interrupt
+from weftwork.cli.render.run_display import RunDisplay
+from weftwork.cli.render.run_progress import MAX_LOG_LINES, RunProgress
 
 
-def tree_after(*events: tuple[Any, ...]) -> RunTree:
+def tree_after(*events: tuple[Any, ...]) -> RunProgress:
     """Each event is a type, a node or None, and members of its payload; a second goes by between two."""
-    tree = RunTree("r")
+    tree = RunProgress("r")
     for at, (kind, node_id, *rest) in enumerate(events):
         payload = dict(rest[0]) if rest else {}
         document = {"type": kind, "sequence": at, "timestamp": f"2026-01-01T00:00:{at:02}Z", "payload": payload}
@@ -25,12 +25,12 @@ def tree_after(*events: tuple[Any, ...]) -> RunTree:
     return tree
 
 
-def drawn(tree: RunTree, height: int | None = None, encoding: str = "utf-8") -> list[str]:
+def drawn(tree: RunProgress, height: int | None = None, encoding: str = "utf-8") -> list[str]:
     """All of it, or as much as a screen of this height takes."""
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     console = Console(file=file, width=100, height=height or 25, color_system=None)
-    picture = Picture(tree, "http://x", console)
-    console.print(picture.live() if height else picture.whole(), soft_wrap=not height)
+    picture = RunDisplay(tree, "http://x", console)
+    console.print(picture.live() if height else picture.final(), soft_wrap=not height)
     file.seek(0)
     return [line.rstrip() for line in file.read().splitlines()]
 
@@ -47,11 +47,11 @@ def test_a_text_that_is_being_written_stays_on_its_line() -> None:
 
 
 def test_a_piece_that_comes_in_two_forms_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    view = LineView(RunTree("r"))
+    view = LineView(RunProgress("r"))
     for at, kind in ((0, "run.started"), (1, "output.chunk"), (1, "ai.message.chunk"), (2, "output.chunk")):
         view.show(ReceivedFrame("message", {"type": kind, "sequence": at, "payload": {"chunk": "Hi"}}, ""))
     assert [line.split()[2] for line in capsys.readouterr().out.splitlines()] == ["run.started", *["output.chunk"] * 2]
-    alone = LineView(RunTree("r"))
+    alone = LineView(RunProgress("r"))
     alone.show(ReceivedFrame("ai.message.chunk", {"chunk": "Hi"}, ""))
     alone.show(
         ReceivedFrame("ai.message.chunk", {"type": "ai.message.chunk", "sequence": 3, "payload": {"chunk": "Ho"}}, "")
@@ -155,17 +155,17 @@ def test_a_question_is_open_until_it_is_answered(requested: Any, resolved: str, 
     kind, payload = requested
     events = [START, ("node.started", "n"), (kind, "n", payload)]
     tree = tree_after(*events)
-    assert tree.stands_still
-    assert [asked(row.interrupt or {})[0] for row in tree.waiting] == [words]
+    assert tree.is_blocked
+    assert [describe_interrupt(row.interrupt or {})[0] for row in tree.waiting_nodes] == [words]
     assert drawn(tree)[0].startswith("w  r  waiting")
     assert drawn(tree)[2] == f"      asks {words}"
     tree = tree_after(*events, (resolved, "n"))
-    assert (tree.waiting, tree.nodes["n"].state, tree.stands_still) == ([], "running", False)
+    assert (tree.waiting_nodes, tree.nodes["n"].state, tree.is_blocked) == ([], "running", False)
 
 
 def test_a_run_that_still_does_something_does_not_stand_still() -> None:
     tree = tree_after(START, ("node.started", "a"), ("node.started", "b"), ("node.suspended", "a", {"kind": "custom"}))
-    assert not tree.stands_still
+    assert not tree.is_blocked
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_run_that_still_does_something_does_not_stand_still() -> None:
     ],
 )
 def test_the_line_that_answers_has_the_shape_that_is_wanted(question: dict[str, Any], answer: str) -> None:
-    first, *_, last = answer_lines("http://x", "r", "a/b", question)
+    first, *_, last = curl_lines("http://x", "r", "a/b", question)
     assert (first, last) == (f"curl -d '{answer}'", "http://x/v1/runs/r/interrupts/a%2Fb")
 
 
@@ -202,15 +202,15 @@ def test_nodes_that_have_ended_make_room() -> None:
 
 
 def test_log_lines_are_kept_up_to_a_bound() -> None:
-    tree = RunTree("r")
-    for at in range(MAX_LINES + 5):
+    tree = RunProgress("r")
+    for at in range(MAX_LOG_LINES + 5):
         tree.apply(
             ReceivedFrame("log.appended", {"payload": {"level": "info", "message": f"line {at}"}, "nodeId": "n"}, "")
         )
     lines = drawn(tree)
     assert lines[1:4] == ["", "  5 earlier lines", "  info n: line 5"]
-    assert lines[-1] == f"  info n: line {MAX_LINES + 4}"
-    assert drawn(tree, height=24)[2] == f"  {MAX_LINES - 3} earlier lines"
+    assert lines[-1] == f"  info n: line {MAX_LOG_LINES + 4}"
+    assert drawn(tree, height=24)[2] == f"  {MAX_LOG_LINES - 3} earlier lines"
 
 
 def test_a_terminal_without_signs_gets_letters() -> None:

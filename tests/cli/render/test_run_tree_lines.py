@@ -11,7 +11,7 @@ from rich.console import Console
 
 from weftwork.cli.client.run_tree import TreeRun, find_waiting_runs, format_status_counts, read_tree
 from weftwork.cli.render import run_tree_lines as drawing
-from weftwork.cli.render.run_tree_lines import FEW, kin_lines, rich_line
+from weftwork.cli.render.run_tree_lines import MAX_SIBLINGS, rich_line, run_tree_lines
 from weftwork.protocol.run.header import STATUSES
 
 EVIL = "\x1b[2J\r\n[bold]evil\u202e"
@@ -31,7 +31,7 @@ def top_of(*rows: dict[str, Any]) -> TreeRun:
 
 
 def texts(top: TreeRun, is_ascii: bool = False, most: int | None = None, only_open: bool = False) -> list[str]:
-    return [line.text for line in kin_lines(top, is_ascii, most, only_open)]
+    return [line.text for line in run_tree_lines(top, is_ascii, most, only_open)]
 
 
 def many(count: int, status: str = "completed") -> list[dict[str, Any]]:
@@ -63,12 +63,22 @@ def test_each_run_is_a_line_below_its_parent() -> None:
     assert [run.run_id for run in find_waiting_runs(top)] == ["b"]
 
 
-@pytest.mark.parametrize(("count", "lines"), [(FEW, FEW), (FEW + 1, FEW + 1), (FEW + 2, FEW + 1), (1000, FEW + 1)])
+@pytest.mark.parametrize(
+    ("count", "lines"),
+    [
+        (MAX_SIBLINGS, MAX_SIBLINGS),
+        (MAX_SIBLINGS + 1, MAX_SIBLINGS + 1),
+        (MAX_SIBLINGS + 2, MAX_SIBLINGS + 1),
+        (1000, MAX_SIBLINGS + 1),
+    ],
+)
 def test_siblings_that_stand_alike_are_folded(count: int, lines: int) -> None:
     drawn = texts(top_of(row("top"), *many(count)))
     assert len(drawn) == lines + 1
     assert drawn[-1] == (
-        f"└─ … and {count - FEW} more (completed)" if lines < count else f"└─ pay  completed  c{count - 1}  1.2 s"
+        f"└─ … and {count - MAX_SIBLINGS} more (completed)"
+        if lines < count
+        else f"└─ pay  completed  c{count - 1}  1.2 s"
     )
     assert texts(top_of(row("top"), *many(count)), is_ascii=True)[-1].startswith("`- ")
 
@@ -76,7 +86,7 @@ def test_siblings_that_stand_alike_are_folded(count: int, lines: int) -> None:
 def test_what_stands_otherwise_is_not_folded_with_the_rest() -> None:
     rows = [*many(50), row("bad", "top", "failed"), row("other", "top", workflow="stock"), row("below", "c40")]
     drawn = texts(top_of(row("top"), *rows))
-    assert drawn[FEW + 1 :] == [
+    assert drawn[MAX_SIBLINGS + 1 :] == [
         "├─ … and 30 more pay (completed), with 1 below them",
         "├─ pay  failed  bad  1.2 s",
         "└─ stock  completed  other  1.2 s",
@@ -155,7 +165,7 @@ def test_a_text_of_a_host_is_no_markup_and_no_escape() -> None:
     top = top_of(row(EVIL, workflow=EVIL, status=EVIL), row("x", EVIL, "failed", error={"code": EVIL}))
     file = io.StringIO()
     console = Console(file=file, width=200, color_system="truecolor", force_terminal=True)
-    for line in kin_lines(top, False):
+    for line in run_tree_lines(top, False):
         console.print(rich_line(line, "ignore"), soft_wrap=True)
     shown = re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue())
     assert all(line.isprintable() for line in shown.split("\n"))
@@ -163,5 +173,5 @@ def test_a_text_of_a_host_is_no_markup_and_no_escape() -> None:
 
 
 def test_without_the_guard_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "shown", lambda text, most=0: str(text))
+    monkeypatch.setattr(drawing, "clean", lambda text, most=0: str(text))
     assert not all(line.isprintable() for line in texts(top_of(row(EVIL))))

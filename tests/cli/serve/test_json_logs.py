@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from weftwork.cli.serve.json_logs import JsonLines
+from weftwork.cli.serve.json_logs import JsonLogFormatter
 
 
 def line(**extra: Any) -> dict[str, Any]:
     record = logging.makeLogRecord({"name": "weftwork", "levelname": "ERROR", "msg": "node raised", **extra})
-    written = JsonLines().format(record)
+    written = JsonLogFormatter().format(record)
     assert written.isprintable()
     return json.loads(written.encode())
 

@@ -27,5 +27,5 @@ def test_nothing_that_can_go_away_is_left_out_of_garbage_collection(monkeypatch:
     monkeypatch.setattr(startup, "serve", served)
     monkeypatch.setattr(startup.gc, "freeze", lambda: order.append("freeze"))
     monkeypatch.setattr(startup.gc, "set_threshold", lambda *numbers: order.append("seldom"))
-    assert asyncio.run(startup.boot(Settings(store="memory", port=0))) == 0
+    assert asyncio.run(startup.run_host(Settings(store="memory", port=0))) == 0
     assert order == ["freeze", "seldom", "open", "serve"]

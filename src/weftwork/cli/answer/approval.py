@@ -9,8 +9,8 @@ import msgspec
 from weftwork.cli.answer.form import AnswerForm
 from weftwork.cli.answer.prompt import TerminalPrompt
 from weftwork.cli.console.option_values import json_or_text, read_file
-from weftwork.cli.console.text import say, shown
-from weftwork.cli.render.schema_text import problems
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.render.schema_text import schema_problems
 from weftwork.protocol.json.values import is_array, is_object
 
 _COMMENT_PROMPTS: Final = {
@@ -56,8 +56,8 @@ def approval_from_options(question: dict[str, Any], vote: Vote) -> dict[str, Any
     """The answer that the command line gives. Raises UsageError for one that lacks something."""
     actions = allowed_actions(question)
     if vote.action not in actions:
-        listed = ", ".join(shown(each, 40) for each in actions)
-        raise click.UsageError(f"this gate does not take {shown(vote.action, 40)}; it takes {listed}.")
+        listed = ", ".join(clean(each, 40) for each in actions)
+        raise click.UsageError(f"this gate does not take {clean(vote.action, 40)}; it takes {listed}.")
     if vote.action in _COMMENT_REQUIRED and not vote.comment.strip():
         raise click.UsageError(f"{vote.action} needs --comment TEXT: {_COMMENT_PROMPTS[vote.action].lower()}")
     edited = _edited_file(vote) if vote.action == "edit-accept" else msgspec.UNSET
@@ -78,7 +78,7 @@ def prompt_for_approval(question: dict[str, Any], vote: Vote, prompt: TerminalPr
         comment = vote.comment or prompt.text(about, required=action in _COMMENT_REQUIRED)
         answer = {**_build_answer(vote, action, comment, edited), **_prompt_extra_fields(question, prompt)}
         schema = question.get("resumeSchema")
-        wrong = problems(schema, answer) if is_object(schema) else []
+        wrong = schema_problems(schema, answer) if is_object(schema) else []
         if not wrong:
             return answer
         say(f"  that does not fit together: {'; '.join(wrong)}. Once more:", err=True)

@@ -8,7 +8,7 @@ import click
 from weftwork.cli.answer.approval import Vote
 from weftwork.cli.answer.form import InvalidAnswer, build_form
 from weftwork.cli.console.option_values import json_or_text, read_file
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 from weftwork.cli.render import low_confidence
 from weftwork.protocol.json.values import is_object
 
@@ -59,7 +59,7 @@ def answer_from_options(
         if question.get("kind") == low_confidence.KIND:
             return _low_confidence_answer(vote)
         if not is_approval:
-            kind = shown(question.get("kind", "question"), 60)
+            kind = clean(question.get("kind", "question"), 60)
             raise click.UsageError(f"this is no approval but {kind}; answer it with --set NAME=VALUE or --value.")
         from weftwork.cli.answer.approval import approval_from_options as voted
 
@@ -83,7 +83,7 @@ def answer_from_options(
 def _low_confidence_answer(vote: Vote) -> dict[str, Any]:
     """Whether a decision that somebody is not sure of is carried out."""
     if vote.action not in low_confidence.ACTIONS:
-        raise click.UsageError(f"this question does not take {shown(vote.action, 40)}; it takes accept and reject.")
+        raise click.UsageError(f"this question does not take {clean(vote.action, 40)}; it takes accept and reject.")
     if not vote.is_empty:
         raise click.UsageError("--comment, --data, --as and --override go with an approval; this is none.")
     return {"action": vote.action}
@@ -96,12 +96,12 @@ def _fill_form(question: dict[str, Any], pairs: Sequence[str]) -> Any:
     for text in pairs:
         name, sign, said = text.partition("=")
         if not name or not sign:
-            raise click.UsageError(f"--set {shown(text, 60)} must look like NAME=VALUE.")
+            raise click.UsageError(f"--set {clean(text, 60)} must look like NAME=VALUE.")
         try:
             values[name] = form.field(name).parse(said)
         except InvalidAnswer as unfit:
-            raise click.UsageError(f"--set {shown(name, 60)}: {unfit}.") from None
-    lacking = [shown(each.name, 60) for each in form.fields if each.required and each.name and each.name not in values]
+            raise click.UsageError(f"--set {clean(name, 60)}: {unfit}.") from None
+    lacking = [clean(each.name, 60) for each in form.fields if each.required and each.name and each.name not in values]
     if lacking:
         raise click.UsageError(f"there is no answer to {', '.join(lacking[:20])}; give it with --set NAME=VALUE.")
     return form.answer(values)

@@ -11,8 +11,8 @@ import click
 import msgspec
 
 from weftwork.cli.console.option_values import json_or_text
-from weftwork.cli.console.text import shown
-from weftwork.cli.render.schema_text import MAX_SCHEMA_TEXT, Schema, problems
+from weftwork.cli.console.text import clean
+from weftwork.cli.render.schema_text import MAX_SCHEMA_TEXT, SchemaText, schema_problems
 from weftwork.protocol.json.values import is_array, is_object
 
 _YES: Final = ("y", "yes", "true")
@@ -54,21 +54,21 @@ class AnswerField(msgspec.Struct, frozen=True):
     def hint(self) -> str:
         """What may be written, as far as it is not shown as choices."""
         said = {"choice": "", "boolean": "y or n", "text": "", "list": "separated by commas, or a JSON array"}
-        words = said.get(self.kind, shown(Schema(self.schema).words(), MAX_SCHEMA_TEXT) if self.schema else "")
+        words = said.get(self.kind, clean(SchemaText(self.schema).type_text(), MAX_SCHEMA_TEXT) if self.schema else "")
         bounds = (
-            shown(Schema(self.schema).words(), MAX_SCHEMA_TEXT).partition(", ")[2]
+            clean(SchemaText(self.schema).type_text(), MAX_SCHEMA_TEXT).partition(", ")[2]
             if self.kind in ("text", "list")
             else ""
         )
         notes = [words, bounds, "" if self.required else "may be left out"]
         if self.default is not msgspec.UNSET:
-            notes.append(f"{shown(as_text(self.default), 80)} if nothing is written")
+            notes.append(f"{clean(as_text(self.default), 80)} if nothing is written")
         return "; ".join(each for each in notes if each and each != "any")
 
     def parse(self, text: str, by_number: bool = False) -> Any:
         """The value of what somebody wrote. Raises Unfit."""
         value = self._parse_choice(text, by_number) if self.kind == "choice" else self._parse_text(text)
-        if wrong := problems(self.schema, value):
+        if wrong := schema_problems(self.schema, value):
             raise InvalidAnswer("; ".join(wrong))
         return value
 
@@ -102,7 +102,7 @@ class AnswerField(msgspec.Struct, frozen=True):
 
     @property
     def _shape(self) -> dict[str, Any]:
-        return Schema(self.schema).shape
+        return SchemaText(self.schema).shape
 
 
 def as_text(value: Any) -> str:
@@ -147,9 +147,9 @@ class AnswerForm(msgspec.Struct, frozen=True):
                 return each
         if self.is_open and name:
             return AnswerField(name)
-        names = ", ".join(shown(each.name, 60) for each in self.fields[:20] if each.name)
+        names = ", ".join(clean(each.name, 60) for each in self.fields[:20] if each.name)
         wanted = f"it asks for {names}" if names else "it asks for one value: give it with --value"
-        raise InvalidAnswer(f"the question has no {shown(name, 60)}; {wanted}")
+        raise InvalidAnswer(f"the question has no {clean(name, 60)}; {wanted}")
 
     def answer(self, values: Mapping[str, Any]) -> Any:
         """The value to send for what was filled in."""
@@ -177,7 +177,7 @@ def build_form(question: dict[str, Any]) -> AnswerForm:
     fields = _member_fields(schema)
     if fields:
         known = _constants(schema)
-        return AnswerForm(fields, schema, known, is_open=Schema(schema).is_open)
+        return AnswerForm(fields, schema, known, is_open=SchemaText(schema).is_open)
     if kind in _TEXT_KINDS and not schema:
         return AnswerForm((AnswerField("", f"{_WHOLE_ANSWER}, as text; anything else goes with --value", TEXT_SCHEMA),))
     ratified = kind == "low-confidence" and "decision" in about and not _is_hidden(about["decision"])
@@ -210,14 +210,14 @@ def _event_form(correlation: dict[str, Any], schema: dict[str, Any]) -> AnswerFo
         )
     fields = tuple(each for each in _member_fields(schema) if each.name not in correlation)
     if fields:
-        return AnswerForm(fields, schema, {**_constants(schema), **correlation}, is_open=Schema(schema).is_open)
+        return AnswerForm(fields, schema, {**_constants(schema), **correlation}, is_open=SchemaText(schema).is_open)
     rest = AnswerField("", "what else the event says, as a JSON object", {"type": "object"}, default={})
     return AnswerForm((rest,), schema, correlation, is_open=True)
 
 
 def _member_fields(schema: dict[str, Any]) -> tuple[AnswerField, ...]:
     """A field for each member of an object; none if the answer is something else."""
-    shape = Schema(schema).shape
+    shape = SchemaText(schema).shape
     members = shape.get("properties")
     if shape.get("type") != "object" or not is_object(members):
         return ()
@@ -225,17 +225,17 @@ def _member_fields(schema: dict[str, Any]) -> tuple[AnswerField, ...]:
     found: list[AnswerField] = []
     for name, part in members.items():
         own = subschema(schema, part) if is_object(part) else {}
-        inner = Schema(own)
+        inner = SchemaText(own)
         if "const" in inner.shape or not name:
             continue
         default = inner.shape.get("default", msgspec.UNSET)
-        found.append(AnswerField(name, inner.meaning(), own, is_array(needed) and name in needed, default))
+        found.append(AnswerField(name, inner.description(), own, is_array(needed) and name in needed, default))
     return tuple(found)
 
 
 def _constants(schema: dict[str, Any]) -> dict[str, Any]:
     """Members that can have one value only."""
-    members = Schema(schema).shape.get("properties")
+    members = SchemaText(schema).shape.get("properties")
     parts = members.items() if is_object(members) else ()
-    shapes = ((name, Schema(subschema(schema, part)).shape) for name, part in parts if is_object(part))
+    shapes = ((name, SchemaText(subschema(schema, part)).shape) for name, part in parts if is_object(part))
     return {name: shape["const"] for name, shape in shapes if "const" in shape}

@@ -10,9 +10,9 @@ import click
 from weftwork.cli.answer.target import AnswerTarget
 from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.console.text import say, shown
-from weftwork.cli.console.units import clock
-from weftwork.cli.render.interrupt_text import due
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.units import format_time
+from weftwork.cli.render.interrupt_text import due_text
 from weftwork.protocol.json.values import is_object
 
 _NOT_OFFERED: Final = (404, 405, 501)
@@ -30,10 +30,10 @@ def print_link(
         return
     say(_link_url(client, made))
     may = "see the question" if made.get("intent") == "inspect" else "answer"
-    until = clock(made.get("expiresAt"))
-    left = due({"dueAt": made.get("expiresAt")}, datetime.now(UTC))
+    until = format_time(made.get("expiresAt"))
+    left = due_text({"dueAt": made.get("expiresAt")}, datetime.now(UTC))
     when = f" until {until} UTC, {left}" if until else ""
-    whom = f"{shown(for_whom, 60)}, and whoever else has it," if for_whom else "whoever has it"
+    whom = f"{clean(for_whom, 60)}, and whoever else has it," if for_whom else "whoever has it"
     say(f"{whom} can {may}{when}.", err=True)
 
 

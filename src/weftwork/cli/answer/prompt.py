@@ -9,9 +9,9 @@ import click
 import msgspec
 
 from weftwork.cli.answer.form import AnswerField, AnswerForm, InvalidAnswer, as_text
-from weftwork.cli.console.text import say, shown
-from weftwork.cli.render.interrupt_text import MESSAGE
-from weftwork.cli.render.schema_text import problems
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.render.interrupt_text import MAX_MESSAGE
+from weftwork.cli.render.schema_text import schema_problems
 
 MAX_CHOICES: Final = 50
 """So many are listed."""
@@ -64,20 +64,20 @@ class TerminalPrompt:
                 if value is not msgspec.UNSET:
                     values[field.name] = value
             answer = form.answer(values)
-            wrong = problems(form.schema, answer)
+            wrong = schema_problems(form.schema, answer)
             if not wrong:
                 return answer
             say(f"  that does not fit together: {'; '.join(wrong)}. Once more:", err=True)
 
     def field(self, field: AnswerField) -> Any:
         """The value of a field; UNSET if it is left out."""
-        words = [shown(each, MESSAGE) for each in field.label[:MESSAGE].split("\n")]
-        named = f"{shown(field.name, _MAX_NAME)}: " if field.name and field.label else shown(field.name, _MAX_NAME)
+        words = [clean(each, MAX_MESSAGE) for each in field.label[:MAX_MESSAGE].split("\n")]
+        named = f"{clean(field.name, _MAX_NAME)}: " if field.name and field.label else clean(field.name, _MAX_NAME)
         say(f"{named}{words[0]}", err=True)
         for line in words[1:]:
             say(f"  {line}", err=True)
         for place, each in enumerate(field.choices[:MAX_CHOICES], 1):
-            say(f"  {f'{place}) ' if field.is_numbered else ''}{shown(as_text(each), 200)}", err=True)
+            say(f"  {f'{place}) ' if field.is_numbered else ''}{clean(as_text(each), 200)}", err=True)
         if len(field.choices) > MAX_CHOICES:
             say(f"  and {len(field.choices) - MAX_CHOICES} more", err=True)
         hint = field.hint()

@@ -7,8 +7,8 @@ from weftwork.cli.answer.target import AnswerTarget
 from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
 from weftwork.cli.client.interrupts import open_interrupts
-from weftwork.cli.console.text import say, shown
-from weftwork.cli.render.interrupt_text import VOTERS, progress, takes_votes, word
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.render.interrupt_text import MAX_VOTERS, quote_id, takes_votes, vote_progress
 from weftwork.protocol.json.values import is_array, is_object
 
 SNAPSHOT_TIMEOUT: Final = 3.0
@@ -32,7 +32,10 @@ def submit_answer(client: Client, target: AnswerTarget, value: Any) -> dict[str,
         raise
     except RequestRefused as refused:
         if refused.code in _TOO_LATE_CODES:
-            say(f"nothing was answered; `weftwork runs show {word(target.run_id)}` shows how the run stands.", err=True)
+            say(
+                f"nothing was answered; `weftwork runs show {quote_id(target.run_id)}` shows how the run stands.",
+                err=True,
+            )
         elif refused.status == 403:
             refused.advice = _approvers_hint(target, refused)
         raise
@@ -50,9 +53,9 @@ def outcome_text(client: Client, target: AnswerTarget, value: Any, answer: dict[
         still = _find_still_open(client, target)
         if still is not None:
             done = "asked" if asks else "recorded"
-            votes = progress(still)
+            votes = vote_progress(still)
             return f"{target.quoted_name} {done}{f', {votes} approvals' if votes else ''}; it stays open"
-    return f"{target.quoted_name} answered; the run is {shown(answer['status'], 40)}"
+    return f"{target.quoted_name} answered; the run is {clean(answer['status'], 40)}"
 
 
 def _approvers_hint(target: AnswerTarget, refused: RequestRefused) -> str:
@@ -61,7 +64,9 @@ def _approvers_hint(target: AnswerTarget, refused: RequestRefused) -> str:
     named = data.get("approversList") if is_object(data) else None
     if not is_array(named) or not named or refused.details.get("scopeRequired") not in (None, DELEGATE_SCOPE):
         return ""
-    listed = ", ".join(shown(each, 60) for each in named[:VOTERS]) + (" and others" if len(named) > VOTERS else "")
+    listed = ", ".join(clean(each, 60) for each in named[:MAX_VOTERS]) + (
+        " and others" if len(named) > MAX_VOTERS else ""
+    )
     return (
         f"its approvers are {listed}: answer with a key that has such a name as its label, with --as NAME and a key "
         f"that has the scope {DELEGATE_SCOPE}, or by a link that is made for one of them: --link --for NAME"

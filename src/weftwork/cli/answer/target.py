@@ -8,8 +8,8 @@ import msgspec
 from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client, segment
 from weftwork.cli.client.interrupts import list_open_interrupts, open_interrupts
-from weftwork.cli.console.text import shown
-from weftwork.cli.render.interrupt_text import word
+from weftwork.cli.console.text import clean
+from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.protocol.json.values import is_object
 
 MIN_PREFIX: Final = 4
@@ -42,7 +42,7 @@ class AnswerTarget(msgspec.Struct, frozen=True):
     @property
     def quoted_name(self) -> str:
         """As the command takes it, to be pasted into a shell."""
-        return word(f"{self.run_id}/{self.node_id}")
+        return quote_id(f"{self.run_id}/{self.node_id}")
 
 
 def find_target(client: Client, name: str) -> AnswerTarget:
@@ -57,8 +57,8 @@ def find_target(client: Client, name: str) -> AnswerTarget:
         raise _nothing_to_answer(client, run, run_id, node_id)
     nodes = {str(each.get("nodeId", "")) for each in rows}
     if len(nodes) > 1:
-        listed = "".join(f"\n  {word(f'{run_id}/{each}')}" for each in sorted(nodes)[:_MAX_LISTED])
-        raise click.UsageError(f"several nodes of {shown(run_id)} ask something; name one:{listed}")
+        listed = "".join(f"\n  {quote_id(f'{run_id}/{each}')}" for each in sorted(nodes)[:_MAX_LISTED])
+        raise click.UsageError(f"several nodes of {clean(run_id)} ask something; name one:{listed}")
     return AnswerTarget(
         run_id, nodes.pop(), str(run.get("workflowId") or ""), _with_event_details(client, run_id, rows[0])
     )
@@ -87,8 +87,8 @@ def _complete_run_id(client: Client, begin: str) -> str | None:
         return None
     found = sorted({each for each in named if each.startswith(begin)})
     if len(found) > 1:
-        listed = "".join(f"\n  {word(each)}" for each in found[:_MAX_LISTED])
-        raise click.UsageError(f"several runs that wait begin with {shown(begin, 60)}:{listed}")
+        listed = "".join(f"\n  {quote_id(each)}" for each in found[:_MAX_LISTED])
+        raise click.UsageError(f"several runs that wait begin with {clean(begin, 60)}:{listed}")
     return found[0] if found else None
 
 
@@ -96,12 +96,12 @@ def _nothing_to_answer(client: Client, run: dict[str, Any], run_id: str, node_id
     """As a host refuses an answer that comes too late, so that a script need not tell the two apart."""
     asks = sorted({str(each["nodeId"]) for each in open_interrupts(run)})
     if asks:
-        listed = ", ".join(shown(each, 60) for each in asks[:_MAX_LISTED])
-        return RequestRefused(404, "interrupt_not_found", f"{shown(node_id, 60)} asks nothing; what asks is {listed}")
-    status = shown(run.get("status", "?"), 40)
+        listed = ", ".join(clean(each, 60) for each in asks[:_MAX_LISTED])
+        return RequestRefused(404, "interrupt_not_found", f"{clean(node_id, 60)} asks nothing; what asks is {listed}")
+    status = clean(run.get("status", "?"), 40)
     if below := _waiting_descendants(client, run, run_id):
-        return RequestRefused(409, "", f"{shown(run_id)} waits for runs below it; what asks is {below}")
-    return RequestRefused(409, "", f"{shown(run_id)} waits for no answer; it is {status}")
+        return RequestRefused(409, "", f"{clean(run_id)} waits for runs below it; what asks is {below}")
+    return RequestRefused(409, "", f"{clean(run_id)} waits for no answer; it is {status}")
 
 
 def _waiting_descendants(client: Client, run: dict[str, Any], run_id: str) -> str:
@@ -110,15 +110,15 @@ def _waiting_descendants(client: Client, run: dict[str, Any], run_id: str) -> st
 
     top = read_tree(client.try_get(run_tree_path(run_id), TREE_TIMEOUT)) if run.get("childRuns") else None
     found = find_waiting_runs(top)[:_MAX_LISTED] if top is not None else []
-    return ", ".join(word(f"{each.run_id}/{each.detail}" if each.detail else each.run_id) for each in found)
+    return ", ".join(quote_id(f"{each.run_id}/{each.detail}" if each.detail else each.run_id) for each in found)
 
 
 def _with_event_details(client: Client, run_id: str, row: dict[str, Any]) -> dict[str, Any]:
     """The question with what only the events say of it, where a snapshot is brief."""
     if "data" in row and "interruptId" in row:
         return row
-    from weftwork.cli.follow.run_history import read_past
+    from weftwork.cli.follow.run_history import read_history
 
-    past = read_past(client, run_id).nodes.get(row["nodeId"])
+    past = read_history(client, run_id).nodes.get(row["nodeId"])
     more = (past.interrupt if past is not None else None) or {}
     return {**more, **row} if row.get("key", more.get("key")) == more.get("key") else row

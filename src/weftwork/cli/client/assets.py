@@ -9,8 +9,8 @@ from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.upload import Upload
 from weftwork.cli.console.progress import transfer_progress
-from weftwork.cli.console.text import say, shown
-from weftwork.cli.console.units import size
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.units import format_size
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.media_types import UNKNOWN_TYPE
 
@@ -20,7 +20,7 @@ _NOT_OFFERED: Final = (404, 405, 501)
 
 def upload_asset(client: "Client", upload: Upload, name: str | None = None, days: int | None = None) -> dict[str, Any]:
     """What the host says of the asset that it has made. Raises Refused, Unreachable or ClickException."""
-    upload.on_progress, clear = transfer_progress(f"sent of {size(upload.size)}:")
+    upload.on_progress, clear = transfer_progress(f"sent of {format_size(upload.size)}:")
     try:
         answer = client.upload(ASSETS_PATH, upload, name=name or upload.name or None, days=days)
     except RequestRefused as refused:
@@ -28,7 +28,9 @@ def upload_asset(client: "Client", upload: Upload, name: str | None = None, days
             raise click.ClickException("this host takes no files; it has no POST /v1/host/weftwork/assets.") from None
         limit = refused.details.get("limit")
         if refused.status == 413 and isinstance(limit, int):
-            refused.advice = f"{shown(upload.path, 200)} has {size(upload.size)}, and the host takes {size(limit)}"
+            refused.advice = (
+                f"{clean(upload.path, 200)} has {format_size(upload.size)}, and the host takes {format_size(limit)}"
+            )
         raise
     finally:
         clear()
@@ -40,7 +42,7 @@ def upload_asset(client: "Client", upload: Upload, name: str | None = None, days
     if answer.get("sha256") != upload.sha256.hex():
         raise HostUnreachable(f"{client.url} has other bytes than those that were sent; try again.")
     if answer.get("mimeType") == UNKNOWN_TYPE and upload.media_type != UNKNOWN_TYPE:
-        what = f"{shown(upload.path, 200)} does not look like {shown(upload.media_type, 80)}"
+        what = f"{clean(upload.path, 200)} does not look like {clean(upload.media_type, 80)}"
         say(f"warning: {what}, and is kept as {UNKNOWN_TYPE}.", err=True)
     return answer
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 from weftwork.protocol.json.values import is_array, is_object
 
 EXIT_UNREACHABLE: Final = 6
@@ -51,8 +51,8 @@ class RequestRefused(click.ClickException):
 
     def format_message(self) -> str:
         """What happened, what is wrong with what was sent, and what to do next."""
-        said = shown(self.message, MAX_TEXT).rstrip(" .") or "the host refuses"
-        name = f" ({shown(self.code, 60)})" if self.code else ""
+        said = clean(self.message, MAX_TEXT).rstrip(" .") or "the host refuses"
+        name = f" ({clean(self.code, 60)})" if self.code else ""
         then = self._next_step()
         if self.status == 401:
             return f"{then}{name}."
@@ -79,7 +79,7 @@ class RequestRefused(click.ClickException):
         if 300 <= self.status < 400:
             return "name that address with --url"
         if self.status >= 500 and isinstance(self.details.get("correlationId"), str):
-            return f"the host's log has more under {shown(self.details['correlationId'], 80)}"
+            return f"the host's log has more under {clean(self.details['correlationId'], 80)}"
         return ""
 
     def _key_advice(self) -> str:
@@ -103,8 +103,8 @@ class RequestRefused(click.ClickException):
         for row in rows[:_MAX_PROBLEMS]:
             where = row.get("pointer") if is_object(row) else None
             if isinstance(where, str) and (where or row is not self.details):
-                said = f": {shown(row['message'])}" if isinstance(row.get("message"), str) else ""
-                lines.append(f"at {shown(where or '/', 200)}{said}")
+                said = f": {clean(row['message'])}" if isinstance(row.get("message"), str) else ""
+                lines.append(f"at {clean(where or '/', 200)}{said}")
         more = len(rows) - _MAX_PROBLEMS
         return [*lines, f"and {more} more"] if more > 0 else lines
 
@@ -113,7 +113,7 @@ class RequestRefused(click.ClickException):
 
         listed = self.details.get("supported")
         found: list[Any] = listed if is_array(listed) else []
-        words = [shown(each, 100) for each in found[:_MAX_SUPPORTED]]
+        words = [clean(each, 100) for each in found[:_MAX_SUPPORTED]]
         if all(word in self.message for word in words):
             return []
         return [f"it takes {', '.join(words)}{' and others' if len(found) > _MAX_SUPPORTED else ''}"]

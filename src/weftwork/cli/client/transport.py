@@ -13,7 +13,7 @@ import click
 
 from weftwork.cli.client.errors import ConnectionLost, HostUnreachable, ReadTimeout, RequestRefused
 from weftwork.cli.client.upload import Upload
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
@@ -162,22 +162,22 @@ class Transport:
         if response.status in (404, 405, 501) and self._base.path.endswith("/v1"):
             # What people paste. No route of any host begins with it twice.
             wanted = self.url.removesuffix("/v1")
-            return HostUnreachable(f"{self.url} has no {shown(path, 200)}; name the host without /v1: --url {wanted}")
+            return HostUnreachable(f"{self.url} has no {clean(path, 200)}; name the host without /v1: --url {wanted}")
         code, message, details = _error_fields(document)
         if 300 <= response.status < 400:
-            message = f"the host sends on to {shown(response.headers.get('Location', 'another address'), 200)}"
+            message = f"the host sends on to {clean(response.headers.get('Location', 'another address'), 200)}"
         if not message:
-            message = f"{self.url} answers {response.status} {shown(response.reason, 60)}".rstrip()
+            message = f"{self.url} answers {response.status} {clean(response.reason, 60)}".rstrip()
         wait = _retry_after(response.headers.get("Retry-After"), details)
         return RequestRefused(response.status, code, message, details, keyed=self.has_key, retry_after=wait)
 
     def _connect_error_text(self, error: Exception) -> str:
         """Why no connection came about, and what to do."""
-        host = shown(self._base.hostname or "", 200)
+        host = clean(self._base.hostname or "", 200)
         if isinstance(error, ConnectionRefusedError):
             return f"nothing listens on {self.url}; start a host with `weftwork serve` or name another with --url."
         if isinstance(error, ssl.SSLCertVerificationError):
-            return f"the certificate of {host} is not trusted: {shown(error.verify_message)}; see --url."
+            return f"the certificate of {host} is not trusted: {clean(error.verify_message)}; see --url."
         if isinstance(error, ssl.SSLError):
             return f"{host} does not speak TLS there; if it is a host without, start --url with http://."
         if isinstance(error, TimeoutError):
@@ -187,7 +187,7 @@ class Transport:
         if isinstance(error, UnicodeError | socket.gaierror):
             return f"there is no machine named {host}; name another with --url."
         said = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        return f"{self.url} cannot be reached: {shown(said)}; name another with --url."
+        return f"{self.url} cannot be reached: {clean(said)}; name another with --url."
 
     def connection_lost(self, error: Exception) -> ConnectionLost:
         """What to say when an answer ends early."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 from weftwork.protocol.media.media_types import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
@@ -41,21 +41,21 @@ class Upload:
         try:
             found = self._file_path.stat()
             if stat.S_ISDIR(found.st_mode):
-                raise click.UsageError(f"{shown(path, 200)} is a folder; name a file.")
+                raise click.UsageError(f"{clean(path, 200)} is a folder; name a file.")
             if not stat.S_ISREG(found.st_mode):
-                raise click.UsageError(f"{shown(path, 200)} is not a file.")
+                raise click.UsageError(f"{clean(path, 200)} is not a file.")
             self.size = found.st_size
             with self._file_path.open("rb") as file:
                 self.sha256 = hashlib.file_digest(file, "sha256").digest()
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else "no such name"
-            raise click.UsageError(f"{shown(path, 200)} cannot be read: {why}.") from None
+            raise click.UsageError(f"{clean(path, 200)} cannot be read: {why}.") from None
         if not self.size:
-            raise click.UsageError(f"{shown(path, 200)} is empty.")
+            raise click.UsageError(f"{clean(path, 200)} is empty.")
         # What the system's tables say differs from machine to machine; the host looks at the bytes anyway.
         self.media_type = media_type or mimetypes.guess_type(self.name)[0] or UNKNOWN_TYPE
         if not (self.media_type.isascii() and self.media_type.isprintable() and "/" in self.media_type):
-            raise click.UsageError(f"{shown(self.media_type, 60)} is no media type such as image/png.")
+            raise click.UsageError(f"{clean(self.media_type, 60)} is no media type such as image/png.")
 
     @property
     def headers(self) -> dict[str, str]:
@@ -77,9 +77,9 @@ class Upload:
             if error.filename is None:
                 # Of the connection, which is somebody else's to tell.
                 raise
-            raise click.ClickException(f"{shown(self.path, 200)} cannot be read: {error.strerror}.") from None
+            raise click.ClickException(f"{clean(self.path, 200)} cannot be read: {error.strerror}.") from None
         if sent < self.size:
-            raise click.ClickException(f"{shown(self.path, 200)} became shorter while it was sent; try again.")
+            raise click.ClickException(f"{clean(self.path, 200)} became shorter while it was sent; try again.")
 
 
 @contextmanager

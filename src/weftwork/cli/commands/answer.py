@@ -9,8 +9,8 @@ import click
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_waiting_runs
-from weftwork.cli.console.text import say, shown
-from weftwork.cli.console.units import length
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.units import parse_duration
 
 if TYPE_CHECKING:
     from weftwork.cli.answer.target import AnswerTarget
@@ -44,7 +44,9 @@ _NO_TERMINAL: Final = (
     "--for", "for_whom", metavar="NAME", help="With --link: who will answer; an approver, where the gate names them."
 )
 @click.option("--inspect", is_flag=True, help="With --link: the question can be seen and not answered.")
-@click.option("--expires", callback=length, metavar="TIME", help="With --link: how long it works: 90s, 30m, 12h, 2d.")
+@click.option(
+    "--expires", callback=parse_duration, metavar="TIME", help="With --link: how long it works: 90s, 30m, 12h, 2d."
+)
 @client_options
 def answer(
     client: Client,
@@ -126,7 +128,7 @@ def _send(client: Client, target: "AnswerTarget", made: Any, as_json: bool, foll
     elif not follow:
         say(json.dumps(answered, indent=2))
     if follow:
-        from weftwork.cli.follow.follow_run import follow as follow_run
+        from weftwork.cli.follow.follow_run import follow_run
 
         raise SystemExit(follow_run(client, target.run_id, as_json, False, target.workflow_id, begun=True))
 
@@ -137,23 +139,23 @@ def _prompt_for_answer(target: "AnswerTarget", vote: dict[str, Any], yes: bool) 
     from weftwork.cli.answer.command_line import build_vote
     from weftwork.cli.answer.form import build_form
     from weftwork.cli.answer.prompt import TerminalPrompt
-    from weftwork.cli.follow.interrupt_notices import show_question
+    from weftwork.cli.follow.interrupt_notices import print_interrupt
     from weftwork.cli.render import low_confidence
 
     prompt = TerminalPrompt()
-    show_question(target.node_id, target.interrupt, in_parts=True)
+    print_interrupt(target.node_id, target.interrupt, in_parts=True)
     if target.interrupt.get("kind") == "approval":
         made = approval.prompt_for_approval(target.interrupt, build_vote(vote), prompt)
     else:
         if not build_vote(vote).is_empty:
             raise click.UsageError("--comment, --data, --as and --override go with an approval; this is none.")
-        is_short = low_confidence.takes_actions(target.interrupt)
+        is_short = low_confidence.accepts_actions(target.interrupt)
         words = "Your answer; another decision goes with --value"
         made = (
             {"action": prompt.choice(words, low_confidence.ACTIONS)}
             if is_short
             else prompt.form(build_form(target.interrupt))
         )
-    if not yes and not prompt.confirm(f"Send {shown(json.dumps(made, ensure_ascii=False), _MAX_PREVIEW)}?"):
+    if not yes and not prompt.confirm(f"Send {clean(json.dumps(made, ensure_ascii=False), _MAX_PREVIEW)}?"):
         raise click.ClickException("nothing was sent.")
     return made

@@ -25,8 +25,8 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs
 from weftwork.cli.console.progress import transfer_progress
-from weftwork.cli.console.text import say, shown
-from weftwork.cli.console.units import clock, instant, short_clock, size, spell
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.units import format_duration, format_recent_time, format_size, format_time, parse_time
 from weftwork.protocol.json.values import is_object
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def get(client: Client, as_json: bool, asset: str, output: str | None, force: bo
         told = {"file": place, "bytes": count, "mimeType": kind}
         say(json.dumps(told, indent=2), err=place == "-")
     elif place != "-":
-        say(f"{shown(place, 200)}: {shown(kind, 80)}, {size(count)}")
+        say(f"{clean(place, 200)}: {clean(kind, 80)}, {format_size(count)}")
 
 
 def _find_asset(client: Client, asset: str) -> tuple[str, str]:
@@ -85,9 +85,9 @@ def _find_asset(client: Client, asset: str) -> tuple[str, str]:
 
     part = _ASSET_NAME.fullmatch(asset)
     if part is None:
-        raise click.UsageError(f"{shown(asset, 100)} is no URL, no mediaRef and no beginning of a digest.")
+        raise click.UsageError(f"{clean(asset, 100)} is no URL, no mediaRef and no beginning of a digest.")
     if len(part[1]) < MIN_DIGITS:
-        raise click.UsageError(f"{shown(asset, 100)} is too short: a digest begins with {MIN_DIGITS} digits at least.")
+        raise click.UsageError(f"{clean(asset, 100)} is too short: a digest begins with {MIN_DIGITS} digits at least.")
     found: dict[str, str] = {}
     for each, _ in list_assets(client, None, None):
         digest, url = str(each.get("mediaRef")).rpartition(":")[2], each.get("url")
@@ -111,7 +111,7 @@ def _open_url(url: str) -> "tuple[OpenResponse, str]":
     connection = Transport(f"{parts.scheme}://{parts.netloc}", None, TIMEOUT)
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     if not path.isascii() or not path.isprintable() or " " in path:
-        raise click.UsageError(f"{shown(url, 200)} is no URL.")
+        raise click.UsageError(f"{clean(url, 200)} is no URL.")
     opened = connection.open("GET", path, {}, None, {"Accept": "*/*"})
     return opened, opened.media_type or "application/octet-stream"
 
@@ -131,7 +131,9 @@ def _copy(opened: "OpenResponse", into: BinaryIO, expected: str | None) -> tuple
             try:
                 piece = opened.response.read(_CHUNK_BYTES)
             except (OSError, ValueError) as error:
-                raise HostUnreachable(f"the connection broke after {size(count)}: {shown(str(error), 100)}.") from None
+                raise HostUnreachable(
+                    f"the connection broke after {format_size(count)}: {clean(str(error), 100)}."
+                ) from None
             if not piece:
                 break
             into.write(piece)
@@ -141,7 +143,7 @@ def _copy(opened: "OpenResponse", into: BinaryIO, expected: str | None) -> tuple
     finally:
         clear()
     if opened.response.length:
-        raise HostUnreachable(f"the connection broke after {size(count)}; try again.")
+        raise HostUnreachable(f"the connection broke after {format_size(count)}; try again.")
     if expected is not None and seen.hexdigest() != expected:
         raise HostUnreachable("the bytes that came are not those of the asset; try again.")
     return count, seen.hexdigest()
@@ -149,9 +151,9 @@ def _copy(opened: "OpenResponse", into: BinaryIO, expected: str | None) -> tuple
 
 def _check_destination(place: Path, force: bool) -> None:
     if place.is_dir():
-        raise click.UsageError(f"{shown(str(place), 200)} is a folder; name a file with -o.")
+        raise click.UsageError(f"{clean(str(place), 200)} is a folder; name a file with -o.")
     if not force and place.exists():
-        raise click.UsageError(f"{shown(str(place), 200)} is there; write over it with --force, or name another file.")
+        raise click.UsageError(f"{clean(str(place), 200)} is there; write over it with --force, or name another file.")
 
 
 def _save(opened: "OpenResponse", output: str | None, expected: str | None, force: bool) -> tuple[int, str]:
@@ -165,7 +167,7 @@ def _save(opened: "OpenResponse", output: str | None, expected: str | None, forc
         _check_destination(place, force)
         _move(made, place, force)
     except OSError as error:
-        where = shown(output or "the file", 200)
+        where = clean(output or "the file", 200)
         raise click.ClickException(f"{where} cannot be written: {error.strerror or error}.") from None
     finally:
         with contextlib.suppress(OSError):
@@ -197,15 +199,17 @@ def prune(dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
         done = {"deleted": 0, "freed": 0, "strays": 0}
         if not dry_run:
             if found["assets"] and not yes and not as_json and sys.stdin.isatty():
-                click.confirm(f"Delete {_asset_count(found['assets'])}, {size(found['bytes'])}?", abort=True, err=True)
+                click.confirm(
+                    f"Delete {_asset_count(found['assets'])}, {format_size(found['bytes'])}?", abort=True, err=True
+                )
             done = _prune_assets(operator, found["assets"])
     if as_json:
         click.echo(json.dumps({"found": found["assets"], **done, "dryRun": dry_run}, indent=2))
     elif dry_run:
-        click.echo(f"nobody needs {_asset_count(found['assets'])}, {size(found['bytes'])}; nothing was deleted.")
+        click.echo(f"nobody needs {_asset_count(found['assets'])}, {format_size(found['bytes'])}; nothing was deleted.")
     else:
         strays = f"; {done['strays']} files without an asset deleted" if done["strays"] else ""
-        click.echo(f"{_asset_count(done['deleted'])} deleted, {size(done['freed'])}{strays}.")
+        click.echo(f"{_asset_count(done['deleted'])} deleted, {format_size(done['freed'])}{strays}.")
 
 
 def _prune_assets(operator: AdminSession, found: int) -> dict[str, int]:
@@ -313,18 +317,18 @@ def put(
             answer = upload_asset(client, upload, name, days)
             made.append({"file": file, **answer})
             if not as_json:
-                say(shown(answer["mediaRef"], 200))
+                say(clean(answer["mediaRef"], 200))
                 say(_stored_text(upload, answer), err=True)
     if as_json:
         say(json.dumps({"assets": made}, indent=2))
 
 
 def _stored_text(upload: Any, answer: dict[str, Any]) -> str:
-    from weftwork.cli.console.units import clock, size
+    from weftwork.cli.console.units import format_size, format_time
 
-    until = clock(answer.get("expiresAt"))
+    until = format_time(answer.get("expiresAt"))
     held = f", stays until {until} UTC, or as long as a run refers to it" if until else ""
-    return f"{shown(upload.path, 200)}: {shown(answer.get('mimeType', '?'), 80)}, {size(upload.size)}{held}"
+    return f"{clean(upload.path, 200)}: {clean(answer.get('mimeType', '?'), 80)}, {format_size(upload.size)}{held}"
 
 
 _SHORT_DIGEST: Final = 16
@@ -336,14 +340,14 @@ def _asset_row(asset: dict[str, Any]) -> list[str]:
     """As in HEAD. What is piped on has whole names and times."""
     at_terminal = sys.stdout.isatty()
     ref, count = str(asset.get("mediaRef", "?")), asset.get("bytes")
-    made = instant(asset.get("createdAt"))
+    made = parse_time(asset.get("createdAt"))
     return [
         ref.rpartition(":")[2][:_SHORT_DIGEST] if at_terminal else ref,
         str(asset.get("mimeType", "?")),
-        size(count) if at_terminal and isinstance(count, int) else str(count),
-        spell((datetime.now(UTC) - made).total_seconds() * 1000) if made is not None else "",
+        format_size(count) if at_terminal and isinstance(count, int) else str(count),
+        format_duration((datetime.now(UTC) - made).total_seconds() * 1000) if made is not None else "",
         str(asset.get("runs", "?")),
-        (short_clock if at_terminal else clock)(asset.get("heldUntil")),
+        (format_recent_time if at_terminal else format_time)(asset.get("heldUntil")),
     ]
 
 
@@ -352,6 +356,6 @@ def _usage_text(usage: Any) -> str | None:
     if not is_object(usage) or not isinstance(usage.get("bytes"), int):
         return None
     quota = usage.get("quota")
-    of = f" of {size(quota)}" if isinstance(quota, int) else ""
+    of = f" of {format_size(quota)}" if isinstance(quota, int) else ""
     count = usage.get("assets", "?")
-    return f"{count} asset{'' if count == 1 else 's'} in all, {size(usage['bytes'])}{of}"
+    return f"{count} asset{'' if count == 1 else 's'} in all, {format_size(usage['bytes'])}{of}"

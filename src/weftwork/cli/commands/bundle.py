@@ -15,8 +15,8 @@ from weftwork.cli.client.http_client import Client, segment
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs
 from weftwork.cli.console.progress import transfer_progress
-from weftwork.cli.console.text import say, shown
-from weftwork.cli.console.units import size
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.units import format_size
 
 if TYPE_CHECKING:
     from weftwork.cli.render.bundle_file import BundleFile
@@ -95,7 +95,7 @@ def _select_events(events: list[Any], types: tuple[str, ...], nodes: tuple[str, 
 
     kept = [event for event in events if fits(event)]
     if events and not kept:
-        say(f"no event fits; there are {len(events)}, as of {shown(str(events[0].get('type')), 60)}", err=True)
+        say(f"no event fits; there are {len(events)}, as of {clean(str(events[0].get('type')), 60)}", err=True)
     return kept
 
 
@@ -163,8 +163,8 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
     if as_json:
         say(json.dumps(summary, indent=2), err=to_stdout)
         return
-    where = "" if to_stdout else f"{shown(str(place))}: "
-    say(f"{where}{_event_count(told['events'])}, {size(len(data))}", err=to_stdout)
+    where = "" if to_stdout else f"{clean(str(place))}: "
+    say(f"{where}{_event_count(told['events'])}, {format_size(len(data))}", err=to_stdout)
     for line in _missing_lines(run_id, told):
         say(line, err=True)
 
@@ -220,11 +220,11 @@ def _missing_lines(run_id: str, told: dict[str, Any]) -> list[str]:
     """What is not in the bundle, and how to get at it."""
     lines: list[str] = []
     if told.get("omitted"):
-        names = ", ".join(shown(each, 60) for each in told["omitted"][:20])
-        lines.append(f"too large for it: {names} of the run; see `weftwork runs show {shown(run_id)} --json`")
+        names = ", ".join(clean(each, 60) for each in told["omitted"][:20])
+        lines.append(f"too large for it: {names} of the run; see `weftwork runs show {clean(run_id)} --json`")
     if told["truncated"] and told.get("truncatedReason") != "run_truncated_to_size_cap":
-        why = f" ({shown(told['truncatedReason'], 80)})" if "truncatedReason" in told else ""
-        then = f"weftwork events {shown(run_id)} --json --from {told['events']}"
+        why = f" ({clean(told['truncatedReason'], 80)})" if "truncatedReason" in told else ""
+        then = f"weftwork events {clean(run_id)} --json --from {told['events']}"
         lines.append(f"it has only the first {_event_count(told['events'])}{why}; `{then}` prints the others")
     return lines
 

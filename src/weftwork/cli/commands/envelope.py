@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weftwork.cli.console.text import say, shown
+from weftwork.cli.console.text import clean, say
 
 if TYPE_CHECKING:
     from weftwork.protocol.envelopes.gate_rules import GateStep
@@ -148,7 +148,7 @@ def schema(kind: str, envelope_kinds: tuple[str, ...]) -> None:
     """
     found = _load_kinds(envelope_kinds).find(kind)
     if found is None:
-        text = f"there is no kind {shown(kind, 100)}; `weftwork envelope kinds` lists what there is."
+        text = f"there is no kind {clean(kind, 100)}; `weftwork envelope kinds` lists what there is."
         raise click.ClickException(text)
     say(json.dumps(found.schema, indent=2))
 
@@ -175,21 +175,21 @@ def _secret_matcher(secrets: tuple[str, ...]) -> "SecretMatcher | None":
             raise click.UsageError("--secret takes an id and the name of an environment variable: ID=VARIABLE.")
         value = os.environ.get(variable)
         if not value:
-            raise click.UsageError(f"--secret: there is nothing in the environment variable {shown(variable, 100)}.")
+            raise click.UsageError(f"--secret: there is nothing in the environment variable {clean(variable, 100)}.")
         copies.learn_secret(name, value)
     return copies
 
 
 def _read(name: str) -> Any:
-    from weftwork.cli.render.definition_file import parse, read, told
+    from weftwork.cli.render.definition_file import parse_definition, problem_line, read_definition
 
     try:
-        document, problems = parse(name, read(name))
+        document, problems = parse_definition(name, read_definition(name))
     except OSError as error:
         # 1 is what a refusal exits with.
-        raise click.UsageError(f"{shown(name)} cannot be read: {error.strerror}") from None
+        raise click.UsageError(f"{clean(name)} cannot be read: {error.strerror}") from None
     if problems:
-        raise click.ClickException(told(problems[0]))
+        raise click.ClickException(problem_line(problems[0]))
     return document
 
 
@@ -210,10 +210,10 @@ def _lines(outcome: "EnvelopeOutcome", said: "list[GateStep]") -> Iterator[str]:
     for step in said:
         state = "ok" if step.passed else "fail"
         mark = click.style(f"{state:<4}", fg=colour(state))
-        yield f"{mark}  {step.step:<10}  {shown(step.note)}"
+        yield f"{mark}  {step.step:<10}  {clean(step.note)}"
     # The first of them is what the step said.
     for each in outcome.details[1:] if isinstance(outcome, Invalid) else ():
-        yield f"{'':16}  {shown(each.instance_path) or 'the document'} {shown(each.message)}"
+        yield f"{'':16}  {clean(each.instance_path) or 'the document'} {clean(each.message)}"
     rest = [name for name, _ in STEPS[len(said) :]]
     if rest:
         yield f"not reached: {', '.join(rest)}"

@@ -45,24 +45,24 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
 
 def _print_events(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> None:
     """A line for each event; a question where it comes if more events will, else at the end."""
-    from weftwork.cli.follow.interrupt_notices import still_open, tell_question
-    from weftwork.cli.render.event_line import is_again, line_in
-    from weftwork.cli.render.run_progress import QUESTIONS, RunTree
+    from weftwork.cli.follow.interrupt_notices import is_still_open, print_node_interrupt
+    from weftwork.cli.render.event_line import is_repeat, run_event_line
+    from weftwork.cli.render.run_progress import INTERRUPT_EVENTS, RunProgress
 
-    tree = RunTree(run_id)
+    tree = RunProgress(run_id)
     for frame in frames:
-        if is_again(tree, frame):
+        if is_repeat(tree, frame):
             continue
-        known = {row.node_id for row in tree.waiting}
+        known = {row.node_id for row in tree.waiting_nodes}
         tree.apply(frame)
-        say(line_in(tree, frame))
-        if follow and frame.kind in QUESTIONS:
-            for row in tree.waiting:
-                if row.node_id not in known and still_open(client, tree, row):
-                    tell_question(client.url, run_id, row)
+        say(run_event_line(tree, frame))
+        if follow and frame.kind in INTERRUPT_EVENTS:
+            for row in tree.waiting_nodes:
+                if row.node_id not in known and is_still_open(client, tree, row):
+                    print_node_interrupt(client.url, run_id, row)
     if not follow and tree.status not in ("completed", "failed", "cancelled"):
-        for row in tree.waiting:
-            tell_question(client.url, run_id, row)
+        for row in tree.waiting_nodes:
+            print_node_interrupt(client.url, run_id, row)
 
 
 def _follow_events(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:

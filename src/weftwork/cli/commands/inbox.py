@@ -10,7 +10,7 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_kinds, suggest_waiting_runs, suggest_workflows
 from weftwork.cli.console.text import say
-from weftwork.cli.console.units import length
+from weftwork.cli.console.units import parse_duration
 
 
 @click.command()
@@ -27,7 +27,7 @@ from weftwork.cli.console.units import length
 @click.option("--node", metavar="NODE", help="Only those that this node asks.")
 @click.option(
     "--due-within",
-    callback=length,
+    callback=parse_duration,
     metavar="TIME",
     help="Only those that expire so soon, or are overdue: 90s, 30m, 24h, 3d.",
 )
@@ -83,8 +83,8 @@ def _print(found: list[dict[str, Any]]) -> None:
     from datetime import UTC, datetime
 
     from weftwork.cli.console.table import print_table
-    from weftwork.cli.console.units import between
-    from weftwork.cli.render.interrupt_text import due, headline, progress
+    from weftwork.cli.console.units import format_elapsed
+    from weftwork.cli.render.interrupt_text import due_text, headline, vote_progress
 
     now = datetime.now(UTC)
     rows = [
@@ -92,9 +92,9 @@ def _print(found: list[dict[str, Any]]) -> None:
             str(each.get("runId", "?")),
             str(each.get("nodeId", "?")),
             headline(each),
-            between(each.get("requestedAt", each.get("createdAt")), now.isoformat()),
-            due(each, now),
-            progress(each),
+            format_elapsed(each.get("requestedAt", each.get("createdAt")), now.isoformat()),
+            due_text(each, now),
+            vote_progress(each),
             str(each.get("kind", "?")),
             str(each.get("workflowId", "?")),
         ]

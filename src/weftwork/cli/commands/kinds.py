@@ -9,7 +9,7 @@ import click
 from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client, segment
 from weftwork.cli.client.options import client_options
-from weftwork.cli.console.text import say, shown
+from weftwork.cli.console.text import clean, say
 from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -89,25 +89,25 @@ def _unknown_kind_text(client: Client, kind: str) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(kind, _advertised(client), 3)
-    hint = f"; there is {shown(', '.join(close))}" if close else "; `weftwork kinds ls` lists what there is"
-    return f"the host serves no schema of a kind {shown(kind, 100)}{hint}."
+    hint = f"; there is {clean(', '.join(close))}" if close else "; `weftwork kinds ls` lists what there is"
+    return f"the host serves no schema of a kind {clean(kind, 100)}{hint}."
 
 
 def _kind_lines(kind: str, advertised: dict[str, int | None], schema: dict[str, Any]) -> Iterator[str]:
     from weftwork.cli.console.table import align
-    from weftwork.cli.render.schema_text import Schema
+    from weftwork.cli.render.schema_text import SchemaText
 
     version = advertised.get(kind)
-    head = [["kind", shown(kind)], ["from", _origin(kind)]]
+    head = [["kind", clean(kind)], ["from", _origin(kind)]]
     head.insert(1, ["version", str(version) if version is not None else "not advertised"])
     yield from align(head)
-    payload = Schema(schema)
-    if payload.meaning():
+    payload = SchemaText(schema)
+    if payload.description():
         yield ""
-        yield shown(payload.meaning())
+        yield clean(payload.description())
     yield ""
     yield "payload"
-    rows = [[shown(cell, _MAX_CELL) for cell in row] for row in payload.rows()]
-    yield from align(rows, "  ") if rows else (f"  {shown(payload.words(), _MAX_CELL)}",)
+    rows = [[clean(cell, _MAX_CELL) for cell in row] for row in payload.rows()]
+    yield from align(rows, "  ") if rows else (f"  {clean(payload.type_text(), _MAX_CELL)}",)
     if rows and payload.is_open:
         yield "  others may be there too"

@@ -12,7 +12,7 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import NODE_TYPES_PATH as ROUTE
 from weftwork.cli.client.suggestions import suggest_nodes
-from weftwork.cli.console.text import say, shown
+from weftwork.cli.console.text import clean, say
 from weftwork.protocol.json.values import is_array, is_object
 
 _TEST_PREFIXES: Final = ("conformance.", "core.conformance.", "local.sample.")
@@ -74,17 +74,17 @@ def show(client: Client, as_json: bool, type_id: str, offline: bool) -> None:
         from difflib import get_close_matches
 
         close = get_close_matches(type_id, [str(row.get("typeId")) for row in found], 3)
-        hint = f"; there is {shown(', '.join(close))}" if close else "; `weftwork nodes ls` lists what there is"
-        raise click.ClickException(f"there is no node type {shown(type_id, 100)}{hint}.")
+        hint = f"; there is {clean(', '.join(close))}" if close else "; `weftwork nodes ls` lists what there is"
+        raise click.ClickException(f"there is no node type {clean(type_id, 100)}{hint}.")
     if as_json:
         say(json.dumps(wanted, indent=2))
         return
-    from weftwork.cli.render.node_type_details import sheet
+    from weftwork.cli.render.node_type_details import node_type_lines
 
     meant = _alias_target(wanted, found)
     if meant is not None:
         wanted = {**meant, "typeId": type_id, "title": f"{meant.get('title')} {wanted['description']}"}
-    for line in sheet(wanted):
+    for line in node_type_lines(wanted):
         say(line)
 
 

@@ -10,7 +10,7 @@ from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_workflows
-from weftwork.cli.console.text import say, shown
+from weftwork.cli.console.text import clean, say
 
 if TYPE_CHECKING:
     from weftwork.cli.client.upload import Upload
@@ -125,7 +125,7 @@ def run(
     if not follow:
         _print_started(answer, run_id, as_json)
         return
-    from weftwork.cli.follow.follow_run import follow as follow_run
+    from weftwork.cli.follow.follow_run import follow_run
 
     if timeout is not None:
         client.deadline = time.monotonic() + timeout
@@ -141,9 +141,9 @@ def _media_files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, U
         name, _, rest = text.partition("=")
         path, sign, media_type = rest.rpartition(";type=")
         if not name or not rest:
-            raise click.UsageError(f"--media {shown(text, 60)} must look like NAME=FILE or NAME=FILE;type=image/png.")
+            raise click.UsageError(f"--media {clean(text, 60)} must look like NAME=FILE or NAME=FILE;type=image/png.")
         if name in inputs or name in found:
-            raise click.UsageError(f"the input {shown(name, 60)} is given twice.")
+            raise click.UsageError(f"the input {clean(name, 60)} is given twice.")
         found[name] = Upload(path, media_type) if sign else Upload(rest)
     return found
 
@@ -200,10 +200,10 @@ def _print_started(answer: dict[str, Any], run_id: str, as_json: bool) -> None:
 
         say(json_line(answer))
         return
-    say(shown(run_id))
-    from weftwork.cli.render.interrupt_text import word
+    say(clean(run_id))
+    from weftwork.cli.render.interrupt_text import quote_id
 
-    say(f"follow it with `weftwork events {word(run_id)} --follow`.", err=True)
+    say(f"follow it with `weftwork events {quote_id(run_id)} --follow`.", err=True)
 
 
 def _register(client: Client, name: str) -> tuple[str, Any]:
@@ -212,12 +212,12 @@ def _register(client: Client, name: str) -> tuple[str, Any]:
     from weftwork.protocol.json.values import is_object
 
     try:
-        data = definition_file.read(name)
+        data = definition_file.read_definition(name)
     except OSError as error:
-        raise click.UsageError(f"{shown(name)} cannot be read: {error.strerror}.") from None
-    document, problems = definition_file.parse(name, data)
+        raise click.UsageError(f"{clean(name)} cannot be read: {error.strerror}.") from None
+    document, problems = definition_file.parse_definition(name, data)
     if problems:
-        raise click.UsageError("\n".join(map(definition_file.told, problems)))
+        raise click.UsageError("\n".join(map(definition_file.problem_line, problems)))
     try:
         answer = client.post("/v1/workflows", document)
     except RequestRefused as refused:
@@ -228,8 +228,8 @@ def _register(client: Client, name: str) -> tuple[str, Any]:
                 "this host takes no definitions at POST /v1/workflows; register it in the host's own way and name it "
                 "by its id",
             ) from None
-        for problem in definition_file.place(name, data, refused.message, refused.details):
-            say(definition_file.told(problem), err=True)
+        for problem in definition_file.locate_problems(name, data, refused.message, refused.details):
+            say(definition_file.problem_line(problem), err=True)
         raise
     named = answer.get("workflowId") if is_object(answer) else None
     own = document.get("id") if is_object(document) else None

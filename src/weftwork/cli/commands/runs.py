@@ -19,14 +19,14 @@ from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs, suggest_statuses, suggest_workflows
-from weftwork.cli.console.text import say, shown
-from weftwork.cli.console.units import length
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.units import parse_duration
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
 from weftwork.protocol.timestamps import iso
 
 if TYPE_CHECKING:
-    from weftwork.cli.follow.run_tree_views import KinView
+    from weftwork.cli.follow.run_tree_views import RunTreeView
 
 
 _NOT_OFFERED: Final = (404, 405, 501)
@@ -53,32 +53,32 @@ def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
     """
     # Imported late, here and below: `weftwork --help` needs none of it.
     from weftwork.cli.console.text import can_draw
-    from weftwork.cli.follow.run_tree_views import JsonChanges, LineChanges, Screen, draw
+    from weftwork.cli.follow.run_tree_views import JsonTreeView, LineTreeView, LiveTreeView, print_tree
 
     document = _get_tree(client, run_id)
     if not follow:
         if as_json:
             say(json.dumps(document, indent=2))
         elif can_draw():
-            draw(document, Screen(document).console)
+            print_tree(document, LiveTreeView(document).console)
         else:
-            draw(document)
+            print_tree(document)
     elif as_json:
-        _follow_tree(client, run_id, document, JsonChanges())
+        _follow_tree(client, run_id, document, JsonTreeView())
     elif can_draw():
-        with Screen(document) as screen:
+        with LiveTreeView(document) as screen:
             client.notify = screen.note
             _follow_tree(client, run_id, document, screen)
     else:
-        _follow_tree(client, run_id, document, LineChanges())
+        _follow_tree(client, run_id, document, LineTreeView())
 
 
 def _get_tree(client: Client, run_id: str) -> Any:
     from weftwork.cli.client.run_tree import read_tree, run_tree_path
-    from weftwork.cli.follow.run_tree_watch import MOST
+    from weftwork.cli.follow.run_tree_watch import MAX_RUNS
 
     try:
-        document = client.get(run_tree_path(run_id), limit=MOST)
+        document = client.get(run_tree_path(run_id), limit=MAX_RUNS)
     except RequestRefused as refused:
         if refused.status not in _NOT_OFFERED:
             raise
@@ -91,27 +91,27 @@ def _get_tree(client: Client, run_id: str) -> Any:
     return document
 
 
-def _follow_tree(client: Client, run_id: str, document: Any, view: "KinView") -> None:
+def _follow_tree(client: Client, run_id: str, document: Any, view: "RunTreeView") -> None:
     """Show the tree now, and each time that something may have changed, until the run is over."""
     from weftwork.cli.client.run_tree import read_tree, run_tree_path
-    from weftwork.cli.follow.run_tree_watch import MOST, RunWatch
+    from weftwork.cli.follow.run_tree_watch import MAX_RUNS, RunEventsWatch
 
     view.show(document)
     top = read_tree(document)
     if top is None or top.is_terminal:
         return
-    with RunWatch(client, run_id) as watch:
+    with RunEventsWatch(client, run_id) as watch:
         is_over = False
         while not is_over:
-            watch.rest()
-            is_over = watch.is_over
+            watch.wait_for_change()
+            is_over = watch.is_finished
             if watch.error is not None:
                 raise watch.error
             # What cannot be seen now is seen later, or the run itself cannot be heard either.
             found = (
                 _get_tree(client, run_id)
                 if is_over
-                else client.try_get(f"{run_tree_path(run_id)}?limit={MOST}", SNAPSHOT_TIMEOUT)
+                else client.try_get(f"{run_tree_path(run_id)}?limit={MAX_RUNS}", SNAPSHOT_TIMEOUT)
             )
             if read_tree(found) is not None:
                 view.show(found)
@@ -124,7 +124,7 @@ _PROGRESS_SECONDS: Final = 10.0
 @click.command()
 @click.option(
     "--older-than",
-    callback=length,
+    callback=parse_duration,
     required=True,
     metavar="AGE",
     help="Delete runs that ended so long ago: 90m, 12h, 30d, 2w.",
@@ -275,17 +275,17 @@ def _list_runs(client: Client, query: dict[str, Any], most: int | None) -> Itera
 
 
 def _row(run: Any) -> list[str]:
-    from weftwork.cli.console.units import between, clock, short_clock
+    from weftwork.cli.console.units import format_elapsed, format_recent_time, format_time
 
     known: dict[str, Any] = run if is_object(run) else {}
-    told = short_clock if sys.stdout.isatty() else clock
+    told = format_recent_time if sys.stdout.isatty() else format_time
     error = known.get("error")
     at = error.get("code", "") if is_object(error) else known.get("currentNodeId", "")
     begun = known.get("startedAt", known.get("createdAt"))
     return [
         *(str(known.get(member, "?")) for member in ("runId", "status", "workflowId")),
         told(known.get("createdAt", known.get("startedAt"))),
-        between(begun, known.get("completedAt")),
+        format_elapsed(begun, known.get("completedAt")),
         str(at),
     ]
 
@@ -308,12 +308,12 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
         return
     if not is_object(found):
         raise click.ClickException("the host's answer is not a run.")
-    from weftwork.cli.follow.run_history import node_times, read_past, told_children
-    from weftwork.cli.render.run_details import sheet
+    from weftwork.cli.follow.run_history import known_children, node_times, read_history
+    from weftwork.cli.render.run_details import run_detail_lines
 
-    past = read_past(client, run_id)
+    past = read_history(client, run_id)
     questions = {row.node_id: row.interrupt for row in past.nodes.values() if row.interrupt is not None}
-    for line in sheet(found, node_times(past), client.url, questions, told_children(past)):
+    for line in run_detail_lines(found, node_times(past), client.url, questions, known_children(past)):
         say(line)
 
 
@@ -342,12 +342,12 @@ def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str 
                 raise
             refusal = refused
             answers.append({"runId": run_id, "error": refused.code, "message": refused.message})
-            say(f"{shown(run_id)}: {refused.format_message()}", err=True)
+            say(f"{clean(run_id)}: {refused.format_message()}", err=True)
             continue
         status = _require_status(client, run_id, answer)
         answers.append(answer)
         if not as_json:
-            say(f"{shown(run_id)} {_cancel_text(status)}")
+            say(f"{clean(run_id)} {_cancel_text(status)}")
     if as_json:
         say(json.dumps({"runs": answers}, indent=2))
     if refusal is not None:
@@ -358,7 +358,7 @@ def _cancel_text(status: str) -> str:
     if status == "cancelling":
         return "is being cancelled"
     return (
-        f"had ended before: {shown(status)}"
+        f"had ended before: {clean(status)}"
         if status in TERMINAL_STATUSES and status != "cancelled"
         else "is cancelled"
     )
@@ -388,7 +388,7 @@ def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, 
     # A host accepts it either way; its snapshot says whether there was something to wait for.
     now = None if drain_policy == "immediate" else client.try_get(_path(run_id), SNAPSHOT_TIMEOUT)
     is_paused = drain_policy == "immediate" or (is_object(now) and now.get("status") == "paused")
-    say(f"{shown(run_id)} is paused{'' if is_paused else ', once the nodes that run have ended'}")
+    say(f"{clean(run_id)} is paused{'' if is_paused else ', once the nodes that run have ended'}")
 
 
 @runs.command()
@@ -403,7 +403,7 @@ def resume(client: Client, as_json: bool, run_id: str, reason: str | None) -> No
       weftwork runs resume 01m7f5zzhp2z8y1fpzhf93nsbb
     """
     answer = _pause_or_resume(client, run_id, "resume", {"reason": reason})
-    say(json.dumps(answer, indent=2) if as_json else f"{shown(run_id)} goes on")
+    say(json.dumps(answer, indent=2) if as_json else f"{clean(run_id)} goes on")
 
 
 def _pause_or_resume(client: Client, run_id: str, verb: str, body: dict[str, Any]) -> Any:
@@ -435,6 +435,6 @@ def _require_status(client: Client, run_id: str, answer: Any) -> str:
     status = answer.get("status") if is_object(answer) else None
     if not isinstance(status, str):
         raise HostUnreachable(
-            f"{client.url} does not say how {shown(run_id)} stands now; see that --url names an OpenWOP v1 host."
+            f"{client.url} does not say how {clean(run_id)} stands now; see that --url names an OpenWOP v1 host."
         )
     return status

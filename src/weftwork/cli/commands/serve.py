@@ -86,15 +86,15 @@ def serve(config: str | None, **options: Any) -> None:
 
 def _start_host(settings: Settings) -> None:
     # Imported late: `weftwork --help` and `weftwork keys` need none of it.
-    from weftwork.cli.serve.json_logs import set_up
-    from weftwork.cli.serve.startup import boot
+    from weftwork.cli.serve.json_logs import configure_logging
+    from weftwork.cli.serve.startup import run_host
     from weftwork.wiring.node_types import load_python_nodes
 
-    set_up(settings.log_level)
+    configure_logging(settings.log_level)
     # Before there is a loop and before memory is settled: what stays for good is imported first.
     load_python_nodes(settings.nodes)
     _arm_fault_points(os.environ.get("WEFTWORK_FAULTS"))
-    code = _loop_runner()(boot(settings))
+    code = _loop_runner()(run_host(settings))
     if code:
         raise SystemExit(code)
 

@@ -17,17 +17,17 @@ from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_workflows
-from weftwork.cli.console.text import say, shown
+from weftwork.cli.console.text import clean, say
 from weftwork.cli.render.definition_file import (
     Problems,
-    check,
-    known_types,
-    parse,
-    place,
-    read,
-    shape,
-    told,
-    unreadable,
+    check_definition,
+    load_node_types,
+    locate_problems,
+    parse_definition,
+    problem_line,
+    read_definition,
+    require_valid_shape,
+    unreadable_problem,
 )
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -149,16 +149,16 @@ def validate(files: tuple[str, ...], nodes: tuple[str, ...], as_json: bool) -> N
     Example:
       weftwork workflows validate --nodes acme.nodes flows/*.json
     """
-    types = known_types(nodes)
+    types = load_node_types(nodes)
     found: Problems = []
     for name in files:
-        summary, problems = check(name, types)
+        summary, problems = check_definition(name, types)
         found += problems
         if not as_json:
             for each in problems:
-                say(told(each))
+                say(problem_line(each))
             if not problems:
-                say(f"{shown(name)}: ok ({summary})")
+                say(f"{clean(name)}: ok ({summary})")
     if as_json:
         say(json.dumps(found, indent=2))
     if found:
@@ -188,9 +188,9 @@ def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
             added.append(answer)
         if not as_json:
             for each in found:
-                say(told(each))
+                say(problem_line(each))
             if not found:
-                say(f"{shown(name)}: {_registered_text(answer)}")
+                say(f"{clean(name)}: {_registered_text(answer)}")
     if as_json:
         say(json.dumps({"added": added, "problems": problems}, indent=2))
     if problems:
@@ -199,10 +199,10 @@ def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
 
 def _add(client: Client, name: str) -> tuple[Any, Problems]:
     try:
-        data = read(name)
+        data = read_definition(name)
     except OSError as error:
-        return None, [unreadable(name, error)]
-    document, problems = parse(name, data)
+        return None, [unreadable_problem(name, error)]
+    document, problems = parse_definition(name, data)
     if problems:
         return None, problems
     try:
@@ -211,9 +211,9 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
         if refused.status in (404, 405, 501):
             text = "this host takes no definitions: POST /v1/workflows is not part of every OpenWOP host."
             raise click.ClickException(text) from None
-        placed = place(name, data, refused.message, refused.details)
+        placed = locate_problems(name, data, refused.message, refused.details)
         if not placed and refused.status in (400, 409, 413, 422):
-            placed = place(name, data, refused.message, {"pointer": ""})
+            placed = locate_problems(name, data, refused.message, {"pointer": ""})
         if not placed:
             raise
         return None, placed
@@ -223,11 +223,11 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
 
 
 def _registered_text(answer: Any) -> str:
-    from weftwork.cli.console.units import clock
+    from weftwork.cli.console.units import format_time
 
     known: dict[str, Any] = answer if is_object(answer) else {}
-    since = clock(known.get("createdAt"))
-    words = f"workflow {shown(known.get('workflowId', '?'))}, version {shown(known.get('version', '?'))}"
+    since = format_time(known.get("createdAt"))
+    words = f"workflow {clean(known.get('workflowId', '?'))}, version {clean(known.get('version', '?'))}"
     return f"{words}, registered" + (f" {since} UTC" if since else "")
 
 
@@ -264,7 +264,7 @@ def show(
     if (workflow_id is None) == (file is None):
         raise click.UsageError("Name either a workflow of the host or a file with --file.")
     if file is not None:
-        document = shape(file, _read_file(file))
+        document = require_valid_shape(file, _read_file(file))
         say(json.dumps(document, indent=2) if as_json else _draw(document, style))
         return
     assert workflow_id is not None, "one of the two is there"
@@ -273,14 +273,19 @@ def show(
     if as_json:
         say(json.dumps(found, indent=2))
         return
-    say(_draw(shape(workflow_id, json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass")), style))
+    say(
+        _draw(
+            require_valid_shape(workflow_id, json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass")),
+            style,
+        )
+    )
 
 
 def _read_file(name: str) -> bytes:
     try:
-        return read(name)
+        return read_definition(name)
     except OSError as error:
-        raise click.ClickException(f"{shown(name)} cannot be read: {error.strerror}") from None
+        raise click.ClickException(f"{clean(name)} cannot be read: {error.strerror}") from None
 
 
 def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 
 MAX_FILE: Final = 64 * 2**20
 
@@ -22,11 +22,11 @@ def parse_pairs(option: str, given: Sequence[str], whole: bool = True) -> dict[s
             found |= _read_members(option, text[1:])
         elif not name or not sign:
             form = "NAME=VALUE or @FILE" if whole else "NAME=VALUE"
-            raise click.UsageError(f"{option} {shown(text, 60)} must look like {form}.")
+            raise click.UsageError(f"{option} {clean(text, 60)} must look like {form}.")
         elif value.startswith("@"):
-            found[name] = json_or_text(f"{option} {shown(text, 60)}", read_file(option, value[1:]))
+            found[name] = json_or_text(f"{option} {clean(text, 60)}", read_file(option, value[1:]))
         else:
-            found[name] = json_or_text(f"{option} {shown(text, 60)}", value.encode("utf-8", "surrogateescape"))
+            found[name] = json_or_text(f"{option} {clean(text, 60)}", value.encode("utf-8", "surrogateescape"))
     return found
 
 
@@ -36,7 +36,7 @@ def _read_members(option: str, name: str) -> dict[str, Any]:
     from weftwork.protocol.json.decoder import decode
     from weftwork.protocol.json.values import is_object
 
-    where = f"{option} @{shown(name, 200)}"
+    where = f"{option} @{clean(name, 200)}"
     try:
         document = decode(read_file(option, name))
     except ClientFault as fault:
@@ -87,7 +87,7 @@ def read_file(option: str, name: str) -> bytes:
                 data = file.read(MAX_FILE + 1)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "no such name"
-        raise click.UsageError(f"{option}: {shown(name, 200)} cannot be read: {why}.") from None
+        raise click.UsageError(f"{option}: {clean(name, 200)} cannot be read: {why}.") from None
     if len(data) > MAX_FILE:
-        raise click.UsageError(f"{option}: {shown(name, 200)} is larger than {MAX_FILE // 2**20} MiB.")
+        raise click.UsageError(f"{option}: {clean(name, 200)} is larger than {MAX_FILE // 2**20} MiB.")
     return data

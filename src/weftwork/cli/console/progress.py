@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from weftwork.cli.console.units import size
+from weftwork.cli.console.units import format_size
 
 MIN_BYTES_SHOWN: Final = 1_000_000
 """Bytes from which on a terminal is shown how much has come."""
@@ -19,7 +19,7 @@ def transfer_progress(done: str) -> tuple[Callable[[int], None], Callable[[], No
     def heard(count: int) -> None:
         nonlocal width
         if count >= MIN_BYTES_SHOWN and sys.stderr.isatty():
-            text = f"{done} {size(count)}"
+            text = f"{done} {format_size(count)}"
             click.echo(f"\r{text:<{width}}", err=True, nl=False)
             width = len(text)
 

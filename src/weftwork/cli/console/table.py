@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from weftwork.cli.console.text import say, shown
+from weftwork.cli.console.text import clean, say
 
 GAP: Final = "  "
 _MAX_CELL: Final = 200
@@ -35,9 +35,9 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], cut: Sequ
     On a terminal a row is a line: columns of `cut` are as wide as there is room, and when that is not enough, columns
     are left out from the right. Names that other commands take are whole or not there.
     """
-    cells = [[shown(cell, _MAX_CELL) for cell in row] for row in rows]
+    cells = [[clean(cell, _MAX_CELL) for cell in row] for row in rows]
     if sys.stdout.isatty():
-        say(_drawn(head, cells, cut))
+        say(_draw(head, cells, cut))
         return
     for line in align([list(head), *cells]):
         say(line)
@@ -81,7 +81,7 @@ def _width(text: str) -> int:
     return display_width(text)
 
 
-def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]) -> str:
+def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]) -> str:
     # Imported late: only a terminal needs it.
     from rich.console import Console
     from rich.text import Text
@@ -93,7 +93,7 @@ def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str
     for row in (head, *rows):
         line = Text()
         for at, room in widths.items():
-            cell = _within(row[at], room, mark)
+            cell = _truncate(row[at], room, mark)
             style = "bold" if row is head else colour(row[at]) if head[at] == "status" else ""
             line.append(cell, style or None)
             line.append(" " * (room - _width(cell)) + GAP)
@@ -105,7 +105,7 @@ def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str
     return written.get().rstrip("\n")
 
 
-def _within(text: str, room: int, mark: str) -> str:
+def _truncate(text: str, room: int, mark: str) -> str:
     """The text if there is room for it, else its beginning and a mark."""
     if _width(text) <= room:
         return text

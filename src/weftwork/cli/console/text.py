@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     pass
 
 
-MOST: Final = 1024
+MAX_LENGTH: Final = 1024
 """Characters of one text that are shown."""
-_SIGNS: Final = str.maketrans(
+_ASCII_FALLBACKS: Final = str.maketrans(
     {
         **dict.fromkeys("├┤┼╮╭┬╯╰┴", "+"),
         "│": "|",
@@ -29,7 +29,7 @@ _SIGNS: Final = str.maketrans(
 """What our own pictures are made of, for encodings that lack it."""
 
 
-def shown(text: object, most: int = MOST) -> str:
+def clean(text: object, most: int = MAX_LENGTH) -> str:
     """Text that stays on its line and moves no cursor; what is no text is shown as JSON.
 
     What rich prints goes into a `rich.text.Text`, or through `rich.markup.escape` after this.
@@ -43,15 +43,15 @@ def say(text: str, err: bool = False) -> None:
     """Print a line, also where the encoding of the terminal lacks a character."""
     # A stream that a caller put there may have none.
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
-    click.echo(printable(text, encoding), err=err)
+    click.echo(fit_encoding(text, encoding), err=err)
 
 
-def printable(text: str, encoding: str) -> str:
+def fit_encoding(text: str, encoding: str) -> str:
     """The text in characters that the encoding has: lines and arrows of ours as others like them, the rest spelled."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        text = text.translate(_SIGNS)
+        text = text.translate(_ASCII_FALLBACKS)
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 

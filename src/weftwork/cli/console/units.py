@@ -9,7 +9,7 @@ import click
 _UNITS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
 
-def length(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
+def parse_duration(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
     """The value of an option: a length of time such as 30d, in milliseconds."""
     if text is None:
         return None
@@ -19,7 +19,7 @@ def length(_context: click.Context, _parameter: click.Parameter, text: str | Non
     return int(found[1]) * _UNITS[found[2]]
 
 
-def instant(text: object) -> datetime | None:
+def parse_time(text: object) -> datetime | None:
     """A time as a host wrote it, or None for what is none. A time without a zone counts as UTC."""
     if not isinstance(text, str):
         return None
@@ -30,30 +30,30 @@ def instant(text: object) -> datetime | None:
         return None
 
 
-def clock(text: object) -> str:
+def format_time(text: object) -> str:
     """A time to the second, in UTC; nothing for what is none."""
-    found = instant(text)
+    found = parse_time(text)
     return found.strftime("%Y-%m-%d %H:%M:%S") if found is not None else ""
 
 
-def short_clock(text: object) -> str:
+def format_recent_time(text: object) -> str:
     """The time of day if it was today, else the day, in UTC; nothing for what is none."""
-    found = instant(text)
+    found = parse_time(text)
     if found is None:
         return ""
     return found.strftime("%H:%M:%S" if found.date() == datetime.now(UTC).date() else "%Y-%m-%d")
 
 
-def between(start: object, end: object) -> str:
+def format_elapsed(start: object, end: object) -> str:
     """How long it took from one time to another; nothing when one of them is missing."""
-    first, last = instant(start), instant(end)
-    return spell((last - first).total_seconds() * 1000) if first is not None and last is not None else ""
+    first, last = parse_time(start), parse_time(end)
+    return format_duration((last - first).total_seconds() * 1000) if first is not None and last is not None else ""
 
 
-def spell(milliseconds: float) -> str:
+def format_duration(milliseconds: float) -> str:
     """A length of time: `7 ms`, `1.2 s`, `3 min 05 s`, `2 h 10 min`, `4 d 3 h`."""
     if milliseconds < 0:
-        return f"-{spell(-milliseconds)}"
+        return f"-{format_duration(-milliseconds)}"
     if milliseconds < 999.5:
         return f"{milliseconds:.0f} ms"
     if milliseconds < 59_950:
@@ -67,7 +67,7 @@ def spell(milliseconds: float) -> str:
     return f"{minutes // 1440} d {minutes % 1440 // 60} h"
 
 
-def later(start: float, milliseconds: int) -> str:
+def add_milliseconds(start: float, milliseconds: int) -> str:
     """So long after an instant, both in milliseconds; nothing for a time that no calendar has."""
     try:
         return datetime.fromtimestamp((start + milliseconds) / 1000, UTC).isoformat()
@@ -75,7 +75,7 @@ def later(start: float, milliseconds: int) -> str:
         return ""
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """A number of bytes for people."""
     if count < 1000:
         return f"{count} bytes"

@@ -10,17 +10,17 @@ from urllib.parse import urlsplit
 from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import segment
 from weftwork.cli.client.transport import Transport
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 from weftwork.cli.doctor.finding import Finding
 from weftwork.protocol.json.values import is_array, is_object
 
-SECONDS: Final = 5.0
-CLOCK_SECONDS: Final = 5.0
+TIMEOUT_SECONDS: Final = 5.0
+MAX_CLOCK_SKEW: Final = 5.0
 """Clocks that differ by less are as good as equal: the header has whole seconds."""
 _NO_RUN: Final = "weftwork-doctor-no-such-run"
-_LINES: Final = 50
-_ABSENT: Final = (404, 405, 501)
-_READS: Final = {
+_MAX_LINES: Final = 50
+_NOT_OFFERED: Final = (404, 405, 501)
+_SCOPE_PROBES: Final = {
     "runs:read": f"/v1/runs/{_NO_RUN}",
     "manifest:read": f"/v1/workflows/{_NO_RUN}",
     "artifacts:read": f"/v1/runs/{_NO_RUN}/artifacts/none",
@@ -30,24 +30,24 @@ _READS: Final = {
 
 def check_host(url: str, key: str | None, named: bool) -> Iterator[Finding]:
     """Everything that can be asked without changing anything. `named`: the user wants this very host."""
-    connection = Transport(url, key, SECONDS)
+    connection = Transport(url, key, TIMEOUT_SECONDS)
     before = time.time()
     try:
-        document, date = _discovered(connection)
+        document, date = _discover(connection)
     except (HostUnreachable, RequestRefused) as error:
-        said = shown(error.format_message())
+        said = clean(error.format_message())
         yield Finding("fail" if named else "warn", "host", said, "" if named else "no matter if none should run")
         return
     took = time.time() - before
     yield Finding("ok", "host", f"{connection.url} answers within {took * 1000:.0f} ms")
-    yield from _speaks(document)
+    yield from _check_protocol(document)
     yield from check_clock(date, before + took / 2)
-    yield _well(connection, "health", "/health")
-    yield _well(connection, "readiness", "/readiness")
-    yield from _key(connection, url, key)
+    yield _check_status(connection, "health", "/health")
+    yield _check_status(connection, "readiness", "/readiness")
+    yield from _check_key(connection, url, key)
 
 
-def _discovered(connection: Transport) -> tuple[Any, str | None]:
+def _discover(connection: Transport) -> tuple[Any, str | None]:
     opened = connection.open("GET", "/.well-known/openwop", {}, None, {"Accept": "application/json"})
     try:
         date = opened.response.headers.get("Date")
@@ -56,11 +56,11 @@ def _discovered(connection: Transport) -> tuple[Any, str | None]:
     return connection.request("GET", "/.well-known/openwop", {}, None, {}), date
 
 
-def _speaks(document: Any) -> Iterator[Finding]:
+def _check_protocol(document: Any) -> Iterator[Finding]:
     known: dict[str, Any] = document if is_object(document) else {}
     version, maker = known.get("protocolVersion"), known.get("implementation")
     name = " ".join(str(maker.get(each, "")) for each in ("name", "version")) if is_object(maker) else "unnamed"
-    said = f"OpenWOP {shown(version, 20)} by {shown(name.strip(), 100)}"
+    said = f"OpenWOP {clean(version, 20)} by {clean(name.strip(), 100)}"
     if not isinstance(version, str) or not version.startswith("1."):
         yield Finding("fail", "protocol", said, "name an OpenWOP 1.x host with --url")
         return
@@ -75,46 +75,46 @@ def check_clock(date: str | None, now: float) -> Iterator[Finding]:
     except (ValueError, TypeError):
         yield Finding("ok", "clock", "the host does not say what time it is")
         return
-    if abs(ahead) <= CLOCK_SECONDS:
+    if abs(ahead) <= MAX_CLOCK_SKEW:
         yield Finding("ok", "clock", "the host's is the same as this one")
         return
     said = f"the host's is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this one"
     yield Finding("warn", "clock", said, "set both by a time server; times of runs are those of the host")
 
 
-def _well(connection: Transport, check: str, path: str) -> Finding:
+def _check_status(connection: Transport, check: str, path: str) -> Finding:
     try:
         answer = connection.request("GET", path, {}, None, {})
     except RequestRefused as refused:
-        if refused.status in _ABSENT:
+        if refused.status in _NOT_OFFERED:
             return Finding("warn", check, f"the host has no {path}", "ask its operator how to see that it is well")
-        return Finding("fail", check, shown(refused.format_message()), "see the host's log")
+        return Finding("fail", check, clean(refused.format_message()), "see the host's log")
     except HostUnreachable as error:
-        return Finding("fail", check, shown(error.format_message()))
+        return Finding("fail", check, clean(error.format_message()))
     status = answer.get("status", "") if is_object(answer) else ""
-    return Finding("ok", check, shown(status, 60) or "answered")
+    return Finding("ok", check, clean(status, 60) or "answered")
 
 
-def _key(connection: Transport, url: str, key: str | None) -> Iterator[Finding]:
+def _check_key(connection: Transport, url: str, key: str | None) -> Iterator[Finding]:
     if not key:
         yield Finding("warn", "key", "none was given, so nothing more can be asked", "give one in WEFTWORK_KEY")
         return
-    if _in_the_clear(url):
+    if _is_plaintext(url):
         yield Finding("warn", "key", "it is sent without TLS", "reach the host by https:// or through a tunnel")
     allowed: list[str] = []
     denied: list[str] = []
-    for scope, path in _READS.items():
+    for scope, path in _SCOPE_PROBES.items():
         try:
             connection.request("GET", path, {}, None, {})
         except RequestRefused as refused:
             if refused.status == 401:
-                yield Finding("fail", "key", shown(refused.format_message()))
+                yield Finding("fail", "key", clean(refused.format_message()))
                 return
             if refused.status == 403:
                 denied.append(scope)
                 continue
         except HostUnreachable as error:
-            yield Finding("fail", "key", shown(error.format_message()))
+            yield Finding("fail", "key", clean(error.format_message()))
             return
         allowed.append(scope)
     if denied:
@@ -123,10 +123,10 @@ def _key(connection: Transport, url: str, key: str | None) -> Iterator[Finding]:
     else:
         yield Finding("ok", "key", f"is accepted; it has {', '.join(allowed)}, and other scopes were not tried")
     if "runs:read" in allowed:
-        yield from _stream(connection)
+        yield from _check_stream(connection)
 
 
-def _in_the_clear(url: str) -> bool:
+def _is_plaintext(url: str) -> bool:
     parts = urlsplit(url)
     if parts.scheme == "https" or parts.hostname == "localhost":
         return False
@@ -136,7 +136,7 @@ def _in_the_clear(url: str) -> bool:
         return True
 
 
-def _stream(connection: Transport) -> Iterator[Finding]:
+def _check_stream(connection: Transport) -> Iterator[Finding]:
     """Whether the events of the newest run come as a stream."""
     try:
         page = connection.request("GET", "/v1/runs", {"limit": 1}, None, {})
@@ -145,23 +145,23 @@ def _stream(connection: Transport) -> Iterator[Finding]:
             yield Finding("ok", "events", "not tried: there is no run yet")
             return
         path = f"/v1/runs/{segment(str(rows[0].get('runId')))}/events"
-        yield _streamed(connection, path)
+        yield _read_stream(connection, path)
     except RequestRefused as refused:
-        if refused.status in _ABSENT:
+        if refused.status in _NOT_OFFERED:
             yield Finding("ok", "events", "not tried: this host does not list its runs")
         else:
-            yield Finding("fail", "events", shown(refused.format_message()))
+            yield Finding("fail", "events", clean(refused.format_message()))
     except HostUnreachable as error:
-        yield Finding("fail", "events", shown(error.format_message()))
+        yield Finding("fail", "events", clean(error.format_message()))
 
 
-def _streamed(connection: Transport, path: str) -> Finding:
+def _read_stream(connection: Transport, path: str) -> Finding:
     opened = connection.open("GET", path, {}, None, {"Accept": "text/event-stream"})
     try:
         if opened.media_type != "text/event-stream":
-            said = f"come as {shown(opened.media_type, 60) or 'something unnamed'}"
+            said = f"come as {clean(opened.media_type, 60) or 'something unnamed'}"
             return Finding("fail", "events", said, "see that nothing between here and the host changes its answers")
-        lines = (opened.response.readline(65_536) for _ in range(_LINES))
+        lines = (opened.response.readline(65_536) for _ in range(_MAX_LINES))
         if any(line.startswith((b"data:", b"event:", b"id:")) for line in lines):
             return Finding("ok", "events", "come as a stream")
     except OSError as error:

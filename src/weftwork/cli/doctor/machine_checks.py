@@ -12,39 +12,39 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 from weftwork.cli.doctor.finding import Finding
 from weftwork.settings import Settings, SettingsError, load_settings
 
-OLDEST: Final = (3, 11)
-LITTLE_BYTES: Final = 64 * 2**20
-SCANT_BYTES: Final = 2**30
+MIN_PYTHON: Final = (3, 11)
+MIN_FREE_BYTES: Final = 64 * 2**20
+LOW_FREE_BYTES: Final = 2**30
 _SPARE_FILES: Final = 64
 
 
 def check_machine(data: str | None) -> Iterator[Finding]:
     """Everything that can be seen without a host, one after the other."""
-    yield _python(sys.version_info[:3])
+    yield _check_python(sys.version_info[:3])
     yield from check_packages("weftwork")
     try:
         settings = load_settings({"data": data} if data else {})
     except SettingsError as error:
-        yield Finding("fail", "settings", shown(str(error)), "correct it; docs/reference/settings.md lists all of them")
+        yield Finding("fail", "settings", clean(str(error)), "correct it; docs/reference/settings.md lists all of them")
         return
     yield Finding("ok", "settings", "can be used")
-    yield from _folder(settings.data_folder)
-    yield from _store(settings)
-    yield _assets(settings)
-    yield check_port(settings.host, settings.port, _is_held(settings.data_folder))
-    yield from _files(settings.max_connections)
+    yield from _check_data_folder(settings.data_folder)
+    yield from _check_store(settings)
+    yield _check_assets(settings)
+    yield check_port(settings.host, settings.port, _is_host_running(settings.data_folder))
+    yield from _check_file_limit(settings.max_connections)
     yield from check_nodes(settings.nodes)
 
 
-def _python(found: tuple[int, ...]) -> Finding:
+def _check_python(found: tuple[int, ...]) -> Finding:
     said = f"{'.'.join(map(str, found))} on {platform.system()} {platform.machine()}"
-    if found >= OLDEST:
+    if found >= MIN_PYTHON:
         return Finding("ok", "python", said)
-    return Finding("fail", "python", said, f"use Python {'.'.join(map(str, OLDEST))} or newer")
+    return Finding("fail", "python", said, f"use Python {'.'.join(map(str, MIN_PYTHON))} or newer")
 
 
 def check_packages(name: str) -> Iterator[Finding]:
@@ -62,8 +62,8 @@ def check_packages(name: str) -> Iterator[Finding]:
     yield Finding("ok", "packages", ", ".join(found))
 
 
-def _folder(folder: Path) -> Iterator[Finding]:
-    place = shown(str(folder), 200)
+def _check_data_folder(folder: Path) -> Iterator[Finding]:
+    place = clean(str(folder), 200)
     try:
         found = folder.stat()
     except FileNotFoundError:
@@ -77,15 +77,15 @@ def _folder(folder: Path) -> Iterator[Finding]:
         return
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield Finding("fail", "data folder", f"{place} cannot be written by this user", "run as its owner, or chown it")
-    elif opened := [path for path in (folder, *sorted(folder.iterdir())) if _is_open(path)]:
-        names = ", ".join(shown(str(path), 200) for path in opened[:5])
+    elif opened := [path for path in (folder, *sorted(folder.iterdir())) if _is_accessible_to_others(path)]:
+        names = ", ".join(clean(str(path), 200) for path in opened[:5])
         yield Finding("warn", "data folder", f"others can get at {names}", f"chmod -R go-rwx {place}")
     else:
         yield Finding("ok", "data folder", f"{place}, for this user alone")
     yield check_space(shutil.disk_usage(folder).free)
 
 
-def _is_open(path: Path) -> bool:
+def _is_accessible_to_others(path: Path) -> bool:
     """Whether anybody but the owner may do something with it. Settings may be read by others."""
     try:
         mode = path.lstat().st_mode
@@ -97,13 +97,13 @@ def _is_open(path: Path) -> bool:
 def check_space(free: int) -> Finding:
     """Room for the store."""
     said = f"{free / 2**30:.1f} GiB free"
-    if free >= SCANT_BYTES:
+    if free >= LOW_FREE_BYTES:
         return Finding("ok", "disk", said)
     advice = "make room, or delete old runs with `weftwork runs prune`"
-    return Finding("warn" if free >= LITTLE_BYTES else "fail", "disk", said, advice)
+    return Finding("warn" if free >= MIN_FREE_BYTES else "fail", "disk", said, advice)
 
 
-def _store(settings: Settings) -> Iterator[Finding]:
+def _check_store(settings: Settings) -> Iterator[Finding]:
     # Imported late, here and below: only this command needs it.
     from weftwork.cli.doctor.storage_checks import check_store
     from weftwork.wiring.data_folder import DATABASE_FILE
@@ -113,19 +113,19 @@ def _store(settings: Settings) -> Iterator[Finding]:
         yield Finding("ok", "store", "in memory")
     elif not path.exists():
         yield Finding("ok", "store", "is not there yet; the first start makes it")
-    elif _is_held(settings.data_folder):
+    elif _is_host_running(settings.data_folder):
         yield Finding("ok", "store", "in use by a running host, and not looked into")
     else:
         yield check_store(path)
 
 
-def _assets(settings: Settings) -> Finding:
+def _check_assets(settings: Settings) -> Finding:
     from weftwork.cli.doctor.storage_checks import check_assets
 
     return check_assets(settings)
 
 
-def _is_held(folder: Path) -> bool:
+def _is_host_running(folder: Path) -> bool:
     """Whether a host has the store."""
     from weftwork.adapters.system.lock_file import LockFile
     from weftwork.ports.storage.host_lock import HostLocked
@@ -148,7 +148,7 @@ def check_port(host: str, port: int, held: bool) -> Finding:
     """Whether `weftwork serve` could listen; no matter if the host of this folder does so already."""
     from weftwork.adapters.http.server.http_server import bind
 
-    where = f"{shown(host)}:{port}"
+    where = f"{clean(host)}:{port}"
     try:
         bind(host, port).close()
     except OSError as error:
@@ -159,7 +159,7 @@ def check_port(host: str, port: int, held: bool) -> Finding:
     return Finding("ok", "port", f"{where} is free")
 
 
-def _files(connections: int) -> Iterator[Finding]:
+def _check_file_limit(connections: int) -> Iterator[Finding]:
     try:
         import resource
     except ImportError:
@@ -180,8 +180,8 @@ def check_nodes(modules: tuple[str, ...]) -> Iterator[Finding]:
     try:
         found = load_python_nodes(modules)
     except SettingsError as error:
-        yield Finding("fail", "nodes", shown(str(error)), "a host with these settings does not start; correct it")
+        yield Finding("fail", "nodes", clean(str(error)), "a host with these settings does not start; correct it")
         return
     if found:
         names = ", ".join(node.declaration.type_id for node in found)
-        yield Finding("ok", "nodes", f"{len(found)} written in Python: {shown(names, 200)}")
+        yield Finding("ok", "nodes", f"{len(found)} written in Python: {clean(names, 200)}")

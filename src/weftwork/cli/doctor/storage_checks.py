@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from weftwork.adapters.sqlite.database.connection import OUTAGES, check_library, load_migrations, open_reader
-from weftwork.cli.console.text import shown
-from weftwork.cli.console.units import size
+from weftwork.cli.console.text import clean
+from weftwork.cli.console.units import format_size
 from weftwork.cli.doctor.finding import Finding
 from weftwork.protocol.errors import HostFault
 from weftwork.settings import Settings
@@ -19,7 +19,7 @@ from weftwork.wiring.blob_store import ASSETS_FOLDER
 STORE_CHECK_SECONDS: Final = 20.0
 """A check of a very large file ends after this long."""
 _STEPS: Final = 100_000
-_RESTORE: Final = "stop using it and restore a backup; docs/operate/sqlite.md"
+_RESTORE_ADVICE: Final = "stop using it and restore a backup; docs/operate/sqlite.md"
 
 
 def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
@@ -48,9 +48,9 @@ def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
         if late:
             text = f"{size}, no damage in the part that was read within {seconds:g} s"
             return Finding("warn", "store", text, "run PRAGMA integrity_check on a copy of the file to see all of it")
-        return Finding("fail", "store", f"cannot be read: {shown(str(error), 200)}", _RESTORE)
+        return Finding("fail", "store", f"cannot be read: {clean(str(error), 200)}", _RESTORE_ADVICE)
     if said != ["ok"]:
-        return Finding("fail", "store", f"is damaged: {shown('; '.join(map(str, said)), 300)}", _RESTORE)
+        return Finding("fail", "store", f"is damaged: {clean('; '.join(map(str, said)), 300)}", _RESTORE_ADVICE)
     newest = load_migrations()[-1].number
     if version > newest:
         text = f"has version {version} and this release knows {newest} at most"
@@ -72,24 +72,26 @@ def check_assets(settings: Settings, seconds: float = COUNT_SECONDS) -> Finding:
     """The folder of assets, or where else they are."""
     folder = settings.data_folder / ASSETS_FOLDER
     if settings.blobs:
-        return Finding("ok", "assets", f"are in {shown(settings.blobs, 200)}, and not looked into")
+        return Finding("ok", "assets", f"are in {clean(settings.blobs, 200)}, and not looked into")
     if settings.store == "memory":
         return Finding("ok", "assets", "in memory")
     if not folder.exists():
         return Finding("ok", "assets", "their folder is not there yet; the first start makes it")
-    place = shown(str(folder), 200)
+    place = clean(str(folder), 200)
     if not folder.is_dir():
         return Finding("fail", "assets", f"{place} is not a folder", "move it away; the next start makes a folder")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return Finding("fail", "assets", f"{place} cannot be written by this user", "run as its owner, or chown it")
-    count, total, whole = _taken(folder, time.monotonic() + seconds)
+    count, total, whole = _measure(folder, time.monotonic() + seconds)
     least = "" if whole else "at least "
     return Finding(
-        "ok", "assets", f"{place} can be written; {least}{size(total)} in {count} file{'' if count == 1 else 's'}"
+        "ok",
+        "assets",
+        f"{place} can be written; {least}{format_size(total)} in {count} file{'' if count == 1 else 's'}",
     )
 
 
-def _taken(folder: Path, end: float) -> tuple[int, int, bool]:
+def _measure(folder: Path, end: float) -> tuple[int, int, bool]:
     """How many files, their bytes, and whether that is all."""
     count, total = 0, 0
     for place, _, names in os.walk(folder):

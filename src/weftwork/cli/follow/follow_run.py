@@ -10,26 +10,26 @@ from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, Request
 from weftwork.cli.client.http_client import Client, segment
 from weftwork.cli.client.run_tree import CHILD_EVENTS
 from weftwork.cli.client.sse import ReceivedFrame
-from weftwork.cli.console.text import say, shown
-from weftwork.cli.follow.interrupt_notices import still_open, tell_child, tell_question
-from weftwork.cli.follow.run_tree_watch import KinWatch, await_ends
-from weftwork.cli.follow.run_views import LineView, TreeView, View, pick_view
-from weftwork.cli.render.interrupt_text import word
-from weftwork.cli.render.run_progress import QUESTIONS, RunTree
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.follow.interrupt_notices import is_still_open, print_child_interrupt, print_node_interrupt
+from weftwork.cli.follow.run_tree_watch import RunTreeWatch, await_child_ends
+from weftwork.cli.follow.run_views import LineView, LiveView, RunView, pick_view
+from weftwork.cli.render.interrupt_text import quote_id
+from weftwork.cli.render.run_progress import INTERRUPT_EVENTS, RunProgress
 from weftwork.protocol.run.events import CHILD_STATUS
 
 EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 3}
-WAITS: Final = 4
-TIME_IS_UP: Final = 5
-INTERRUPTED: Final = 130
-SETTLED: Final = 0.5
+EXIT_WAITING: Final = 4
+EXIT_TIMEOUT: Final = 5
+EXIT_INTERRUPTED: Final = 130
+SETTLE_SECONDS: Final = 0.5
 """Seconds of silence after which a run that waits is taken to do nothing else."""
 
-PROMPT: Final = 3.0
+DEFINITION_TIMEOUT: Final = 3.0
 """Seconds for the definition, without which the run can be shown as well."""
 
 
-def follow(
+def follow_run(
     client: Client,
     run_id: str,
     as_json: bool,
@@ -43,45 +43,49 @@ def follow(
     A definition that is not given is asked for, if a picture needs it. Of a run that has `begun` before, the questions
     of the past are told only if they are still open.
     """
-    tree = RunTree(run_id)
+    tree = RunProgress(run_id)
     view = pick_view(tree, client.url, as_json)
     client.notify = view.note
     deadline = client.deadline
-    watch = KinWatch(client, run_id, view.below) if isinstance(view, TreeView) else None
+    watch = RunTreeWatch(client, run_id, view.set_run_tree) if isinstance(view, LiveView) else None
     try:
         with view:
-            if isinstance(view, TreeView):
+            if isinstance(view, LiveView):
                 from weftwork.cli.render.outline import outline
 
-                view.expect(outline(definition or client.try_get(f"/v1/workflows/{segment(workflow_id)}", PROMPT)))
+                view.set_outline(
+                    outline(definition or client.try_get(f"/v1/workflows/{segment(workflow_id)}", DEFINITION_TIMEOUT))
+                )
             for frame in _frames(client, run_id):
                 _show(client, tree, view, frame, begun)
                 if watch is not None and frame.event_type in CHILD_EVENTS:
-                    watch.hear()
+                    watch.notify_change()
                 if no_wait:
                     # What else may begin comes at once; only silence says that nothing does.
-                    soon = time.monotonic() + SETTLED
-                    client.deadline = min(soon, deadline or soon) if tree.stands_still else deadline
+                    soon = time.monotonic() + SETTLE_SECONDS
+                    client.deadline = min(soon, deadline or soon) if tree.is_blocked else deadline
             client.deadline = None
-            _end(client, tree, view)
+            _finish(client, tree, view)
     except KeyboardInterrupt:
-        return _left(tree, "goes on", INTERRUPTED)
+        return _stop_following(tree, "goes on", EXIT_INTERRUPTED)
     except DeadlineReached:
-        if no_wait and tree.stands_still:
-            return _left(tree, "waits for somebody", WAITS)
-        return _left(tree, "is not over", TIME_IS_UP)
+        if no_wait and tree.is_blocked:
+            return _stop_following(tree, "waits for somebody", EXIT_WAITING)
+        return _stop_following(tree, "is not over", EXIT_TIMEOUT)
     except HostUnreachable as error:
-        raise HostUnreachable(f"{error.format_message()}\nThe run may go on there; {_again(tree)}.") from None
+        raise HostUnreachable(f"{error.format_message()}\nThe run may go on there; {_follow_command(tree)}.") from None
     finally:
         if watch is not None:
             watch.stop()
     return EXIT_CODES[tree.status]
 
 
-def _end(client: Client, tree: RunTree, view: View) -> None:
+def _finish(client: Client, tree: RunProgress, view: RunView) -> None:
     """The stream is over, and so is the run. Its snapshot says how, where no event did."""
     # The end of the run may be the reason for theirs; those that it does not wait for may go on.
-    await_ends(client, tree.run_id, [each for each in tree.children if each.is_awaited or tree.status != "completed"])
+    await_child_ends(
+        client, tree.run_id, [each for each in tree.children if each.is_awaited or tree.status != "completed"]
+    )
     try:
         snapshot = client.get(f"/v1/runs/{segment(tree.run_id)}")
     except RequestRefused:
@@ -91,9 +95,9 @@ def _end(client: Client, tree: RunTree, view: View) -> None:
         return
     view.end(snapshot)
     if tree.status not in EXIT_CODES:
-        tree.seed(snapshot)
+        tree.apply_snapshot(snapshot)
     if tree.status not in EXIT_CODES:
-        status = shown(tree.status, 40)
+        status = clean(tree.status, 40)
         raise click.ClickException(f"the run ended as {status}, which is no end that this version knows.")
 
 
@@ -113,27 +117,30 @@ def _frames(client: Client, run_id: str) -> Iterator[ReceivedFrame]:
         yield from frames
 
 
-def _show(client: Client, tree: RunTree, view: View, frame: ReceivedFrame, begun: bool) -> None:
+def _show(client: Client, tree: RunProgress, view: RunView, frame: ReceivedFrame, begun: bool) -> None:
     """An event, and how to answer what it asks where no picture shows that."""
     if isinstance(view, LineView) and frame.event_type == CHILD_STATUS and not begun:
         view.show(frame)
         if (child := tree.child_of(frame)) is not None and child.is_waiting:
-            tell_child(client, child)
+            print_child_interrupt(client, child)
         return
-    if not isinstance(view, LineView) or frame.event_type not in QUESTIONS:
+    if not isinstance(view, LineView) or frame.event_type not in INTERRUPT_EVENTS:
         view.show(frame)
         return
-    known = {row.node_id for row in tree.waiting}
+    known = {row.node_id for row in tree.waiting_nodes}
     view.show(frame)
-    for row in tree.waiting:
-        if row.node_id not in known and (not begun or still_open(client, tree, row)):
-            tell_question(client.url, tree.run_id, row)
+    for row in tree.waiting_nodes:
+        if row.node_id not in known and (not begun or is_still_open(client, tree, row)):
+            print_node_interrupt(client.url, tree.run_id, row)
 
 
-def _left(tree: RunTree, how: str, code: int) -> int:
-    say(f"the run {how}; {_again(tree)}, cancel it with `weftwork runs cancel {word(tree.run_id)}`.", err=True)
+def _stop_following(tree: RunProgress, how: str, code: int) -> int:
+    say(
+        f"the run {how}; {_follow_command(tree)}, cancel it with `weftwork runs cancel {quote_id(tree.run_id)}`.",
+        err=True,
+    )
     return code
 
 
-def _again(tree: RunTree) -> str:
-    return f"follow it with `weftwork events {word(tree.run_id)} --follow --from {tree.sequence + 1}`"
+def _follow_command(tree: RunProgress) -> str:
+    return f"follow it with `weftwork events {quote_id(tree.run_id)} --follow --from {tree.sequence + 1}`"

@@ -6,19 +6,19 @@ from weftwork.cli.client.errors import HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client, segment
 from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.client.sse import ReceivedFrame
-from weftwork.cli.console.units import spell
-from weftwork.cli.render.run_progress import RunTree
+from weftwork.cli.console.units import format_duration
+from weftwork.cli.render.run_progress import RunProgress
 from weftwork.protocol.json.values import is_array, is_object
 
-PAGES: Final = 5
+MAX_PAGES: Final = 5
 """Of a run with more events than this many answers hold, the first ones are read."""
-FULL: Final = 1000
+PAGE_SIZE: Final = 1000
 
 
-def read_past(client: Client, run_id: str) -> RunTree:
+def read_history(client: Client, run_id: str) -> RunProgress:
     """The run as far as its events tell; what the host does not give is left out."""
-    tree = RunTree(run_id)
-    for _ in range(PAGES):
+    tree = RunProgress(run_id)
+    for _ in range(MAX_PAGES):
         last = tree.sequence
         try:
             page = client.get(f"/v1/runs/{segment(run_id)}/events/poll", lastSequence=last, timeout=1)
@@ -29,20 +29,20 @@ def read_past(client: Client, run_id: str) -> RunTree:
             break
         for event in events:
             tree.apply(ReceivedFrame("", event, ""))
-        if len(events) < FULL or tree.sequence <= last:
+        if len(events) < PAGE_SIZE or tree.sequence <= last:
             break
     return tree
 
 
-def told_children(tree: RunTree) -> list[TreeRun]:
+def known_children(tree: RunProgress) -> list[TreeRun]:
     """The runs that it has started; none if there are more events than were read, which may tell another story."""
-    return tree.children if tree.sequence + 1 < PAGES * FULL else []
+    return tree.children if tree.sequence + 1 < MAX_PAGES * PAGE_SIZE else []
 
 
-def node_times(tree: RunTree) -> dict[str, str]:
+def node_times(tree: RunProgress) -> dict[str, str]:
     """By node, for those whose last attempt is over."""
     return {
-        row.node_id: spell(row.ended - row.started)
+        row.node_id: format_duration(row.ended - row.started)
         for row in tree.nodes.values()
         if row.started is not None and row.ended is not None
     }

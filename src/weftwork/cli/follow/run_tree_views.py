@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from weftwork.cli.client.run_tree import TreeRun, read_tree
 from weftwork.cli.console.text import json_line, say
-from weftwork.cli.follow.run_views import stoppable
-from weftwork.cli.render.run_tree_lines import kin_lines, rich_line, run_parts
+from weftwork.cli.follow.run_views import exit_on_sigterm
+from weftwork.cli.render.run_tree_lines import rich_line, run_parts, run_tree_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-class KinView(Protocol):
+class RunTreeView(Protocol):
     """Is shown one document after the other."""
 
     def show(self, document: Any) -> None: ...
 
 
-class JsonChanges:
+class JsonTreeView:
     """The document, each time that it is another one."""
 
     def __init__(self) -> None:
@@ -30,21 +30,21 @@ class JsonChanges:
         self._before = document
 
 
-class LineChanges:
+class LineTreeView:
     """A line for each run that is new, or stands otherwise than before."""
 
     def __init__(self) -> None:
         self._before: dict[str, tuple[str, str]] = {}
 
     def show(self, document: Any) -> None:
-        for run in _top(document).walk():
+        for run in _require_tree(document).walk():
             if self._before.get(run.run_id) != run.status_key:
                 say("".join(text for text, _ in run_parts(run)))
             self._before[run.run_id] = run.status_key
         sys.stdout.flush()
 
 
-class Screen:
+class LiveTreeView:
     """Drawn anew in place while it is open, as much as fits; stays whole at the end."""
 
     def __init__(self, document: Any) -> None:
@@ -53,18 +53,18 @@ class Screen:
 
         self.console = Console(highlight=False, markup=False, emoji=False)
         self._document = document
-        self._stoppable = stoppable()
-        self._live = Live(console=self.console, get_renderable=self._drawn, transient=True, refresh_per_second=4)
+        self._signal_guard = exit_on_sigterm()
+        self._live = Live(console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4)
 
-    def __enter__(self) -> "Screen":
-        self._stoppable.__enter__()
+    def __enter__(self) -> "LiveTreeView":
+        self._signal_guard.__enter__()
         self._live.start()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._live.stop()
-        draw(self._document, self.console)
-        self._stoppable.__exit__(*error)
+        print_tree(self._document, self.console)
+        self._signal_guard.__exit__(*error)
 
     def show(self, document: Any) -> None:
         self._document = document
@@ -72,18 +72,18 @@ class Screen:
     def note(self, text: str) -> None:
         self.console.print(text, style="dim")
 
-    def _drawn(self) -> Any:
+    def _render(self) -> Any:
         from rich.console import Group
 
         is_ascii = self.console.options.ascii_only
-        lines = kin_lines(_top(self._document), is_ascii, max(1, self.console.height - 1))
+        lines = run_tree_lines(_require_tree(self._document), is_ascii, max(1, self.console.height - 1))
         return Group(*(rich_line(line, "crop" if is_ascii else "ellipsis") for line in lines))
 
 
-def draw(document: Any, console: "Console | None" = None) -> None:
+def print_tree(document: Any, console: "Console | None" = None) -> None:
     """The whole tree once, with colours if it is for a console."""
-    is_ascii = console.options.ascii_only if console is not None else not _has_strokes()
-    for line in kin_lines(_top(document), is_ascii):
+    is_ascii = console.options.ascii_only if console is not None else not _supports_box_drawing()
+    for line in run_tree_lines(_require_tree(document), is_ascii):
         if console is not None:
             console.print(rich_line(line, "ignore"), soft_wrap=True)
         else:
@@ -93,7 +93,7 @@ def draw(document: Any, console: "Console | None" = None) -> None:
         say(f"There are more than {count} runs; `weftwork runs tree` of one of them shows those below it.", err=True)
 
 
-def _has_strokes() -> bool:
+def _supports_box_drawing() -> bool:
     try:
         "├─└│…".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
@@ -101,7 +101,7 @@ def _has_strokes() -> bool:
     return True
 
 
-def _top(document: Any) -> TreeRun:
+def _require_tree(document: Any) -> TreeRun:
     top = read_tree(document)
     assert top is not None, "what is no tree is not shown"
     return top

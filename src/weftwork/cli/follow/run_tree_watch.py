@@ -26,7 +26,7 @@ SNAPSHOT_TIMEOUT: Final = 3.0
 """Seconds for each."""
 
 
-def ask_askers(client: Client, top: TreeRun, most: int = MAX_LISTED_INTERRUPTS) -> list[TreeRun]:
+def load_interrupts(client: Client, top: TreeRun, most: int = MAX_LISTED_INTERRUPTS) -> list[TreeRun]:
     """The runs that ask something, in the order of the tree; the first ones with what they ask, if the host tells."""
     found = find_waiting_runs(top)
     for run in found[:most]:
@@ -38,26 +38,26 @@ def ask_askers(client: Client, top: TreeRun, most: int = MAX_LISTED_INTERRUPTS) 
     return found
 
 
-INTERVAL: Final = 1.0
+MAX_INTERVAL: Final = 1.0
 """Seconds between two looks while nothing is heard of the run itself."""
-GAP: Final = 0.25
+MIN_INTERVAL: Final = 0.25
 """Seconds at least."""
 TREE_TIMEOUT: Final = 5.0
-MOST: Final = 1000
+MAX_RUNS: Final = 1000
 """Runs of a tree that are asked for."""
-ENDING: Final = 1.0
+END_GRACE_SECONDS: Final = 1.0
 """Seconds that runs below get to end after the run itself has."""
-_LOOK: Final = 0.05
-_TRIES: Final = 3
+_POLL_SECONDS: Final = 0.05
+_MAX_FAILURES: Final = 3
 """Looks in vain after which there is nothing to be seen here: most hosts have no such tree."""
 
 
-class Beside(threading.Thread):
+class BackgroundThread(threading.Thread):
     """Something that goes on until `stop`; it is not waited for when the program ends."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.news = threading.Event()
+        self.changed = threading.Event()
         """Set when there may be something to see."""
         self._stopped = threading.Event()
 
@@ -72,77 +72,77 @@ class Beside(threading.Thread):
 
     def stop(self) -> None:
         self._stopped.set()
-        self.news.set()
+        self.changed.set()
 
-    def rest(self) -> None:
+    def wait_for_change(self) -> None:
         """Until there is news, and not too short a time."""
-        self._stopped.wait(GAP)
-        self.news.wait(INTERVAL - GAP)
-        self.news.clear()
+        self._stopped.wait(MIN_INTERVAL)
+        self.changed.wait(MAX_INTERVAL - MIN_INTERVAL)
+        self.changed.clear()
 
 
-class KinWatch(Beside):
+class RunTreeWatch(BackgroundThread):
     """Gives the tree to `take` each time that it has looked, with what runs ask, in a thread of its own."""
 
     def __init__(self, client: Client, run_id: str, take: Callable[[TreeRun], None]) -> None:
         super().__init__()
         self._client = client
-        self._path = f"{run_tree_path(run_id)}?limit={MOST}"
-        self._take = take
+        self._path = f"{run_tree_path(run_id)}?limit={MAX_RUNS}"
+        self._on_tree = take
 
-    def hear(self) -> None:
+    def notify_change(self) -> None:
         """There is news of children; the first time it begins to look."""
         if self.ident is None:
             self.start()
-        self.news.set()
+        self.changed.set()
 
     def run(self) -> None:
-        tries = _TRIES
+        tries = _MAX_FAILURES
         while not self._stopped.is_set():
             top = read_tree(self._client.try_get(self._path, TREE_TIMEOUT))
             if top is not None:
-                tries = _TRIES
-                ask_askers(self._client, top)
-                self._take(top)
+                tries = _MAX_FAILURES
+                load_interrupts(self._client, top)
+                self._on_tree(top)
             else:
                 tries -= 1
                 if not tries:
                     return
-            self.rest()
+            self.wait_for_change()
 
 
-class RunWatch(Beside):
+class RunEventsWatch(BackgroundThread):
     """Hears the events of a run, so that others look when something happens and know when it is over."""
 
     def __init__(self, client: Client, run_id: str) -> None:
         super().__init__()
         self._frames = client.stream(f"/v1/runs/{segment(run_id)}/events")
-        self.is_over = False
+        self.is_finished = False
         self.error: RequestRefused | HostUnreachable | None = None
 
     def run(self) -> None:
         try:
             for _ in self._frames:
-                self.news.set()
+                self.changed.set()
                 if self._stopped.is_set():
                     return
         except (RequestRefused, HostUnreachable) as error:
             self.error = error
         except DeadlineReached:
             pass
-        self.is_over = True
-        self.news.set()
+        self.is_finished = True
+        self.changed.set()
 
 
-def await_ends(client: Client, run_id: str, children: Sequence[TreeRun]) -> None:
+def await_child_ends(client: Client, run_id: str, children: Sequence[TreeRun]) -> None:
     """Learn how these children of a run end, for a short time at most: a run that is over hears nothing more of them.
 
     For no time at all with a host that does not tell.
     """
-    end = time.monotonic() + ENDING
+    end = time.monotonic() + END_GRACE_SECONDS
     while any(not child.is_terminal for child in children):
-        document = client.try_get(f"{run_tree_path(run_id)}?limit={MOST}", TREE_TIMEOUT)
+        document = client.try_get(f"{run_tree_path(run_id)}?limit={MAX_RUNS}", TREE_TIMEOUT)
         update_statuses(children, document)
         if document is None or time.monotonic() > end:
             return
-        time.sleep(_LOOK)
+        time.sleep(_POLL_SECONDS)

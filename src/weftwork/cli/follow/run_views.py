@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weftwork.cli.client.run_tree import TreeRun, describe_children
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.text import can_draw, json_line, say
-from weftwork.cli.render.run_progress import RunTree
+from weftwork.cli.render.run_progress import RunProgress
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from weftwork.cli.render.outline import Place
+    from weftwork.cli.render.outline import OutlineRow
 
 
-class View(Protocol):
+class RunView(Protocol):
     """Open while the run is followed."""
 
     def __enter__(self) -> object: ...
@@ -37,13 +37,13 @@ class View(Protocol):
         """The run is over."""
 
 
-class _Steady:
+class _PlainView:
     """A view that has nothing to put back."""
 
-    def __init__(self, tree: RunTree) -> None:
+    def __init__(self, tree: RunProgress) -> None:
         self._tree = tree
 
-    def __enter__(self) -> "_Steady":
+    def __enter__(self) -> "_PlainView":
         return self
 
     def __exit__(
@@ -55,24 +55,24 @@ class _Steady:
         say(text, err=True)
 
 
-class LineView(_Steady):
+class LineView(_PlainView):
     """One line for each event, at once."""
 
     def show(self, frame: ReceivedFrame) -> None:
-        from weftwork.cli.render.event_line import is_again, line_in
+        from weftwork.cli.render.event_line import is_repeat, run_event_line
 
-        again = is_again(self._tree, frame)
+        again = is_repeat(self._tree, frame)
         self._tree.apply(frame)
         if not again:
-            say(line_in(self._tree, frame))
+            say(run_event_line(self._tree, frame))
 
     def end(self, snapshot: Any) -> None:
-        self._tree.learn(snapshot)
+        self._tree.update_children(snapshot)
         if self._tree.children:
             self.note(describe_children(self._tree.children))
 
 
-class JsonView(_Steady):
+class JsonView(_PlainView):
     """The documents of the events, one on each line, and the snapshot as the last."""
 
     def show(self, frame: ReceivedFrame) -> None:
@@ -83,25 +83,25 @@ class JsonView(_Steady):
         say(json_line(snapshot))
 
 
-class TreeView:
+class LiveView:
     """A picture that is drawn anew in place, and stays as it was at the end."""
 
-    def __init__(self, tree: RunTree, url: str, console: "Console | None" = None) -> None:
+    def __init__(self, tree: RunProgress, url: str, console: "Console | None" = None) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        from weftwork.cli.render.run_display import Picture
+        from weftwork.cli.render.run_display import RunDisplay
 
         self._tree = tree
         self._console = console or Console(highlight=False, markup=False, emoji=False)
-        self._picture = Picture(tree, url, self._console)
+        self._display = RunDisplay(tree, url, self._console)
         # rich draws in a thread of its own.
         self._lock = threading.Lock()
-        self._live = Live(console=self._console, get_renderable=self._drawn, transient=True, refresh_per_second=4)
-        self._stoppable = stoppable()
+        self._live = Live(console=self._console, get_renderable=self._render, transient=True, refresh_per_second=4)
+        self._signal_guard = exit_on_sigterm()
 
-    def __enter__(self) -> "TreeView":
-        self._stoppable.__enter__()
+    def __enter__(self) -> "LiveView":
+        self._signal_guard.__enter__()
         self._live.start()
         return self
 
@@ -109,54 +109,54 @@ class TreeView:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.stop()
-        self._console.print(self._picture.whole(), soft_wrap=True)
-        self._stoppable.__exit__(kind, error, trace)
+        self._console.print(self._display.final(), soft_wrap=True)
+        self._signal_guard.__exit__(kind, error, trace)
 
     def show(self, frame: ReceivedFrame) -> None:
         with self._lock:
             self._tree.apply(frame)
 
-    def expect(self, places: "Sequence[Place]") -> None:
+    def set_outline(self, places: "Sequence[OutlineRow]") -> None:
         """The nodes of the definition, where it is known."""
         with self._lock:
-            self._tree.expect(places)
+            self._tree.set_outline(places)
 
     def note(self, text: str) -> None:
         self._console.print(text, style="dim")
 
-    def below(self, top: TreeRun) -> None:
+    def set_run_tree(self, top: TreeRun) -> None:
         """The runs below, as the host tells of them now."""
         with self._lock:
-            self._tree.told = top
+            self._tree.reported_tree = top
 
     def end(self, snapshot: Any) -> None:
         with self._lock:
-            self._tree.learn(snapshot)
+            self._tree.update_children(snapshot)
 
-    def _drawn(self) -> Any:
+    def _render(self) -> Any:
         with self._lock:
-            return self._picture.live()
+            return self._display.live()
 
 
 @contextmanager
-def stoppable() -> Generator[None]:
+def exit_on_sigterm() -> Generator[None]:
     """The cursor is hidden while a picture is drawn: whoever ends this gets it back first."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _stopped)
+    before = signal.signal(signal.SIGTERM, _raise_exit)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def _stopped(number: int, _frame: object) -> None:
+def _raise_exit(number: int, _frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def pick_view(tree: RunTree, url: str, as_json: bool) -> View:
+def pick_view(tree: RunProgress, url: str, as_json: bool) -> RunView:
     """The picture only where it can be drawn, and drawn anew."""
     if as_json:
         return JsonView(tree)
-    return TreeView(tree, url) if can_draw() else LineView(tree)
+    return LiveView(tree, url) if can_draw() else LineView(tree)

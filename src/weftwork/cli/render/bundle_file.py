@@ -13,10 +13,10 @@ import click
 
 from weftwork.cli.client.sse import frame_of_document
 from weftwork.cli.console.table import align
-from weftwork.cli.console.text import shown
-from weftwork.cli.console.units import between, clock, size
-from weftwork.cli.render.event_line import line_in
-from weftwork.cli.render.run_progress import RunTree
+from weftwork.cli.console.text import clean
+from weftwork.cli.console.units import format_elapsed, format_size, format_time
+from weftwork.cli.render.event_line import run_event_line
+from weftwork.cli.render.run_progress import RunProgress
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.decoder import decode
@@ -25,8 +25,8 @@ from weftwork.protocol.json.values import is_array, is_object
 MAX_FILE: Final = 32 * 2**20
 """Bytes: four times the largest bundle that a host of ours writes."""
 MAX_VALUES: Final = 4_000_000
-_PROBLEMS: Final = 20
-_RUN: Final = ("runId", "workflowId", "status", "hostStatus", "createdAt", "startedAt", "endedAt", "error")
+_MAX_PROBLEMS: Final = 20
+_RUN_MEMBERS: Final = ("runId", "workflowId", "status", "hostStatus", "createdAt", "startedAt", "endedAt", "error")
 
 
 class BundleFile:
@@ -40,8 +40,8 @@ class BundleFile:
         self.events: list[Any] = [_object(event) for event in _array(document.get("events"))]
         self.spans: list[dict[str, Any]] = [_object(span) for span in _array(document.get("spans"))]
         self.host = _object(document.get("host"))
-        self.media = [_media(event) for event in self.events if str(event.get("type")).startswith("media.")]
-        self.problems = [*_missing(document, self), *_violations(document), *_contradictions(document, self)]
+        self.media = [_media_summary(event) for event in self.events if str(event.get("type")).startswith("media.")]
+        self.problems = [*_omissions(document, self), *_violations(document), *_contradictions(document, self)]
 
     @property
     def tokens(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class BundleFile:
             "file": self.name,
             "bytes": self.size,
             **told,
-            "run": {name: self.run[name] for name in _RUN if name in self.run},
+            "run": {name: self.run[name] for name in _RUN_MEMBERS if name in self.run},
             "events": len(self.events),
             "types": dict(sorted(Counter(str(event.get("type")) for event in self.events).items())),
             "spans": len(self.spans),
@@ -71,7 +71,7 @@ class BundleFile:
 def read_bundle(name: str) -> BundleFile:
     """The bundle in a file, or on standard input. Raises UsageError or ClickException for what is none."""
     data = _read(name)
-    where = "standard input" if name == "-" else shown(name, 200)
+    where = "standard input" if name == "-" else clean(name, 200)
     if len(data) > MAX_FILE:
         raise click.ClickException(f"{where} is larger than {MAX_FILE // 2**20} MiB, which no bundle is.")
     try:
@@ -91,23 +91,23 @@ def _read(name: str) -> bytes:
             return file.read(MAX_FILE + 1)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "no such name"
-        raise click.UsageError(f"{shown(name, 200)} cannot be read: {why}.") from None
+        raise click.UsageError(f"{clean(name, 200)} cannot be read: {why}.") from None
 
 
-def _media(event: dict[str, Any]) -> dict[str, Any]:
+def _media_summary(event: dict[str, Any]) -> dict[str, Any]:
     payload = _object(event.get("payload"))
     told = {name: payload[name] for name in ("mimeType", "bytes", "alt", "name", "url") if name in payload}
     return {"sequence": event.get("sequence"), "type": event.get("type"), **told}
 
 
-def _missing(document: dict[str, Any], found: BundleFile) -> list[str]:
+def _omissions(document: dict[str, Any], found: BundleFile) -> list[str]:
     """What was left out when it was made."""
     lines: list[str] = []
-    if omitted := [shown(each, 60) for each in _array(found.run.get("omitted"))[:_PROBLEMS]]:
+    if omitted := [clean(each, 60) for each in _array(found.run.get("omitted"))[:_MAX_PROBLEMS]]:
         lines.append(f"these members of the run were too large for the bundle: {', '.join(omitted)}")
     if document.get("truncated") is True:
         reason = document.get("truncatedReason")
-        why = f" ({shown(reason, 80)})" if isinstance(reason, str) else ""
+        why = f" ({clean(reason, 80)})" if isinstance(reason, str) else ""
         if reason != "run_truncated_to_size_cap":
             lines.append(f"it was cut{why}: it has only the first {len(found.events)} events")
     if document.get("spansTruncated") is True:
@@ -117,8 +117,11 @@ def _missing(document: dict[str, Any], found: BundleFile) -> list[str]:
 
 def _violations(document: dict[str, Any]) -> list[str]:
     found = schema.check("debug-bundle", document)
-    lines = [f"not as bundles are, at {shown(each.pointer or '/', 100)}: it {each.message}" for each in found]
-    return [*lines[:_PROBLEMS], *([f"and {len(lines) - _PROBLEMS} more such"] if len(lines) > _PROBLEMS else [])]
+    lines = [f"not as bundles are, at {clean(each.pointer or '/', 100)}: it {each.message}" for each in found]
+    return [
+        *lines[:_MAX_PROBLEMS],
+        *([f"and {len(lines) - _MAX_PROBLEMS} more such"] if len(lines) > _MAX_PROBLEMS else []),
+    ]
 
 
 def _contradictions(document: dict[str, Any], found: BundleFile) -> list[str]:
@@ -130,7 +133,7 @@ def _contradictions(document: dict[str, Any], found: BundleFile) -> list[str]:
         lines.append("it says that secrets are not masked: pass it on with care")
     told = _object(document.get("metrics")).get("eventCount")
     if told is not None and told != len(found.events):
-        lines.append(f"it says that it has {shown(told, 20)} events and has {len(found.events)}")
+        lines.append(f"it says that it has {clean(told, 20)} events and has {len(found.events)}")
     sequences = [event.get("sequence", event.get("seq")) for event in found.events]
     if sequences != list(range(len(sequences))):
         lines.append("its events are not numbered one after the other from 0: some are missing or changed")
@@ -148,9 +151,9 @@ def _array(value: Any) -> list[Any]:
 
 
 _INDENT: Final = "  "
-_DEEPEST: Final = 8
+_MAX_DEPTH: Final = 8
 """Steps to the right of a span below others."""
-_URL: Final = 8_192
+_MAX_URL: Final = 8_192
 
 
 def head_lines(found: BundleFile) -> list[str]:
@@ -160,40 +163,42 @@ def head_lines(found: BundleFile) -> list[str]:
 
 def _head(found: BundleFile) -> Iterator[tuple[str, str]]:
     run, document = found.run, found.document
-    yield "run", shown(run.get("runId", "?"), 200)
-    yield "workflow", shown(run.get("workflowId", "?"), 200)
-    own, status = run.get("hostStatus"), shown(run.get("status", "?"), 60)
-    yield "status", status if own in (None, run.get("status")) else f"{status}, which the host calls {shown(own, 60)}"
+    yield "run", clean(run.get("runId", "?"), 200)
+    yield "workflow", clean(run.get("workflowId", "?"), 200)
+    own, status = run.get("hostStatus"), clean(run.get("status", "?"), 60)
+    yield "status", status if own in (None, run.get("status")) else f"{status}, which the host calls {clean(own, 60)}"
     begun = run.get("startedAt", run.get("createdAt"))
-    if clock(begun):
-        yield "started", f"{clock(begun)} UTC"
-    if clock(run.get("endedAt")):
-        took = between(begun, run.get("endedAt"))
-        yield "ended", f"{clock(run.get('endedAt'))} UTC" + (f", took {took}" if took else "")
+    if format_time(begun):
+        yield "started", f"{format_time(begun)} UTC"
+    if format_time(run.get("endedAt")):
+        took = format_elapsed(begun, run.get("endedAt"))
+        yield "ended", f"{format_time(run.get('endedAt'))} UTC" + (f", took {took}" if took else "")
     error = run.get("error")
     if is_object(error):
-        yield "error", f"{shown(error.get('code', '?'), 100)}: {shown(error.get('message', ''))}"
+        yield "error", f"{clean(error.get('code', '?'), 100)}: {clean(error.get('message', ''))}"
         if is_object(error.get("details")) and error["details"]:
-            yield "details", shown(error["details"])
-    made = " ".join(shown(found.host.get(each, ""), 60) for each in ("name", "version")).strip()
-    when = clock(document.get("generatedAt"))
+            yield "details", clean(error["details"])
+    made = " ".join(clean(found.host.get(each, ""), 60) for each in ("name", "version")).strip()
+    when = format_time(document.get("generatedAt"))
     yield "made", ", ".join(each for each in (f"by {made}" if made else "", f"{when} UTC" if when else "") if each)
-    counted = f"{len(found.events)} events, {len(found.spans)} spans, {len(found.media)} media, {size(found.size)}"
-    yield "bundle", f"{shown(document.get('bundleVersion'), 20)}: {counted}"
+    counted = (
+        f"{len(found.events)} events, {len(found.spans)} spans, {len(found.media)} media, {format_size(found.size)}"
+    )
+    yield "bundle", f"{clean(document.get('bundleVersion'), 20)}: {counted}"
     if found.tokens:
-        given, written = (shown(found.tokens.get(each, 0), 20) for each in ("input", "output"))
+        given, written = (clean(found.tokens.get(each, 0), 20) for each in ("input", "output"))
         yield "tokens", f"{given} in, {written} out"
 
 
 def event_lines(found: BundleFile, kept: list[Any]) -> Iterator[str]:
     """A line for each event, as they are printed of a live run."""
-    tree = RunTree(str(found.run.get("runId", "")))
+    tree = RunProgress(str(found.run.get("runId", "")))
     wanted = {id(event) for event in kept}
     for event in found.events:
         frame = frame_of_document(event, "")
         tree.apply(frame)
         if id(event) in wanted:
-            yield line_in(tree, frame)
+            yield run_event_line(tree, frame)
 
 
 def span_lines(found: BundleFile, most: int | None) -> list[str]:
@@ -203,10 +208,10 @@ def span_lines(found: BundleFile, most: int | None) -> list[str]:
     for span, depth in zip(found.spans[:most], depths, strict=False):
         attributes = span.get("attributes")
         node = attributes.get("openwop.node_id", "") if is_object(attributes) else ""
-        took = between(span.get("startedAt"), span.get("endedAt")) or "not ended"
-        name = _INDENT * min(depth, _DEEPEST) + shown(span.get("name", "?"), 100)
-        rows.append([name, shown(node, 60) if node else "", took, shown(span.get("status", ""), 20)])
-    return [*align(rows, _INDENT), *_more(len(found.spans), most)]
+        took = format_elapsed(span.get("startedAt"), span.get("endedAt")) or "not ended"
+        name = _INDENT * min(depth, _MAX_DEPTH) + clean(span.get("name", "?"), 100)
+        rows.append([name, clean(node, 60) if node else "", took, clean(span.get("status", ""), 20)])
+    return [*align(rows, _INDENT), *_more_line(len(found.spans), most)]
 
 
 def media_lines(found: BundleFile, most: int | None) -> list[str]:
@@ -214,15 +219,15 @@ def media_lines(found: BundleFile, most: int | None) -> list[str]:
     lines: list[str] = []
     for media in found.media[:most]:
         count = media.get("bytes")
-        told = [shown(media.get("type"), 40), shown(media.get("mimeType", "?"), 80)]
-        told += [size(count)] if isinstance(count, int) else []
-        told += [f'"{shown(media[name], 200)}"' for name in ("alt", "name") if name in media]
+        told = [clean(media.get("type"), 40), clean(media.get("mimeType", "?"), 80)]
+        told += [format_size(count)] if isinstance(count, int) else []
+        told += [f'"{clean(media[name], 200)}"' for name in ("alt", "name") if name in media]
         lines.append(_INDENT + _INDENT.join(told))
-        lines.append(_INDENT * 2 + (shown(media["url"], _URL) if "url" in media else "has no URL"))
-    return [*lines, *_more(len(found.media), most)]
+        lines.append(_INDENT * 2 + (clean(media["url"], _MAX_URL) if "url" in media else "has no URL"))
+    return [*lines, *_more_line(len(found.media), most)]
 
 
-def _more(count: int, most: int | None) -> list[str]:
+def _more_line(count: int, most: int | None) -> list[str]:
     return [f"{_INDENT}and {count - most} more; --all shows them"] if most is not None and count > most else []
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 from weftwork.protocol.json.values import is_array, is_object
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ Problems = list[dict[str, Any]]
 """Each with file, line, column, pointer and message."""
 
 
-def read(name: str) -> bytes:
+def read_definition(name: str) -> bytes:
     """At most one byte more than a definition may have; - is standard input."""
     from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES
 
@@ -29,7 +29,7 @@ def read(name: str) -> bytes:
         return file.read(MAX_DEFINITION_BYTES + 1)
 
 
-def known_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]:
+def load_node_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]:
     """The node types of the package, of installed ones and of these modules."""
     from weftwork.settings import SettingsError
     from weftwork.wiring.node_types import builtin_node_types, declarations_by_type, load_python_nodes
@@ -41,19 +41,19 @@ def known_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]:
     return {**declarations_by_type(builtin_node_types()), **{each.type_id: each for each in written}}
 
 
-def check(name: str, types: Mapping[str, "NodeDeclaration"]) -> tuple[str, Problems]:
+def check_definition(name: str, types: Mapping[str, "NodeDeclaration"]) -> tuple[str, Problems]:
     """What there is in a good file, or what is wrong with a bad one."""
     from weftwork.cli.render.drawing.layout import count_summary, lay_out
     from weftwork.protocol.workflow.problems import find_problems
 
     try:
-        document, problems = find_problems(read(name), types)
+        document, problems = find_problems(read_definition(name), types)
     except OSError as error:
-        return "", [unreadable(name, error)]
-    return (count_summary(lay_out(document)), []) if document is not None else ("", _told(name, problems))
+        return "", [unreadable_problem(name, error)]
+    return (count_summary(lay_out(document)), []) if document is not None else ("", _problem_rows(name, problems))
 
 
-def parse(name: str, data: bytes) -> tuple[Any, Problems]:
+def parse_definition(name: str, data: bytes) -> tuple[Any, Problems]:
     """The document, or why there is none. What it says is left to a host."""
     from weftwork.protocol.errors import ClientFault
     from weftwork.protocol.json.decoder import decode
@@ -64,10 +64,10 @@ def parse(name: str, data: bytes) -> tuple[Any, Problems]:
             return decode(data), []
     except ClientFault:
         pass
-    return None, _told(name, check_shape(data)[1])
+    return None, _problem_rows(name, check_shape(data)[1])
 
 
-def place(name: str, data: bytes, message: str, details: dict[str, Any]) -> Problems:
+def locate_problems(name: str, data: bytes, message: str, details: dict[str, Any]) -> Problems:
     """The problems that a refusal points at, in the order of the text; none if it points at nothing."""
     from weftwork.protocol.json.schema import Violation
     from weftwork.protocol.workflow.problems import locate_violations
@@ -75,34 +75,36 @@ def place(name: str, data: bytes, message: str, details: dict[str, Any]) -> Prob
     listed = details.get("violations")
     rows: list[Any] = listed if is_array(listed) and listed else [{**details, "message": message}]
     found = [
-        Violation(row["pointer"], str(row.get("keyword", "")), shown(row.get("message", "is refused")))
+        Violation(row["pointer"], str(row.get("keyword", "")), clean(row.get("message", "is refused")))
         for row in rows
         if is_object(row) and isinstance(row.get("pointer"), str)
     ]
-    return _told(name, locate_violations(data, found))
+    return _problem_rows(name, locate_violations(data, found))
 
 
-def unreadable(name: str, error: OSError) -> dict[str, Any]:
+def unreadable_problem(name: str, error: OSError) -> dict[str, Any]:
     message = f"cannot be read: {error.strerror}"
     return {"file": name, "line": 1, "column": 1, "pointer": "", "message": message}
 
 
-def told(problem: dict[str, Any]) -> str:
+def problem_line(problem: dict[str, Any]) -> str:
     """A problem as one line."""
-    where = f"{shown(problem['file'])}:{problem['line']}:{problem['column']}"
-    return f"{where} {shown(problem['pointer']) or '/'}: {problem['message']}"
+    where = f"{clean(problem['file'])}:{problem['line']}:{problem['column']}"
+    return f"{where} {clean(problem['pointer']) or '/'}: {problem['message']}"
 
 
-def shape(name: str, data: bytes) -> dict[str, Any]:
+def require_valid_shape(name: str, data: bytes) -> dict[str, Any]:
     """A definition that can be drawn: its shape is right, whether or not this host could run it."""
     from weftwork.protocol.workflow.problems import check_shape
 
     document, problems = check_shape(data)
     if document is None:
-        raise click.ClickException(f"{told(_told(name, problems)[0])}; `weftwork workflows validate` tells more.")
+        raise click.ClickException(
+            f"{problem_line(_problem_rows(name, problems)[0])}; `weftwork workflows validate` tells more."
+        )
     return document
 
 
-def _told(name: str, problems: list[Any]) -> Problems:
+def _problem_rows(name: str, problems: list[Any]) -> Problems:
     places = ("line", "column", "pointer", "message")
     return [{"file": name, **{each: getattr(problem, each) for each in places}} for problem in problems]

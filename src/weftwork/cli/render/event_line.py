@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from weftwork.cli.client.sse import ReceivedFrame
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 from weftwork.protocol.json.values import is_object
 
 if TYPE_CHECKING:
-    from weftwork.cli.render.run_progress import RunTree
+    from weftwork.cli.render.run_progress import RunProgress
 
-_VALUE: Final = 300
-_BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+@,")
+_MAX_VALUE: Final = 300
+_BARE_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+@,")
 
 _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "run.started": ("workflowId",),
@@ -72,20 +72,20 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "weftwork.run.pause-requested": ("reason", "drainPolicy"),
 }
 """What is shown of each type; of others, the whole payload as far as it fits."""
-_AGAIN: Final = "ai.message.chunk"
-_CHUNKS: Final = ("output.chunk", _AGAIN)
-_ASKS: Final = "interrupt.requested"
-_DECIDES: Final = "runOrchestrator.decided"
-_MOST_FIELDS: Final = 20
+_MESSAGE_CHUNK: Final = "ai.message.chunk"
+_CHUNKS: Final = ("output.chunk", _MESSAGE_CHUNK)
+_INTERRUPT_REQUESTED: Final = "interrupt.requested"
+_DECIDED: Final = "runOrchestrator.decided"
+_MAX_FIELDS: Final = 20
 
 
-def is_again(tree: "RunTree", frame: ReceivedFrame) -> bool:
+def is_repeat(tree: "RunProgress", frame: ReceivedFrame) -> bool:
     """Whether the frame, which the tree has yet to take in, repeats a piece of text: in the mode debug each comes as
     the event of the log and once more in the form of the mode messages. One line is enough."""
-    return frame.event_type == _AGAIN and frame.sequence is not None and frame.sequence <= tree.sequence
+    return frame.event_type == _MESSAGE_CHUNK and frame.sequence is not None and frame.sequence <= tree.sequence
 
 
-def line_in(tree: "RunTree", frame: ReceivedFrame) -> str:
+def run_event_line(tree: "RunProgress", frame: ReceivedFrame) -> str:
     """The line of an event that the tree has taken in: only the first event of a child names its workflow."""
     child = tree.child_of(frame)
     return event_line(frame, {"workflowId": child.workflow_id} if child is not None and child.workflow_id else None)
@@ -99,21 +99,23 @@ def event_line(frame: ReceivedFrame, more: Mapping[str, Any] | None = None) -> s
     node = document.get("nodeId", known.get("nodeId"))
     sequence = frame.sequence
     head = [
-        _word(document.get("timestamp")),
+        _field(document.get("timestamp")),
         "-" if sequence is None else str(sequence),
-        shown(frame.event_type, 100),
-        _word(node),
+        clean(frame.event_type, 100),
+        _field(node),
     ]
-    return " ".join([*head, *_told(frame.event_type, payload, known)])
+    return " ".join([*head, *_payload_fields(frame.event_type, payload, known)])
 
 
-def _told(kind: str, payload: Any, known: dict[str, Any]) -> Iterator[str]:
+def _payload_fields(kind: str, payload: Any, known: dict[str, Any]) -> Iterator[str]:
     if kind in _CHUNKS:
         yield from _members(known, ("chunk", "isLast"))
-    elif kind == _DECIDES and is_object(decision := known.get("decision")):
+    elif kind == _DECIDED and is_object(decision := known.get("decision")):
         yield from _members({**known, **decision}, _FIELDS[kind])
     elif kind in _FIELDS:
-        yield from _members({**known, "message": _message(known)} if kind == _ASKS else known, _FIELDS[kind])
+        yield from _members(
+            {**known, "message": _interrupt_message(known)} if kind == _INTERRUPT_REQUESTED else known, _FIELDS[kind]
+        )
     elif payload not in (None, {}, ""):
         yield f"payload={_text(payload)}"
 
@@ -133,11 +135,11 @@ def _members(known: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
 
 def named_values(fields: dict[str, Any]) -> list[str]:
     """What a log line was given beside its message, as name=value."""
-    told = [f"{_word(name)}={_text(value)}" for name, value in list(fields.items())[:_MOST_FIELDS]]
-    return told if len(fields) <= _MOST_FIELDS else [*told, f"and {len(fields) - _MOST_FIELDS} more"]
+    told = [f"{_field(name)}={_text(value)}" for name, value in list(fields.items())[:_MAX_FIELDS]]
+    return told if len(fields) <= _MAX_FIELDS else [*told, f"and {len(fields) - _MAX_FIELDS} more"]
 
 
-def _message(known: dict[str, Any]) -> str | None:
+def _interrupt_message(known: dict[str, Any]) -> str | None:
     """What a question says to the one who answers, which `data` may be too long for."""
     data = known.get("data")
     payload = data.get("payload") if is_object(data) else None
@@ -148,14 +150,14 @@ def _message(known: dict[str, Any]) -> str | None:
 def _text(value: Any) -> str:
     """A value on its line: bare if it is one plain word, else as JSON."""
     if isinstance(value, str):
-        return value if value and _BARE.issuperset(value) and len(value) <= _VALUE else _quoted(value)
-    return shown(value, _VALUE)
+        return value if value and _BARE_CHARACTERS.issuperset(value) and len(value) <= _MAX_VALUE else _quoted(value)
+    return clean(value, _MAX_VALUE)
 
 
 def _quoted(text: str) -> str:
-    return '"' + shown(text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"), _VALUE) + '"'
+    return '"' + clean(text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"), _MAX_VALUE) + '"'
 
 
-def _word(value: Any) -> str:
+def _field(value: Any) -> str:
     """A field that may hold no space, so that the fields can be told apart."""
-    return shown(value, 200).replace(" ", "_") if isinstance(value, str) and value else "-"
+    return clean(value, 200).replace(" ", "_") if isinstance(value, str) and value else "-"

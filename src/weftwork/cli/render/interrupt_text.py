@@ -14,19 +14,19 @@ from itertools import islice
 from typing import Any, Final, TypeGuard
 
 from weftwork.cli.client.options import DEFAULT_URL
-from weftwork.cli.console.text import shown
-from weftwork.cli.console.units import clock, instant, spell
+from weftwork.cli.console.text import clean
+from weftwork.cli.console.units import format_duration, format_time, parse_time
 from weftwork.cli.render import low_confidence
-from weftwork.cli.render.schema_text import Schema
+from weftwork.cli.render.schema_text import SchemaText
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 
-VOTERS: Final = 10
+MAX_VOTERS: Final = 10
 """Of so many the names are shown."""
-_NAME: Final = 60
+_MAX_NAME: Final = 60
 
 
-def progress(question: dict[str, Any]) -> str:
+def vote_progress(question: dict[str, Any]) -> str:
     """`1 of 3`: how many of the approvals that are needed are there; nothing where one answer is enough."""
     told = question.get("progress")
     if is_object(told) and _is_count(told.get("granted")) and _is_count(told.get("required")):
@@ -44,28 +44,28 @@ def progress(question: dict[str, Any]) -> str:
 
 def takes_votes(question: dict[str, Any]) -> bool:
     """Whether more than one answer is waited for."""
-    return progress(question) != ""
+    return vote_progress(question) != ""
 
 
-def due(question: dict[str, Any], now: datetime) -> str:
+def due_text(question: dict[str, Any], now: datetime) -> str:
     """`in 2 h 10 min` or `overdue`; nothing for a question that waits for ever."""
-    end = instant(question.get("dueAt"))
+    end = parse_time(question.get("dueAt"))
     if end is None:
         return ""
     left = (end - now).total_seconds() * 1000
-    return f"in {spell(left)}" if left > 0 else "overdue"
+    return f"in {format_duration(left)}" if left > 0 else "overdue"
 
 
-def standing(question: dict[str, Any], now: datetime) -> Iterator[str]:
+def status_lines(question: dict[str, Any], now: datetime) -> Iterator[str]:
     """Lines to print below what is asked."""
-    so_far = progress(question)
+    so_far = vote_progress(question)
     if so_far:
-        cast = [(shown(name, _NAME), shown(action, _NAME)) for name, action in _votes(question)]
-        named = ", ".join(f"{name} {action}" for name, action in cast[:VOTERS])
-        more = f" and {len(cast) - VOTERS} more" if len(cast) > VOTERS else ""
+        cast = [(clean(name, _MAX_NAME), clean(action, _MAX_NAME)) for name, action in _votes(question)]
+        named = ", ".join(f"{name} {action}" for name, action in cast[:MAX_VOTERS])
+        more = f" and {len(cast) - MAX_VOTERS} more" if len(cast) > MAX_VOTERS else ""
         yield f"  approvals: {so_far}" + (f" ({named}{more})" if named else "")
-    if when := due(question, now):
-        yield f"  answer by {clock(question.get('dueAt'))} UTC, {when}"
+    if when := due_text(question, now):
+        yield f"  answer by {format_time(question.get('dueAt'))} UTC, {when}"
 
 
 def _votes(question: dict[str, Any]) -> list[tuple[str, str]]:
@@ -78,60 +78,62 @@ def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-MESSAGE: Final = 8000
+MAX_MESSAGE: Final = 8000
 """Characters of what somebody wrote for the one who answers: more than anybody reads, less than floods a screen."""
-LINES: Final = 40
+MAX_DETAIL_LINES: Final = 40
 """Lines of what goes with it."""
-_SHORT: Final = 200
-_BODY: Final = 4000
+_MAX_SHORT: Final = 200
+_MAX_BODY: Final = 4000
 _INDENT: Final = "  "
-_TEXTS: Final = ("title", "description", "prompt", "message", "eventType")
+_TEXT_MEMBERS: Final = ("title", "description", "prompt", "message", "eventType")
 _KEY: Final = re.compile(r"[A-Za-z0-9._:~-]{1,255}")
-_OUTCOME: Final = "outcome is one of these words; output goes with done: what it gave, if it gave something"
-_DOUBT: Final = 'action in the answer: "accept" or "reject"; decision goes with accept: another one in its place'
+_OUTCOME_HINT: Final = "outcome is one of these words; output goes with done: what it gave, if it gave something"
+_LOW_CONFIDENCE_HINT: Final = (
+    'action in the answer: "accept" or "reject"; decision goes with accept: another one in its place'
+)
 
 
-def asked(question: dict[str, Any], in_parts: bool = False) -> list[str]:
+def describe_interrupt(question: dict[str, Any], in_parts: bool = False) -> list[str]:
     """What is asked: the words for whoever answers first and whole, then what goes with them. Lines can be printed.
 
     `in_parts`: its parts are asked one by one, and each says then what it takes.
     """
     kind = question.get("kind")
-    head = shown(kind, _SHORT) if isinstance(kind, str) else "question"
+    head = clean(kind, _MAX_SHORT) if isinstance(kind, str) else "question"
     data = question.get("data")
-    texts, rest = _told(data if is_object(data) else {})
-    if (said := low_confidence.sentence(question)) and is_object(data):
-        texts, rest = [said], low_confidence.rest(data)
-    choices = list(_choices(question, in_parts))
+    texts, rest = _split_texts(data if is_object(data) else {})
+    if (said := low_confidence.summarize(question)) and is_object(data):
+        texts, rest = [said], low_confidence.remaining_data(data)
+    choices = list(_choice_lines(question, in_parts))
     if not texts and data not in (None, {}):
         small = json.dumps(data, ensure_ascii=False)
-        if len(small) <= _SHORT:
-            return [shown(f"{head}: {small}"), *choices]
-        return [f"{head}:", *_bounded(json.dumps(data, ensure_ascii=False, indent=2).split("\n")), *choices]
-    said = [shown(line.rstrip("\r"), MESSAGE) for text in texts for line in text[:MESSAGE].split("\n")]
+        if len(small) <= _MAX_SHORT:
+            return [clean(f"{head}: {small}"), *choices]
+        return [f"{head}:", *_limit_lines(json.dumps(data, ensure_ascii=False, indent=2).split("\n")), *choices]
+    said = [clean(line.rstrip("\r"), MAX_MESSAGE) for text in texts for line in text[:MAX_MESSAGE].split("\n")]
     first = f"{head}: {said[0]}" if said else head
-    return [first, *(_INDENT + line for line in said[1:]), *_bounded(_members(rest)), *choices]
+    return [first, *(_INDENT + line for line in said[1:]), *_limit_lines(_member_lines(rest)), *choices]
 
 
-def word(text: str) -> str:
+def quote_id(text: str) -> str:
     """An id of the host as one word of a command that somebody may paste into a shell."""
-    return shlex.quote(shown(text))
+    return shlex.quote(clean(text))
 
 
 def headline(question: dict[str, Any]) -> str:
     """What is asked, in one line and without its kind. Not made safe to print."""
     data = question.get("data")
     known = data if is_object(data) else {}
-    texts, _ = _told(known)
-    if said := low_confidence.sentence(question):
+    texts, _ = _split_texts(known)
+    if said := low_confidence.summarize(question):
         texts = [said]
-    if isinstance(custom := known.get("customKind"), str) and custom and not _is_unknown(question):
+    if isinstance(custom := known.get("customKind"), str) and custom and not _is_unknown_outcome(question):
         payload = known.get("payload")
         title = payload.get("title") if is_object(payload) else None
         texts = [": ".join([custom, *([title] if isinstance(title, str) and title.strip() else texts)[:1]])]
     if texts:
         return texts[0].strip().partition("\n")[0]
-    return json.dumps(data, ensure_ascii=False)[:_SHORT] if data not in (None, {}) else ""
+    return json.dumps(data, ensure_ascii=False)[:_MAX_SHORT] if data not in (None, {}) else ""
 
 
 def answer_command(url: str, run_id: str, node_id: str) -> str:
@@ -140,10 +142,10 @@ def answer_command(url: str, run_id: str, node_id: str) -> str:
     Without a node it answers what the run asks, if that is one thing.
     """
     where = "" if url == os.environ.get("WEFTWORK_URL", DEFAULT_URL).rstrip("/") else f" --url {shlex.quote(url)}"
-    return f"weftwork answer {word(f'{run_id}/{node_id}' if node_id else run_id)}{where}"
+    return f"weftwork answer {quote_id(f'{run_id}/{node_id}' if node_id else run_id)}{where}"
 
 
-def answer_lines(url: str, run_id: str, node_id: str, question: dict[str, Any]) -> list[str]:
+def curl_lines(url: str, run_id: str, node_id: str, question: dict[str, Any]) -> list[str]:
     """A command that answers, in pieces for lines of their own.
 
     Sent twice, it answers once: it has an Idempotency-Key that belongs to this question. Nothing of the host can leave
@@ -153,16 +155,16 @@ def answer_lines(url: str, run_id: str, node_id: str, question: dict[str, Any]) 
 
     where = f"{url}/v1/runs/{segment(run_id)}/interrupts/{segment(node_id)}"
     # Spelled in ASCII, so that nothing in it can move a cursor.
-    body = json.dumps({"resumeValue": _example(question)})
-    if len(body) > _BODY:
+    body = json.dumps({"resumeValue": _example_answer(question)})
+    if len(body) > _MAX_BODY:
         body = json.dumps({"resumeValue": "..."})
     key = '-H "Authorization: Bearer $WEFTWORK_KEY"'
     kind = "-H 'Content-Type: application/json'"
-    once = _once(run_id, question)
+    once = _idempotency_header(run_id, question)
     return [f"curl -d {shlex.quote(body)}", key, kind, *once, shlex.quote(where)]
 
 
-def _once(run_id: str, question: dict[str, Any]) -> list[str]:
+def _idempotency_header(run_id: str, question: dict[str, Any]) -> list[str]:
     """What makes a repeated answer the same answer; nothing where the question has no name of its own.
 
     Nor where several are to answer: the same words of another person would count as a repetition, and not as a vote.
@@ -178,7 +180,7 @@ def _once(run_id: str, question: dict[str, Any]) -> list[str]:
     return [f'-H "Idempotency-Key: {key}"']
 
 
-def _told(data: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+def _split_texts(data: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """The words that somebody wrote for the one who answers, and the other members."""
     payload = data.get("payload")
     inner = payload if is_object(payload) else {}
@@ -186,12 +188,12 @@ def _told(data: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
         return [message], {name: value for name, value in inner.items() if name != "message"}
     if isinstance(payload, str) and payload:
         return [payload], {}
-    texts = [text for name in _TEXTS if isinstance(text := data.get(name), str) and text]
+    texts = [text for name in _TEXT_MEMBERS if isinstance(text := data.get(name), str) and text]
     texts += [text for each in _questions(data) if isinstance(text := each.get("question"), str)]
-    return texts, {name: value for name, value in data.items() if name not in (*_TEXTS, "questions")}
+    return texts, {name: value for name, value in data.items() if name not in (*_TEXT_MEMBERS, "questions")}
 
 
-def _members(rest: dict[str, Any]) -> Iterator[str]:
+def _member_lines(rest: dict[str, Any]) -> Iterator[str]:
     """A line for each member; the answers that the author explains, one by one."""
     for name, value in rest.items():
         if name == "answers" and is_object(value):
@@ -200,86 +202,86 @@ def _members(rest: dict[str, Any]) -> Iterator[str]:
             )
             continue
         small = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        if len(small) <= _SHORT or isinstance(value, str):
+        if len(small) <= _MAX_SHORT or isinstance(value, str):
             yield f"{name}: {small}"
             continue
         yield f"{name}:"
         yield from (_INDENT + line for line in json.dumps(value, ensure_ascii=False, indent=2).split("\n"))
 
 
-def _choices(question: dict[str, Any], in_parts: bool) -> Iterator[str]:
+def _choice_lines(question: dict[str, Any], in_parts: bool) -> Iterator[str]:
     """What may be answered, as far as the question says so."""
-    if _is_unknown(question):
-        yield _INDENT + _OUTCOME
+    if _is_unknown_outcome(question):
+        yield _INDENT + _OUTCOME_HINT
         return
-    if low_confidence.takes_actions(question):
-        yield _INDENT + _DOUBT
+    if low_confidence.accepts_actions(question):
+        yield _INDENT + _LOW_CONFIDENCE_HINT
         return
     if not in_parts:
-        yield from _named_choices(question)
+        yield from _question_choice_lines(question)
     shape = question.get("resumeSchema")
     if not is_object(shape) or not shape:
         return
-    schema = Schema(shape)
-    rows = list(islice(schema.rows(), LINES))
+    schema = SchemaText(shape)
+    rows = list(islice(schema.rows(), MAX_DETAIL_LINES))
     if not rows:
-        yield f"{_INDENT}the answer: {shown(schema.words(), _SHORT)}"
+        yield f"{_INDENT}the answer: {clean(schema.type_text(), _MAX_SHORT)}"
     for name, words, default, meaning in rows:
-        yield shown(f"{_INDENT}{name} in the answer: {', '.join(each for each in (words, default, meaning) if each)}")
+        yield clean(f"{_INDENT}{name} in the answer: {', '.join(each for each in (words, default, meaning) if each)}")
 
 
-def _named_choices(question: dict[str, Any]) -> Iterator[str]:
+def _question_choice_lines(question: dict[str, Any]) -> Iterator[str]:
     """What each of several questions takes, where it says so itself."""
     data = question.get("data")
-    for each in islice(_questions(data) if is_object(data) else (), LINES):
+    for each in islice(_questions(data) if is_object(data) else (), MAX_DETAIL_LINES):
         if is_object(shape := each.get("schema")) and shape:
-            yield f"{_INDENT}{shown(each.get('id', '?'), _SHORT)} in the answer: {shown(Schema(shape).words(), _SHORT)}"
+            yield f"{_INDENT}{clean(each.get('id', '?'), _MAX_SHORT)} in the answer: {clean(SchemaText(shape).type_text(), _MAX_SHORT)}"
 
 
-def _bounded(lines: Iterator[str] | list[str]) -> Iterator[str]:
+def _limit_lines(lines: Iterator[str] | list[str]) -> Iterator[str]:
     at = -1
     for at, line in enumerate(lines):
-        if at < LINES:
-            yield _INDENT + shown(line)
-    if at >= LINES:
-        yield f"{_INDENT}and {at + 1 - LINES} more lines; `weftwork runs show --json` has all of it"
+        if at < MAX_DETAIL_LINES:
+            yield _INDENT + clean(line)
+    if at >= MAX_DETAIL_LINES:
+        yield f"{_INDENT}and {at + 1 - MAX_DETAIL_LINES} more lines; `weftwork runs show --json` has all of it"
 
 
-def _example(question: dict[str, Any]) -> Any:
+def _example_answer(question: dict[str, Any]) -> Any:
     """A value of the shape that the question wants."""
     data = question.get("data")
     known = data if is_object(data) else {}
     shape = question.get("resumeSchema")
-    if _is_unknown(question):
-        return {"outcome": "done", **_naming(question, shape)}
+    if _is_unknown_outcome(question):
+        return {"outcome": "done", **_key_member(question, shape)}
     if question.get("kind") == low_confidence.KIND:
         return low_confidence.example(question)
     if is_object(shape) and shape:
-        return Schema(shape).sample()
+        return SchemaText(shape).sample()
     if question.get("kind") == "approval":
         actions = known.get("actions")
         first = next((each for each in actions if isinstance(each, str)), "accept") if is_array(actions) else "accept"
         return {"action": first}
     if question.get("kind") == "clarification":
         named = [each for each in _questions(known) if isinstance(each.get("id"), str)]
-        return {"answers": {each["id"]: _small(each.get("schema")) for each in named}}
+        return {"answers": {each["id"]: _sample(each.get("schema")) for each in named}}
     if question.get("kind") == "external-event" and is_object(known.get("correlation")):
         return known["correlation"]
     return "..."
 
 
-def _small(shape: Any) -> Any:
-    return Schema(shape).sample() if is_object(shape) and shape else "..."
+def _sample(shape: Any) -> Any:
+    return SchemaText(shape).sample() if is_object(shape) and shape else "..."
 
 
-def _naming(question: dict[str, Any], shape: Any) -> dict[str, str]:
+def _key_member(question: dict[str, Any], shape: Any) -> dict[str, str]:
     """The key of the question, so that the answer is taken for no other; unless the host takes no such member."""
     members = shape.get("properties") if is_object(shape) else None
     key = question.get("key")
     return {"key": key} if isinstance(key, str) and (members is None or "key" in members) else {}
 
 
-def _is_unknown(question: dict[str, Any]) -> bool:
+def _is_unknown_outcome(question: dict[str, Any]) -> bool:
     """Whether somebody has to find out what became of an effect."""
     data = question.get("data")
     return is_object(data) and data.get("customKind") == UNKNOWN_OUTCOME_KIND

@@ -8,11 +8,11 @@ from weftwork.protocol.json.values import is_array, is_object
 KIND: Final = "low-confidence"
 ACTIONS: Final = ("accept", "reject")
 ACCEPT: Final[dict[str, Any]] = {"action": "accept"}
-_SHORT: Final = 200
-_SAID: Final = ("agentId", "threshold", "observed")
+_MAX_SHORT: Final = 200
+_SUMMARIZED_MEMBERS: Final = ("agentId", "threshold", "observed")
 
 
-def sentence(question: dict[str, Any]) -> str:
+def summarize(question: dict[str, Any]) -> str:
     """Who wants what, and how sure it is; nothing for other questions. Not made safe to print."""
     data = question.get("data")
     if question.get("kind") != KIND or not is_object(data):
@@ -26,38 +26,38 @@ def sentence(question: dict[str, Any]) -> str:
     who = "The supervisor" if agent == HOST_SUPERVISOR else f"The agent {agent}"
     if "decision" not in data:
         return f"{who} is {observed:g} sure of a decision; {least:g} is asked for"
-    return f"{who} {_wants(data['decision'])}; it is {observed:g} sure, {least:g} is asked for"
+    return f"{who} {_decision_text(data['decision'])}; it is {observed:g} sure, {least:g} is asked for"
 
 
-def rest(data: dict[str, Any]) -> dict[str, Any]:
+def remaining_data(data: dict[str, Any]) -> dict[str, Any]:
     """The members that no sentence says, or not in full."""
-    return {name: value for name, value in data.items() if name not in _SAID}
+    return {name: value for name, value in data.items() if name not in _SUMMARIZED_MEMBERS}
 
 
-def takes_actions(question: dict[str, Any]) -> bool:
+def accepts_actions(question: dict[str, Any]) -> bool:
     """Whether accept and reject are answers by the question's own schema. One without a schema does not say."""
-    from weftwork.cli.render.schema_text import problems
+    from weftwork.cli.render.schema_text import schema_problems
 
     schema = question.get("resumeSchema")
     if question.get("kind") != KIND or not is_object(schema) or not schema:
         return False
-    return not any(problems(schema, {"action": action}) for action in ACTIONS)
+    return not any(schema_problems(schema, {"action": action}) for action in ACTIONS)
 
 
 def example(question: dict[str, Any]) -> Any:
     """An answer that lets the decision pass: by its name, or the decision itself where no schema says more."""
-    from weftwork.cli.render.schema_text import Schema
+    from weftwork.cli.render.schema_text import SchemaText
 
     data, schema = question.get("data"), question.get("resumeSchema")
-    if takes_actions(question):
+    if accepts_actions(question):
         return ACCEPT
     if is_object(schema) and schema:
-        return Schema(schema).sample()
+        return SchemaText(schema).sample()
     known = is_object(data) and "decision" in data and "[REDACTED:" not in json.dumps(data["decision"])
     return data["decision"] if known and is_object(data) else ACCEPT
 
 
-def _wants(decision: Any) -> str:
+def _decision_text(decision: Any) -> str:
     known = decision if is_object(decision) else {}
     match known:
         case {"kind": "next-worker", "nextWorkerIds": workers} if is_array(workers):
@@ -69,7 +69,7 @@ def _wants(decision: Any) -> str:
             return "wants to end the work" + (f" ({reason})" if isinstance(reason, str) else "")
         case _:
             text = json.dumps(decision, ensure_ascii=False)
-            return f"decides {text if len(text) <= _SHORT else text[:_SHORT] + '…'}"
+            return f"decides {text if len(text) <= _MAX_SHORT else text[:_MAX_SHORT] + '…'}"
 
 
 def _is_number(value: object) -> bool:

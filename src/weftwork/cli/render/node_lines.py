@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from weftwork.cli.console.table import colour
-from weftwork.cli.console.text import shown
-from weftwork.cli.console.units import spell
-from weftwork.cli.render.interrupt_text import answer_command, asked, standing
-from weftwork.cli.render.run_progress import ACTIVE, NodeRow
+from weftwork.cli.console.text import clean
+from weftwork.cli.console.units import format_duration
+from weftwork.cli.render.interrupt_text import answer_command, describe_interrupt, status_lines
+from weftwork.cli.render.run_progress import ACTIVE_STATES, NodeProgress
 
-_SIGNS: Final = {
+_SYMBOLS: Final = {
     "completed": ("✓", "+"),
     "failed": ("✗", "x"),
     "running": ("●", ">"),
@@ -28,103 +28,105 @@ _SIGNS: Final = {
 _STYLES: Final = {"skipped": "dim", "pending": "dim", "retrying": "yellow"}
 
 
-class Detail(NamedTuple):
+class DetailLine(NamedTuple):
     """A line below a node. What is to be pasted into a shell has nothing to its left, and as much room as there is."""
 
     text: str
     style: str = ""
-    is_pasted: bool = False
+    is_command: bool = False
 
 
-def sign(row: NodeRow, is_ascii: bool) -> str:
-    return _SIGNS.get(row.state, _SIGNS["pending"])[is_ascii]
+def symbol(row: NodeProgress, is_ascii: bool) -> str:
+    return _SYMBOLS.get(row.state, _SYMBOLS["pending"])[is_ascii]
 
 
-def style(row: NodeRow) -> str:
+def style(row: NodeProgress) -> str:
     return _STYLES.get(row.state) or colour(row.state)
 
 
-def words(row: NodeRow, now: float | None) -> str:
+def state_text(row: NodeProgress, now: float | None) -> str:
     """How it stands; nothing about a node that has not begun. `now` is the host's time."""
     told = [each for each in (_attempt(row, now), _round(row), _items(row), _children(row)) if each]
-    time = took(row.started, now if row.state in ACTIVE else row.ended)
-    if time and row.state not in ("skipped", "pending") and not _is_put_off(row, now):
+    time = duration_text(row.started, now if row.state in ACTIVE_STATES else row.ended)
+    if time and row.state not in ("skipped", "pending") and not _awaits_retry(row, now):
         told.append(time)
     if row.state == "pending":
         return "paused" if row.started is not None else ""
-    if row.state not in ("completed", "running") and not _is_put_off(row, now):
+    if row.state not in ("completed", "running") and not _awaits_retry(row, now):
         told.insert(0, row.state)
     return ", ".join(told)
 
 
-def details(row: NodeRow, url: str, run_id: str) -> list[Detail]:
+def detail_lines(row: NodeProgress, url: str, run_id: str) -> list[DetailLine]:
     """Why it failed, what it asks and how to answer, and what a model writes."""
-    found: list[Detail] = []
+    found: list[DetailLine] = []
     if row.error and row.state in ("failed", "retrying"):
-        found.append(Detail(failure(row.error), "red"))
+        found.append(DetailLine(error_text(row.error), "red"))
     if row.interrupt is not None and row.state == "suspended":
-        found += asking("asks", row.interrupt)
-        found.append(Detail(answer_command(url, run_id, row.node_id), "", True))
-    if row.text and row.state in ACTIVE:
-        found.append(Detail(shown(" ".join(row.text.split()), 200)[-80:], "italic"))
+        found += interrupt_lines("asks", row.interrupt)
+        found.append(DetailLine(answer_command(url, run_id, row.node_id), "", True))
+    if row.model_text and row.state in ACTIVE_STATES:
+        found.append(DetailLine(clean(" ".join(row.model_text.split()), 200)[-80:], "italic"))
     return found
 
 
-def asking(words: str, question: dict[str, Any]) -> list[Detail]:
+def interrupt_lines(words: str, question: dict[str, Any]) -> list[DetailLine]:
     """What is asked, who has voted and until when there is time. The words say who asks."""
-    first, *more = asked(question)
-    return [Detail(each, "magenta") for each in (f"{words} {first}", *more, *standing(question, datetime.now(UTC)))]
+    first, *more = describe_interrupt(question)
+    return [
+        DetailLine(each, "magenta") for each in (f"{words} {first}", *more, *status_lines(question, datetime.now(UTC)))
+    ]
 
 
-def took(start: float | None, end: float | None) -> str:
-    return spell(end - start) if start is not None and end is not None and end >= start else ""
+def duration_text(start: float | None, end: float | None) -> str:
+    return format_duration(end - start) if start is not None and end is not None and end >= start else ""
 
 
-def failure(error: dict[str, Any]) -> str:
+def error_text(error: dict[str, Any]) -> str:
     code, message = error.get("code"), error.get("message")
-    parts = [shown(each, 400) for each in (code, message) if isinstance(each, str) and each]
+    parts = [clean(each, 400) for each in (code, message) if isinstance(each, str) and each]
     return ": ".join(parts) or "failed"
 
 
-def _is_put_off(row: NodeRow, now: float | None) -> bool:
-    return row.state == "retrying" and row.due is not None and now is not None and row.due > now
+def _awaits_retry(row: NodeProgress, now: float | None) -> bool:
+    return row.state == "retrying" and row.retry_at is not None and now is not None and row.retry_at > now
 
 
-def _attempt(row: NodeRow, now: float | None) -> str:
+def _attempt(row: NodeProgress, now: float | None) -> str:
     if row.attempt < 2:
         return ""
-    wait = f" in {took(now, row.due)}" if _is_put_off(row, now) else ""
+    wait = f" in {duration_text(now, row.retry_at)}" if _awaits_retry(row, now) else ""
     return f"attempt {row.attempt}{wait}"
 
 
-def _round(row: NodeRow) -> str:
+def _round(row: NodeProgress) -> str:
     if row.round < 2:
         return ""
     return f"{row.round} rounds" if row.state == "completed" else f"round {row.round}"
 
 
-def _items(row: NodeRow) -> str:
+def _items(row: NodeProgress) -> str:
     return ("1 item" if row.items == 1 else f"{row.items} items") if row.items else ""
 
 
-def _children(row: NodeRow) -> str:
+def _children(row: NodeProgress) -> str:
     count = len(row.children)
     return f"{count} child {'run' if count == 1 else 'runs'}" if count else ""
 
 
-_MATTERS: Final = ("failed", "suspended", "retrying", "running")
+_PRIORITY: Final = ("failed", "suspended", "retrying", "running")
 """The first ones first."""
-_WORDS: Final = {"pending": "waiting"}
+_STATE_WORDS: Final = {"pending": "waiting"}
 
 
-class Folded(NamedTuple):
+class HiddenRows(NamedTuple):
     """Nodes that stand next to each other and are not shown. There are at least two."""
 
     first: int
     end: int
 
 
-def fold(rows: Sequence[NodeRow], room: int, height: Callable[[int], int]) -> list[int | Folded]:
+def select_rows(rows: Sequence[NodeProgress], room: int, height: Callable[[int], int]) -> list[int | HiddenRows]:
     """Numbers of the rows to be shown, in order, with a line for those in between that are not.
 
     `height` tells how many lines a row takes; it is asked of few, however many there are.
@@ -132,32 +134,32 @@ def fold(rows: Sequence[NodeRow], room: int, height: Callable[[int], int]) -> li
     count = len(rows)
     if not rows or (count <= room and sum(map(height, range(count))) <= room):
         return list(range(count))
-    ranked = _ranked(rows, max(room, 1))
+    ranked = _rank_rows(rows, max(room, 1))
     while True:
-        parts = _parts(sorted(ranked), count, height)
+        parts = _insert_hidden(sorted(ranked), count, height)
         lines = sum(height(each) if isinstance(each, int) else 1 for each in parts)
         if lines <= room or len(ranked) <= 1:
             return parts
         ranked.pop()
 
 
-def folded_words(rows: Sequence[NodeRow]) -> str:
+def hidden_rows_text(rows: Sequence[NodeProgress]) -> str:
     """How many there are, and how they stand."""
     counts: dict[str, int] = {}
     for row in rows:
-        state = _WORDS.get(row.state, row.state)
+        state = _STATE_WORDS.get(row.state, row.state)
         counts[state] = counts.get(state, 0) + 1
     if len(counts) == 1:
         return f"{len(rows)} more {next(iter(counts))}"
     return f"{len(rows)} more: " + ", ".join(f"{number} {state}" for state, number in counts.items())
 
 
-def _ranked(rows: Sequence[NodeRow], most: int) -> list[int]:
+def _rank_rows(rows: Sequence[NodeProgress], most: int) -> list[int]:
     """The rows that matter most: what runs or needs somebody, then what is nearest to that.
 
     When nothing does, the first one and what ended last stand in for it.
     """
-    ranks = {state: at for at, state in enumerate(_MATTERS)}
+    ranks = {state: at for at, state in enumerate(_PRIORITY)}
     urgent = sorted((ranks[row.state], at) for at, row in enumerate(rows) if row.state in ranks)
     found = [at for _, at in urgent[:most]]
     if len(found) == most:
@@ -180,15 +182,15 @@ def _distances(count: int, centres: Sequence[int]) -> list[int]:
     return found
 
 
-def _parts(chosen: Sequence[int], count: int, height: Callable[[int], int]) -> list[int | Folded]:
-    found: list[int | Folded] = []
+def _insert_hidden(chosen: Sequence[int], count: int, height: Callable[[int], int]) -> list[int | HiddenRows]:
+    found: list[int | HiddenRows] = []
     start = 0
     for each in (*chosen, count):
         if each - start == 1 and height(start) == 1:
             # A line that says so would take as much room.
             found.append(start)
         elif each > start:
-            found.append(Folded(start, each))
+            found.append(HiddenRows(start, each))
         if each < count:
             found.append(each)
         start = each + 1

@@ -6,32 +6,32 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from weftwork.cli.console.table import align
-from weftwork.cli.console.text import shown
-from weftwork.cli.render.schema_text import Schema
+from weftwork.cli.console.text import clean
+from weftwork.cli.render.schema_text import SchemaText
 from weftwork.protocol.json.values import is_array, is_object
 
-_CELL: Final = 120
+_MAX_CELL: Final = 120
 _EFFECTS: Final = {
     "pure": "pure: changes nothing outside the run, and may simply run again",
     "idempotent": "idempotent: touches the world, and may be asked to do so again with the same key",
     "once": "once: touches the world, and is never silently repeated",
 }
-_PARTS: Final = (("inputs", "any"), ("outputs", "not fixed"), ("config", "any members"))
+_SECTIONS: Final = (("inputs", "any"), ("outputs", "not fixed"), ("config", "any members"))
 _EXAMPLE: Final = re.compile(r"```json\n(.*?)\n```\s*\Z", re.DOTALL)
 """A description may end with an example."""
 
 
-def sheet(node: dict[str, Any]) -> Iterator[str]:
+def node_type_lines(node: dict[str, Any]) -> Iterator[str]:
     """Line by line."""
     yield from align([[name, text] for name, text in _head(node)])
     description = _EXAMPLE.sub("", str(node.get("description") or "")).strip()
     if description and description != node.get("title"):
         yield ""
-        yield from (shown(line) for line in description.splitlines())
-    for part, anything in _PARTS:
+        yield from (clean(line) for line in description.splitlines())
+    for part, anything in _SECTIONS:
         yield ""
         yield part
-        yield from _members(Schema(node.get(part)), anything)
+        yield from _members(SchemaText(node.get(part)), anything)
     yield ""
     yield "example"
     text = json.dumps(example(node), indent=2).replace('{\n    "x": 0,\n    "y": 0\n  }', '{"x": 0, "y": 0}')
@@ -40,18 +40,18 @@ def sheet(node: dict[str, Any]) -> Iterator[str]:
 
 def example(node: dict[str, Any]) -> dict[str, Any]:
     """A node of this type: the one that its description ends with, or one that the schemas give."""
-    given = _given(str(node.get("description") or ""))
+    given = _example_in(str(node.get("description") or ""))
     return {
         "id": "example",
         "typeId": node.get("typeId"),
         "name": "Example",
         "position": {"x": 0, "y": 0},
-        "config": given.get("config", _object(Schema(node.get("config")).sample())),
-        "inputs": given.get("inputs", _ports(node)),
+        "config": given.get("config", _object(SchemaText(node.get("config")).sample())),
+        "inputs": given.get("inputs", _example_inputs(node)),
     }
 
 
-def _given(description: str) -> dict[str, Any]:
+def _example_in(description: str) -> dict[str, Any]:
     found = _EXAMPLE.search(description)
     try:
         return _object(json.loads(found[1])) if found else {}
@@ -59,34 +59,34 @@ def _given(description: str) -> dict[str, Any]:
         return {}
 
 
-def _ports(node: dict[str, Any]) -> dict[str, Any]:
+def _example_inputs(node: dict[str, Any]) -> dict[str, Any]:
     """The inputs that must be there, each with a fixed value."""
-    values = _object(Schema(node.get("inputs")).sample())
+    values = _object(SchemaText(node.get("inputs")).sample())
     return {name: {"type": "static", "value": value} for name, value in values.items()}
 
 
 def _head(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "type", shown(node.get("typeId", "?"))
+    yield "type", clean(node.get("typeId", "?"))
     for member in ("version", "title"):
         if node.get(member):
-            yield member, shown(node[member])
+            yield member, clean(node[member])
     effect = node.get("effect")
     if effect:
-        yield "effect", _EFFECTS.get(str(effect)) or shown(effect)
+        yield "effect", _EFFECTS.get(str(effect)) or clean(effect)
     if "instant" in node:
         yield "kind", "instant: done as soon as it starts" if node["instant"] else "waiting: takes its time"
     if node.get("concurrency"):
-        yield "at once", f"{shown(node['concurrency'])} in a host"
+        yield "at once", f"{clean(node['concurrency'])} in a host"
     requires = node.get("requires")
     if is_array(requires) and requires:
-        yield "needs", shown(", ".join(map(str, requires)))
-    yield "from", shown(node.get("source") or "the package")
+        yield "needs", clean(", ".join(map(str, requires)))
+    yield "from", clean(node.get("source") or "the package")
 
 
-def _members(schema: Schema, anything: str) -> Iterator[str]:
-    if schema.meaning():
-        yield f"  {shown(schema.meaning())}"
-    rows = [[shown(cell, _CELL) for cell in row] for row in schema.rows()]
+def _members(schema: SchemaText, anything: str) -> Iterator[str]:
+    if schema.description():
+        yield f"  {clean(schema.description())}"
+    rows = [[clean(cell, _MAX_CELL) for cell in row] for row in schema.rows()]
     if rows:
         yield from align(rows, "  ")
         if schema.is_open:

@@ -19,7 +19,7 @@ _ROOT: Final = 0
 """Stands before all nodes, which are numbered from 1 in the order of the graph."""
 
 
-class Place(NamedTuple):
+class OutlineRow(NamedTuple):
     """A node of an outline. Rows of one branch have its number; 0 is what belongs to no branch, at level 0."""
 
     node_id: str
@@ -28,11 +28,11 @@ class Place(NamedTuple):
     branch: int = 0
 
 
-def outline(document: Any) -> list[Place]:
+def outline(document: Any) -> list[OutlineRow]:
     """Every node once, whatever else the document holds; nothing if it has no nodes."""
     drawn = _read(document)
-    graph = _Graph(drawn)
-    found: list[Place] = []
+    graph = _DominatorTree(drawn)
+    found: list[OutlineRow] = []
     branches = 0
     # What is still to come, the next one last: a number, its level and its branch.
     rest = [(_ROOT, 0, 0)]
@@ -40,7 +40,7 @@ def outline(document: Any) -> list[Place]:
         number, level, branch = rest.pop()
         if number != _ROOT:
             node_id = drawn.order[number - 1]
-            found.append(Place(node_id, drawn.nodes[node_id]["typeId"], level, branch))
+            found.append(OutlineRow(node_id, drawn.nodes[node_id]["typeId"], level, branch))
         parted, last = graph.below(number)
         if last is not None:
             rest.append((last, level, branch))
@@ -70,7 +70,7 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
     return (each for each in value if is_object(each)) if is_array(value) else iter(())
 
 
-class _Graph:
+class _DominatorTree:
     """The nodes by number, each below the nearest one that every way to it passes (its dominator)."""
 
     def __init__(self, drawn: WorkflowLayout) -> None:
@@ -85,39 +85,39 @@ class _Graph:
         self._jump = [_ROOT] * count
         self._children: list[list[int]] = [[] for _ in range(count)]
         for each in range(1, count):
-            self._hang(each, before[each])
-        self._leads: list[list[int]] = [[] for _ in range(count)]
+            self._add_node(each, before[each])
+        self._siblings_reached: list[list[int]] = [[] for _ in range(count)]
         """To which of its siblings a way leads from it, or from what stands below it."""
-        self._joins: set[int] = set()
+        self._join_nodes: set[int] = set()
         for each in range(1, count):
             parent = self._parent[each]
             for source in before[each]:
                 if source != parent:
-                    self._leads[self._climb(source, self._depth[each])].append(each)
-                    self._joins.add(each)
-        self._inside = self._looping([(number[line.source], number[line.target]) for line in drawn.back])
+                    self._siblings_reached[self._ancestor_at(source, self._depth[each])].append(each)
+                    self._join_nodes.add(each)
+        self._in_loop = self._loop_bodies([(number[line.source], number[line.target]) for line in drawn.back])
 
     def below(self, number: int) -> tuple[list[int], int | None]:
         """The branches that begin below a node, and what goes on at its own level behind them, if anything does."""
         children = self._children[number]
-        body = [each for each in children if each in self._inside]
-        rest = [each for each in children if each not in self._inside]
+        body = [each for each in children if each in self._in_loop]
+        rest = [each for each in children if each not in self._in_loop]
         if not rest:
             body, rest = [], children
-        last = self._meeting(rest)
+        last = self._join_node(rest)
         return [*body, *(each for each in rest if each != last)], last
 
-    def _meeting(self, children: list[int]) -> int | None:
+    def _join_node(self, children: list[int]) -> int | None:
         """Where all ways meet that do not just end."""
         if len(children) == 1:
             return children[0]
-        joins = [each for each in children if each in self._joins]
-        return joins[-1] if joins and all(self._leads[each] for each in joins[:-1]) else None
+        joins = [each for each in children if each in self._join_nodes]
+        return joins[-1] if joins and all(self._siblings_reached[each] for each in joins[:-1]) else None
 
-    def _hang(self, number: int, before: list[int]) -> None:
+    def _add_node(self, number: int, before: list[int]) -> None:
         parent = before[0] if before else _ROOT
         for other in before[1:]:
-            parent = self._common(parent, other)
+            parent = self._common_ancestor(parent, other)
         self._parent[number] = parent
         self._depth[number] = self._depth[parent] + 1
         self._children[parent].append(number)
@@ -125,42 +125,42 @@ class _Graph:
         is_even = self._depth[parent] - self._depth[far] == self._depth[far] - self._depth[self._jump[far]]
         self._jump[number] = self._jump[far] if is_even else parent
 
-    def _climb(self, number: int, depth: int) -> int:
+    def _ancestor_at(self, number: int, depth: int) -> int:
         """What stands above at this depth."""
         while self._depth[number] > depth:
             far = self._jump[number]
             number = far if self._depth[far] >= depth else self._parent[number]
         return number
 
-    def _common(self, one: int, other: int) -> int:
+    def _common_ancestor(self, one: int, other: int) -> int:
         """The nearest that stands above both. Numbers of one depth jump equally far."""
         depth = min(self._depth[one], self._depth[other])
-        one, other = self._climb(one, depth), self._climb(other, depth)
+        one, other = self._ancestor_at(one, depth), self._ancestor_at(other, depth)
         while one != other:
             up = self._parent if self._jump[one] == self._jump[other] else self._jump
             one, other = up[one], up[other]
         return one
 
-    def _looping(self, back: list[tuple[int, int]]) -> set[int]:
+    def _loop_bodies(self, back: list[tuple[int, int]]) -> set[int]:
         """What a way leads from back to the node above it."""
         found: set[int] = set()
         for source, target in back:
             depth = self._depth[target]
-            if source != target and self._climb(source, depth) == target:
-                found.add(self._climb(source, depth + 1))
+            if source != target and self._ancestor_at(source, depth) == target:
+                found.add(self._ancestor_at(source, depth + 1))
         for each in range(len(self._parent) - 1, _ROOT, -1):
-            if not found.isdisjoint(self._leads[each]):
+            if not found.isdisjoint(self._siblings_reached[each]):
                 found.add(each)
         return found
 
 
 _STROKES: Final = (("├─ ", "└─ ", "│  "), ("|- ", "`- ", "|  "))
-WIDTH: Final = 3
+LEVEL_WIDTH: Final = 3
 """Columns of one level."""
-_NOTHING: Final = " " * WIDTH
+_BLANK: Final = " " * LEVEL_WIDTH
 
 
-def guides(places: Sequence[Place], deepest: int, is_ascii: bool) -> list[tuple[str, str]]:
+def branch_prefixes(places: Sequence[OutlineRow], deepest: int, is_ascii: bool) -> list[tuple[str, str]]:
     """For each row what stands before its first line, and before the lines below that.
 
     Rows may be missing: the first one that is there of a branch begins it. What is deeper than the deepest level
@@ -177,8 +177,8 @@ def guides(places: Sequence[Place], deepest: int, is_ascii: bool) -> list[tuple[
     follows = [False] * (deepest + 2)
     found: list[tuple[str, str]] = []
     for level, is_first in zip(reversed(levels), reversed(begins), strict=True):
-        beside = [pass_by if follows[at] else _NOTHING for at in range(1, level + 1)]
-        below = "".join([*beside, pass_by if follows[level + 1] else _NOTHING])
+        beside = [pass_by if follows[at] else _BLANK for at in range(1, level + 1)]
+        below = "".join([*beside, pass_by if follows[level + 1] else _BLANK])
         if is_first and level:
             beside[-1] = fork if follows[level] else end
         found.append(("".join(beside), below))

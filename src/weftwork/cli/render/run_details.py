@@ -10,51 +10,51 @@ from typing import Any, Final
 
 from weftwork.cli.client.run_tree import TreeRun, format_status_counts, update_statuses
 from weftwork.cli.console.table import align
-from weftwork.cli.console.text import shown
-from weftwork.cli.console.units import between, clock
-from weftwork.cli.render.interrupt_text import answer_command, answer_lines, asked, standing, word
+from weftwork.cli.console.text import clean
+from weftwork.cli.console.units import format_elapsed, format_time
+from weftwork.cli.render.interrupt_text import answer_command, curl_lines, describe_interrupt, quote_id, status_lines
 from weftwork.protocol.json.values import is_array, is_object
 
-_ALIKE: Final = 3
+_MAX_PER_STATUS: Final = 3
 """Runs of one workflow and one status that are shown; of those that failed or wait, more."""
-_MATTER: Final = 10
-_LINES: Final = 30
-_INDENT: Final = "  "
+_MAX_URGENT: Final = 10
+_MAX_CHILDREN: Final = 30
+_CHILD_INDENT: Final = "  "
 
 
 def child_lines(run: dict[str, Any], past: Sequence[TreeRun]) -> Iterator[str]:
     """Of the snapshot's children, and of those that only events tell of: a snapshot names the first ones."""
-    told = _told(run)
+    told = _listed_children(run)
     update_statuses(past, run)
     found = list({each.run_id: each for each in (*told, *past)}.values())
     if not found:
         return
     more = run.get("childRunsTruncated") is True and len(found) == len(told)
-    status = shown(format_status_counts(found), 200)
+    status = clean(format_status_counts(found), 200)
     yield ""
     yield f"child runs, the first {len(found)} of more: {status}" if more else f"child runs: {status}"
-    rows = list(_picked(found))
-    yield from align([_row(each) for each in rows], _INDENT)
+    rows = list(_select_children(found))
+    yield from align([_child_row(each) for each in rows], _CHILD_INDENT)
     if more or len(found) > len(rows):
         rest = "" if more else f"and {len(found) - len(rows)} more; "
-        yield f"{_INDENT}{rest}`weftwork runs ls --parent {word(str(run.get('runId', 'RUN')))} --all` lists all"
+        yield f"{_CHILD_INDENT}{rest}`weftwork runs ls --parent {quote_id(str(run.get('runId', 'RUN')))} --all` lists all"
 
 
-def _told(run: dict[str, Any]) -> list[TreeRun]:
+def _listed_children(run: dict[str, Any]) -> list[TreeRun]:
     listed = run.get("childRuns")
     rows = [each if is_object(each) else {} for each in listed] if is_array(listed) else []
     texts = ([str(row.get(name, "")) for name in ("runId", "workflowId", "status", "nodeId")] for row in rows)
     return [TreeRun(run_id or "?", workflow_id, status, node_id) for run_id, workflow_id, status, node_id in texts]
 
 
-def _picked(runs: Sequence[TreeRun]) -> Iterator[TreeRun]:
+def _select_children(runs: Sequence[TreeRun]) -> Iterator[TreeRun]:
     """A few of each kind. What failed stands first, then what waits, what goes on, and what is over."""
     seen: dict[tuple[str, str], int] = {}
     count = 0
     for run in sorted(runs, key=_rank):
         kind = (run.workflow_id, run.status)
         seen[kind] = seen.get(kind, 0) + 1
-        if count < _LINES and seen[kind] <= (_MATTER if _rank(run) < 2 else _ALIKE):
+        if count < _MAX_CHILDREN and seen[kind] <= (_MAX_URGENT if _rank(run) < 2 else _MAX_PER_STATUS):
             count += 1
             yield run
 
@@ -65,7 +65,7 @@ def _rank(run: TreeRun) -> int:
     return 3 if run.is_terminal else 2
 
 
-def _row(run: TreeRun) -> list[str]:
+def _child_row(run: TreeRun) -> list[str]:
     known = (
         run.run_id,
         run.status or "started",
@@ -73,14 +73,14 @@ def _row(run: TreeRun) -> list[str]:
         run.node_id,
         run.detail if run.status == "failed" else "",
     )
-    return [shown(each, 60) for each in known]
+    return [clean(each, 60) for each in known]
 
 
-_VALUE: Final = 100
+_MAX_VALUE: Final = 100
 """Characters of one value that are shown."""
-_ROWS: Final = 50
+_MAX_ROWS: Final = 50
 """Lines of one part; the rest is counted."""
-_ENDED: Final = ("completed", "failed", "cancelled")
+_TERMINAL_STATUSES: Final = ("completed", "failed", "cancelled")
 _ADVICE: Final = {
     "run_timeout": "Give such runs more time: configurable.runTimeoutMs of a run, or settings.timeout of its workflow.",
     "recursion_limit_exceeded": "Look for a loop that does not end, or raise configurable.recursionLimit.",
@@ -93,7 +93,7 @@ _ADVICE: Final = {
 }
 
 
-def sheet(
+def run_detail_lines(
     run: dict[str, Any],
     times: Mapping[str, str],
     url: str,
@@ -106,80 +106,80 @@ def sheet(
     `children` of runs that it has started.
     """
     yield from align([[name, text] for name, text in _head(run)])
-    for each in _open_interrupts(run)[:_ROWS]:
+    for each in _open_interrupts(run)[:_MAX_ROWS]:
         yield ""
-        yield from _asked(run, each if is_object(each) else {}, url, questions)
+        yield from _interrupt_lines(run, each if is_object(each) else {}, url, questions)
     yield from child_lines(run, children)
-    for title, rows in _parts(run, times):
+    for title, rows in _sections(run, times):
         if rows:
             yield ""
             yield title
-            yield from align(rows[:_ROWS], _INDENT)
-            if len(rows) > _ROWS:
-                yield f"{_INDENT}and {len(rows) - _ROWS} more; --json shows all"
+            yield from align(rows[:_MAX_ROWS], _CHILD_INDENT)
+            if len(rows) > _MAX_ROWS:
+                yield f"{_CHILD_INDENT}and {len(rows) - _MAX_ROWS} more; --json shows all"
 
 
 def _head(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, member in (("run", "runId"), ("workflow", "workflowId"), ("status", "status")):
-        yield name, shown(run.get(member, "?"))
+        yield name, clean(run.get(member, "?"))
     yield from _times(run)
     for name, member in (("at node", "currentNodeId"), ("child of", "parentRunId")):
         if run.get(member):
-            yield name, shown(run[member])
+            yield name, clean(run[member])
     tags = run.get("tags")
     if is_array(tags) and tags:
-        yield "tags", shown(", ".join(map(str, tags)), _VALUE)
+        yield "tags", clean(", ".join(map(str, tags)), _MAX_VALUE)
     error = run.get("error")
     if is_object(error):
-        yield "error", f"{shown(error.get('code', '?'))}: {shown(error.get('message', ''))}"
+        yield "error", f"{clean(error.get('code', '?'))}: {clean(error.get('message', ''))}"
         if is_object(error.get("details")) and error["details"]:
-            yield "details", shown(error["details"])
-    yield from (("next", advice) for advice in _next(run))
+            yield "details", clean(error["details"])
+    yield from (("next", advice) for advice in _next_steps(run))
 
 
 def _times(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
     created, started, ended = (run.get(member) for member in ("createdAt", "startedAt", "completedAt"))
-    if clock(created) != clock(started):
-        yield "created", f"{clock(created)} UTC"
-    if clock(started):
-        yield "started", f"{clock(started)} UTC"
-    if clock(ended):
-        took = between(started, ended)
-        yield "ended", f"{clock(ended)} UTC" + (f", took {took}" if took else "")
+    if format_time(created) != format_time(started):
+        yield "created", f"{format_time(created)} UTC"
+    if format_time(started):
+        yield "started", f"{format_time(started)} UTC"
+    if format_time(ended):
+        took = format_elapsed(started, ended)
+        yield "ended", f"{format_time(ended)} UTC" + (f", took {took}" if took else "")
 
 
-def _next(run: dict[str, Any]) -> Iterator[str]:
+def _next_steps(run: dict[str, Any]) -> Iterator[str]:
     """What somebody who looks at this run may want to do."""
-    run_id, status, error = shown(run.get("runId", "RUN")), str(run.get("status", "")), run.get("error")
+    run_id, status, error = clean(run.get("runId", "RUN")), str(run.get("status", "")), run.get("error")
     if is_object(error) and str(error.get("code")) in _ADVICE:
         yield _ADVICE[str(error["code"])]
     if status == "paused":
         yield f"`weftwork runs resume {run_id}` lets it go on."
     elif status.startswith("waiting-") and _open_interrupts(run):
-        yield f"It goes on once somebody has answered: `weftwork answer {word(str(run.get('runId', 'RUN')))}`."
+        yield f"It goes on once somebody has answered: `weftwork answer {quote_id(str(run.get('runId', 'RUN')))}`."
     elif status.startswith("waiting-"):
         yield "It goes on once somebody has answered a run below it."
     elif status == "failed":
         yield f"`weftwork events {run_id}` shows what led to it."
-    elif status not in _ENDED:
+    elif status not in _TERMINAL_STATUSES:
         yield f"`weftwork events {run_id} --follow` shows how it goes on."
     if _list(run, "childRuns"):
         yield f"`weftwork runs tree {run_id}` shows the runs below it."
 
 
-def _parts(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[str, list[list[str]]]]:
-    yield "nodes", [_node(name, state, times.get(name, "")) for name, state in _members(run, "nodeStates")]
+def _sections(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[str, list[list[str]]]]:
+    yield "nodes", [_node_row(name, state, times.get(name, "")) for name, state in _members(run, "nodeStates")]
     for title, member in (("inputs", "inputs"), ("variables", "variables"), ("outputs", "outputs")):
-        yield title, [[shown(name, 60), _value(value)] for name, value in _members(run, member)]
-    yield "artifacts", [_artifact(name, made) for name, made in _members(run, "artifacts")]
+        yield title, [[clean(name, 60), _value(value)] for name, value in _members(run, member)]
+    yield "artifacts", [_artifact_row(name, made) for name, made in _members(run, "artifacts")]
 
 
-def _node(name: str, state: Any, took: str) -> list[str]:
+def _node_row(name: str, state: Any, took: str) -> list[str]:
     known = state if is_object(state) else {"status": state}
     attempt, error = known.get("attempt"), known.get("error")
-    said = f"{shown(error.get('code', '?'))}: {shown(error.get('message', ''), _VALUE)}" if is_object(error) else ""
+    said = f"{clean(error.get('code', '?'))}: {clean(error.get('message', ''), _MAX_VALUE)}" if is_object(error) else ""
     tried = f"attempt {attempt}" if isinstance(attempt, int) else ""
-    return [shown(name, 60), shown(known.get("status", "?"), 40), tried, took, said]
+    return [clean(name, 60), clean(known.get("status", "?"), 40), tried, took, said]
 
 
 def _open_interrupts(run: dict[str, Any]) -> list[Any]:
@@ -187,7 +187,7 @@ def _open_interrupts(run: dict[str, Any]) -> list[Any]:
     return several or ([run["interrupt"]] if is_object(run.get("interrupt")) else [])
 
 
-def _asked(
+def _interrupt_lines(
     run: dict[str, Any], known: dict[str, Any], url: str, questions: Mapping[str, dict[str, Any]]
 ) -> Iterator[str]:
     """What a node asks, whole, and a command that answers."""
@@ -195,28 +195,28 @@ def _asked(
     more = questions.get(node_id, {})
     # The events may tell of an older question of the same node.
     question = {**more, **known} if more.get("key") == known.get("key") else known
-    first, *rest = asked(question)
-    since = clock(known.get("requestedAt"))
-    yield f"{shown(node_id, 60)} asks {first}"
+    first, *rest = describe_interrupt(question)
+    since = format_time(known.get("requestedAt"))
+    yield f"{clean(node_id, 60)} asks {first}"
     yield from rest
     if since:
-        yield f"{_INDENT}since {since} UTC"
-    yield from standing(question, datetime.now(UTC))
+        yield f"{_CHILD_INDENT}since {since} UTC"
+    yield from status_lines(question, datetime.now(UTC))
     yield "answer with"
-    yield _INDENT + answer_command(url, str(run.get("runId", "RUN")), node_id)
+    yield _CHILD_INDENT + answer_command(url, str(run.get("runId", "RUN")), node_id)
     yield "or"
-    pieces = answer_lines(url, str(run.get("runId", "RUN")), node_id, question)
-    yield from (_INDENT + line for line in " \\\n  ".join(pieces).split("\n"))
+    pieces = curl_lines(url, str(run.get("runId", "RUN")), node_id, question)
+    yield from (_CHILD_INDENT + line for line in " \\\n  ".join(pieces).split("\n"))
 
 
-def _artifact(name: str, made: Any) -> list[str]:
+def _artifact_row(name: str, made: Any) -> list[str]:
     known = made if is_object(made) else {}
-    version = f"version {shown(known['version'], 20)}" if "version" in known else ""
-    return [shown(name, 60), shown(known.get("artifactType", ""), 60), version, shown(known.get("nodeId", ""), 60)]
+    version = f"version {clean(known['version'], 20)}" if "version" in known else ""
+    return [clean(name, 60), clean(known.get("artifactType", ""), 60), version, clean(known.get("nodeId", ""), 60)]
 
 
 def _value(value: Any) -> str:
-    return shown(json.dumps(value, ensure_ascii=False), _VALUE)
+    return clean(json.dumps(value, ensure_ascii=False), _MAX_VALUE)
 
 
 def _members(run: dict[str, Any], member: str) -> list[tuple[str, Any]]:

@@ -14,57 +14,57 @@ from rich.text import Text
 
 from weftwork.cli.client.run_tree import MAX_LISTED_INTERRUPTS, TreeRun, describe_children, find_waiting_runs
 from weftwork.cli.console.table import colour
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 from weftwork.cli.render.event_line import named_values
 from weftwork.cli.render.interrupt_text import answer_command
 from weftwork.cli.render.node_lines import (
-    Detail,
-    Folded,
-    asking,
-    details,
-    failure,
-    fold,
-    folded_words,
-    sign,
+    DetailLine,
+    HiddenRows,
+    detail_lines,
+    duration_text,
+    error_text,
+    hidden_rows_text,
+    interrupt_lines,
+    select_rows,
+    state_text,
     style,
-    took,
-    words,
+    symbol,
 )
-from weftwork.cli.render.outline import WIDTH, Place, guides
-from weftwork.cli.render.run_progress import NodeRow, RunTree
-from weftwork.cli.render.run_tree_lines import kin_lines, rich_line
+from weftwork.cli.render.outline import LEVEL_WIDTH, OutlineRow, branch_prefixes
+from weftwork.cli.render.run_progress import NodeProgress, RunProgress
+from weftwork.cli.render.run_tree_lines import rich_line, run_tree_lines
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
-LINES: Final = 8
+LIVE_LOG_LINES: Final = 8
 """Log lines that are shown while the run goes on."""
-KEPT: Final = 40
+MIN_FINAL_LINES: Final = 40
 """Lines of nodes that stay on the screen, if it is not larger."""
-_LEVELS: Final = {"error": "red", "warn": "yellow", "debug": "dim"}
-_OUTPUTS: Final = 2000
-_NAME: Final = 60
-_LEAST: Final = 8
-_SAID: Final = 8
+_LEVEL_STYLES: Final = {"error": "red", "warn": "yellow", "debug": "dim"}
+_MAX_OUTPUTS: Final = 2000
+_MAX_NAME: Final = 60
+_MIN_WIDTH: Final = 8
+_DETAIL_LINES: Final = 8
 """Lines below a node while the run goes on."""
-_LEAST_BELOW: Final = 6
+_MIN_DESCENDANT_LINES: Final = 6
 """Lines for the runs below, if there are so many."""
-_SAID_BELOW: Final = 3
+_DESCENDANT_DETAIL_LINES: Final = 3
 """Lines of what a run below asks while the run goes on."""
 _MARGIN: Final = "  "
 
 
-class Picture:
+class RunDisplay:
     """Draws a tree as it stands. The time of what still runs goes on between events."""
 
-    def __init__(self, tree: RunTree, url: str, console: Console) -> None:
+    def __init__(self, tree: RunProgress, url: str, console: Console) -> None:
         self._tree = tree
         self._url = url
         self._console = console
         self._is_ascii = console.options.ascii_only
-        self._seen = (tree.last, time.monotonic())
+        self._last_seen = (tree.last_event_at, time.monotonic())
 
     def live(self) -> RenderableType:
         """As much as fits the screen, each line cut to its width."""
-        tail = [*self._below(), *self._tail(list(self._tree.lines)[-LINES:])]
+        tail = [*self._descendants(), *self._log_tail(list(self._tree.log_lines)[-LIVE_LOG_LINES:])]
         lines = [self._head(True), *self._nodes(self._console.height - len(tail) - 2, True), *tail]
         if self._is_ascii:
             for line in lines:
@@ -72,10 +72,16 @@ class Picture:
                 line.overflow = "crop"
         return Group(*lines)
 
-    def whole(self) -> RenderableType:
+    def final(self) -> RenderableType:
         """What stays: the nodes, all lines that are kept, and what came of the run."""
-        nodes = self._nodes(max(KEPT, self._console.height), False)
-        lines = [self._head(False), *nodes, *self._children(), *self._tail(list(self._tree.lines)), *self._end()]
+        nodes = self._nodes(max(MIN_FINAL_LINES, self._console.height), False)
+        lines = [
+            self._head(False),
+            *nodes,
+            *self._children(),
+            *self._log_tail(list(self._tree.log_lines)),
+            *self._result(),
+        ]
         for line in lines:
             # What is to be copied must not be cut; the terminal wraps it.
             line.overflow = "ignore"
@@ -83,26 +89,26 @@ class Picture:
 
     def _now(self) -> float | None:
         """The host's time, carried on from the newest event by our own clock."""
-        if self._seen[0] != self._tree.last:
-            self._seen = (self._tree.last, time.monotonic())
-        last, since = self._seen
+        if self._last_seen[0] != self._tree.last_event_at:
+            self._last_seen = (self._tree.last_event_at, time.monotonic())
+        last, since = self._last_seen
         return None if last is None else last + (time.monotonic() - since) * 1000
 
     def _head(self, is_cut: bool) -> Text:
         tree = self._tree
         ended = tree.status in ("completed", "failed", "cancelled")
-        status = "waiting" if not ended and (tree.waiting or tree.has_waiting_child) else tree.status
-        time_taken = took(tree.started, tree.last if ended else self._now())
-        name = (shown(tree.workflow_id or "run", 100), "bold")
-        run_id = (f"  {shown(tree.run_id, 60)}", "dim")
-        how = (f"  {shown(status, 40)}", "magenta" if status == "waiting" else colour(tree.status))
+        status = "waiting" if not ended and (tree.waiting_nodes or tree.has_waiting_child) else tree.status
+        time_taken = duration_text(tree.started, tree.last_event_at if ended else self._now())
+        name = (clean(tree.workflow_id or "run", 100), "bold")
+        run_id = (f"  {clean(tree.run_id, 60)}", "dim")
+        how = (f"  {clean(status, 40)}", "magenta" if status == "waiting" else colour(tree.status))
         line = _line(name, run_id, how, (f"  {time_taken}" if time_taken else "", ""))
         # The id stays with the picture that stays.
         return line if not is_cut or line.cell_len <= self._console.width else _line(name, how, ("  " + time_taken, ""))
 
     def _nodes(self, room: int, is_cut: bool) -> list[Text]:
         rows = list(self._tree.nodes.values())
-        below: dict[int, list[Detail]] = {}
+        below: dict[int, list[DetailLine]] = {}
 
         def height(at: int) -> int:
             # Only what may be shown is put into words: there may be thousands, several times a second.
@@ -110,13 +116,13 @@ class Picture:
                 below[at] = self._details(rows[at], is_cut)
             return 1 + len(below[at])
 
-        parts = fold(rows, room, height)
-        places = [self._place(rows, each) for each in parts]
-        deepest = max(1, self._console.width // (4 * WIDTH))
+        parts = select_rows(rows, room, height)
+        places = [self._outline_row(rows, each) for each in parts]
+        deepest = max(1, self._console.width // (4 * LEVEL_WIDTH))
         found: list[Text] = []
-        for part, (beside, under) in zip(parts, guides(places, deepest, self._is_ascii), strict=True):
-            if isinstance(part, Folded):
-                more = folded_words(rows[part.first : part.end])
+        for part, (beside, under) in zip(parts, branch_prefixes(places, deepest, self._is_ascii), strict=True):
+            if isinstance(part, HiddenRows):
+                more = hidden_rows_text(rows[part.first : part.end])
                 found.append(_line((f"{_MARGIN}{beside}{'...' if self._is_ascii else '…'} {more}", "dim")))
                 continue
             found.append(self._node(rows[part], beside, is_cut))
@@ -124,102 +130,104 @@ class Picture:
                 found.append(_line((_MARGIN if is_pasted else f"{_MARGIN}{under} ", "dim"), (text, how)))
         return found
 
-    def _place(self, rows: list[NodeRow], part: int | Folded) -> Place:
+    def _outline_row(self, rows: list[NodeProgress], part: int | HiddenRows) -> OutlineRow:
         """Where a row stands; a line for several stands where the first of them does."""
-        node_id = rows[part.first if isinstance(part, Folded) else part].node_id
-        return self._tree.places.get(node_id, Place(node_id))
+        node_id = rows[part.first if isinstance(part, HiddenRows) else part].node_id
+        return self._tree.outline.get(node_id, OutlineRow(node_id))
 
-    def _details(self, row: NodeRow, is_cut: bool) -> list[Detail]:
-        found = details(row, self._url, self._tree.run_id)
-        return self._short(found, _SAID) if is_cut else found
+    def _details(self, row: NodeProgress, is_cut: bool) -> list[DetailLine]:
+        found = detail_lines(row, self._url, self._tree.run_id)
+        return self._shorten(found, _DETAIL_LINES) if is_cut else found
 
-    def _short(self, found: list[Detail], most: int) -> list[Detail]:
+    def _shorten(self, found: list[DetailLine], most: int) -> list[DetailLine]:
         """Long words in a few lines: the screen has to hold more than this."""
-        room = max(_LEAST, self._console.width * 3 // 4)
-        told = [each for each in found if not each.is_pasted]
-        lines = [Detail(line, each.style) for each in told for line in wrap(each.text, room, subsequent_indent="  ")]
-        kept = lines if len(lines) <= most else [*lines[: most - 1], Detail("Ctrl-C prints all of it", "dim")]
-        pasted = [each for each in found if each.is_pasted]
+        room = max(_MIN_WIDTH, self._console.width * 3 // 4)
+        told = [each for each in found if not each.is_command]
+        lines = [
+            DetailLine(line, each.style) for each in told for line in wrap(each.text, room, subsequent_indent="  ")
+        ]
+        kept = lines if len(lines) <= most else [*lines[: most - 1], DetailLine("Ctrl-C prints all of it", "dim")]
+        pasted = [each for each in found if each.is_command]
         if any(len(each.text) > self._console.width - len(_MARGIN) for each in pasted):
             # Half a command must not be pasted.
-            pasted = [Detail("Ctrl-C prints how to answer", "dim")]
+            pasted = [DetailLine("Ctrl-C prints how to answer", "dim")]
         return [*kept, *pasted]
 
-    def _node(self, row: NodeRow, beside: str, is_cut: bool) -> Text:
-        told = words(row, self._now())
+    def _node(self, row: NodeProgress, beside: str, is_cut: bool) -> Text:
+        told = state_text(row, self._now())
         told = f"  {told}" if told else ""
-        kind = f"  {shown(row.type_id, _NAME)}" if row.type_id else ""
+        kind = f"  {clean(row.type_id, _MAX_NAME)}" if row.type_id else ""
         room = self._console.width - len(_MARGIN) - len(beside) - 2 - cell_len(told)
-        name = shown(row.node_id, _NAME)
+        name = clean(row.node_id, _MAX_NAME)
         # How a node stands says more than its type or the end of its name.
         if cell_len(name) + cell_len(kind) > room:
             kind = ""
         if is_cut and cell_len(name) > room:
-            name = shown(row.node_id, max(_LEAST, min(room, _NAME)))
+            name = clean(row.node_id, max(_MIN_WIDTH, min(room, _MAX_NAME)))
         faint = "dim" if style(row) == "dim" else ""
         return _line(
             (f"{_MARGIN}{beside}", "dim"),
-            (f"{sign(row, self._is_ascii)} ", style(row)),
+            (f"{symbol(row, self._is_ascii)} ", style(row)),
             (name, faint),
             (kind, "dim"),
             (told, style(row)),
         )
 
-    def _below(self) -> list[Text]:
+    def _descendants(self) -> list[Text]:
         """The runs below that go on, in a third of the screen at most; those that are over are counted."""
-        top = self._tree.kin if self._tree.children else None
+        top = self._tree.run_tree if self._tree.children else None
         if top is None or not any(not run.is_terminal for child in top.children for run in child.walk()):
             return []
-        room = max(_LEAST_BELOW, self._console.height // 3)
-        lines = kin_lines(top, self._is_ascii, room, only_open=True)[1:]
-        asked: list[Detail] = []
+        room = max(_MIN_DESCENDANT_LINES, self._console.height // 3)
+        lines = run_tree_lines(top, self._is_ascii, room, only_open=True)[1:]
+        asked: list[DetailLine] = []
         for run in find_waiting_runs(top)[:MAX_LISTED_INTERRUPTS]:
-            more = self._short(self._asked(run), _SAID_BELOW)
+            more = self._shorten(self._interrupt_details(run), _DESCENDANT_DETAIL_LINES)
             if asked and len(asked) + len(more) > room:
                 break
             asked += more
         drawn = [rich_line(line, "ellipsis", _MARGIN) for line in lines]
         return [Text(""), *drawn, *(_line((f"{_MARGIN}{each.text}", each.style)) for each in asked)]
 
-    def _asked(self, run: TreeRun) -> list[Detail]:
+    def _interrupt_details(self, run: TreeRun) -> list[DetailLine]:
         """What a run below asks, as far as that is known, and how to answer it."""
-        name = shown(run.workflow_id or "run", _NAME)
-        words = [Detail(f"{name} waits; answer it with", "magenta")] if run.interrupt is None else []
-        told = words or asking(f"{name} asks", run.interrupt or {})
-        return [*told, Detail(answer_command(self._url, run.run_id, run.detail), "", True)]
+        name = clean(run.workflow_id or "run", _MAX_NAME)
+        words = [DetailLine(f"{name} waits; answer it with", "magenta")] if run.interrupt is None else []
+        told = words or interrupt_lines(f"{name} asks", run.interrupt or {})
+        return [*told, DetailLine(answer_command(self._url, run.run_id, run.detail), "", True)]
 
     def _children(self) -> list[Text]:
         """How many runs it has started, what those that wait ask, and how to answer them."""
         if not self._tree.children:
             return []
-        top = self._tree.kin
+        top = self._tree.run_tree
         lines = [Text(""), _line((f"{_MARGIN}{describe_children(top.children)}", ""))]
         if self._tree.status in TERMINAL_STATUSES:
             return lines
-        told = [each for run in find_waiting_runs(top)[:MAX_LISTED_INTERRUPTS] for each in self._asked(run)]
+        told = [each for run in find_waiting_runs(top)[:MAX_LISTED_INTERRUPTS] for each in self._interrupt_details(run)]
         return [*lines, *(_line((_MARGIN + each.text, each.style)) for each in told)]
 
-    def _tail(self, lines: list[tuple[str, str, str, dict[str, Any]]]) -> list[Text]:
+    def _log_tail(self, lines: list[tuple[str, str, str, dict[str, Any]]]) -> list[Text]:
         if not lines:
             return []
-        earlier = self._tree.dropped + len(self._tree.lines) - len(lines)
+        earlier = self._tree.dropped_lines + len(self._tree.log_lines) - len(lines)
         told = [_line((f"{_MARGIN}{earlier} earlier lines", "dim"))] if earlier else []
         for level, node_id, message, fields in lines:
-            place = f" {shown(node_id, 40)}:" if node_id else ""
-            said = " ".join([f"{_MARGIN}{shown(level, 10)}{place} {shown(message, 400)}", *named_values(fields)])
-            told.append(_line((said, _LEVELS.get(level, ""))))
+            place = f" {clean(node_id, 40)}:" if node_id else ""
+            said = " ".join([f"{_MARGIN}{clean(level, 10)}{place} {clean(message, 400)}", *named_values(fields)])
+            told.append(_line((said, _LEVEL_STYLES.get(level, ""))))
         return [Text(""), *told]
 
-    def _end(self) -> list[Text]:
+    def _result(self) -> list[Text]:
         tree = self._tree
         if tree.status == "failed" and tree.error:
-            return [Text(""), Text(failure(tree.error), "red")]
+            return [Text(""), Text(error_text(tree.error), "red")]
         if tree.status == "cancelled" and tree.reason:
-            return [Text(""), Text(f"cancelled: {shown(tree.reason, 400)}", "yellow")]
+            return [Text(""), Text(f"cancelled: {clean(tree.reason, 400)}", "yellow")]
         if tree.status == "completed" and tree.outputs not in (None, {}):
             text = json.dumps(tree.outputs, ensure_ascii=False, indent=2)
-            cut = text if len(text) <= _OUTPUTS else text[:_OUTPUTS] + "\n…"
-            return [Text(""), *(Text(shown(line, _OUTPUTS)) for line in cut.split("\n"))]
+            cut = text if len(text) <= _MAX_OUTPUTS else text[:_MAX_OUTPUTS] + "\n…"
+            return [Text(""), *(Text(clean(line, _MAX_OUTPUTS)) for line in cut.split("\n"))]
         return []
 
 

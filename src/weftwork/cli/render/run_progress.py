@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from weftwork.cli.client.run_tree import CHILD_EVENTS, TreeRun, merge_reported_tree, update_statuses
 from weftwork.cli.client.sse import ReceivedFrame
-from weftwork.cli.console.units import instant, later
+from weftwork.cli.console.units import add_milliseconds, parse_time
 from weftwork.protocol.json.values import is_object
 
 if TYPE_CHECKING:
-    from weftwork.cli.render.outline import Place
+    from weftwork.cli.render.outline import OutlineRow
 
 
-ACTIVE: Final = ("running", "retrying")
+ACTIVE_STATES: Final = ("running", "retrying")
 
 
-class NodeRow:
+class NodeProgress:
     """What is known of one node."""
 
     def __init__(self, node_id: str) -> None:
@@ -34,7 +34,7 @@ class NodeRow:
         self.started: float | None = None
         self.ended: float | None = None
         """Both in milliseconds by the clock of the host."""
-        self.due: float | None = None
+        self.retry_at: float | None = None
         """When the next attempt begins, by the same clock."""
         self.items = 0
         self.error: dict[str, Any] = {}
@@ -42,25 +42,25 @@ class NodeRow:
         """The open question, if it waits for an answer: kind, key, data and what else was said of it."""
         self.children: dict[str, TreeRun] = {}
         """Runs that it started."""
-        self.text = ""
+        self.model_text = ""
         """The end of what a model writes."""
 
     @property
-    def waits_below(self) -> bool:
+    def waits_for_children(self) -> bool:
         """Whether it waits for runs that all wait for somebody."""
         still = [child for child in self.children.values() if not child.is_terminal]
         return bool(still) and all(child.is_waiting for child in still)
 
 
-MAX_LINES: Final = 500
+MAX_LOG_LINES: Final = 500
 """Log lines that are kept."""
-QUESTIONS: Final = ("interrupt.requested", "node.suspended", "approval.requested", "clarification.requested")
+INTERRUPT_EVENTS: Final = ("interrupt.requested", "node.suspended", "approval.requested", "clarification.requested")
 """Events after which somebody may have to answer."""
-_ENDED: Final = ("completed", "failed", "skipped", "cancelled")
-_QUESTION: Final = ("kind", "key", "data", "resumeSchema", "interruptId", "timeoutMs")
+_TERMINAL_STATES: Final = ("completed", "failed", "skipped", "cancelled")
+_INTERRUPT_FIELDS: Final = ("kind", "key", "data", "resumeSchema", "interruptId", "timeoutMs")
 
 
-class RunTree:
+class RunProgress:
     """The nodes of a run, with the run's own status and its log lines.
 
     Nodes that are expected stand first, in the order of the graph; the others in the order in which they began.
@@ -73,34 +73,34 @@ class RunTree:
         self.error: dict[str, Any] = {}
         self.outputs: Any = None
         self.reason = ""
-        self.nodes: dict[str, NodeRow] = {}
-        self.places: dict[str, Place] = {}
+        self.nodes: dict[str, NodeProgress] = {}
+        self.outline: dict[str, OutlineRow] = {}
         """Where the nodes that are expected stand."""
-        self.lines: deque[tuple[str, str, str, dict[str, Any]]] = deque(maxlen=MAX_LINES)
+        self.log_lines: deque[tuple[str, str, str, dict[str, Any]]] = deque(maxlen=MAX_LOG_LINES)
         """Level, node, message and fields."""
-        self.dropped = 0
+        self.dropped_lines = 0
         self.started: float | None = None
-        self.last: float | None = None
+        self.last_event_at: float | None = None
         """The time of the newest event, by the clock of the host."""
         self.sequence = -1
-        self.told: TreeRun | None = None
+        self.reported_tree: TreeRun | None = None
         """The runs below it, as the host told of them last."""
 
-    def seed(self, snapshot: Any) -> None:
+    def apply_snapshot(self, snapshot: Any) -> None:
         """What a snapshot says of the run before its events are there."""
         if not is_object(snapshot):
             return
         self.workflow_id = _text(snapshot.get("workflowId"))
         self.status = _text(snapshot.get("status")) or self.status
 
-    def expect(self, places: "Sequence[Place]") -> None:
+    def set_outline(self, places: "Sequence[OutlineRow]") -> None:
         """The nodes of the definition, before any event is there."""
         for place in places:
-            self.places[place.node_id] = place
-            self.nodes.setdefault(place.node_id, NodeRow(place.node_id)).type_id = place.type_id
+            self.outline[place.node_id] = place
+            self.nodes.setdefault(place.node_id, NodeProgress(place.node_id)).type_id = place.type_id
 
     @property
-    def waiting(self) -> list[NodeRow]:
+    def waiting_nodes(self) -> list[NodeProgress]:
         return [row for row in self.nodes.values() if row.interrupt is not None and row.state == "suspended"]
 
     @property
@@ -109,17 +109,17 @@ class RunTree:
         return self.status == "running" and any(child.is_waiting for child in self.children)
 
     @property
-    def waits_below(self) -> bool:
+    def waits_for_children(self) -> bool:
         """Whether all that goes on waits for runs that wait for somebody."""
-        waits = [row.waits_below for row in self.nodes.values() if row.state in ACTIVE]
+        waits = [row.waits_for_children for row in self.nodes.values() if row.state in ACTIVE_STATES]
         return bool(waits) and all(waits)
 
     @property
-    def stands_still(self) -> bool:
+    def is_blocked(self) -> bool:
         """Whether it goes on only after somebody answers or resumes it."""
-        if any(row.state in ACTIVE for row in self.nodes.values()):
-            return self.waits_below
-        return bool(self.waiting) or self.status == "paused"
+        if any(row.state in ACTIVE_STATES for row in self.nodes.values()):
+            return self.waits_for_children
+        return bool(self.waiting_nodes) or self.status == "paused"
 
     @property
     def children(self) -> list[TreeRun]:
@@ -133,130 +133,134 @@ class RunTree:
         found = (row.children.get(run_id) for row in self.nodes.values() if isinstance(run_id, str))
         return next((child for child in found if child is not None), None)
 
-    def learn(self, snapshot: Any) -> None:
+    def update_children(self, snapshot: Any) -> None:
         """What a snapshot says of its children."""
         update_statuses(self.children, snapshot)
 
     @property
-    def kin(self) -> TreeRun:
+    def run_tree(self) -> TreeRun:
         """The run with those below it, as far as they are known."""
-        return merge_reported_tree(TreeRun(self.run_id, self.workflow_id, self.status), self.children, self.told)
+        return merge_reported_tree(
+            TreeRun(self.run_id, self.workflow_id, self.status), self.children, self.reported_tree
+        )
 
     def apply(self, frame: ReceivedFrame) -> None:
         """Take in an event."""
         document = frame.data
         if not is_object(document):
             return
-        when = instant(document.get("timestamp"))
+        when = parse_time(document.get("timestamp"))
         if when is not None:
-            self.last = when.timestamp() * 1000
+            self.last_event_at = when.timestamp() * 1000
         if frame.sequence is not None:
             self.sequence = max(self.sequence, frame.sequence)
         payload = document.get("payload")
         known = payload if is_object(payload) else {}
-        if (of_run := _OF_RUN.get(frame.event_type)) is not None:
+        if (of_run := _RUN_EVENTS.get(frame.event_type)) is not None:
             of_run(self, known)
             return
         node_id = document.get("nodeId") or known.get("nodeId")
-        change = _OF_NODE.get(frame.event_type)
+        change = _NODE_EVENTS.get(frame.event_type)
         if change is not None and isinstance(node_id, str):
-            change(self, self.nodes.setdefault(node_id, NodeRow(node_id)), known)
+            change(self, self.nodes.setdefault(node_id, NodeProgress(node_id)), known)
         if (of_child := CHILD_EVENTS.get(frame.event_type)) is not None and isinstance(node_id, str):
-            of_child(self.nodes.setdefault(node_id, NodeRow(node_id)).children, node_id, known, document)
+            of_child(self.nodes.setdefault(node_id, NodeProgress(node_id)).children, node_id, known, document)
         if frame.event_type == "log.appended":
-            _log(self, _text(node_id), known)
+            _append_log_line(self, _text(node_id), known)
 
 
-def _log(tree: RunTree, node_id: str, payload: dict[str, Any]) -> None:
+def _append_log_line(tree: RunProgress, node_id: str, payload: dict[str, Any]) -> None:
     message, fields = payload.get("message"), payload.get("fields")
     if isinstance(message, str):
-        tree.dropped += len(tree.lines) == MAX_LINES
-        tree.lines.append((_text(payload.get("level")), node_id, message, fields if is_object(fields) else {}))
+        tree.dropped_lines += len(tree.log_lines) == MAX_LOG_LINES
+        tree.log_lines.append((_text(payload.get("level")), node_id, message, fields if is_object(fields) else {}))
 
 
-def _run_started(tree: RunTree, payload: dict[str, Any]) -> None:
-    tree.status, tree.started = "running", tree.last
+def _run_started(tree: RunProgress, payload: dict[str, Any]) -> None:
+    tree.status, tree.started = "running", tree.last_event_at
     tree.workflow_id = _text(payload.get("workflowId")) or tree.workflow_id
 
 
-def _run_completed(tree: RunTree, payload: dict[str, Any]) -> None:
+def _run_completed(tree: RunProgress, payload: dict[str, Any]) -> None:
     tree.status, tree.outputs = "completed", payload.get("outputs")
 
 
-def _run_failed(tree: RunTree, payload: dict[str, Any]) -> None:
+def _run_failed(tree: RunProgress, payload: dict[str, Any]) -> None:
     tree.status, tree.error = "failed", _error(payload.get("error"))
 
 
-def _run_cancelled(tree: RunTree, payload: dict[str, Any]) -> None:
+def _run_cancelled(tree: RunProgress, payload: dict[str, Any]) -> None:
     tree.status, tree.reason = "cancelled", _text(payload.get("reason"))
     for row in tree.nodes.values():
         row.interrupt = None
 
 
-def _run_paused(tree: RunTree, payload: dict[str, Any]) -> None:
+def _run_paused(tree: RunProgress, payload: dict[str, Any]) -> None:
     tree.status = "paused"
     for row in tree.nodes.values():
-        if row.state in ACTIVE:
+        if row.state in ACTIVE_STATES:
             row.state = "pending"
 
 
-def _run_resumed(tree: RunTree, payload: dict[str, Any]) -> None:
+def _run_resumed(tree: RunProgress, payload: dict[str, Any]) -> None:
     tree.status = "running"
 
 
-def _run_cancelling(tree: RunTree, payload: dict[str, Any]) -> None:
+def _run_cancelling(tree: RunProgress, payload: dict[str, Any]) -> None:
     tree.status = "cancelling"
 
 
-def _started(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
+def _node_started(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
     attempt = payload.get("attempt")
     again = attempt if isinstance(attempt, int) else 1
-    if row.state in _ENDED and again <= 1:
+    if row.state in _TERMINAL_STATES and again <= 1:
         row.round += 1
         row.items = 0
     row.attempt = again
     row.type_id = _text(payload.get("typeId")) or row.type_id
     if again <= 1 or row.started is None:
-        row.started = tree.last
-    row.state, row.ended, row.error, row.text = "running", None, {}, ""
+        row.started = tree.last_event_at
+    row.state, row.ended, row.error, row.model_text = "running", None, {}, ""
 
 
-def _completed(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
-    _over(tree, row, "completed")
+def _node_completed(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
+    _end_node(tree, row, "completed")
 
 
-def _failed(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
-    _over(tree, row, "failed")
+def _node_failed(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
+    _end_node(tree, row, "failed")
     row.error = _error(payload.get("error"))
 
 
-def _skipped(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
+def _node_skipped(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
     # A loop that is over leaves its body out in the end; what the body did before is worth more.
     if row.started is None:
-        _over(tree, row, "skipped")
+        _end_node(tree, row, "skipped")
 
 
-def _cancelled(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
-    _over(tree, row, "cancelled")
+def _node_cancelled(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
+    _end_node(tree, row, "cancelled")
 
 
-def _over(tree: RunTree, row: NodeRow, state: str) -> None:
-    row.state, row.ended, row.interrupt = state, tree.last, None
+def _end_node(tree: RunProgress, row: NodeProgress, state: str) -> None:
+    row.state, row.ended, row.interrupt = state, tree.last_event_at, None
 
 
-def _retried(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
+def _node_retried(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
     row.state = "retrying"
     row.error = _error(payload.get("lastError")) or row.error
     attempt = payload.get("attempt")
     row.attempt = attempt if isinstance(attempt, int) else row.attempt + 1
     delay = payload.get("delayMs")
-    row.due = tree.last + delay if tree.last is not None and isinstance(delay, int | float) else None
+    row.retry_at = (
+        tree.last_event_at + delay if tree.last_event_at is not None and isinstance(delay, int | float) else None
+    )
 
 
-def _asks(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
-    told = {name: payload[name] for name in _QUESTION if name in payload}
-    if isinstance(limit := told.get("timeoutMs"), int) and tree.last is not None:
-        told["dueAt"] = later(tree.last, limit)
+def _interrupt_requested(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
+    told = {name: payload[name] for name in _INTERRUPT_FIELDS if name in payload}
+    if isinstance(limit := told.get("timeoutMs"), int) and tree.last_event_at is not None:
+        told["dueAt"] = add_milliseconds(tree.last_event_at, limit)
     before = row.interrupt or {}
     # Another key is another question, of which nothing is known yet.
     same = "key" not in told or before.get("key", told["key"]) == told["key"]
@@ -264,29 +268,29 @@ def _asks(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
     row.state = "suspended"
 
 
-def _answered(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
+def _interrupt_resolved(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
     row.interrupt = None
     if row.state == "suspended":
         row.state = "running"
 
 
-def _granted(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
+def _approval_granted(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
     if row.interrupt is not None:
         row.interrupt = {**row.interrupt, "progress": payload.get("quorumProgress")}
 
 
-def _item(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
+def _map_item(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
     row.items += 1
 
 
-def _chunk(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
-    row.text = (row.text + _text(payload.get("chunk")))[-200:]
+def _output_chunk(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
+    row.model_text = (row.model_text + _text(payload.get("chunk")))[-200:]
 
 
-def _asks_for(kind: str) -> "Callable[[RunTree, NodeRow, dict[str, Any]], None]":
+def _requested_as(kind: str) -> "Callable[[RunProgress, NodeProgress, dict[str, Any]], None]":
     """Hosts may tell of a question with a type of its own as well, or with that alone."""
 
-    def asks(tree: RunTree, row: NodeRow, payload: dict[str, Any]) -> None:
+    def asks(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
         row.interrupt = {"kind": kind, "data": payload, **(row.interrupt or {})}
         row.state = "suspended"
 
@@ -301,7 +305,7 @@ def _error(value: Any) -> dict[str, Any]:
     return value if is_object(value) else {"message": value} if isinstance(value, str) else {}
 
 
-_OF_RUN: Final[dict[str, Callable[[RunTree, dict[str, Any]], None]]] = {
+_RUN_EVENTS: Final[dict[str, Callable[[RunProgress, dict[str, Any]], None]]] = {
     "run.started": _run_started,
     "run.completed": _run_completed,
     "run.failed": _run_failed,
@@ -310,22 +314,22 @@ _OF_RUN: Final[dict[str, Callable[[RunTree, dict[str, Any]], None]]] = {
     "run.resumed": _run_resumed,
     "weftwork.run.cancel-requested": _run_cancelling,
 }
-_OF_NODE: Final[dict[str, Callable[[RunTree, NodeRow, dict[str, Any]], None]]] = {
-    "node.started": _started,
-    "node.completed": _completed,
-    "node.failed": _failed,
-    "node.skipped": _skipped,
-    "node.cancelled": _cancelled,
-    "node.retried": _retried,
-    "node.suspended": _asks,
-    "interrupt.requested": _asks,
-    "interrupt.resolved": _answered,
-    "node.resumed": _answered,
-    "approval.requested": _asks_for("approval"),
-    "approval.received": _answered,
-    "approval.granted": _granted,
-    "clarification.requested": _asks_for("clarification"),
-    "clarification.resolved": _answered,
-    "output.chunk": _chunk,
-    "weftwork.map.item": _item,
+_NODE_EVENTS: Final[dict[str, Callable[[RunProgress, NodeProgress, dict[str, Any]], None]]] = {
+    "node.started": _node_started,
+    "node.completed": _node_completed,
+    "node.failed": _node_failed,
+    "node.skipped": _node_skipped,
+    "node.cancelled": _node_cancelled,
+    "node.retried": _node_retried,
+    "node.suspended": _interrupt_requested,
+    "interrupt.requested": _interrupt_requested,
+    "interrupt.resolved": _interrupt_resolved,
+    "node.resumed": _interrupt_resolved,
+    "approval.requested": _requested_as("approval"),
+    "approval.received": _interrupt_resolved,
+    "approval.granted": _approval_granted,
+    "clarification.requested": _requested_as("clarification"),
+    "clarification.resolved": _interrupt_resolved,
+    "output.chunk": _output_chunk,
+    "weftwork.map.item": _map_item,
 }

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.console.table import colour
-from weftwork.cli.console.text import shown
-from weftwork.cli.console.units import between
-from weftwork.cli.render.outline import Place, guides
+from weftwork.cli.console.text import clean
+from weftwork.cli.console.units import format_elapsed
+from weftwork.cli.render.outline import OutlineRow, branch_prefixes
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-FEW: Final = 20
+MAX_SIBLINGS: Final = 20
 """Siblings of one workflow and one status that are shown one by one."""
-DEEPEST: Final = 40
-_LESS: Final = (10, 5, 2, 1, 0)
+MAX_DEPTH: Final = 40
+_FEWER_SIBLINGS: Final = (10, 5, 2, 1, 0)
 """How many instead, tried one after the other, until the tree fits."""
 
-Part = tuple[str, str]
+StyledText = tuple[str, str]
 """A text and its style."""
 
 
-class More:
+class HiddenSiblings:
     """Siblings that stand alike and are not shown."""
 
     def __init__(self, is_all: bool, is_named: bool) -> None:
@@ -37,65 +37,68 @@ class More:
         """There are siblings of other workflows."""
 
 
-class KinLine(NamedTuple):
+class TreeLine(NamedTuple):
     """A line for a run, or for several."""
 
-    beside: str
-    parts: list[Part]
+    prefix: str
+    parts: list[StyledText]
 
     @property
     def text(self) -> str:
-        return self.beside + "".join(text for text, _ in self.parts)
+        return self.prefix + "".join(text for text, _ in self.parts)
 
 
-def kin_lines(top: TreeRun, is_ascii: bool, most: int | None = None, only_open: bool = False) -> list[KinLine]:
+def run_tree_lines(top: TreeRun, is_ascii: bool, most: int | None = None, only_open: bool = False) -> list[TreeLine]:
     """The tree, in at most so many lines. With `only_open`, runs that are over are counted where they would stand."""
-    open_runs = _open(top) if only_open else None
-    rows = list(_rows(top, FEW, open_runs))
-    for few in _LESS:
+    open_runs = _open_runs(top) if only_open else None
+    rows = list(_rows(top, MAX_SIBLINGS, open_runs))
+    for few in _FEWER_SIBLINGS:
         if most is None or len(rows) <= most:
             break
         rows = list(_rows(top, few, open_runs))
-    places = [Place("", "", level, at) for at, (_, level) in enumerate(rows)]
-    drawn: list[KinLine] = []
-    for (each, _), (beside, _) in zip(rows, guides(places, DEEPEST, is_ascii), strict=True):
+    places = [OutlineRow("", "", level, at) for at, (_, level) in enumerate(rows)]
+    drawn: list[TreeLine] = []
+    for (each, _), (beside, _) in zip(rows, branch_prefixes(places, MAX_DEPTH, is_ascii), strict=True):
         drawn.append(
-            KinLine(beside, run_parts(each) if isinstance(each, TreeRun) else [(_folded(each, is_ascii), "dim")])
+            TreeLine(
+                beside,
+                run_parts(each) if isinstance(each, TreeRun) else [(_hidden_siblings_text(each, is_ascii), "dim")],
+            )
         )
     if most is None or len(drawn) <= most:
         return drawn
     dots = "..." if is_ascii else "…"
-    return [*drawn[: most - 1], KinLine("", [(f"{dots} and {len(drawn) - most + 1} more lines", "dim")])][:most]
+    return [*drawn[: most - 1], TreeLine("", [(f"{dots} and {len(drawn) - most + 1} more lines", "dim")])][:most]
 
 
-def run_parts(run: TreeRun) -> list[Part]:
+def run_parts(run: TreeRun) -> list[StyledText]:
     """Workflow, status, run id, how long it took so far, and where it waits or why it failed."""
-    took = between(run.started_at, run.ended_at or datetime.now(UTC).isoformat())
-    at = f"at {shown(run.detail, 60)}" if run.detail and run.is_waiting else shown(run.detail, 60)
-    status = shown(run.status or "started", 40)
+    took = format_elapsed(run.started_at, run.ended_at or datetime.now(UTC).isoformat())
+    at = f"at {clean(run.detail, 60)}" if run.detail and run.is_waiting else clean(run.detail, 60)
+    status = clean(run.status or "started", 40)
     return [
-        (shown(run.workflow_id or "run", 100), "bold"),
+        (clean(run.workflow_id or "run", 100), "bold"),
         (f"  {status}", colour(run.status)),
-        (f"  {shown(run.run_id, 60)}", "dim"),
+        (f"  {clean(run.run_id, 60)}", "dim"),
         (f"  {took}" if took else "", ""),
         (f"  {at}" if at else "", "red" if run.status == "failed" else ""),
     ]
 
 
-def rich_line(line: KinLine, overflow: Any, margin: str = "") -> "Text":
+def rich_line(line: TreeLine, overflow: Any, margin: str = "") -> "Text":
     """One line that is cut rather than wrapped, or left to the terminal."""
     from rich.text import Text
 
     text = Text(no_wrap=True, overflow=overflow)
-    text.append(margin + line.beside, "dim")
+    text.append(margin + line.prefix, "dim")
     for said, style in line.parts:
         text.append(said, style or None)
     return text
 
 
-def _rows(top: TreeRun, few: int, open_runs: set[int] | None) -> Iterator[tuple[TreeRun | More, int]]:
+def _rows(top: TreeRun, few: int, open_runs: set[int] | None) -> Iterator[tuple[TreeRun | HiddenSiblings, int]]:
     """Each run before its children, with its level."""
-    rest: list[tuple[TreeRun | More, int]] = [(top, 0)]
+    rest: list[tuple[TreeRun | HiddenSiblings, int]] = [(top, 0)]
     while rest:
         each, level = rest.pop()
         yield each, level
@@ -103,11 +106,11 @@ def _rows(top: TreeRun, few: int, open_runs: set[int] | None) -> Iterator[tuple[
             rest += [(below, level + 1) for below in reversed(_siblings(each.children, few, open_runs))]
 
 
-def _siblings(runs: Sequence[TreeRun], few: int, open_runs: set[int] | None) -> list[TreeRun | More]:
+def _siblings(runs: Sequence[TreeRun], few: int, open_runs: set[int] | None) -> list[TreeRun | HiddenSiblings]:
     """In their order; what is too much of one kind is gathered behind the last one of it that is shown."""
-    found: list[TreeRun | More] = []
+    found: list[TreeRun | HiddenSiblings] = []
     seen: dict[tuple[str, str, bool], int] = {}
-    gathered: dict[tuple[str, str, bool], More] = {}
+    gathered: dict[tuple[str, str, bool], HiddenSiblings] = {}
     is_mixed = len({run.workflow_id for run in runs}) > 1
     for run in runs:
         is_closed = open_runs is not None and id(run) not in open_runs
@@ -118,25 +121,27 @@ def _siblings(runs: Sequence[TreeRun], few: int, open_runs: set[int] | None) -> 
             found.append(run)
             continue
         if kind not in gathered:
-            gathered[kind] = More(is_all=room == 0, is_named=is_mixed or room == 0)
+            gathered[kind] = HiddenSiblings(is_all=room == 0, is_named=is_mixed or room == 0)
             found.append(gathered[kind])
         gathered[kind].runs.append(run)
     # A line that stands for one run would take as much room as the run.
-    return [each.runs[0] if isinstance(each, More) and len(each.runs) == 1 and few else each for each in found]
+    return [
+        each.runs[0] if isinstance(each, HiddenSiblings) and len(each.runs) == 1 and few else each for each in found
+    ]
 
 
-def _folded(more: More, is_ascii: bool) -> str:
+def _hidden_siblings_text(more: HiddenSiblings, is_ascii: bool) -> str:
     first, count = more.runs[0], len(more.runs)
     below = sum(1 for run in more.runs for _ in run.walk()) - count
-    name = f" {shown(first.workflow_id, 60)}" if more.is_named and first.workflow_id else ""
+    name = f" {clean(first.workflow_id, 60)}" if more.is_named and first.workflow_id else ""
     word = "" if more.is_all else "and "
     tail = f", with {below} below them" if below else ""
     kept = "" if more.is_all else " more"
-    status = shown(first.status or "started", 40)
+    status = clean(first.status or "started", 40)
     return f"{'...' if is_ascii else '…'} {word}{count}{kept}{name} ({status}){tail}"
 
 
-def _open(top: TreeRun) -> set[int]:
+def _open_runs(top: TreeRun) -> set[int]:
     """The runs that are not over, and those above them."""
     found: set[int] = set()
     # From the last one up: each stands behind its parent.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from weftwork.cli.console.text import shown
+from weftwork.cli.console.text import clean
 from weftwork.protocol.json.values import is_array, is_object
 
 MAX_DEPTH: Final = 4
@@ -14,25 +14,25 @@ _RANGES: Final = {
 }
 
 
-class Schema:
+class SchemaText:
     """One schema inside a document, whose references lead nowhere else."""
 
     def __init__(self, shape: Any, root: Any = None) -> None:
         self._root: dict[str, Any] = (root if root is not None else shape) if is_object(shape) else {}
-        self._shape = self._resolved(shape)
+        self._shape = self._resolve(shape)
 
     def rows(self, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
         """Name, type with its bounds, default or `required`, and meaning of each member and of those inside it."""
         required = self._get("required", list)
         for name, shape in self._get("properties", dict).items():
-            inner = Schema(shape, self._root)
-            default = inner.default() or ("required" if name in required else "")
-            yield f"{prefix}{name}", inner.words(), default, inner.meaning()
+            inner = SchemaText(shape, self._root)
+            default = inner.default_text() or ("required" if name in required else "")
+            yield f"{prefix}{name}", inner.type_text(), default, inner.description()
             if depth < MAX_DEPTH:
                 yield from inner.rows(f"{prefix}{name}.", depth + 1)
         items = self._shape.get("items")
         if is_object(items) and prefix and depth < MAX_DEPTH:
-            yield from Schema(items, self._root).rows(f"{prefix.rstrip('.')}[].", depth + 1)
+            yield from SchemaText(items, self._root).rows(f"{prefix.rstrip('.')}[].", depth + 1)
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -44,15 +44,15 @@ class Schema:
         """Whether it takes members that it does not name."""
         return self._shape.get("additionalProperties", True) is not False
 
-    def meaning(self) -> str:
+    def description(self) -> str:
         return str(self._shape.get("description") or "")
 
-    def default(self) -> str:
+    def default_text(self) -> str:
         from json import dumps
 
         return dumps(self._shape["default"], ensure_ascii=False) if "default" in self._shape else ""
 
-    def words(self, depth: int = 0) -> str:
+    def type_text(self, depth: int = 0) -> str:
         """The type in words."""
         from json import dumps
 
@@ -62,12 +62,12 @@ class Schema:
             return " or ".join(dumps(value, ensure_ascii=False) for value in choices)
         branches = self._get("anyOf", list) or self._get("oneOf", list)
         if branches and depth < MAX_DEPTH:
-            return " or ".join(dict.fromkeys(Schema(each, self._root).words(depth + 1) for each in branches))
+            return " or ".join(dict.fromkeys(SchemaText(each, self._root).type_text(depth + 1) for each in branches))
         named = self._shape.get("type", "any")
         word = " or ".join(map(str, named)) if is_array(named) else str(named)
         items = self._shape.get("items")
         if named == "array" and is_object(items) and depth < MAX_DEPTH:
-            word = f"array of {Schema(items, self._root).words(depth + 1)}"
+            word = f"array of {SchemaText(items, self._root).type_text(depth + 1)}"
         return ", ".join([word, *self._bounds()])
 
     def sample(self, depth: int = 0) -> Any:
@@ -80,14 +80,14 @@ class Schema:
                 return self._shape[keyword]
         branches = self._get("anyOf", list) or self._get("oneOf", list)
         if branches and depth < MAX_DEPTH:
-            return Schema(branches[0], self._root).sample(depth + 1)
+            return SchemaText(branches[0], self._root).sample(depth + 1)
         kind = self._shape.get("type")
         kind = kind[0] if is_array(kind) and kind else kind
         if kind == "object" and depth < MAX_DEPTH:
             members = self._get("properties", dict)
             named = self._get("required", list) or ([] if depth else list(members)[:1])
             return {
-                name: Schema(members.get(name, {}), self._root).sample(depth + 1)
+                name: SchemaText(members.get(name, {}), self._root).sample(depth + 1)
                 for name in named
                 if isinstance(name, str)
             }
@@ -114,7 +114,7 @@ class Schema:
         found = self._shape.get(keyword)
         return found if isinstance(found, kind) else kind()
 
-    def _resolved(self, shape: Any) -> dict[str, Any]:
+    def _resolve(self, shape: Any) -> dict[str, Any]:
         for _ in range(MAX_DEPTH):
             reference = shape.get("$ref") if is_object(shape) else None
             if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
@@ -126,10 +126,10 @@ class Schema:
 
 
 MAX_SCHEMA_TEXT: Final = 300
-_PROBLEMS: Final = 5
+_MAX_PROBLEMS: Final = 5
 
 
-def problems(schema: dict[str, Any], value: Any) -> list[str]:
+def schema_problems(schema: dict[str, Any], value: Any) -> list[str]:
     """What keeps a value from fitting, in words to print; nothing where only the host can say."""
     # Imported late: `weftwork --help` needs none of it.
     from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
@@ -138,6 +138,6 @@ def problems(schema: dict[str, Any], value: Any) -> list[str]:
         return []
     wrong = check_value(schema, value, "")
     return [
-        f"{f'{shown(each.pointer, 200)} ' if each.pointer else 'it '}{shown(each.message, MAX_SCHEMA_TEXT)}"
-        for each in wrong[:_PROBLEMS]
+        f"{f'{clean(each.pointer, 200)} ' if each.pointer else 'it '}{clean(each.message, MAX_SCHEMA_TEXT)}"
+        for each in wrong[:_MAX_PROBLEMS]
     ]

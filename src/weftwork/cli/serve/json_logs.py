@@ -9,10 +9,10 @@ import msgspec
 from weftwork.protocol.timestamps import iso
 
 MAX_TEXT: Final = 256
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # Control characters are escaped by JSON; these would still move a terminal or split a line elsewhere, and lone
 # surrogates, the last of them, cannot be written at all.
-_ODD = {
+_UNSAFE_CHARACTERS = {
     code: f"\\u{code:04x}"
     for code in (
         *(0x7F, *range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
@@ -24,11 +24,15 @@ _ODD = {
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
         text = value[:MAX_TEXT]
-        return text if text.isascii() and text.isprintable() else text.translate(_ODD)
-    return value if value is None or isinstance(value, bool | int | float) else str(value)[:MAX_TEXT].translate(_ODD)
+        return text if text.isascii() and text.isprintable() else text.translate(_UNSAFE_CHARACTERS)
+    return (
+        value
+        if value is None or isinstance(value, bool | int | float)
+        else str(value)[:MAX_TEXT].translate(_UNSAFE_CHARACTERS)
+    )
 
 
-class JsonLines(logging.Formatter):
+class JsonLogFormatter(logging.Formatter):
     """Formats a record as one line of JSON. A traceback stays one field."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -39,21 +43,21 @@ class JsonLines(logging.Formatter):
             "message": _clean(record.getMessage()),
         }
         for name, value in vars(record).items():
-            if name not in _STANDARD and value is not None:
+            if name not in _STANDARD_FIELDS and value is not None:
                 line[name] = _clean(value)
         if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info).translate(_ODD)
+            line["traceback"] = self.formatException(record.exc_info).translate(_UNSAFE_CHARACTERS)
         return msgspec.json.encode(line).decode()
 
 
-def set_up(level: str) -> None:
+def configure_logging(level: str) -> None:
     """Log to standard error; the server's own loggers only speak up when something is wrong."""
     # No line tells the thread, the process or the place in the code, so nobody has to look for them.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     for name, value in (("logAsyncioTasks", False), ("_srcfile", None)):
         setattr(logging, name, value)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonLogFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -33,25 +33,25 @@ log = logging.getLogger("weftwork")
 
 STOP_SECONDS: Final = 9.0
 """From the signal to the end of the process: supervisors that kill give ten seconds or more."""
-GARBAGE: Final = (10_000, 20, 100)
+GC_THRESHOLDS: Final = (10_000, 20, 100)
 """Objects, young and middle collections after which Python looks for garbage that holds on to itself."""
 FIRST_TENANT: Final = "default"
 
 
-async def boot(settings: Settings) -> int:
+async def run_host(settings: Settings) -> int:
     """Run the host until it is told to stop; returns the exit code."""
-    _settle_memory()
+    _tune_gc()
     host = Host(settings)
-    end = _End(host)
+    end = _Shutdown(host)
     code = 1
     try:
-        recovered = await host.open(_register)
+        recovered = await host.open(_register_workflows)
     except (HostLocked, StoreUnavailable, HostFault) as error:
         click.echo(f"weftwork: {error}", err=True)
         return code
     try:
-        _admit(host)
-        count = await _count(host)
+        _accept_configured_keys(host)
+        count = await _workflow_counts(host)
         fault_point("boot.ready")
         try:
             listener = bind(settings.host, settings.port)
@@ -65,8 +65,8 @@ async def boot(settings: Settings) -> int:
         address = _address(settings.host, listener.getsockname()[1])
         host.media.assets.base = settings.media_base(listener.getsockname()[1])
         app = host.build()
-        most = _room(settings.max_connections)
-        await serve(app, listener, end.begin, lambda: _announce(host, address, first_key, count, recovered), most)
+        most = _connection_limit(settings.max_connections)
+        await serve(app, listener, end.begin, lambda: _print_banner(host, address, first_key, count, recovered), most)
         code = 0
     except StoreUnavailable as error:
         click.echo(f"weftwork: {error}", err=True)
@@ -75,7 +75,7 @@ async def boot(settings: Settings) -> int:
     return code
 
 
-def _room(wanted: int) -> int:
+def _connection_limit(wanted: int) -> int:
     """How many connections there may be: as many as are wanted, unless the process may not open so many files."""
     most = connections_within(wanted, raise_file_limit())
     if most < wanted:
@@ -83,35 +83,35 @@ def _room(wanted: int) -> int:
     return most
 
 
-def _settle_memory() -> None:
+def _tune_gc() -> None:
     """Code stays, and what runs and requests leave behind goes by itself: look for cycles elsewhere, and seldom.
 
     Called before anything is loaded from the store: what is frozen and held by a cycle would never go.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*GARBAGE)
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
-class _End:
+class _Shutdown:
     """The end of a host: one deadline for all of it, from the first signal on."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._until: float | None = None
+        self._deadline: float | None = None
 
     def begin(self) -> None:
-        if self._until is None:
-            self._until = asyncio.get_running_loop().time() + STOP_SECONDS
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + STOP_SECONDS
             fault_point("drain.begin")
         self._host.drain()
 
     async def finish(self, code: int) -> None:
         """Close the host. What hangs is left behind: the log holds everything that was acknowledged."""
         self.begin()
-        assert self._until is not None, "begin sets it"
+        assert self._deadline is not None, "begin sets it"
         closing = asyncio.ensure_future(self._host.close())
-        done, _ = await asyncio.wait((closing,), timeout=self._until - asyncio.get_running_loop().time())
+        done, _ = await asyncio.wait((closing,), timeout=self._deadline - asyncio.get_running_loop().time())
         if done:
             closing.result()
             return
@@ -122,7 +122,7 @@ class _End:
         os._exit(code)
 
 
-def _admit(host: Host) -> None:
+def _accept_configured_keys(host: Host) -> None:
     """Accept the keys of the command line."""
     for text in host.settings.api_key:
         parsed = parse_api_key(text)
@@ -147,7 +147,7 @@ async def _first_key(host: Host) -> str | None:
     return key
 
 
-async def _register(host: Host) -> None:
+async def _register_workflows(host: Host) -> None:
     """Register workflows; a bad file is reported by name and pointer and does not stop the others."""
     if host.settings.conformance:
         for file in sorted(
@@ -162,7 +162,7 @@ async def _register(host: Host) -> None:
                 click.echo(f"weftwork: {file}: {problem}", err=True)
 
 
-async def _count(host: Host) -> str:
+async def _workflow_counts(host: Host) -> str:
     """How many workflows there are."""
     files, registered = await host.catalog.count_workflows()
     return f"{files} from files, {registered} registered" if registered else str(files)
@@ -182,9 +182,9 @@ def _address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _announce(host: Host, address: str, key: str | None, count: str, recovered: int) -> None:
+def _print_banner(host: Host, address: str, key: str | None, count: str, recovered: int) -> None:
     try:
-        for line in _lines(host, address, key, count, recovered):
+        for line in _banner(host, address, key, count, recovered):
             click.echo(line)
     except OSError as error:
         # Runs are worth more than these lines; only the key is missed by somebody.
@@ -193,7 +193,7 @@ def _announce(host: Host, address: str, key: str | None, count: str, recovered: 
         click.echo(f"weftwork: standard output cannot be written: {error.strerror}{lost}.", err=True)
 
 
-def _lines(host: Host, address: str, key: str | None, count: str, recovered: int) -> Iterator[str]:
+def _banner(host: Host, address: str, key: str | None, count: str, recovered: int) -> Iterator[str]:
     settings = host.settings
     place = "in memory, gone at exit" if settings.store == "memory" else settings.data
     yield f"weftwork {host.version} listens on {address}"
@@ -206,12 +206,12 @@ def _lines(host: Host, address: str, key: str | None, count: str, recovered: int
     shown = key or "$KEY"
     ids = host.catalog.public_ids()
     if ids:
-        body = f"-H 'Content-Type: application/json' -d '{{\"workflowId\":\"{_first(ids)}\"}}'"
+        body = f"-H 'Content-Type: application/json' -d '{{\"workflowId\":\"{_example_workflow(ids)}\"}}'"
         yield f'  try        curl -s {address}/v1/runs -H "Authorization: Bearer {shown}" {body}'
     else:
         yield f'  try        curl -s {address}/v1/runs -H "Authorization: Bearer {shown}"'
 
 
-def _first(ids: list[str]) -> str:
+def _example_workflow(ids: list[str]) -> str:
     """The workflow to try: one that needs no inputs would be best, and hello and noop need none."""
     return next((name for name in ("hello", "conformance-noop") if name in ids), ids[0])
