@@ -232,7 +232,7 @@ def test_what_was_under_way_can_only_be_known_by_the_test() -> None:
 
 
 def test_a_workflow_with_too_many_commits_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.testing.runner.MOST_CRASHES", 1)
+    monkeypatch.setattr("weftwork.testing.runner.MAX_CRASHES", 1)
     with pytest.raises(Unmet, match="more than 1 commits"):
         everywhere(charge)
 
@@ -240,7 +240,7 @@ def test_a_workflow_with_too_many_commits_is_an_error(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_step_whose_name_is_hidden_is_not_guessed_at(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(question, "MASK", "no mask begins like this")
+        monkeypatch.setattr(question, "MASK_PREFIX", "no mask begins like this")
     paid: list[str] = []
 
     @weftwork.node("acme.named")

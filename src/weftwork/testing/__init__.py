@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from weftwork.testing.exports import look_up as __getattr__  # noqa: F401
+from weftwork.testing.exports import resolve_export as __getattr__  # noqa: F401
 
 if TYPE_CHECKING:
     from weftwork.testing.call_recorder import Performed

@@ -116,7 +116,7 @@ class _RecordingContext:
     def __init__(self, call: NodeCall, host: NodeContext, living: ProcessGuard) -> None:
         self._call = call
         self._host = host
-        self._living = living
+        self._process = living
 
     @property
     def started_at(self) -> int:
@@ -131,17 +131,17 @@ class _RecordingContext:
         return self._host.recorded_items
 
     async def sleep_until(self, when: int) -> None:
-        self._living.check_alive()
+        self._process.check_alive()
         await self._host.sleep_until(when)
 
     def effect_key(self, step: str = "") -> str:
         return self._host.effect_key(step)
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
-        self._living.check_alive()
+        self._process.check_alive()
 
         async def performed() -> Any:
-            begun = self._living.record_call(self._call.node_id, name, self._host.effect_key(name))
+            begun = self._process.record_call(self._call.node_id, name, self._host.effect_key(name))
             try:
                 begun.output = await run()
             except NotDone:
@@ -158,11 +158,11 @@ class _RecordingContext:
         return await self._host.step(name, effect, performed, plain)
 
     async def ask(self, interrupt: Interrupt, instead: Any = msgspec.UNSET) -> Resolution:
-        self._living.check_alive()
+        self._process.check_alive()
         return await self._host.ask(interrupt, instead)
 
     async def prepare_child(self, *given: Any, **more: Any) -> NewChild | Failed:
-        self._living.check_alive()
+        self._process.check_alive()
         return await self._host.prepare_child(*given, **more)
 
     @property
@@ -170,7 +170,7 @@ class _RecordingContext:
         return self._host.untrusted
 
     def mark_untrusted(self) -> None:
-        self._living.check_alive()
+        self._process.check_alive()
         self._host.mark_untrusted()
 
     @property
@@ -178,7 +178,7 @@ class _RecordingContext:
         return self._host.limits
 
     async def generate(self, request: ModelRequest, along: Any) -> ModelAnswer:
-        self._living.check_alive()
+        self._process.check_alive()
         return await self._host.generate(request, along)
 
     def envelope_kind(self, name: str) -> KindDefinition | None:
@@ -188,32 +188,32 @@ class _RecordingContext:
         return self._host.judge_envelope(document, emission)
 
     async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        self._living.check_alive()
+        self._process.check_alive()
         return await self._host.emit_envelope(document, emission)
 
     async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
-        self._living.check_alive()
+        self._process.check_alive()
         return await self._host.emit_media(sent, turn)
 
     async def read_media(self, ref: object, most: int) -> MediaBytes:
-        self._living.check_alive()
+        self._process.check_alive()
         return await self._host.read_media(ref, most)
 
     def new_event_id(self) -> str:
         return self._host.new_event_id()
 
     def emit_event(self, effect: AppendLog | EmitEvent) -> None:
-        self._living.check_alive()
+        self._process.check_alive()
         self._host.emit_event(effect)
 
     async def pin_version(self, change_id: str, version: int) -> int:
-        self._living.check_alive()
+        self._process.check_alive()
         return await self._host.pin_version(change_id, version)
 
     async def record_item(self, index: int, output: Any) -> None:
-        self._living.check_alive()
+        self._process.check_alive()
         await self._host.record_item(index, output)
 
     async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
-        self._living.check_alive()
+        self._process.check_alive()
         return await self._host.run_part(type_id, inputs, config, item)

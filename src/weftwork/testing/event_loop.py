@@ -16,44 +16,44 @@ from weftwork.testing.errors import Unending
 
 T = TypeVar("T")
 
-LOOK_SECONDS: Final = 0.05
+WORK_POLL_SECONDS: Final = 0.05
 """How often the time is looked at while a thread works."""
-SOCKET_SECONDS: Final = 0.1
+SOCKET_IDLE_SECONDS: Final = 0.1
 """How long open sockets and pipes have to be silent before the clock moves."""
-END_SECONDS: Final = 5.0
+SHUTDOWN_SECONDS: Final = 5.0
 
 
 class ManualTimeLoop(asyncio.SelectorEventLoop):
     """Runs one piece of work, with a bound in real seconds. `outside` says how many threads are at work."""
 
     def __init__(self, clock: ManualClock, seconds: float, outside: Callable[[], int]) -> None:
-        self._clock_of_run = clock
+        self._manual_clock = clock
         self._began = clock.now()
         self._executing = 0
-        self._outside = outside
+        self._busy_threads = outside
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
         self._waiter: asyncio.Future[None] | None = None
         self._timer: int | None = None
-        selector = _Selector(self._wait)
+        selector = _HookedSelector(self._wait)
         super().__init__(selector)
         self._own_files = len(selector.get_map())
 
     def time(self) -> float:
-        return (self._clock_of_run.now() - self._began) / 1000
+        return (self._manual_clock.now() - self._began) / 1000
 
     def idle(self) -> "asyncio.Future[None]":
         """Done when nothing more can happen without time, an answer or a fault. For one caller at a time."""
         self._waiter = self.create_future()
         return self._waiter
 
-    def jump(self) -> bool:
+    def advance_to_next(self) -> bool:
         """Move the clock to the next instant that somebody waits for; False if there is none."""
-        due = [when for when in (self._clock_of_run.next_wake, self._timer) if when is not None]
+        due = [when for when in (self._manual_clock.next_wake, self._timer) if when is not None]
         if not due:
             return False
         self._timer = None
-        self._clock_of_run.advance(max(min(due) - self._clock_of_run.now(), 0))
+        self._manual_clock.advance(max(min(due) - self._manual_clock.now(), 0))
         return True
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
@@ -62,20 +62,20 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(self._executed)
         return future
 
-    def give_time(self) -> None:
+    def extend_deadline(self) -> None:
         """Some real seconds more, for what has to be done at the end."""
-        self._deadline = time.monotonic() + END_SECONDS
+        self._deadline = time.monotonic() + SHUTDOWN_SECONDS
 
-    def finish(self) -> None:
+    def shut_down(self) -> None:
         """Stop what still runs, and close."""
-        self.give_time()
+        self.extend_deadline()
         try:
             for _ in range(3):
                 tasks = asyncio.all_tasks(self)
                 for task in tasks:
                     task.cancel()
                 if tasks:
-                    self.run_until_complete(asyncio.wait(tasks, timeout=END_SECONDS))
+                    self.run_until_complete(asyncio.wait(tasks, timeout=SHUTDOWN_SECONDS))
             self.run_until_complete(self.shutdown_asyncgens())
         except Unending:
             # What does not heed its end is left behind with the loop.
@@ -93,19 +93,19 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
         found = real.select(0)
         if found or timeout == 0:
             return found
-        if self._executing or self._outside() > 0:
-            return real.select(LOOK_SECONDS)
-        if len(real.get_map()) > self._own_files and (found := real.select(SOCKET_SECONDS)):
+        if self._executing or self._busy_threads() > 0:
+            return real.select(WORK_POLL_SECONDS)
+        if len(real.get_map()) > self._own_files and (found := real.select(SOCKET_IDLE_SECONDS)):
             return found
-        self._timer = None if timeout is None else self._clock_of_run.now() + int(timeout * 1000) + 1
+        self._timer = None if timeout is None else self._manual_clock.now() + int(timeout * 1000) + 1
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
-        elif not self.jump():
+        elif not self.advance_to_next():
             raise Unending("nothing can happen any more")
         return []
 
 
-class _Selector(selectors.BaseSelector):
+class _HookedSelector(selectors.BaseSelector):
     """The selector of the system, with another idea of waiting."""
 
     def __init__(self, wait: Callable[[selectors.BaseSelector, float | None], list[Any]]) -> None:

@@ -19,4 +19,4 @@ _MODULES: Final[dict[str, tuple[str, ...]]] = {
 
 EXPORTS: Final = {name: f"weftwork.testing.{module}" for module, names in _MODULES.items() for name in names}
 
-look_up: Final = lazy("weftwork.testing", EXPORTS)
+resolve_export: Final = lazy("weftwork.testing", EXPORTS)

@@ -26,13 +26,13 @@ class FakeModel:
     def __init__(self, answers: ModelAnswers | None = None, modalities: Iterable[Modality] = MODALITIES) -> None:
         self._modalities = frozenset(modalities)
         self._function = answers if callable(answers) else None
-        self._for_all: Iterator[Any] | None = None
+        self._shared_answers: Iterator[Any] | None = None
         self._by_node: dict[str, Iterator[Any]] | None = None
         if isinstance(answers, Mapping):
             table = cast("Mapping[str, Iterable[Any]]", answers)
             self._by_node = {node_id: iter(listed) for node_id, listed in table.items()}
         elif answers is not None and self._function is None:
-            self._for_all = iter(cast("Iterable[Any]", answers))
+            self._shared_answers = iter(cast("Iterable[Any]", answers))
         self.requests: list[ModelRequest] = []
         self.unexpected: Unmet | None = None
 
@@ -44,18 +44,18 @@ class FakeModel:
         """Implements adapters.providers.scripted.Source."""
         self.requests.append(request)
         try:
-            return self._answered(request)
+            return self._next_entry(request)
         except Unmet as error:
             # Kept, because the host takes it for a fault of the provider.
             self.unexpected = self.unexpected or error
             raise
 
-    def _answered(self, request: ModelRequest) -> ScriptEntry:
+    def _next_entry(self, request: ModelRequest) -> ScriptEntry:
         if self._function is not None:
             return _entry(self._function(request))
-        if self._for_all is None and self._by_node is None:
+        if self._shared_answers is None and self._by_node is None:
             return echo_entry(request)
-        answers = self._for_all if self._by_node is None else self._by_node.get(request.node_id)
+        answers = self._shared_answers if self._by_node is None else self._by_node.get(request.node_id)
         found = _NO_MORE if answers is None else next(answers, _NO_MORE)
         if found is _NO_MORE:
             raise UnexpectedRequest(f"the test has no further answer of a model for the node {request.node_id}")

@@ -50,8 +50,8 @@ class FakeOutbound:
         try:
             sent = check_request(request.url, request.method, request.headers, request.content, self._policy)
             for _ in range(MAX_REDIRECTS + 1):
-                _judge(sent)
-                answer = await self._answered(sent)
+                _check_address(sent)
+                answer = await self._answer(sent)
                 location = next((value for name, value in answer.headers if name.lower() == "location"), None)
                 following = follow_redirect(sent, answer.status, location, self._policy) if request.redirects else None
                 if following is None:
@@ -63,18 +63,18 @@ class FakeOutbound:
 
     async def close(self) -> None: ...
 
-    async def _answered(self, sent: CheckedRequest) -> OutboundResponse:
+    async def _answer(self, sent: CheckedRequest) -> OutboundResponse:
         request = OutboundRequest(sent.target.url, sent.method, sent.headers, sent.content)
         self.requests.append(request)
         try:
-            found = self._answers(request) if callable(self._answers) else self._looked_up(request)
+            found = self._answers(request) if callable(self._answers) else self._look_up(request)
             return _response(await found if inspect.isawaitable(found) else found, request)
         except UnexpectedRequest as error:
             # Kept, because a node that catches everything would hide it.
             self.unexpected = self.unexpected or error
             raise
 
-    def _looked_up(self, request: OutboundRequest) -> Any:
+    def _look_up(self, request: OutboundRequest) -> Any:
         table = cast("Mapping[str, Any]", self._answers)
         for name in (f"{request.method} {request.url}", request.url):
             if name in table:
@@ -82,7 +82,7 @@ class FakeOutbound:
         raise UnexpectedRequest(f"the test has no answer for {request.method} {request.url}")
 
 
-def _judge(sent: CheckedRequest) -> None:
+def _check_address(sent: CheckedRequest) -> None:
     """Refuse an address that is not a public one. Names are taken for public."""
     try:
         ip_address(sent.target.host)

@@ -30,11 +30,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         if bool(self.at) + bool(self.step) + bool(self.event) != 1 or self.at < 0 or self.nth < 1:
             raise ValueError("a fault is at a commit (1 is the first), at a step or at an event, and at one of them")
 
-    def meets(self, number: int, events: Iterable[Event]) -> bool:
+    def matches(self, number: int, events: Iterable[Event]) -> bool:
         """Whether this commit is such a one."""
-        return number == self.at or any(self._means(event) for event in events)
+        return number == self.at or any(self._matches_event(event) for event in events)
 
-    def _means(self, event: Event) -> bool:
+    def _matches_event(self, event: Event) -> bool:
         if self.node not in ("", event.node_id) or event.type != (EFFECT_RECORDED if self.step else self.event):
             return False
         payload: dict[str, Any] = msgspec.json.decode(event.payload)
@@ -57,26 +57,26 @@ class Outage(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
     times: int = 1
 
 
-class Faults:
+class FaultPlan:
     """The faults of one run, and which of them have happened."""
 
     def __init__(self, asked: Iterable[Fault]) -> None:
-        self._asked = [*asked]
-        self._met = [0] * len(self._asked)
+        self._faults = [*asked]
+        self._match_counts = [0] * len(self._faults)
         self._fired: set[int] = set()
         self._refusing = 0
         self.commits = 0
 
-    def commit(self, events: Iterable[Event]) -> Fault | None:
+    def on_commit(self, events: Iterable[Event]) -> Fault | None:
         """The host is about to commit: what goes wrong."""
         self.commits += 1
         listed = [*events]
         due: Fault | None = None
-        for index, fault in enumerate(self._asked):
-            if not fault.meets(self.commits, listed):
+        for index, fault in enumerate(self._faults):
+            if not fault.matches(self.commits, listed):
                 continue
-            self._met[index] += 1
-            if due is None and index not in self._fired and self._met[index] >= fault.nth:
+            self._match_counts[index] += 1
+            if due is None and index not in self._fired and self._match_counts[index] >= fault.nth:
                 self._fired.add(index)
                 due = fault
         if isinstance(due, Outage):
@@ -87,12 +87,12 @@ class Faults:
         return due
 
     @property
-    def happened(self) -> tuple[Fault, ...]:
-        return tuple(fault for index, fault in enumerate(self._asked) if index in self._fired)
+    def fired(self) -> tuple[Fault, ...]:
+        return tuple(fault for index, fault in enumerate(self._faults) if index in self._fired)
 
     @property
     def unreached(self) -> list[Fault]:
-        return [fault for index, fault in enumerate(self._asked) if index not in self._fired]
+        return [fault for index, fault in enumerate(self._faults) if index not in self._fired]
 
 
 class FaultyLog:
@@ -102,24 +102,24 @@ class FaultyLog:
     def __init__(
         self,
         log: EventLog,
-        faults: Faults,
+        faults: FaultPlan,
         living: ProcessGuard,
         rest: Callable[[], Awaitable[None]],
         die: Callable[[], None],
     ) -> None:
         self._log = log
         self._faults = faults
-        self._living = living
-        self._rest = rest
-        self._die = die
+        self._process = living
+        self._settle = rest
+        self._kill = die
 
     @classmethod
-    def of(cls, *arguments: Any) -> EventLog:
+    def wrap(cls, *arguments: Any) -> EventLog:
         return cast("EventLog", cls(*arguments))
 
     def __getattr__(self, name: str) -> Any:
         async def call(*arguments: Any) -> Any:
-            await self._alive()
+            await self._require_alive()
             return await getattr(self._log, name)(*arguments)
 
         return call
@@ -138,21 +138,21 @@ class FaultyLog:
         return await self._commit(batch, lambda: self._log.append(run, expected, batch))
 
     async def _commit(self, batch: Batch | None, write: Callable[[], Any]) -> Any:
-        await self._alive()
-        fault = self._faults.commit(batch.events if batch is not None else ())
+        await self._require_alive()
+        fault = self._faults.on_commit(batch.events if batch is not None else ())
         if fault is None:
             return await write()
         if isinstance(fault, Crash):
-            await self._rest()
+            await self._settle()
             if fault.written:
                 await write()
-            self._die()
-            return await self._alive()
+            self._kill()
+            return await self._require_alive()
         if isinstance(fault, LostAnswer):
             await write()
         raise StoreUnavailable("the test says so")
 
-    async def _alive(self) -> None:
+    async def _require_alive(self) -> None:
         """Returns while the process lives, and never after."""
-        if self._living.is_dead:
+        if self._process.is_dead:
             await asyncio.get_running_loop().create_future()

@@ -12,9 +12,9 @@ import msgspec
 from weftwork.protocol.media.asset_references import ASSET_PREFIX, decode_asset_token, media_ref
 from weftwork.protocol.media.media_types import SNIFF_BYTES, resolve_media_type, sniff_media_type
 
-BASE: Final = "https://media.test"
+MEDIA_BASE: Final = "https://media.test"
 """Where assets would be served from."""
-PREFIX: Final = "media."
+MEDIA_EVENT_PREFIX: Final = "media."
 
 
 class Asset(Mapping[str, Any]):
@@ -64,9 +64,9 @@ def assets_in(value: object) -> Iterator[Asset]:
             yield from assets_in(item)
 
 
-def digest_shown(payload: dict[str, Any]) -> str | None:
+def shown_digest(payload: dict[str, Any]) -> str | None:
     """The sha256 of the asset that the URL of a payload opens."""
-    opened = decode_asset_token(str(payload.get("url", "")).removeprefix(BASE + ASSET_PREFIX))
+    opened = decode_asset_token(str(payload.get("url", "")).removeprefix(MEDIA_BASE + ASSET_PREFIX))
     return opened[0].sha256.hex() if opened is not None else None
 
 

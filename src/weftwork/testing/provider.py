@@ -63,7 +63,7 @@ def prove(provider: ModelProvider, request: ModelRequest, check: Check) -> None:
     asyncio.run(bounded())
 
 
-async def _heard(
+async def _collect(
     provider: ModelProvider, request: ModelRequest
 ) -> tuple[list[Delta | GeneratedMedia | AnswerEnd], ProviderFault | None]:
     items: list[Delta | GeneratedMedia | AnswerEnd] = []
@@ -83,14 +83,14 @@ async def it_has_a_name_and_a_model(provider: ModelProvider, request: ModelReque
 
 async def an_answer_ends_with_one_stop(provider: ModelProvider, request: ModelRequest) -> None:
     """Pieces of text, then one Stop and nothing after it; or a fault, and then no Stop at all."""
-    items, fault = await _heard(provider, request)
+    items, fault = await _collect(provider, request)
     stops = [place for place, item in enumerate(items) if isinstance(item, AnswerEnd)]
     assert stops == ([] if fault else [len(items) - 1])
 
 
 async def pieces_are_texts(provider: ModelProvider, request: ModelRequest) -> None:
     """Each piece is a text, and none but the last is marked as the last."""
-    items, _ = await _heard(provider, request)
+    items, _ = await _collect(provider, request)
     deltas = [item for item in items if isinstance(item, Delta)]
     assert all(type(delta.text) is str for delta in deltas)
     assert not any(delta.last for delta in deltas[:-1])
@@ -98,7 +98,7 @@ async def pieces_are_texts(provider: ModelProvider, request: ModelRequest) -> No
 
 async def a_stop_says_why_and_how_much(provider: ModelProvider, request: ModelRequest) -> None:
     """The reason is of the common vocabulary, and counts of tokens are whole numbers from 0."""
-    items, fault = await _heard(provider, request)
+    items, fault = await _collect(provider, request)
     if fault is not None:
         return
     stop = items[-1]
@@ -110,7 +110,7 @@ async def a_stop_says_why_and_how_much(provider: ModelProvider, request: ModelRe
 
 async def tool_calls_have_their_members(provider: ModelProvider, request: ModelRequest) -> None:
     """A tool call has an id, a name and arguments, which are a text."""
-    items, _ = await _heard(provider, request)
+    items, _ = await _collect(provider, request)
     calls = [call for item in items if isinstance(item, AnswerEnd) for call in item.tool_calls]
     assert all(set(call) == {"id", "name", "arguments"} for call in calls)
     assert all(isinstance(value, str) for call in calls for value in call.values())
@@ -118,7 +118,7 @@ async def tool_calls_have_their_members(provider: ModelProvider, request: ModelR
 
 async def the_model_is_the_same_throughout(provider: ModelProvider, request: ModelRequest) -> None:
     """Whoever names the model with each piece names the one that the Stop names."""
-    items, _ = await _heard(provider, request)
+    items, _ = await _collect(provider, request)
     said = [item for item in items if not isinstance(item, GeneratedMedia)]
     assert len({item.model for item in said if item.model}) <= 1
 
@@ -141,7 +141,7 @@ async def it_can_be_closed_early(provider: ModelProvider, request: ModelRequest)
 
 async def it_ends_when_it_is_cancelled(provider: ModelProvider, request: ModelRequest) -> None:
     """A cancelled caller is told so, and soon: the cancellation is neither swallowed nor turned into a fault."""
-    task = asyncio.create_task(_heard(provider, request))
+    task = asyncio.create_task(_collect(provider, request))
     await asyncio.sleep(0)
     # One that waits for nothing is done before it can be told.
     if task.cancel():
@@ -152,13 +152,13 @@ async def it_ends_when_it_is_cancelled(provider: ModelProvider, request: ModelRe
 
 async def answers_do_not_mix(provider: ModelProvider, request: ModelRequest) -> None:
     """Several answers at the same time are each whole."""
-    for items, fault in await asyncio.gather(*(_heard(provider, request) for _ in range(4))):
+    for items, fault in await asyncio.gather(*(_collect(provider, request) for _ in range(4))):
         assert [isinstance(item, AnswerEnd) for item in items].count(True) == (0 if fault else 1)
 
 
 async def a_fault_says_nothing_of_the_request(provider: ModelProvider, request: ModelRequest) -> None:
     """Code and message of a fault go on the wire: the code is a name, and neither holds what was asked."""
-    _, fault = await _heard(provider, request)
+    _, fault = await _collect(provider, request)
     if fault is not None:
         assert _CODE.fullmatch(fault.code)
         assert fault.message

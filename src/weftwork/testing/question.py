@@ -15,7 +15,7 @@ from weftwork.protocol.timestamps import iso
 from weftwork.testing.call_recorder import Performed, PerformedCalls
 from weftwork.testing.errors import Unmet
 
-MASK: Final = redaction_marker("").removesuffix("]")
+MASK_PREFIX: Final = redaction_marker("").removesuffix("]")
 """How every marker of something hidden begins."""
 
 
@@ -83,13 +83,13 @@ def open_questions(rows: Iterable[StateRow], seen: PerformedCalls, run: RunHeade
     return [_question(row, seen, run) for row in _interrupts(rows) if row["status"] == "open"]
 
 
-def asked_questions(
+def all_questions(
     events: Iterable[Event], rows: Iterable[StateRow], seen: PerformedCalls, run: RunHeader
 ) -> list[Question]:
     """All that the run has asked, in this order. The log has what it asked, its row what became of it."""
     became = {row["interruptId"]: row for row in _interrupts(rows)}
     return [
-        _question({**became[event.interrupt_id], **_requested(event)}, seen, run)
+        _question({**became[event.interrupt_id], **_request_fields(event)}, seen, run)
         for event in events
         if event.type == "interrupt.requested"
     ]
@@ -99,14 +99,14 @@ def _interrupts(rows: Iterable[StateRow]) -> list[dict[str, Any]]:
     return [msgspec.json.decode(row.value) for row in rows if row.kind == "interrupt"]
 
 
-def _requested(event: Event) -> dict[str, Any]:
+def _request_fields(event: Event) -> dict[str, Any]:
     payload: dict[str, Any] = msgspec.json.decode(event.payload)
     due = {"dueAt": iso(event.timestamp + payload["timeoutMs"])} if "timeoutMs" in payload else {}
     return {**payload, **due}
 
 
 def _question(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Question:
-    made = _asked(row, seen, run)
+    made = _from_row(row, seen, run)
     return msgspec.structs.replace(
         made,
         interrupt_id=row["interruptId"],
@@ -117,7 +117,7 @@ def _question(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Ques
     )
 
 
-def _asked(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Question:
+def _from_row(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Question:
     data: dict[str, Any] = row.get("data") or {}
     node_id, key = row["nodeId"], row["key"]
     if data.get("customKind") != UNKNOWN_OUTCOME_KIND:
@@ -133,14 +133,14 @@ def _asked(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Questio
     provider = f"step:{about['step']}" if "step" in about else "node"
     performed = seen.latest(effect_key(run.owner.tenant, run.run_id, acting, visit, provider))
     # Nobody sees the name of a step that holds something sensitive, and another step may be found in its place.
-    is_masked = MASK in about.get("step", "") or MASK in about.get("item", "")
+    is_masked = MASK_PREFIX in about.get("step", "") or MASK_PREFIX in about.get("item", "")
     return Question(node_id, key, about.get("step", ""), UNKNOWN_OUTCOME_KIND, about, performed, is_masked)
 
 
 def has_answer(question: Question, answers: Mapping[str, Any], given: int) -> bool:
     """Whether the test has an answer to follow those that it gave already."""
-    found = _found(question, answers)
-    return found is not msgspec.UNSET and (callable(found) or given < len(_in_order(question, found)))
+    found = _find_answer(question, answers)
+    return found is not msgspec.UNSET and (callable(found) or given < len(_answers_in_order(question, found)))
 
 
 def answer_to(question: Question, answers: Mapping[str, Any], given: int) -> Any:
@@ -148,23 +148,23 @@ def answer_to(question: Question, answers: Mapping[str, Any], given: int) -> Any
 
     TIMEOUT if nobody is to answer. Raises Unmet for that if the question would wait for ever.
     """
-    found = _found(question, answers)
-    answer = found(question) if callable(found) else _in_order(question, found)[given]
+    found = _find_answer(question, answers)
+    answer = found(question) if callable(found) else _answers_in_order(question, found)[given]
     if answer is TIMEOUT and question.due_at is None:
         raise Unmet(f"the question {question.key} has no timeout, so nobody's answer never comes: give it one")
     return answer
 
 
-def _found(question: Question, answers: Mapping[str, Any]) -> Any:
-    return next((answers[name] for name in _names(question) if name in answers), msgspec.UNSET)
+def _find_answer(question: Question, answers: Mapping[str, Any]) -> Any:
+    return next((answers[name] for name in _answer_keys(question) if name in answers), msgspec.UNSET)
 
 
-def _in_order(question: Question, found: Any) -> list[Any]:
+def _answers_in_order(question: Question, found: Any) -> list[Any]:
     """One answer, or for an approval those of several people."""
     return found if question.kind == "approval" and is_array(found) else [found]
 
 
-def _names(question: Question) -> tuple[str, ...]:
+def _answer_keys(question: Question) -> tuple[str, ...]:
     # An answer for a node is meant for what its author asks.
     by_node = () if question.is_about_an_effect else (question.node_id,)
     return question.key, question.name, question.kind, *by_node

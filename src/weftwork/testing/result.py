@@ -12,9 +12,9 @@ from weftwork.protocol.run.projection import run_snapshot
 from weftwork.protocol.timestamps import iso
 from weftwork.testing.call_recorder import Performed
 from weftwork.testing.faults import Fault
-from weftwork.testing.media import PREFIX, Shown, digest_shown, inline_data
-from weftwork.testing.question import Question, asked_questions
-from weftwork.testing.scenario import Story
+from weftwork.testing.media import MEDIA_EVENT_PREFIX, Shown, inline_data, shown_digest
+from weftwork.testing.question import Question, all_questions
+from weftwork.testing.scenario import Scenario
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -155,7 +155,7 @@ def node_result(
         error=failure(state.get("error")),
         attempts=state.get("attempt", 0),
         steps={
-            _named(each): StepResult(each.get("output"), failure(each.get("error")))
+            _step_name(each): StepResult(each.get("output"), failure(each.get("error")))
             for each in recorded
             if "step" in each and ("output" in each or "error" in each)
         },
@@ -170,28 +170,28 @@ def node_result(
     )
 
 
-def _named(recorded: dict[str, Any]) -> str:
+def _step_name(recorded: dict[str, Any]) -> str:
     return f"{recorded['step']}[{recorded['item']}]" if "item" in recorded else recorded["step"]
 
 
-async def _shown(story: Story, event: RunEvent) -> Shown:
+async def _shown_media(story: Scenario, event: RunEvent) -> Shown:
     payload = event.payload
-    digest = digest_shown(payload)
+    digest = shown_digest(payload)
     data = inline_data(payload) if digest is None else await story.read(digest)
-    return Shown(event.type.removeprefix(PREFIX), payload, data or b"", event.node_id)
+    return Shown(event.type.removeprefix(MEDIA_EVENT_PREFIX), payload, data or b"", event.node_id)
 
 
-async def run_result(story: Story) -> RunResult:
+async def run_result(story: Scenario) -> RunResult:
     """What the story came to."""
     stored = await story.stored()
     assert stored is not None, "a story ends with a run"
-    world = story.world
+    world = story.host
     # Decoded, because a snapshot holds parts as the store has them.
     shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(run_snapshot(stored)))
     logged = await story.events()
     events = run_events(logged)
-    media = [await _shown(story, event) for event in events if event.type in MEDIA_KINDS]
-    asked = asked_questions(logged, stored.rows, world.calls, stored.header)
+    media = [await _shown_media(story, event) for event in events if event.type in MEDIA_KINDS]
+    asked = all_questions(logged, stored.rows, world.calls, stored.header)
     ended = [event.payload for event in events if event.type == "run.completed"]
     performed, requests = world.calls.performed, world.outbound.requests
     states: dict[str, Any] = shown.get("nodeStates", {})
@@ -213,5 +213,5 @@ async def run_result(story: Story) -> RunResult:
         lives=world.calls.process_number,
         commits=world.faults.commits,
         elapsed_ms=logged[-1].timestamp - stored.header.created_at if logged else 0,
-        faults=world.faults.happened,
+        faults=world.faults.fired,
     )

@@ -24,14 +24,14 @@ from weftwork.testing.errors import Refused, Unending, Unmet, Unreached
 from weftwork.testing.event_loop import ManualTimeLoop
 from weftwork.testing.fake_model import FakeModel, ModelAnswers
 from weftwork.testing.fake_outbound import Answers, FakeOutbound
-from weftwork.testing.faults import Crash, Fault, Faults
+from weftwork.testing.faults import Crash, Fault, FaultPlan
 from weftwork.testing.media import Asset, assets_in
 from weftwork.testing.question import find_out
 from weftwork.testing.result import NodeResult, RunResult, run_result
-from weftwork.testing.scenario import Story
-from weftwork.testing.simulated_host import World
+from weftwork.testing.scenario import Scenario
+from weftwork.testing.simulated_host import SimulatedHost
 
-SECONDS: Final = 30.0
+DEFAULT_SECONDS: Final = 30.0
 """How long a run may take in real time."""
 
 Document = Mapping[str, Any] | str | Path
@@ -41,7 +41,7 @@ Model = FakeModel | ModelAnswers
 Kinds = Iterable[EnvelopeKind]
 
 
-class Setup(msgspec.Struct, kw_only=True):
+class RunSetup(msgspec.Struct, kw_only=True):
     """Everything that a run under test depends on."""
 
     document: Document
@@ -55,7 +55,7 @@ class Setup(msgspec.Struct, kw_only=True):
     model: Model | None = None
     kinds: Kinds = ()
     limits: Limits | None = None
-    seconds: float = SECONDS
+    seconds: float = DEFAULT_SECONDS
     first_attempt: int = 1
     assets: Iterable[Asset] = ()
     """Beside those that stand in the inputs."""
@@ -64,20 +64,23 @@ class Setup(msgspec.Struct, kw_only=True):
         """The result, and the faults that never happened."""
         _check_no_loop()
         clock = self.clock or ManualClock()
-        faults = Faults(self.faults)
+        faults = FaultPlan(self.faults)
         outbound = self.fetch if isinstance(self.fetch, FakeOutbound) else FakeOutbound(self.fetch)
         model = self.model if isinstance(self.model, FakeModel) else FakeModel(self.model)
-        limits, nodes = self.limits or Limits(), nodes_of(self.nodes)
+        limits, nodes = self.limits or Limits(), load_nodes(self.nodes)
         kinds = [each.kind for each in (*envelope_kinds_near(nodes), *self.kinds)]
-        world = World(nodes, clock, outbound, faults, limits, model, self.first_attempt, kinds)
-        request = {"inputs": json_of("inputs", self.inputs), "configurable": json_of("configurable", self.configurable)}
+        world = SimulatedHost(nodes, clock, outbound, faults, limits, model, self.first_attempt, kinds)
+        request = {
+            "inputs": to_json_object("inputs", self.inputs),
+            "configurable": to_json_object("configurable", self.configurable),
+        }
         assets = (*self.assets, *assets_in([self.inputs, self.document]))
-        story = Story(world, _read(self.document), request, self.answers or {}, assets)
+        story = Scenario(world, _read_document(self.document), request, self.answers or {}, assets)
         loop = ManualTimeLoop(clock, self.seconds, lambda: story.busy)
         try:
-            result = _played(loop, story)
+            result = _play_scenario(loop, story)
         finally:
-            loop.finish()
+            loop.shut_down()
             story.close()
         unexpected = outbound.unexpected or model.unexpected
         if unexpected is not None:
@@ -85,18 +88,18 @@ class Setup(msgspec.Struct, kw_only=True):
         return result, faults.unreached
 
 
-def _played(loop: ManualTimeLoop, story: Story) -> RunResult:
+def _play_scenario(loop: ManualTimeLoop, story: Scenario) -> RunResult:
     try:
         loop.run_until_complete(story.play(loop))
     except Unending as error:
-        loop.give_time()
+        loop.extend_deadline()
         kinds = [event.type for event in loop.run_until_complete(story.events())]
         raise Unending(f"the run does not end: {error}; its events are {kinds}") from None
-    loop.give_time()
+    loop.extend_deadline()
     return loop.run_until_complete(run_result(story))
 
 
-def nodes_of(functions: Functions) -> list[NodeFunction]:
+def load_nodes(functions: Functions) -> list[NodeFunction]:
     """The nodes that these functions are. Raises Refused."""
     try:
         return nodes_from_functions(functions)
@@ -104,7 +107,7 @@ def nodes_of(functions: Functions) -> list[NodeFunction]:
         raise Refused(str(error)) from None
 
 
-def json_of(what: str, value: Any) -> dict[str, Any]:
+def to_json_object(what: str, value: Any) -> dict[str, Any]:
     """An object as it comes out of a request. Raises Refused for what no request can hold."""
     try:
         return decode(msgspec.json.encode(as_json(value or {})))
@@ -112,9 +115,9 @@ def json_of(what: str, value: Any) -> dict[str, Any]:
         raise Refused(f"{what} cannot be sent to a host: {error}") from None
 
 
-def _read(document: Document) -> dict[str, Any]:
+def _read_document(document: Document) -> dict[str, Any]:
     if isinstance(document, Mapping):
-        return json_of("the workflow", document)
+        return to_json_object("the workflow", document)
     try:
         return decode(Path(document).read_bytes())
     except ClientFault as fault:
@@ -132,8 +135,8 @@ def _check_no_loop() -> None:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MOST_CRASHES: Final = 500
-NODE: Final = "node"
+MAX_CRASHES: Final = 500
+NODE_ID: Final = "node"
 """The id of the node that `run_node` runs."""
 
 
@@ -149,30 +152,30 @@ def run_node(
     fetch: Fetch | None = None,
     model: Model | None = None,
     kinds: Kinds = (),
-    seconds: float = SECONDS,
+    seconds: float = DEFAULT_SECONDS,
 ) -> NodeResult:
     """Run one decorated function as the only node of a workflow. Its id is `node`.
 
     What it is called with and what it gives is converted and checked as a host does. `attempt` is the number of the
     attempt, as after failures before it. The rest is as for `run_workflow`.
     """
-    (node,) = nodes_of([function])
-    ports = json_of("inputs", inputs)
+    (node,) = load_nodes([function])
+    ports = to_json_object("inputs", inputs)
     only = {
-        "id": NODE,
+        "id": NODE_ID,
         "typeId": node.declaration.type_id,
-        "name": NODE,
+        "name": NODE_ID,
         "position": {"x": 0, "y": 0},
-        "config": json_of("config", config),
+        "config": to_json_object("config", config),
         "inputs": {name: {"type": "static", "value": value} for name, value in ports.items()},
         "settings": {"maxRetries": attempt - 1, "retryDelayMs": 0},
     }
     empty: dict[str, Any] = {"edges": [], "triggers": [], "variables": [], "metadata": {}, "settings": {}}
     document = {"id": "one-node", "name": "One node", "version": "1", "nodes": [only], **empty}
-    setup = Setup(document=document, nodes=[function], answers=answers, clock=clock, faults=faults, fetch=fetch)
+    setup = RunSetup(document=document, nodes=[function], answers=answers, clock=clock, faults=faults, fetch=fetch)
     setup.seconds, setup.first_attempt, setup.model, setup.kinds = seconds, attempt, model, kinds
     setup.assets = assets_in([inputs, config])
-    return _met(setup).nodes[NODE]
+    return _run_checked(setup).nodes[NODE_ID]
 
 
 def run_workflow(
@@ -188,7 +191,7 @@ def run_workflow(
     model: Model | None = None,
     kinds: Kinds = (),
     limits: Limits | None = None,
-    seconds: float = SECONDS,
+    seconds: float = DEFAULT_SECONDS,
 ) -> RunResult:
     """Run a whole workflow: a definition, or the path of a file that holds one.
 
@@ -199,8 +202,8 @@ def run_workflow(
     on the clock, which is moved whenever nothing else can happen. Raises Refused, Unending or UnexpectedRequest; no
     run takes longer than `seconds`.
     """
-    return _met(
-        Setup(
+    return _run_checked(
+        RunSetup(
             document=document,
             nodes=nodes,
             inputs=inputs,
@@ -229,7 +232,7 @@ def crash_everywhere(
     model: Callable[[], FakeModel] | None = None,
     kinds: Kinds = (),
     limits: Limits | None = None,
-    seconds: float = SECONDS,
+    seconds: float = DEFAULT_SECONDS,
 ) -> Iterator[RunResult]:
     """Run a workflow as it is, and then once for each of its commits with a crash before it and one after it.
 
@@ -243,7 +246,7 @@ def crash_everywhere(
     def once(faults: list[Fault]) -> tuple[RunResult, list[Fault]]:
         if fresh is not None:
             fresh()
-        setup = Setup(document=document, nodes=listed, inputs=inputs, configurable=configurable, answers=replies)
+        setup = RunSetup(document=document, nodes=listed, inputs=inputs, configurable=configurable, answers=replies)
         setup.faults, setup.limits, setup.seconds = faults, limits, seconds
         setup.fetch = fetch() if fetch is not None else None
         setup.model, setup.kinds = model() if model is not None else None, known
@@ -251,24 +254,24 @@ def crash_everywhere(
 
     whole, _ = once([])
     yield whole
-    for at in range(1, MOST_CRASHES + 1):
+    for at in range(1, MAX_CRASHES + 1):
         for written in (False, True):
             result, unreached = once([Crash(at=at, written=written)])
             if not unreached:
                 yield result
             elif at > whole.commits:
                 return
-    raise Unmet(f"the workflow makes more than {MOST_CRASHES} commits; try parts of it")
+    raise Unmet(f"the workflow makes more than {MAX_CRASHES} commits; try parts of it")
 
 
-def _met(setup: Setup) -> RunResult:
+def _run_checked(setup: RunSetup) -> RunResult:
     result, unreached = setup.run()
     if unreached:
         raise Unreached(f"{unreached[0]} never happened; the run made {result.commits} commits: {result.kinds}")
     return result
 
 
-def _beside(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+def _in_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """The same for async tests: it runs in a thread, with an event loop of its own."""
 
     @wraps(function)
@@ -278,5 +281,5 @@ def _beside(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return run
 
 
-arun_node = _beside(run_node)
-arun_workflow = _beside(run_workflow)
+arun_node = _in_thread(run_node)
+arun_workflow = _in_thread(run_workflow)

@@ -21,38 +21,38 @@ from weftwork.testing.errors import Refused, Unending
 from weftwork.testing.event_loop import ManualTimeLoop
 from weftwork.testing.media import Asset
 from weftwork.testing.question import TIMEOUT, Question, answer_to, has_answer, open_questions
-from weftwork.testing.simulated_host import MOMENT, Life, World
+from weftwork.testing.simulated_host import THREAD_POLL_SECONDS, HostProcess, SimulatedHost
 
 CALLER: Final = Principal.of("key_test", "test", "live", frozenset(SCOPES))
-MOST_JUMPS: Final = 100_000
-AGAIN_MS: Final = 1_000
+MAX_CLOCK_MOVES: Final = 100_000
+RETRY_MS: Final = 1_000
 """How long a caller waits whom the host could not serve."""
-_ROUNDS: Final = 5
+_MAX_KILL_ROUNDS: Final = 5
 
 
-class Story:
+class Scenario:
     """Plays the host, its callers and the person who answers questions."""
 
     def __init__(
         self,
-        world: World,
+        world: SimulatedHost,
         document: dict[str, Any],
         request: dict[str, Any],
         answers: Mapping[str, Any],
         assets: Iterable[Asset] = (),
     ) -> None:
-        self.world = world
+        self.host = world
         self._assets = [*assets]
         """Uploaded before the run starts."""
         self._document = document
         self._request = {"workflowId": document.get("id"), **request}
         self._answers = answers
-        self._life: Life | None = None
+        self._current_process: HostProcess | None = None
         self._run: RunKey | None = None
-        self._doing: asyncio.Task[Any] | None = None
-        self._given: Counter[str] = Counter()
+        self._request_task: asyncio.Task[Any] | None = None
+        self._answer_counts: Counter[str] = Counter()
         """How many answers were given to each question, by key."""
-        self._silent: set[str] = set()
+        self._unanswered_keys: set[str] = set()
         """Keys of the questions that nobody is to answer."""
         self.questions: list[Question] = []
         """Those that are open."""
@@ -60,78 +60,78 @@ class Story:
     @property
     def busy(self) -> int:
         """Threads that are at work."""
-        return self._life.threads.busy if self._life is not None else 0
+        return self._current_process.threads.busy if self._current_process is not None else 0
 
     def close(self) -> None:
         """Let idle threads end."""
-        if self._life is not None:
-            self._life.threads.close()
+        if self._current_process is not None:
+            self._current_process.threads.close()
 
     async def play(self, loop: ManualTimeLoop) -> None:
         """Go on until the run has ended, or waits for an answer that the test does not have."""
-        await self.world.store.open()
-        await self.world.blobs.open()
+        await self.host.store.open()
+        await self.host.blobs.open()
         await self._start()
-        for _ in range(MOST_JUMPS):
+        for _ in range(MAX_CLOCK_MOVES):
             await loop.idle()
-            life = self._lived()
-            if life.living.is_dead:
-                await self._bury(loop, life)
+            life = self._process()
+            if life.guard.is_dead:
+                await self._await_death(loop, life)
                 await self._start()
-            elif self._doing is not None and self._doing.done():
-                await self._hear(self._doing)
-            elif self._doing is None and await self._is_settled():
+            elif self._request_task is not None and self._request_task.done():
+                await self._finish_request(self._request_task)
+            elif self._request_task is None and await self._is_settled():
                 return
-            elif self._doing is None and self._reply():
+            elif self._request_task is None and self._answer_next():
                 continue
-            elif not loop.jump():
+            elif not loop.advance_to_next():
                 raise Unending("nothing can happen any more")
-        raise Unending(f"the clock was moved {MOST_JUMPS:,} times")
+        raise Unending(f"the clock was moved {MAX_CLOCK_MOVES:,} times")
 
     async def _start(self) -> None:
-        life = self._life = Life(self.world)
-        life.spare(asyncio.current_task())
+        life = self._current_process = HostProcess(self.host)
+        life.exempt(asyncio.current_task())
         await life.signer.load()
         for each in self._assets:
-            await life.assets.put(CALLER.partition, each.data, self.world.limits.upload_days * DAY_MS)
+            await life.assets.put(CALLER.partition, each.data, self.host.limits.upload_days * DAY_MS)
         violations = await life.catalog.register(self._document)
         if violations:
             listed = "\n".join(f"  {each.pointer or '/'}: {each.message}" for each in violations)
             raise Refused(f"the workflow cannot be registered:\n{listed}")
-        self._do(self._recover(life))
+        self._start_request(self._recover(life))
 
-    async def _recover(self, life: Life) -> None:
+    async def _recover(self, life: HostProcess) -> None:
         await life.executor.recover()
         if self._run is None:
             # A caller who was not told sends the same again, under the same key.
             outcome = await life.service.create_run(CALLER, self._request, "start")
             self._run = CALLER.run(outcome.run_id)
 
-    def _do(self, work: Coroutine[Any, Any, Any]) -> None:
-        self._doing = asyncio.create_task(work)
+    def _start_request(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._request_task = asyncio.create_task(work)
 
-    async def _hear(self, done: "asyncio.Task[Any]") -> None:
-        self._doing = None
+    async def _finish_request(self, done: "asyncio.Task[Any]") -> None:
+        self._request_task = None
         try:
             done.result()
         except StoreUnavailable:
-            self._do(self._later())
+            self._start_request(self._retry_later())
         except ClientFault as fault:
             where = (fault.details or {}).get("pointer", "")
             raise Refused(f"the host refuses: {fault.code}: {fault.message} {where}".rstrip()) from None
 
-    async def _later(self) -> None:
-        clock = self.world.clock
-        await clock.sleep_until(clock.now() + AGAIN_MS)
+    async def _retry_later(self) -> None:
+        clock = self.host.clock
+        await clock.sleep_until(clock.now() + RETRY_MS)
         if self._run is None:
-            await self._recover(self._lived())
+            await self._recover(self._process())
 
     async def _is_settled(self) -> bool:
         """Whether the run has ended, or goes no further without an answer that the test does not have."""
         stored = await self.stored()
         if stored is None or self._run is None:
             return False
-        self.questions = open_questions(stored.rows, self.world.calls, stored.header)
+        self.questions = open_questions(stored.rows, self.host.calls, stored.header)
         if stored.projection.status in TERMINAL_STATUSES:
             return True
         states = [msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "node"]
@@ -139,55 +139,55 @@ class Story:
         return bool(unanswered) and not {"running", "retrying"} & {*states}
 
     def _has_answer(self, question: Question) -> bool:
-        return has_answer(question, self._answers, self._given[question.key])
+        return has_answer(question, self._answers, self._answer_counts[question.key])
 
-    def _reply(self) -> bool:
+    def _answer_next(self) -> bool:
         """Whether one of the questions is being answered."""
         for question in self.questions:
-            if question.key in self._silent or not self._has_answer(question):
+            if question.key in self._unanswered_keys or not self._has_answer(question):
                 continue
-            answer = answer_to(question, self._answers, self._given[question.key])
+            answer = answer_to(question, self._answers, self._answer_counts[question.key])
             if answer is not TIMEOUT:
-                self._do(self._resolve(question, answer))
+                self._start_request(self._resolve(question, answer))
                 return True
-            self._silent.add(question.key)
+            self._unanswered_keys.add(question.key)
         return False
 
     async def _resolve(self, question: Question, value: Any) -> None:
         assert self._run is not None
         document = {"resumeValue": value}
         # Somebody who was not told sends the same again, under the same key.
-        key = f"answer:{question.key}:{self._given[question.key]}"
-        interrupts = self._lived().interrupts
+        key = f"answer:{question.key}:{self._answer_counts[question.key]}"
+        interrupts = self._process().interrupts
         await interrupts.resolve(CALLER, self._run.run_id, question.node_id, document, key, question.interrupt_id)
-        self._given[question.key] += 1
+        self._answer_counts[question.key] += 1
 
-    async def _bury(self, loop: ManualTimeLoop, life: Life) -> None:
+    async def _await_death(self, loop: ManualTimeLoop, life: HostProcess) -> None:
         """See to it that nothing of the process is left, threads included."""
-        self._doing = None
-        for _ in range(_ROUNDS):
+        self._request_task = None
+        for _ in range(_MAX_KILL_ROUNDS):
             await loop.idle()
             if len(asyncio.all_tasks()) == 1:
                 break
-            life.end()
+            life.kill()
         else:
             left = [repr(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             raise Unending(f"something goes on although its process died: {left}")
         while life.threads.abandoned:
-            await asyncio.to_thread(time.sleep, MOMENT)
+            await asyncio.to_thread(time.sleep, THREAD_POLL_SECONDS)
         life.threads.close()
 
-    def _lived(self) -> Life:
-        assert self._life is not None
-        return self._life
+    def _process(self) -> HostProcess:
+        assert self._current_process is not None
+        return self._current_process
 
     async def stored(self) -> StoredRun | None:
         """The run as the store has it."""
-        return await self.world.store.log.read_run(self._run) if self._run is not None else None
+        return await self.host.store.log.read_run(self._run) if self._run is not None else None
 
     async def read(self, sha256: str) -> bytes | None:
         """The bytes of an asset of the run's tenant."""
-        assets = self._lived().assets
+        assets = self._process().assets
         asset = await assets.find(CALLER.partition, media_ref(sha256))
         return await assets.read(asset) if asset is not None else None
 
@@ -195,6 +195,6 @@ class Story:
         """Its whole log."""
         if self._run is None:
             # It may be there all the same, and its caller not know.
-            found = await self.world.store.log.unfinished_runs(None, 1)
-            return await self.world.store.log.read(found[0], -1, 10**6) if found else []
-        return await self.world.store.log.read(self._run, -1, 10**6)
+            found = await self.host.store.log.unfinished_runs(None, 1)
+            return await self.host.store.log.read(found[0], -1, 10**6) if found else []
+        return await self.host.store.log.read(self._run, -1, 10**6)

@@ -28,18 +28,18 @@ from weftwork.testing.call_recorder import PerformedCalls, ProcessGuard, record_
 from weftwork.testing.deterministic import ManualClock, SequentialIds
 from weftwork.testing.fake_model import FakeModel, FakeModels
 from weftwork.testing.fake_outbound import FakeOutbound
-from weftwork.testing.faults import Faults, FaultyLog
-from weftwork.testing.media import BASE
+from weftwork.testing.faults import FaultPlan, FaultyLog
+from weftwork.testing.media import MEDIA_BASE
 
 T = TypeVar("T")
 
-MOMENT: Final = 0.002
+THREAD_POLL_SECONDS: Final = 0.002
 """Real seconds between two looks at threads that are at work."""
-TURNS: Final = 16
+SETTLE_SLICES: Final = 16
 """Turns of the loop in which an async function that waits for nothing comes to its end."""
 
 
-class World:
+class SimulatedHost:
     """What outlives a process: the store, the time, the other side of requests, and what was seen."""
 
     def __init__(
@@ -47,7 +47,7 @@ class World:
         nodes: Iterable[NodeFunction],
         clock: ManualClock,
         outbound: FakeOutbound,
-        faults: Faults,
+        faults: FaultPlan,
         limits: Limits,
         model: FakeModel,
         first_attempt: int = 1,
@@ -67,24 +67,24 @@ class World:
         self.kinds = BUILTIN_KINDS.with_kinds(kinds).with_displayed(MEDIA_KINDS)
 
 
-class Life:
+class HostProcess:
     """From the start of a process to its end."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulatedHost) -> None:
         world.calls.process_number += 1
         guard_tasks(asyncio.get_running_loop())
-        self._keep: set[asyncio.Task[Any]] = set()
-        self.living = ProcessGuard(world.calls)
+        self._exempt_tasks: set[asyncio.Task[Any]] = set()
+        self.guard = ProcessGuard(world.calls)
         self.threads = CountedThreads()
-        outbound = _LivingOutbound(self.living, world.outbound)
+        outbound = _ProcessOutbound(self.guard, world.outbound)
         library = PythonNodes(world.nodes, self.threads, outbound)
         types = {node.declaration.type_id: node for node in (*builtin_types(outbound), *library.types.values())}
-        types = {name: record_calls(node, self.living, world.first_attempt) for name, node in types.items()}
-        log = FaultyLog.of(world.store.log, world.faults, self.living, self.rest, self.end)
+        types = {name: record_calls(node, self.guard, world.first_attempt) for name, node in types.items()}
+        log = FaultyLog.wrap(world.store.log, world.faults, self.guard, self.settle, self.kill)
         ports = log, Feeds(log), world.clock, world.ids
         # With ids of its own: those of a run do not depend on what is signed beside it.
         self.signer = Signer(world.store.signing, world.clock, SequentialIds())
-        self.assets = Assets(world.store.assets, world.blobs, self.signer, world.clock, world.limits, BASE)
+        self.assets = Assets(world.store.assets, world.blobs, self.signer, world.clock, world.limits, MEDIA_BASE)
         runtime = Runtime(
             *ports, types, world.limits, models=world.models, kinds=world.kinds, assets=self.assets, outbound=outbound
         )
@@ -96,27 +96,27 @@ class Life:
         links = InterruptLinks(self.signer, world.clock, world.ids, "")
         self.interrupts = Interrupts(runtime, self.executor, links)
 
-    def spare(self, task: "asyncio.Task[Any] | None") -> None:
+    def exempt(self, task: "asyncio.Task[Any] | None") -> None:
         """This task does not belong to the process."""
         if task is not None:
-            self._keep.add(task)
+            self._exempt_tasks.add(task)
 
-    async def rest(self) -> None:
+    async def settle(self) -> None:
         """Wait until no function is in the middle of its work, unless it waits: where it was could not be told."""
         turns = 0
-        while turns < TURNS:
+        while turns < SETTLE_SLICES:
             if self.threads.busy > 0:
-                await asyncio.to_thread(time.sleep, MOMENT)
+                await asyncio.to_thread(time.sleep, THREAD_POLL_SECONDS)
                 # What ended may be followed by another one.
                 turns = 0
             else:
                 await asyncio.sleep(0)
                 turns += 1
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """The process ends where it stands: nothing of it gets any further than to its next wait."""
-        self.living.is_dead = True
-        for task in asyncio.all_tasks() - self._keep:
+        self.guard.is_dead = True
+        for task in asyncio.all_tasks() - self._exempt_tasks:
             task.cancel()
 
 
@@ -140,15 +140,15 @@ class CountedThreads(ThreadPool):
             self.awaited -= 1
 
 
-class _LivingOutbound:
+class _ProcessOutbound:
     """The way out of one process."""
 
     def __init__(self, living: ProcessGuard, outbound: FakeOutbound) -> None:
-        self._living = living
+        self._process = living
         self._outbound = outbound
 
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
-        self._living.check_alive()
+        self._process.check_alive()
         return await self._outbound.fetch(request)
 
     async def close(self) -> None: ...

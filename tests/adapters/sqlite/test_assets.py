@@ -16,8 +16,8 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.assets import AssetCursor, AssetQuery
 from weftwork.protocol.run.header import RunKey
-from weftwork.testing.storage.asset_references import kept, name_it
-from weftwork.testing.storage.assets import EVER, asset, digest
+from weftwork.testing.storage.asset_references import add_assets, reference_assets
+from weftwork.testing.storage.assets import FAR_FUTURE, asset, digest
 from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove
 
 FEW, MANY = 30, 900
@@ -86,8 +86,8 @@ GONE = AssetCursor(NOW, digest("nobody"))
 KEYS = (asset("live-3").key, asset("gone-1").key, "nobody")
 WRITES: dict[str, Callable[[Any], Any]] = {
     "keep": writing(lambda connection: assets._add(asset("new"), 10**9, connection)),
-    "keep again": writing(lambda connection: assets._add(asset("live-1", held_until=EVER), 10**9, connection)),
-    "hold": writing(lambda connection: assets._hold(ACME, digest("live-1"), EVER, connection)),
+    "keep again": writing(lambda connection: assets._add(asset("live-1", held_until=FAR_FUTURE), 10**9, connection)),
+    "hold": writing(lambda connection: assets._hold(ACME, digest("live-1"), FAR_FUTURE, connection)),
     "rekey": writing(lambda connection: assets._rekey(ACME, digest("live-1"), "new", connection)),
     "doom": writing(lambda connection: assets._tombstone_unreferenced(NOW, 5, connection)),
     "bury": writing(lambda connection: assets._clear_tombstones(KEYS, connection)),
@@ -118,27 +118,27 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("assets")
 
     async def one(store: SqliteStore, number: int) -> None:
-        await kept(store, f"live-{number}")
+        await add_assets(store, f"live-{number}")
         run = await make_run(store, f"run-{number}")
-        await name_it(store, run, -1, f"live-{number}", "common")
-        await store.assets.add(asset(f"held-{number}", held_until=EVER))
+        await reference_assets(store, run, -1, f"live-{number}", "common")
+        await store.assets.add(asset(f"held-{number}", held_until=FAR_FUTURE))
 
     for count in (FEW, MANY):
 
         async def fill(store: SqliteStore, count: int = count) -> None:
-            await kept(store, *(f"gone-{number}" for number in range(count)))
+            await add_assets(store, *(f"gone-{number}" for number in range(count)))
             while (await store.assets.tombstone_unreferenced(NOW, 500)).count:
                 pass
-            await kept(store, "common")
+            await add_assets(store, "common")
             run = await make_run(store, "common")
-            await name_it(store, run, -1, "common")
+            await reference_assets(store, run, -1, "common")
             await asyncio.gather(*(one(store, number) for number in range(count // 2)))
             await make_run(store, "long")
             names = [f"long-{number}" for number in range(20)]
-            await kept(store, *names)
-            await name_it(store, LONG, -1, *names, "common")
+            await add_assets(store, *names)
+            await reference_assets(store, LONG, -1, *names, "common")
             await asyncio.gather(*(one(store, number) for number in range(count // 2, count)))
-            await kept(store, *(f"loose-{number}" for number in range(10)))
+            await add_assets(store, *(f"loose-{number}" for number in range(10)))
 
         prove(SqliteStore(folder / f"{count}.db"), fill, 60)
     return folder / f"{FEW}.db", folder / f"{MANY}.db"

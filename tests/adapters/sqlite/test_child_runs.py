@@ -19,9 +19,9 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import StateRow
-from weftwork.testing.storage.child_messages import family, tell
-from weftwork.testing.storage.children import bear, child
-from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, raised
+from weftwork.testing.storage.child_messages import parent_with_children, report_result
+from weftwork.testing.storage.children import child, create_children
+from weftwork.testing.storage.harness import ACME, NOW, batch, catch, header, make_run, prove
 
 FEW, MANY = 30, 600
 PARENT, CHILD = RunKey(ACME, "run-a"), RunKey(ACME, "run-a-1")
@@ -69,9 +69,9 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("kin")
 
     async def one(store: SqliteStore, name: str) -> None:
-        parent, runs = await family(store, name)
+        parent, runs = await parent_with_children(store, name)
         for run in runs:
-            await tell(store, parent, run, -1)
+            await report_result(store, parent, run, -1)
         order = (CancelRequest(runs[0].run_id, "why"),)
         await store.log.append(parent, 0, replace(batch(parent, 0), orders=order))
 
@@ -81,9 +81,9 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
             for half in (range(count // 2), range(count // 2, count)):
                 await asyncio.gather(*(one(store, f"beside-{number}") for number in half))
                 if half.start == 0:
-                    parent, runs = await family(store)
+                    parent, runs = await parent_with_children(store)
                     for run in runs:
-                        await tell(store, parent, run, -1)
+                        await report_result(store, parent, run, -1)
 
         prove(SqliteStore(folder / f"{count}.db"), fill, 60)
     return folder / f"{FEW}.db", folder / f"{MANY}.db"
@@ -207,7 +207,7 @@ def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
         good = child(parent, "new")
         for expected, bad in enumerate(((good, child(parent, "run-b")), (good, good)), -1):
             refused, _ = await asyncio.gather(
-                raised(store.log.append(parent, -1, replace(batch(parent, -1), spawns=bad))),
+                catch(store.log.append(parent, -1, replace(batch(parent, -1), spawns=bad))),
                 store.log.append(other, expected, batch(other, expected)),
             )
             assert isinstance(refused, HostFault)
@@ -259,8 +259,8 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
         assert (await store.log.child_results(None, 10), await store.log.cancel_requests(None, 10)) == ([], [])
         assert await store.log.delete(runs[2], NOW) is True
         for parent in runs[:2]:
-            (born,) = await bear(store, parent, 0, child(parent, f"child-of-{parent.run_id}"))
-            told = await tell(store, parent, born, -1, "waiting-input")
+            (born,) = await create_children(store, parent, 0, child(parent, f"child-of-{parent.run_id}"))
+            told = await report_result(store, parent, born, -1, "waiting-input")
             assert await store.log.child_results(None, 10) == [told]
             last = replace(batch(parent, 1, status="cancelled"), cascade=CascadeCancel("why"))
             assert await store.log.append(parent, 1, last) is None

@@ -13,7 +13,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult
 from weftwork.protocol.run.batch import Batch, CancelRequest
 from weftwork.protocol.run.header import RunKey
-from weftwork.testing.storage.child_messages import telling
+from weftwork.testing.storage.child_messages import result_batch
 from weftwork.testing.storage.children import child
 from weftwork.testing.storage.harness import ACME, batch, prove
 
@@ -23,7 +23,7 @@ from weftwork.adapters.sqlite import transactions as append
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.fault_points import arm
 from weftwork.testing.storage.harness import make_run
-from weftwork.testing.storage.child_messages import telling
+from weftwork.testing.storage.child_messages import result_batch as telling
 from tests.adapters.sqlite.test_child_runs_kill import PARENTS, born, step
 
 async def work(path, name, times, late):
@@ -90,7 +90,7 @@ def check_left(path: Path, told: dict[str, int]) -> None:
             ordered += [PendingCancelRequest(run, parent.run_id, "why") for run in runs[:-1]]
             for each in children:
                 said = each.projection.last_sequence
-                given = telling(each.header.key, said - 1).child_result
+                given = result_batch(each.header.key, said - 1).child_result
                 if said >= 0:
                     assert given is not None
                     news.append(PendingChildResult(parent, given))

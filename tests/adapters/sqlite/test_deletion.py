@@ -22,7 +22,7 @@ from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, HiddenValu
 from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.assets import asset, digest
-from weftwork.testing.storage.child_messages import family, tell
+from weftwork.testing.storage.child_messages import parent_with_children, report_result
 from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, state_of
 from weftwork.testing.storage.waiting import interrupt
 
@@ -120,10 +120,10 @@ def test_nothing_is_left_of_what_kin_said(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
 
     async def check(store: SqliteStore) -> None:
-        parent, runs = await family(store)
+        parent, runs = await parent_with_children(store)
         for run in runs:
-            await tell(store, parent, run, -1)
-        heard = await tell(store, parent, runs[0], 0, "completed")
+            await report_result(store, parent, run, -1)
+        heard = await report_result(store, parent, runs[0], 0, "completed")
         await store.log.acknowledge_results((heard,))
         order = (CancelRequest(runs[1].run_id, "why"),)
         await store.log.append(parent, 0, replace(batch(parent, 0), orders=order))

@@ -21,7 +21,14 @@ from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import InterruptListing
 from weftwork.protocol.timestamps import iso
 from weftwork.testing.storage.harness import ACME, NOW, batch, make_run, prove
-from weftwork.testing.storage.waiting import NONE_OPEN, add, answered, interrupt, shown, walk
+from weftwork.testing.storage.waiting import (
+    NONE_OPEN,
+    append_rows,
+    interrupt,
+    list_all,
+    open_interrupt,
+    resolved_interrupt,
+)
 
 FEW, MANY = 300, 3000
 FILTERED = [
@@ -138,10 +145,10 @@ def test_a_page_is_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     async def check(store: SqliteStore) -> None:
         run = await make_run(store)
-        await add(store, run, -1, *rows)
+        await append_rows(store, run, -1, *rows)
         page = await store.log.list_interrupts(ACME, InterruptQuery())
         assert (len(page.interrupts), page.more) == (3, True)
-        assert await walk(store) == [shown(run, row) for row in rows]
+        assert await list_all(store) == [open_interrupt(run, row) for row in rows]
 
     monkeypatch.setattr(interrupts, "MAX_PAGE_BYTES", 250_000)
     prove(SqliteStore(tmp_path / "store.db"), check)
@@ -207,10 +214,10 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
         found = await store.log.projection(runs[0])
         assert found is not None
         assert (found.parked, found.wake_at) == (False, None)
-        touched = batch(runs[0], 0, 1, "waiting-approval", (interrupt("i1"), answered("i2")))
+        touched = batch(runs[0], 0, 1, "waiting-approval", (interrupt("i1"), resolved_interrupt("i2")))
         touched = replace(touched, projection=replace(touched.projection, parked=True, wake_at=NOW))
         assert await store.log.append(runs[0], 0, touched) is None
-        assert await walk(store) == [shown(runs[0], interrupt("i1"))]
+        assert await list_all(store) == [open_interrupt(runs[0], interrupt("i1"))]
         assert await store.log.unfinished_runs(None, 10) == [runs[2]]
         assert await store.log.due_runs(NOW, 10) == [runs[0]]
         assert await store.signing.all() == []

@@ -14,7 +14,7 @@ from weftwork.ports.storage.event_log import OpenInterrupt
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.harness import ACME, NOW, batch, prove
-from weftwork.testing.storage.waiting import answered, interrupt, shown, walk
+from weftwork.testing.storage.waiting import interrupt, list_all, open_interrupt, resolved_interrupt
 
 KILLED = """
 import asyncio, os, signal, sys
@@ -52,7 +52,7 @@ def step(run: RunKey, number: int) -> Batch:
     """What the n-th append to a run writes: a question, a vote on it, its answer; it is parked every other time."""
     name = f"i{number // 3}"
     asked = replace(interrupt(name, number), value=b"%d" % number)
-    made = batch(run, number - 1, 1, "waiting-approval", (answered(name) if number % 3 == 2 else asked,))
+    made = batch(run, number - 1, 1, "waiting-approval", (resolved_interrupt(name) if number % 3 == 2 else asked,))
     return replace(made, projection=replace(made.projection, parked=number % 2 == 0, wake_at=NOW + number))
 
 
@@ -79,10 +79,10 @@ def check_left(path: Path, told: dict[str, int]) -> None:
             if last >= 0:
                 made = step(run, last)
                 assert found == made.projection
-                open_now += [shown(run, row) for row in made.rows if row.listing is not None]
+                open_now += [open_interrupt(run, row) for row in made.rows if row.listing is not None]
                 if found.parked:
                     waking_at.append((NOW + last, run))
-        assert sorted(await walk(store), key=repr) == sorted(open_now, key=repr)
+        assert sorted(await list_all(store), key=repr) == sorted(open_now, key=repr)
         waking_at.sort(key=lambda each: each[0])
         assert await store.log.due_runs(NOW + 1000, 10) == [run for _, run in waking_at]
         assert await store.log.next_wake() == (waking_at[0][0] if waking_at else None)

@@ -19,7 +19,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.event_log import RunCreated, RunQuery, StoreUnavailable
 from weftwork.protocol.run.projection import StateRow
-from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, raised, record, state_of
+from weftwork.testing.storage.harness import ACME, NOW, batch, catch, header, make_run, prove, record, state_of
 
 KEY = ApiKeyRow("key-1", b"digest", "acme", "live", ("runs:read",), "", NOW)
 
@@ -42,7 +42,7 @@ def with_store(path: Path, scenario: Callable[[SqliteStore], Awaitable[None]], d
 
 
 async def refused(call: Awaitable[object]) -> bool:
-    return isinstance(await raised(call), StoreUnavailable)
+    return isinstance(await catch(call), StoreUnavailable)
 
 
 @pytest.mark.parametrize("operation", ["sync", "write"])
@@ -130,7 +130,7 @@ def test_whichever_operation_fails_acknowledged_work_is_kept(
         async def scenario(store: SqliteStore, working: int = working, done: list[str] = acknowledged) -> None:
             disk.after = working
             for number in range(6):
-                if await raised(store.log.create(header(f"run-{number}"), record=record(f"slot-{number}"))) is None:
+                if await catch(store.log.create(header(f"run-{number}"), record=record(f"slot-{number}"))) is None:
                     done.append(f"run-{number}")
             disk.mend()
             page = await store.log.list_runs(ACME, RunQuery())
@@ -183,7 +183,7 @@ def test_a_full_disk_of_the_real_kind(tmp_path: Path) -> None:
         await store._writer.submit(lambda connection: connection.pragma("max_page_count", pages + 20))
         made: list[str] = []
         for number in range(100):
-            if await raised(store.log.create(header(f"run-{number}", inputs={"x": "y" * 5000}))) is None:
+            if await catch(store.log.create(header(f"run-{number}", inputs={"x": "y" * 5000}))) is None:
                 made.append(f"run-{number}")
             elif made:
                 break

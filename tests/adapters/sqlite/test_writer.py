@@ -16,7 +16,7 @@ from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.projection import StateRow
-from weftwork.testing.storage.harness import batch, header, make_run, prove, raised
+from weftwork.testing.storage.harness import batch, catch, header, make_run, prove
 
 Scenario = Callable[[SqliteStore], Awaitable[None]]
 
@@ -99,7 +99,7 @@ def test_a_bad_job_harms_no_other(tmp_path: Path) -> None:
         ]
         await asyncio.sleep(0)
         await gate.open()
-        ends = await asyncio.gather(*map(raised, jobs))
+        ends = await asyncio.gather(*map(catch, jobs))
         assert [type(end) for end in ends] == [type(None), HostFault, HostFault, HostFault, type(None), type(None)]
         assert await store.definitions.get("first") == b"\x00"
         assert await store.definitions.get("last") == b"\x00"
@@ -118,7 +118,7 @@ def test_what_a_bad_job_wrote_is_gone(tmp_path: Path) -> None:
             gate = Gate(store)
             jobs = [store._writer.submit(job) for job in [torn, *others]]
             await gate.open()
-            ends = await asyncio.gather(*map(raised, jobs))
+            ends = await asyncio.gather(*map(catch, jobs))
             assert [type(end) for end in ends] == [HostFault, *[type(None)] * len(others)]
             assert await store.definitions.get("torn") is None
         assert await store.definitions.get("good") == b"\x00"
@@ -141,7 +141,7 @@ def test_a_refusal_spoils_no_batch(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         before = len(commits)
         await gate.open()
-        ends = await asyncio.gather(*map(raised, jobs))
+        ends = await asyncio.gather(*map(catch, jobs))
         assert [type(end) for end in ends] == [type(None), SequenceConflict, HostFault, type(None)]
         assert len(commits) - before <= 2
 
@@ -154,7 +154,7 @@ def test_a_refusal_after_a_write_is_rolled_back(tmp_path: Path) -> None:
         raise SequenceConflict("too late to say so")
 
     async def scenario(store: SqliteStore) -> None:
-        assert isinstance(await raised(store._writer.submit(late)), HostFault)
+        assert isinstance(await catch(store._writer.submit(late)), HostFault)
         assert await store.definitions.get("late") is None
 
     with_store(tmp_path, scenario)
@@ -171,7 +171,7 @@ def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
             transactions.append_batch(heads_of(store), run, -1, batch(run, -1, 3), (), connection)
             raise ValueError("after the append")
 
-        assert isinstance(await raised(job(append_then_fail)), HostFault)
+        assert isinstance(await catch(job(append_then_fail)), HostFault)
         assert await store.log.append(run, -1, batch(run, -1)) is None
 
     with_store(tmp_path, scenario)

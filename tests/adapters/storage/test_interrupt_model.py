@@ -17,7 +17,7 @@ from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, Open
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import InterruptListing, StateRow
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, Store, make_run, prove
-from weftwork.testing.storage.waiting import add, answered, interrupt, shown
+from weftwork.testing.storage.waiting import append_rows, interrupt, open_interrupt, resolved_interrupt
 
 RUNS = [RunKey(partition, f"run-{number}") for partition in (ACME, OTHER) for number in range(3)]
 WORKFLOWS = ("greet", "order")
@@ -58,12 +58,12 @@ class Asking:
             await make_run(self.store, run.run_id, run.partition, workflow_id=_workflow(run))
 
     async def append(self, run: RunKey, rows: list[StateRow]) -> None:
-        await add(self.store, run, self.last[run], *rows)
+        await append_rows(self.store, run, self.last[run], *rows)
         self.last[run] += 1
         for row in rows:
             self.open.pop((run, row.name), None)
             if row.listing is not None:
-                self.open[run, row.name] = shown(run, row, _workflow(run))
+                self.open[run, row.name] = open_interrupt(run, row, _workflow(run))
 
     def wanted(self, query: InterruptQuery) -> list[OpenInterrupt]:
         own = [each for (run, _), each in self.open.items() if run.partition == ACME and _matches(each, query)]
@@ -157,7 +157,7 @@ def test_the_list_is_the_fold_of_what_was_appended_for_long(kind: str) -> None:
 
 
 ASKED: Appends = [(RUNS[0], [interrupt(f"i{number}", number) for number in range(6)])]
-ANSWERED: Appends = [(RUNS[0], [answered("i0"), answered("i5")])]
+ANSWERED: Appends = [(RUNS[0], [resolved_interrupt("i0"), resolved_interrupt("i5")])]
 
 
 def test_a_list_that_keeps_what_is_answered_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,14 @@ from weftwork.testing.storage.harness import (
     Check,
     Store,
     batch,
+    catch,
     event,
     make_run,
-    raised,
     record,
     state_of,
 )
 
-MOST: Final = 1000
+MAX_ANNOTATIONS: Final = 1000
 BUDGET: Final = 2**20
 
 
@@ -30,9 +30,9 @@ def annotation(annotation_id: str = "a1", size: int = 2) -> Annotation:
     return Annotation(annotation_id, b"\xff" * size)
 
 
-async def said(store: Store, run: RunKey) -> list[str]:
+async def annotation_ids(store: Store, run: RunKey) -> list[str]:
     """The ids of all annotations of a run, in their order."""
-    page = await store.annotations.page(run, None, MOST, BUDGET)
+    page = await store.annotations.page(run, None, MAX_ANNOTATIONS, BUDGET)
     return [each.annotation_id for each in page.annotations] if page is not None else []
 
 
@@ -43,7 +43,7 @@ async def an_annotation_is_kept(store: Store) -> None:
         first, second = annotation(size=100_000), annotation("a2", 0)
         assert await store.annotations.page(run, None, 10, BUDGET) is not None
         for each in (first, second):
-            assert await store.annotations.add(run, each, MOST) == "added"
+            assert await store.annotations.add(run, each, MAX_ANNOTATIONS) == "added"
         page = await store.annotations.page(run, None, 10, BUDGET)
         assert page is not None
         assert (page.annotations, page.more) == ((first, second), False)
@@ -55,27 +55,27 @@ async def an_annotation_is_kept(store: Store) -> None:
 async def an_unknown_run_has_no_annotations(store: Store) -> None:
     """Of a run that is not there nothing can be said or read, and no record is left."""
     run = RunKey(ACME, "nobody")
-    assert await store.annotations.add(run, annotation(), MOST, record()) == "absent"
+    assert await store.annotations.add(run, annotation(), MAX_ANNOTATIONS, record()) == "absent"
     assert await store.annotations.page(run, None, 10, BUDGET) is None
     assert await store.annotations.find(run, "a1") is None
     assert await store.annotations.locate(run, "event-0", 10) is None
     assert await store.log.find_record(ACME, "slot-1", 0) is None
     run = await make_run(store, "nobody")
-    assert await said(store, run) == []
+    assert await annotation_ids(store, run) == []
 
 
 async def another_partition_sees_no_annotations(store: Store) -> None:
     """With another partition a run's annotations are not there, and its own run of the same id has others."""
     run = await make_run(store, status="running")
-    await store.annotations.add(run, annotation(), MOST)
+    await store.annotations.add(run, annotation(), MAX_ANNOTATIONS)
     for partition in (OTHER, "test:acme", ""):
         stranger = RunKey(partition, run.run_id)
-        assert await store.annotations.add(stranger, annotation("b"), MOST) == "absent"
+        assert await store.annotations.add(stranger, annotation("b"), MAX_ANNOTATIONS) == "absent"
         assert await store.annotations.page(stranger, None, 10, BUDGET) is None
         assert await store.annotations.find(stranger, "a1") is None
         assert await store.annotations.locate(stranger, "event-0", 10) is None
     theirs = await make_run(store, run.run_id, OTHER)
-    assert await store.annotations.add(theirs, annotation("a1", 7), MOST) == "added"
+    assert await store.annotations.add(theirs, annotation("a1", 7), MAX_ANNOTATIONS) == "added"
     assert await store.annotations.find(theirs, "a1") == annotation("a1", 7)
     assert await store.annotations.find(run, "a1") == annotation()
 
@@ -85,8 +85,8 @@ async def annotations_are_paged_oldest_first(store: Store) -> None:
     run, other = await make_run(store), await make_run(store, "other")
     names = [f"a{(number * 7) % 10}" for number in range(10)]
     for name in names:
-        await store.annotations.add(run, annotation(name), MOST)
-        await store.annotations.add(other, annotation(f"b{name}"), MOST)
+        await store.annotations.add(run, annotation(name), MAX_ANNOTATIONS)
+        await store.annotations.add(other, annotation(f"b{name}"), MAX_ANNOTATIONS)
     for limit in (1, 3, 10, 11):
         seen: list[str] = []
         more = True
@@ -107,7 +107,7 @@ async def a_page_ends_where_its_budget_is_reached(store: Store) -> None:
     """The annotation that reaches the budget is the last of its page, and the page says that there are more."""
     run = await make_run(store)
     for name in "abc":
-        await store.annotations.add(run, annotation(name, 10), MOST)
+        await store.annotations.add(run, annotation(name, 10), MAX_ANNOTATIONS)
     for budget, count in ((0, 1), (1, 1), (10, 1), (11, 2), (20, 2), (21, 3), (30, 3)):
         page = await store.annotations.page(run, None, 10, budget)
         assert page is not None
@@ -120,7 +120,7 @@ async def a_full_run_takes_no_more(store: Store) -> None:
     for name in ("a1", "a2"):
         assert await store.annotations.add(run, annotation(name), 2) == "added"
     assert await store.annotations.add(run, annotation("a3"), 2, record()) == "full"
-    assert await said(store, run) == ["a1", "a2"]
+    assert await annotation_ids(store, run) == ["a1", "a2"]
     assert await store.log.find_record(ACME, "slot-1", 0) is None
     assert await store.annotations.add(other, annotation("a3"), 2) == "added"
     assert await store.annotations.add(run, annotation("a3"), 3) == "added"
@@ -131,14 +131,16 @@ async def many_at_once_do_not_overfill_a_run(store: Store) -> None:
     run = await make_run(store)
     ends = await asyncio.gather(*(store.annotations.add(run, annotation(f"a{n}"), 5) for n in range(20)))
     assert sorted(map(str, ends)) == ["added"] * 5 + ["full"] * 15
-    assert len(await said(store, run)) == 5
+    assert len(await annotation_ids(store, run)) == 5
 
 
 async def an_annotation_id_is_used_once(store: Store) -> None:
     """An id that the run has already is refused with an exception, and the first annotation stays."""
     run = await make_run(store)
-    await store.annotations.add(run, annotation(), MOST)
-    assert isinstance(await raised(store.annotations.add(run, annotation("a1", 9), MOST, record())), HostFault)
+    await store.annotations.add(run, annotation(), MAX_ANNOTATIONS)
+    assert isinstance(
+        await catch(store.annotations.add(run, annotation("a1", 9), MAX_ANNOTATIONS, record())), HostFault
+    )
     assert await store.annotations.find(run, "a1") == annotation()
     assert await store.log.find_record(ACME, "slot-1", 0) is None
 
@@ -146,27 +148,27 @@ async def an_annotation_id_is_used_once(store: Store) -> None:
 async def an_annotation_is_stored_with_its_record(store: Store) -> None:
     """A record is there when the annotation is; a taken slot is looked at first and writes nothing."""
     run = await make_run(store)
-    assert await store.annotations.add(run, annotation(), MOST, record()) == "added"
+    assert await store.annotations.add(run, annotation(), MAX_ANNOTATIONS, record()) == "added"
     assert await store.log.find_record(ACME, "slot-1", 0) == record()
     other: Any = record(fingerprint="0" * 64)
-    for given, most in ((run, MOST), (run, 0), (RunKey(ACME, "nobody"), MOST)):
+    for given, most in ((run, MAX_ANNOTATIONS), (run, 0), (RunKey(ACME, "nobody"), MAX_ANNOTATIONS)):
         assert await store.annotations.add(given, annotation("a2"), most, other) == SlotTaken(record())
-    assert await said(store, run) == ["a1"]
+    assert await annotation_ids(store, run) == ["a1"]
     fresh = record(created_at=NOW + 2, expired_before=NOW + 1)
-    assert await store.annotations.add(run, annotation("a2"), MOST, fresh) == "added"
+    assert await store.annotations.add(run, annotation("a2"), MAX_ANNOTATIONS, fresh) == "added"
     assert await store.log.find_record(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
     wrong = record("slot-2", OTHER)
-    assert isinstance(await raised(store.annotations.add(run, annotation("a3"), MOST, wrong)), HostFault)
-    assert await said(store, run) == ["a1", "a2"]
+    assert isinstance(await catch(store.annotations.add(run, annotation("a3"), MAX_ANNOTATIONS, wrong)), HostFault)
+    assert await annotation_ids(store, run) == ["a1", "a2"]
 
 
 async def one_of_many_with_one_slot_is_kept(store: Store) -> None:
     """Of many who annotate at once with the same slot, one is kept and the others are told of it."""
     run = await make_run(store)
     ends = await asyncio.gather(
-        *(store.annotations.add(run, annotation(f"a{n}"), MOST, record(outcome=b"%d" % n)) for n in range(8))
+        *(store.annotations.add(run, annotation(f"a{n}"), MAX_ANNOTATIONS, record(outcome=b"%d" % n)) for n in range(8))
     )
-    (kept,) = await said(store, run)
+    (kept,) = await annotation_ids(store, run)
     assert [end for end in ends if end != "added"] == [SlotTaken(record(outcome=kept[1:].encode()))] * 7
 
 
@@ -190,16 +192,16 @@ async def annotations_go_with_their_run(store: Store) -> None:
     run = await make_run(store, status="completed")
     kept = await make_run(store, "kept", status="completed")
     for each in (run, kept):
-        await store.annotations.add(each, annotation(), MOST)
+        await store.annotations.add(each, annotation(), MAX_ANNOTATIONS)
     assert await store.log.delete(run, NOW) is True
     assert await store.annotations.page(run, None, 10, BUDGET) is None
     assert await store.annotations.find(run, "a1") is None
-    assert await store.annotations.add(run, annotation("a2"), MOST) == "absent"
+    assert await store.annotations.add(run, annotation("a2"), MAX_ANNOTATIONS) == "absent"
     while await store.log.purge():
         pass
     assert await make_run(store, status="completed") == run
-    assert await said(store, run) == []
-    assert await said(store, kept) == ["a1"]
+    assert await annotation_ids(store, run) == []
+    assert await annotation_ids(store, kept) == ["a1"]
 
 
 CHECKS: Final[tuple[Check, ...]] = (

@@ -13,41 +13,45 @@ from weftwork.ports.storage.event_log import (
 )
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import RunKey, Status
-from weftwork.testing.storage.children import bear, child
-from weftwork.testing.storage.harness import ACME, NOW, OTHER, Check, Store, batch, make_run, raised, record, state_of
+from weftwork.testing.storage.children import child, create_children
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, Check, Store, batch, catch, make_run, record, state_of
 
 
-def telling(run: RunKey, expected: int, status: Status = "running", outcome: bytes = b"{}") -> Batch:
+def result_batch(run: RunKey, expected: int, status: Status = "running", outcome: bytes = b"{}") -> Batch:
     """One event of a child with word of it for its parent."""
     told = ChildResult(run.run_id, "node-1", run.run_id, expected + 1, status, outcome)
     return replace(batch(run, expected, status=status), tells=told)
 
 
-async def tell(
+async def report_result(
     store: Store, parent: RunKey, run: RunKey, expected: int, status: Status = "running"
 ) -> PendingChildResult:
     """Append that; what the parent is to hear."""
-    given = telling(run, expected, status)
+    given = result_batch(run, expected, status)
     assert await store.log.append(run, expected, given) is None
     assert given.child_result is not None
     return PendingChildResult(parent, given.child_result)
 
 
-async def family(store: Store, run_id: str = "run-a", partition: str = ACME, count: int = 3, **fields: Any) -> Any:
+async def parent_with_children(
+    store: Store, run_id: str = "run-a", partition: str = ACME, count: int = 3, **fields: Any
+) -> Any:
     """A run that stands at 0, and its children."""
     parent = await make_run(store, run_id, partition)
-    return parent, await bear(store, parent, -1, *(child(parent, f"{run_id}-{at}", **fields) for at in range(count)))
+    return parent, await create_children(
+        store, parent, -1, *(child(parent, f"{run_id}-{at}", **fields) for at in range(count))
+    )
 
 
-async def news_is_kept_until_it_is_heard(store: Store) -> None:
+async def a_child_result_is_kept_until_it_is_acknowledged(store: Store) -> None:
     """Word of a child is there as it was told, however often it is asked for, until somebody has heard it."""
-    parent, (one, two, _) = await family(store)
+    parent, (one, two, _) = await parent_with_children(store)
     assert await store.log.child_results(None, 10) == []
-    given = telling(one, -1, "failed", b'{"error":{"code":"x"}}')
+    given = result_batch(one, -1, "failed", b'{"error":{"code":"x"}}')
     await store.log.append(one, -1, given)
     assert given.child_result is not None
     first = PendingChildResult(parent, given.child_result)
-    second = await tell(store, parent, two, -1, "waiting-approval")
+    second = await report_result(store, parent, two, -1, "waiting-approval")
     for _ in range(2):
         assert await store.log.child_results(None, 10) == [first, second]
     await store.log.acknowledge_results((first,))
@@ -57,35 +61,35 @@ async def news_is_kept_until_it_is_heard(store: Store) -> None:
     assert await store.log.child_results(None, 10) == []
 
 
-async def a_later_word_stands_for_an_earlier_one(store: Store) -> None:
+async def a_later_child_result_replaces_an_earlier_one(store: Store) -> None:
     """Of each child there is its last word alone, and who hears an earlier one does not miss it."""
-    parent, (one, two, _) = await family(store)
-    first = await tell(store, parent, one, -1)
-    other = await tell(store, parent, two, -1)
-    second = await tell(store, parent, one, 0, "waiting-input")
+    parent, (one, two, _) = await parent_with_children(store)
+    first = await report_result(store, parent, one, -1)
+    other = await report_result(store, parent, two, -1)
+    second = await report_result(store, parent, one, 0, "waiting-input")
     assert await store.log.child_results(None, 10) == [second, other]
     await store.log.acknowledge_results((first, other))
     assert await store.log.child_results(None, 10) == [second]
     await store.log.append(one, 1, batch(one, 1))
     assert await store.log.child_results(None, 10) == [second]
-    last = await tell(store, parent, one, 2, "completed")
+    last = await report_result(store, parent, one, 2, "completed")
     await store.log.acknowledge_results((second,))
     assert await store.log.child_results(None, 10) == [last]
     await store.log.acknowledge_results((last,))
     assert await store.log.child_results(None, 10) == []
 
 
-async def news_keeps_its_order(store: Store) -> None:
+async def child_results_keep_their_order(store: Store) -> None:
     """News of all partitions by pages: what was told again keeps its place, and a page goes on behind news that was
     heard meanwhile, even if that child is deleted."""
-    families = [await family(store, "run-a"), await family(store, "run-b", OTHER)]
+    families = [await parent_with_children(store, "run-a"), await parent_with_children(store, "run-b", OTHER)]
     told: list[PendingChildResult] = []
     for parent, runs in families:
-        told += [await tell(store, parent, run, -1) for run in reversed(runs)][::-1]
+        told += [await report_result(store, parent, run, -1) for run in reversed(runs)][::-1]
     assert await store.log.child_results(None, 0) == []
     for limit in (1, 2, 4, 10):
         assert await _walk(store, limit) == told
-    told[1] = await tell(store, families[0][0], families[0][1][1], 0, "completed")
+    told[1] = await report_result(store, families[0][0], families[0][1][1], 0, "completed")
     assert await _walk(store, 2) == told
     await store.log.acknowledge_results((told[1], told[2]))
     assert await store.log.child_results(told[1], 10) == told[3:]
@@ -95,56 +99,56 @@ async def news_keeps_its_order(store: Store) -> None:
     assert await store.log.child_results(unknown, 10) == []
 
 
-async def nobody_tells_a_run_that_has_ended(store: Store) -> None:
+async def an_ended_run_gets_no_child_results(store: Store) -> None:
     """No news is kept for a parent that has ended or was deleted, or of a run without one; that of the children of a
     run goes with its end, and that of others stays."""
-    parent, (one, two, three) = await family(store)
-    other, (theirs, *_) = await family(store, "run-b", OTHER)
-    (grandchild,) = await bear(store, two, -1, child(two, "grandchild", parent.run_id))
+    parent, (one, two, three) = await parent_with_children(store)
+    other, (theirs, *_) = await parent_with_children(store, "run-b", OTHER)
+    (grandchild,) = await create_children(store, two, -1, child(two, "grandchild", parent.run_id))
     for run in (one, three):
-        await tell(store, parent, run, -1)
-    kept = [await tell(store, other, theirs, -1), await tell(store, two, grandchild, -1)]
+        await report_result(store, parent, run, -1)
+    kept = [await report_result(store, other, theirs, -1), await report_result(store, two, grandchild, -1)]
     await store.log.append(parent, 0, batch(parent, 0, status="completed"))
     assert sorted(await store.log.child_results(None, 10), key=repr) == sorted(kept, key=repr)
-    await store.log.append(one, 0, telling(one, 0))
+    await store.log.append(one, 0, result_batch(one, 0))
     assert sorted(await store.log.child_results(None, 10), key=repr) == sorted(kept, key=repr)
     assert await store.log.delete(parent, NOW) is True
-    await store.log.append(three, 0, telling(three, 0, "completed"))
+    await store.log.append(three, 0, result_batch(three, 0, "completed"))
     alone = await make_run(store, "alone")
-    await store.log.append(alone, -1, telling(alone, -1))
+    await store.log.append(alone, -1, result_batch(alone, -1))
     assert sorted(await store.log.child_results(None, 10), key=repr) == sorted(kept, key=repr)
     assert await store.log.delete(three, NOW) is True
 
 
-async def a_child_stays_until_its_end_is_heard(store: Store) -> None:
+async def a_child_stays_until_its_result_is_acknowledged(store: Store) -> None:
     """`delete` of a child whose news is unheard raises StillLive, it is as it was, and no search for what can be
     deleted finds it; once it was heard, or its parent has ended, it goes."""
-    parent, (one, two, silent) = await family(store)
-    heard = await tell(store, parent, one, -1, "completed")
-    await tell(store, parent, two, -1, "failed")
+    parent, (one, two, silent) = await parent_with_children(store)
+    heard = await report_result(store, parent, one, -1, "completed")
+    await report_result(store, parent, two, -1, "failed")
     await store.log.append(silent, -1, batch(silent, -1, status="completed"))
     before = await state_of(store, one)
     assert await store.log.runs_ended_before(10**15, 10) == [silent]
     assert await store.log.runs_ended_before(10**15, 10, ACME) == [silent]
     assert [await store.log.count_ended(10**15, partition) for partition in (None, ACME)] == [1, 1]
-    assert isinstance(await raised(store.log.delete(one, NOW, record())), StillLive)
+    assert isinstance(await catch(store.log.delete(one, NOW, record())), StillLive)
     assert await store.log.find_record(ACME, "slot-1", 0) is None
     assert await state_of(store, one) == before
     assert [found.header.key for found in await store.log.children(parent, None, 10)] == [one, two, silent]
     assert await store.log.delete(silent, NOW) is True
     await store.log.acknowledge_results((heard,))
     assert await store.log.delete(one, NOW, record()) is True
-    assert isinstance(await raised(store.log.delete(two, NOW)), StillLive)
+    assert isinstance(await catch(store.log.delete(two, NOW)), StillLive)
     await store.log.append(parent, 0, batch(parent, 0, status="cancelled"))
     assert await store.log.delete(two, NOW) is True
     assert await store.log.count_descendants(parent) == 0
 
 
-async def an_order_stands_until_the_child_has_ended(store: Store) -> None:
+async def a_cancel_request_stands_until_the_child_has_ended(store: Store) -> None:
     """Orders are kept for children of the run that have not ended, the first for each; they go with the child's end
     and outlive the run that gave them."""
-    parent, (one, two, three) = await family(store)
-    stranger, (theirs, *_) = await family(store, "run-b")
+    parent, (one, two, three) = await parent_with_children(store)
+    stranger, (theirs, *_) = await parent_with_children(store, "run-b")
     await store.log.append(three, -1, batch(three, -1, status="completed"))
     names = (two.run_id, one.run_id, three.run_id, theirs.run_id, stranger.run_id, parent.run_id, "unknown")
     orders = tuple(CancelRequest(name, f"why {name}") for name in names)
@@ -164,11 +168,11 @@ async def an_order_stands_until_the_child_has_ended(store: Store) -> None:
     await store.log.append(parent, 2, batch(parent, 2, status="completed"))
     assert await store.log.delete(parent, NOW) is True
     assert await store.log.cancel_requests(None, 10) == wanted[1:]
-    await store.log.append(two, -1, telling(two, -1, "completed"))
+    await store.log.append(two, -1, result_batch(two, -1, "completed"))
     assert await store.log.cancel_requests(None, 10) == []
 
 
-async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
+async def a_cascade_cancels_the_selected_children(store: Store) -> None:
     """Before or with the end of a run, orders for those of its children that are cancelled with it, or for those it
     waits for, if they have not ended; an order that was given before stays, and nobody else gets one."""
     kinds = [(awaited, cascade) for awaited in (True, False) for cascade in (True, False)]
@@ -178,10 +182,10 @@ async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
     ):
         parent = await make_run(store, name)
         spawns = [child(parent, f"{name}-{at}", awaited=kind[0], cascade=kind[1]) for at, kind in enumerate(kinds)]
-        runs = await bear(store, parent, -1, *spawns)
-        runs += await bear(store, parent, 0, *(child(parent, f"{name}-{at}") for at in (4, 6)))
-        bystander, _ = await family(store, f"beside-{name}")
-        await bear(store, runs[0], -1, child(runs[0], f"{name}-grandchild", name))
+        runs = await create_children(store, parent, -1, *spawns)
+        runs += await create_children(store, parent, 0, *(child(parent, f"{name}-{at}") for at in (4, 6)))
+        bystander, _ = await parent_with_children(store, f"beside-{name}")
+        await create_children(store, runs[0], -1, child(runs[0], f"{name}-grandchild", name))
         await store.log.append(runs[5], -1, batch(runs[5], -1, status="completed"))
         order = (CancelRequest(runs[4].run_id, "before"),)
         await store.log.append(parent, 1, replace(batch(parent, 1), orders=order))
@@ -207,9 +211,9 @@ async def a_cascade_reaches_the_children_it_is_about(store: Store) -> None:
         assert await store.log.cancel_requests(None, 50) == []
 
 
-async def orders_keep_their_order(store: Store) -> None:
+async def cancel_requests_keep_their_order(store: Store) -> None:
     """Orders of all partitions by pages, and a page goes on behind one that was followed, even if its child is gone."""
-    families = [await family(store, "run-a"), await family(store, "run-b", OTHER)]
+    families = [await parent_with_children(store, "run-a"), await parent_with_children(store, "run-b", OTHER)]
     wanted: list[PendingCancelRequest] = []
     for parent, runs in families:
         orders = tuple(CancelRequest(run.run_id, "why") for run in reversed(runs))
@@ -232,11 +236,13 @@ async def orders_keep_their_order(store: Store) -> None:
     assert await store.log.cancel_requests(RunKey("test:acme", "run-a-1"), 10) == []
 
 
-async def kin_of_another_partition_is_not_reached(store: Store) -> None:
+async def child_messages_stay_in_their_partition(store: Store) -> None:
     """Equal ids in two partitions: news and orders are of the own family alone."""
-    (ours, our_runs), (theirs, their_runs) = [await family(store, "run-a", name) for name in (ACME, OTHER)]
-    our_news = await tell(store, ours, our_runs[0], -1)
-    their_news = await tell(store, theirs, their_runs[0], -1)
+    (ours, our_runs), (theirs, their_runs) = [
+        await parent_with_children(store, "run-a", name) for name in (ACME, OTHER)
+    ]
+    our_news = await report_result(store, ours, our_runs[0], -1)
+    their_news = await report_result(store, theirs, their_runs[0], -1)
     assert await store.log.child_results(None, 10) == [our_news, their_news]
     await store.log.acknowledge_results((their_news,))
     assert await store.log.child_results(None, 10) == [our_news]
@@ -249,22 +255,22 @@ async def kin_of_another_partition_is_not_reached(store: Store) -> None:
     assert await store.log.child_results(None, 10) == [our_news]
 
 
-async def a_refused_append_reaches_nobody(store: Store) -> None:
+async def a_refused_append_sends_no_child_messages(store: Store) -> None:
     """At the wrong sequence, or with a slot that is taken, there are no news and no orders, and none go."""
-    parent, (one, two, three) = await family(store)
-    kept = await tell(store, parent, one, -1)
+    parent, (one, two, three) = await parent_with_children(store)
+    kept = await report_result(store, parent, one, -1)
     await store.log.append(parent, 0, replace(batch(parent, 0), orders=(CancelRequest(two.run_id, "why"),)))
     ordered = [PendingCancelRequest(two, parent.run_id, "why")]
     await store.log.save_record(record())
     full = {"orders": (CancelRequest(three.run_id, "why"),), "cascade": CascadeCancel("why")}
     for run, expected, given in (
-        (one, 0, telling(one, 0, "completed")),
-        (two, -1, telling(two, -1, "completed")),
+        (one, 0, result_batch(one, 0, "completed")),
+        (two, -1, result_batch(two, -1, "completed")),
         (parent, 1, replace(batch(parent, 1, status="cancelled"), **full)),
     ):
         late = batch(run, expected + 3, status="cancelled")
         late = replace(late, tells=given.child_result, orders=given.cancel_requests, cascade=given.cascade_cancel)
-        assert isinstance(await raised(store.log.append(run, expected + 3, late)), SequenceConflict)
+        assert isinstance(await catch(store.log.append(run, expected + 3, late)), SequenceConflict)
         assert await store.log.append(run, expected, replace(given, record=record())) == SlotTaken(record())
         assert await store.log.child_results(None, 10) == [kept]
         assert await store.log.cancel_requests(None, 10) == ordered
@@ -280,14 +286,14 @@ async def _walk(store: Store, limit: int) -> list[PendingChildResult]:
 
 
 CHECKS: Final[tuple[Check, ...]] = (
-    news_is_kept_until_it_is_heard,
-    a_later_word_stands_for_an_earlier_one,
-    news_keeps_its_order,
-    nobody_tells_a_run_that_has_ended,
-    a_child_stays_until_its_end_is_heard,
-    an_order_stands_until_the_child_has_ended,
-    a_cascade_reaches_the_children_it_is_about,
-    orders_keep_their_order,
-    kin_of_another_partition_is_not_reached,
-    a_refused_append_reaches_nobody,
+    a_child_result_is_kept_until_it_is_acknowledged,
+    a_later_child_result_replaces_an_earlier_one,
+    child_results_keep_their_order,
+    an_ended_run_gets_no_child_results,
+    a_child_stays_until_its_result_is_acknowledged,
+    a_cancel_request_stands_until_the_child_has_ended,
+    a_cascade_cancels_the_selected_children,
+    cancel_requests_keep_their_order,
+    child_messages_stay_in_their_partition,
+    a_refused_append_sends_no_child_messages,
 )

@@ -16,9 +16,9 @@ from weftwork.testing.storage.harness import (
     Check,
     Store,
     batch,
+    catch,
     header,
     make_run,
-    raised,
     record,
     state_of,
 )
@@ -31,7 +31,7 @@ def child(parent: RunKey, run_id: str, root: str | None = None, **fields: Any) -
     return ChildCreate(header(run_id, parent.partition, parent=kinship))
 
 
-async def bear(store: Store, parent: RunKey, expected: int, *spawns: ChildCreate) -> list[RunKey]:
+async def create_children(store: Store, parent: RunKey, expected: int, *spawns: ChildCreate) -> list[RunKey]:
     """Append one event to the parent, with these children, for which it waits."""
     given = batch(parent, expected)
     given = replace(given, projection=replace(given.projection, parked=True), spawns=spawns)
@@ -45,7 +45,7 @@ async def children_come_with_the_append(store: Store) -> None:
     plain = child(parent, "plain")
     full = child(parent, "full", awaited=False, cascade=False, depth=3, variables=("v",), outputs=True)
     full = replace(full, header=replace(full.header, tags=("t", "t")), hidden=(HiddenValue(-1, "/a", b"1"),))
-    await bear(store, parent, -1, plain, full)
+    await create_children(store, parent, -1, plain, full)
     for spawn in (plain, full):
         pending = StoredRun(spawn.header, Projection("pending"))
         assert await state_of(store, spawn.header.key) == (pending, [], list(spawn.hidden))
@@ -69,11 +69,11 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
     plain = batch(parent, -1, rows=row, record=record("slot-2"))
     for bad in ((good, child(parent, "ended")), (good, child(parent, "run-a")), (good, good)):
         refused = store.log.append(parent, -1, replace(plain, spawns=bad))
-        assert isinstance(await raised(refused), HostFault)
+        assert isinstance(await catch(refused), HostFault)
     given = replace(batch(parent, 4), spawns=(good,))
-    assert isinstance(await raised(store.log.append(parent, 4, given)), SequenceConflict)
+    assert isinstance(await catch(store.log.append(parent, 4, given)), SequenceConflict)
     given = replace(batch(ended, 0), spawns=(child(ended, "good"),))
-    assert isinstance(await raised(store.log.append(ended, 0, given)), SequenceConflict)
+    assert isinstance(await catch(store.log.append(ended, 0, given)), SequenceConflict)
     given = replace(plain, record=record(), spawns=(good,))
     assert await store.log.append(parent, -1, given) == SlotTaken(record())
     assert (await state_of(store, parent), await state_of(store, ended)) == before
@@ -83,7 +83,7 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
         assert await store.log.children(run, None, 10) == []
         assert await store.log.count_descendants(run) == 0
     assert [found.run_id for found in await store.log.unfinished_runs(None, 10)] == ["run-a"]
-    assert await bear(store, parent, -1, good) == [good.header.key]
+    assert await create_children(store, parent, -1, good) == [good.header.key]
 
 
 async def children_are_given_in_the_order_of_creation(store: Store) -> None:
@@ -93,7 +93,7 @@ async def children_are_given_in_the_order_of_creation(store: Store) -> None:
     for expected in range(-1, 5):
         for parent in parents:
             spawns = [child(parent, f"{9 - expected}-{at}-of-{parent.run_id}") for at in range(2)]
-            names[parent] += [run.run_id for run in await bear(store, parent, expected, *spawns)]
+            names[parent] += [run.run_id for run in await create_children(store, parent, expected, *spawns)]
         await make_run(store, f"between-{expected}")
     one = RunKey(ACME, names[parents[0]][3])
     ended = batch(one, -1, status="completed", rows=(StateRow("variable", "v", b"1"),))
@@ -117,10 +117,10 @@ async def children_are_given_in_the_order_of_creation(store: Store) -> None:
 async def a_tree_is_counted_by_its_root(store: Store) -> None:
     """`descendants` counts the runs that are there and name this one as the root, whether it is there or not."""
     root, other = await make_run(store), await make_run(store, "run-b")
-    first, second = await bear(store, root, -1, child(root, "c-1"), child(root, "c-2"))
-    await bear(store, other, -1, child(other, "of-b"))
-    (grandchild,) = await bear(store, first, -1, child(first, "g-1", root.run_id, depth=2))
-    await bear(store, grandchild, -1, child(grandchild, "gg-1", root.run_id, depth=3))
+    first, second = await create_children(store, root, -1, child(root, "c-1"), child(root, "c-2"))
+    await create_children(store, other, -1, child(other, "of-b"))
+    (grandchild,) = await create_children(store, first, -1, child(first, "g-1", root.run_id, depth=2))
+    await create_children(store, grandchild, -1, child(grandchild, "gg-1", root.run_id, depth=3))
     assert [await store.log.count_descendants(run) for run in (root, other, first, grandchild)] == [4, 1, 0, 0]
     await store.log.append(second, -1, batch(second, -1, status="completed"))
     assert await store.log.count_descendants(root) == 4
@@ -137,8 +137,8 @@ async def lists_may_be_of_children(store: Store) -> None:
     parent, other = await make_run(store), await make_run(store, "run-b")
     spawns = [child(parent, f"c-{number}") for number in range(6)]
     spawns = [replace(each, header=replace(each.header, tags=("t",) * (at % 2))) for at, each in enumerate(spawns)]
-    runs = await bear(store, parent, -1, *spawns)
-    await bear(store, other, -1, child(other, "of-b"))
+    runs = await create_children(store, parent, -1, *spawns)
+    await create_children(store, other, -1, child(other, "of-b"))
     for run in runs[:3]:
         await store.log.append(run, -1, batch(run, -1, status="completed"))
 
@@ -177,7 +177,7 @@ async def a_run_may_be_created_as_a_child(store: Store) -> None:
         assert await store.log.create(each) == RunCreated()
     assert [found.header for found in await store.log.children(parent, None, 10)] == [made]
     assert await store.log.count_descendants(parent) == 2
-    await bear(store, parent, -1, child(parent, "c-2"))
+    await create_children(store, parent, -1, child(parent, "c-2"))
     assert await _walk(store, parent, 1) == ["c-1", "c-2"]
     await store.log.append(orphan.key, -1, batch(orphan.key, -1, status="completed"))
     assert await store.log.delete(orphan.key, NOW) is True
@@ -187,8 +187,8 @@ async def a_run_may_be_created_as_a_child(store: Store) -> None:
 async def another_partition_has_other_children(store: Store) -> None:
     """Equal ids in two partitions: each parent has its own children, and a third partition sees none."""
     ours, theirs = await make_run(store), await make_run(store, partition=OTHER)
-    await bear(store, ours, -1, child(ours, "c-1"), child(ours, "c-2"))
-    await bear(store, theirs, -1, child(theirs, "c-1"))
+    await create_children(store, ours, -1, child(ours, "c-1"), child(ours, "c-2"))
+    await create_children(store, theirs, -1, child(theirs, "c-1"))
     for parent, names in ((ours, ["c-1", "c-2"]), (theirs, ["c-1"]), (RunKey("test:acme", "run-a"), [])):
         found = await store.log.children(parent, None, 10)
         assert [each.header.key for each in found] == [RunKey(parent.partition, name) for name in names]

@@ -13,7 +13,7 @@ from weftwork.ports.storage.definitions import (
 from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.testing.storage.harness import ACME, NOW, Check, Store, record
 
-ROOM: Final = 1000
+MAX_REGISTRATIONS: Final = 1000
 
 
 def registration(workflow_id: str = "greet", version: str = "1.0", **fields: Any) -> WorkflowRegistration:
@@ -31,7 +31,7 @@ def registration(workflow_id: str = "greet", version: str = "1.0", **fields: Any
 async def register(store: Store, *given: WorkflowRegistration) -> None:
     """Register them one after the other."""
     for each in given:
-        assert await store.definitions.register(each, each.digest.encode(), ROOM) == VersionRegistered()
+        assert await store.definitions.register(each, each.digest.encode(), MAX_REGISTRATIONS) == VersionRegistered()
 
 
 async def a_definition_is_kept(store: Store) -> None:
@@ -48,7 +48,9 @@ async def a_definition_never_changes(store: Store) -> None:
     """Putting a digest again, or registering under it, changes nothing."""
     await store.definitions.put("d1", b"first")
     await store.definitions.put("d1", b"second")
-    assert await store.definitions.register(registration(digest="d1"), b"third", ROOM) == VersionRegistered()
+    assert (
+        await store.definitions.register(registration(digest="d1"), b"third", MAX_REGISTRATIONS) == VersionRegistered()
+    )
     assert await store.definitions.get("d1") == b"first"
 
 
@@ -80,7 +82,9 @@ async def a_version_is_registered_once(store: Store) -> None:
     await register(store, registration(), registration(version="2.0"))
     for digest in ("another", registration().digest):
         again = registration(digest=digest, created_at=NOW + 1)
-        assert await store.definitions.register(again, b"another", ROOM, record()) == VersionExists(registration())
+        assert await store.definitions.register(again, b"another", MAX_REGISTRATIONS, record()) == VersionExists(
+            registration()
+        )
     assert await store.definitions.find("acme", "greet") == registration(version="2.0")
     assert await store.definitions.find("acme", "greet", "1.0") == registration()
     assert await store.definitions.get("another") is None
@@ -90,7 +94,7 @@ async def a_version_is_registered_once(store: Store) -> None:
 async def one_of_many_registers_a_version(store: Store) -> None:
     """Of many who register the same version at once, one is the first, and all others are told who it was."""
     given = [registration(digest=f"d{number}") for number in range(8)]
-    ends = await asyncio.gather(*(store.definitions.register(each, b"", ROOM) for each in given))
+    ends = await asyncio.gather(*(store.definitions.register(each, b"", MAX_REGISTRATIONS) for each in given))
     (first,) = [each for each, end in zip(given, ends, strict=True) if end == VersionRegistered()]
     assert sorted(ends, key=repr) == sorted([VersionRegistered(), *[VersionExists(first)] * 7], key=repr)
     assert await store.definitions.find("acme", "greet") == first
@@ -111,14 +115,17 @@ async def a_full_tenant_registers_nothing(store: Store) -> None:
 
 async def a_registration_is_stored_with_its_record(store: Store) -> None:
     """A record is there when the registration is; a slot that is taken registers nothing, and is looked at first."""
-    assert await store.definitions.register(registration(), b"", ROOM, record()) == VersionRegistered()
+    assert await store.definitions.register(registration(), b"", MAX_REGISTRATIONS, record()) == VersionRegistered()
     assert await store.log.find_record(ACME, "slot-1", 0) == record()
     other = record(fingerprint="0" * 64)
     for again in (registration(), registration(version="2.0")):
         assert await store.definitions.register(again, b"", 1, other) == SlotTaken(record())
     assert await store.definitions.find("acme", "greet", "2.0") is None
     fresh = record(created_at=NOW + 2, expired_before=NOW + 1)
-    assert await store.definitions.register(registration(version="2.0"), b"", ROOM, fresh) == VersionRegistered()
+    assert (
+        await store.definitions.register(registration(version="2.0"), b"", MAX_REGISTRATIONS, fresh)
+        == VersionRegistered()
+    )
     assert await store.log.find_record(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
 
 

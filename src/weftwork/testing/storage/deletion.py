@@ -19,14 +19,14 @@ from weftwork.testing.storage.harness import (
     RestartCheck,
     Store,
     batch,
+    catch,
     header,
     make_run,
-    raised,
     record,
     state_of,
 )
 
-NOTHING: Final[tuple[Any, ...]] = (None, [], [])
+NO_STATE: Final[tuple[Any, ...]] = (None, [], [])
 QUERIES: Final = (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet"), RunQuery(statuses=("completed",)))
 
 
@@ -35,14 +35,14 @@ async def a_deleted_run_is_gone(store: Store) -> None:
     before, run, after = [await _full_run(store, name) for name in ("run-a", "run-b", "run-c")]
     shown = [await state_of(store, before), await state_of(store, after)]
     assert await store.log.delete(run, NOW) is True
-    assert await state_of(store, run) == NOTHING
+    assert await state_of(store, run) == NO_STATE
     assert await store.log.projection(run) is None
     assert await store.annotations.page(run, None, 10, 1000) is None
     assert await store.annotations.find(run, "said-1") is None
     for query in QUERIES:
         found = await store.log.list_runs(ACME, query)
         assert [each.header.run_id for each in found.runs] == ["run-c", "run-a"]
-    assert isinstance(await raised(store.log.append(run, 4, batch(run, 4))), SequenceConflict)
+    assert isinstance(await catch(store.log.append(run, 4, batch(run, 4))), SequenceConflict)
     assert await store.log.delete(run, NOW) is False
     await _purge(store)
     assert [await state_of(store, before), await state_of(store, after)] == shown
@@ -56,7 +56,7 @@ async def a_live_run_is_not_deleted(store: Store) -> None:
         if status in TERMINAL_STATUSES:
             assert await store.log.delete(run, NOW) is True
         else:
-            assert isinstance(await raised(store.log.delete(run, NOW, record(run.run_id))), StillLive)
+            assert isinstance(await catch(store.log.delete(run, NOW, record(run.run_id))), StillLive)
             assert await store.log.find_record(ACME, run.run_id, 0) is None
             assert await state_of(store, run) == before
 
@@ -74,7 +74,7 @@ async def a_long_run_is_gone_at_once(store: Store) -> None:
     """However much belongs to a run, nothing of it is seen after `delete`, before and after it is purged."""
     run = await _full_run(store, events=3000, rows=700)
     assert await store.log.delete(run, NOW) is True
-    assert await state_of(store, run) == NOTHING
+    assert await state_of(store, run) == NO_STATE
     fresh = await make_run(store, "run-b")
     stored, events, hidden = await state_of(store, fresh)
     assert (stored.rows, events, hidden) == ((), [], [])
@@ -143,7 +143,7 @@ async def a_deletion_is_recorded_with_it(store: Store) -> None:
     first, second = await _full_run(store, "run-a"), await _full_run(store, "run-b")
     assert await store.log.delete(RunKey(ACME, "run-x"), NOW, record()) is False
     assert await store.log.find_record(ACME, "slot-1", 0) is None
-    assert isinstance(await raised(store.log.delete(first, NOW, record(partition=OTHER))), HostFault)
+    assert isinstance(await catch(store.log.delete(first, NOW, record(partition=OTHER))), HostFault)
     assert await store.log.delete(first, NOW, record()) is True
     before = await state_of(store, second)
     for run in (first, second):
@@ -154,9 +154,9 @@ async def a_deletion_is_recorded_with_it(store: Store) -> None:
 async def ended_runs_are_found_by_their_end(store: Store) -> None:
     """`ended_before` and `count_ended` give the runs that ended before an instant, of one partition or of all."""
     ends = {"run-a": 30, "run-b": 10, "run-c": 20, "run-d": 10, "run-e": 40}
-    runs = {name: await _ending(store, name, ACME, end) for name, end in ends.items()}
-    await _ending(store, "run-f", OTHER, 5)
-    await _ending(store, "run-g", "test:acme", 15)
+    runs = {name: await _run_ended_at(store, name, ACME, end) for name, end in ends.items()}
+    await _run_ended_at(store, "run-f", OTHER, 5)
+    await _run_ended_at(store, "run-g", "test:acme", 15)
     await make_run(store, "run-live", status="running")
     for before, wanted in ((10, []), (11, ["run-b", "run-d"]), (31, ["run-b", "run-d", "run-c", "run-a"])):
         found = await store.log.runs_ended_before(NOW + before, 10, ACME)
@@ -189,7 +189,7 @@ async def a_deletion_survives_a_restart(make: Callable[[], Store]) -> None:
     try:
         assert await store.log.find_record(ACME, "slot-1", 0) == record()
         for _ in range(2):
-            assert await state_of(store, run) == NOTHING
+            assert await state_of(store, run) == NO_STATE
             assert await state_of(store, kept) == before
             await _purge(store)
     finally:
@@ -208,7 +208,7 @@ async def _ids(store: Store, query: RunQuery) -> list[str]:
     return [each.header.run_id for each in (await store.log.list_runs(ACME, query)).runs]
 
 
-async def _ending(store: Store, run_id: str, partition: str, at: int) -> RunKey:
+async def _run_ended_at(store: Store, run_id: str, partition: str, at: int) -> RunKey:
     run = await make_run(store, run_id, partition)
     last = batch(run, -1, status="cancelled")
     last = replace(last, projection=replace(last.projection, completed_at=NOW + at))

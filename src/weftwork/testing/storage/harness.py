@@ -71,7 +71,7 @@ def prove(store: S, check: Callable[[S], Awaitable[None]], seconds: float = 30) 
     asyncio.run(run())
 
 
-async def raised(call: Awaitable[object]) -> Exception | None:
+async def catch(call: Awaitable[object]) -> Exception | None:
     """What the call raises, or None."""
     try:
         await call

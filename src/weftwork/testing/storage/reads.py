@@ -25,10 +25,10 @@ from weftwork.testing.storage.harness import (
     Check,
     Store,
     batch,
+    catch,
     event,
     header,
     make_run,
-    raised,
     record,
     state_of,
 )
@@ -72,7 +72,7 @@ async def a_page_of_events_ends_where_its_budget_is_reached(store: Store) -> Non
     assert await store.log.read(run, len(sizes) - 1, 10, 10) == []
 
 
-async def an_event_keeps_its_trust(store: Store) -> None:
+async def an_event_keeps_its_content_trust(store: Store) -> None:
     """`read` tells of each event whether what it carries came from outside, that it did not, or that nobody said."""
     run = await make_run(store)
     said = (None, "untrusted", "trusted", None, *(["untrusted"] * 20), None)
@@ -81,11 +81,13 @@ async def an_event_keeps_its_trust(store: Store) -> None:
     await store.log.append(run, -1, replace(first, events=events))
     assert [item.content_trust for item in await store.log.read(run, -1, 100)] == [*said]
     assert [item.content_trust for item in await store.log.read(run, 0, 2, 10_000)] == ["untrusted", "trusted"]
-    await store.log.create(header("run-b"), first=replace(first, events=tuple(_of("run-b", item) for item in events)))
+    await store.log.create(
+        header("run-b"), first=replace(first, events=tuple(_for_run("run-b", item) for item in events))
+    )
     assert [item.content_trust for item in await store.log.read(RunKey(run.partition, "run-b"), -1, 100)] == [*said]
 
 
-def _of(run_id: str, item: Event) -> Event:
+def _for_run(run_id: str, item: Event) -> Event:
     return replace(item, run_id=run_id)
 
 
@@ -172,7 +174,7 @@ async def a_stored_run_is_one_view(store: Store) -> None:
 READ_CHECKS: Final[tuple[Check, ...]] = (
     a_page_of_events_starts_after_its_cursor,
     a_page_of_events_ends_where_its_budget_is_reached,
-    an_event_keeps_its_trust,
+    an_event_keeps_its_content_trust,
     a_row_is_the_last_one_written,
     a_projection_is_that_of_the_stored_run,
     hidden_values_come_back,
@@ -323,7 +325,7 @@ async def another_partition_sees_nothing(store: Store) -> None:
         for query in (RunQuery(), RunQuery(statuses=("running",), workflow_id="greet"), RunQuery(tags=("t",))):
             page = await store.log.list_runs(partition, query)
             assert (page.runs, page.more) == ((), False)
-        assert isinstance(await raised(store.log.append(stranger, 0, batch(stranger, 0))), SequenceConflict)
+        assert isinstance(await catch(store.log.append(stranger, 0, batch(stranger, 0))), SequenceConflict)
         assert await store.log.find_record(partition, "slot-1", 0) is None
     assert await state_of(store, run) == before
 
@@ -355,7 +357,7 @@ async def equal_slots_are_different_records(store: Store) -> None:
 
 async def a_record_stays_in_the_partition_of_its_run(store: Store) -> None:
     """`create` refuses another partition's record with an exception, and writes nothing."""
-    assert await raised(store.log.create(header(), (), record(partition=OTHER))) is not None
+    assert await catch(store.log.create(header(), (), record(partition=OTHER))) is not None
     assert await store.log.read_run(header().key) is None
     assert await store.log.find_record(OTHER, "slot-1", 0) is None
 

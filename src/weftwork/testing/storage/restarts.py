@@ -20,9 +20,9 @@ from weftwork.protocol.run.batch import CancelRequest, HiddenValue
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.annotations import annotation
 from weftwork.testing.storage.assets import asset
-from weftwork.testing.storage.child_messages import family, tell, telling
-from weftwork.testing.storage.children import bear, child
-from weftwork.testing.storage.definitions import ROOM, register, registration
+from weftwork.testing.storage.child_messages import parent_with_children, report_result, result_batch
+from weftwork.testing.storage.children import child, create_children
+from weftwork.testing.storage.definitions import MAX_REGISTRATIONS, register, registration
 from weftwork.testing.storage.harness import (
     ACME,
     NOW,
@@ -30,15 +30,23 @@ from weftwork.testing.storage.harness import (
     RestartCheck,
     Store,
     batch,
+    catch,
     fields_of,
     header,
     make_run,
-    raised,
     record,
     state_of,
 )
 from weftwork.testing.storage.keys import key, signing_key
-from weftwork.testing.storage.waiting import add, answered, interrupt, park, shown, waiting, walk
+from weftwork.testing.storage.waiting import (
+    append_rows,
+    interrupt,
+    list_all,
+    make_parked_run,
+    open_interrupt,
+    parked_batch,
+    resolved_interrupt,
+)
 
 
 async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
@@ -86,8 +94,8 @@ async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
 
     store = await _opened(make)
     try:
-        assert isinstance(await raised(store.log.append(run, -1, batch(run, -1))), SequenceConflict)
-        assert isinstance(await raised(store.log.append(ended, 0, batch(ended, 0))), SequenceConflict)
+        assert isinstance(await catch(store.log.append(run, -1, batch(run, -1))), SequenceConflict)
+        assert isinstance(await catch(store.log.append(ended, 0, batch(ended, 0))), SequenceConflict)
         assert await store.log.create(header("run-b"), (), record()) == SlotTaken(record())
         assert await store.log.create(header("run-b", scope_id="scope"), (), None, True) != RunCreated()
         assert await store.log.append(run, 0, batch(run, 0)) is None
@@ -99,14 +107,14 @@ async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
         await store.close()
 
 
-async def who_waits_is_found_after_a_restart(make: Callable[[], Store]) -> None:
+async def waiting_runs_are_found_after_a_restart(make: Callable[[], Store]) -> None:
     """Open interrupts, parked runs and their instants are as they were, and a cursor of the time before still holds."""
     store = await _opened(make)
-    parked = await park(store, "parked", NOW + 5)
+    parked = await make_parked_run(store, "parked", NOW + 5)
     awake = await make_run(store, "awake")
     rows = [interrupt(f"i{number}", number) for number in range(4)]
-    await add(store, awake, -1, *rows)
-    await add(store, awake, 0, answered("i2"))
+    await append_rows(store, awake, -1, *rows)
+    await append_rows(store, awake, 0, resolved_interrupt("i2"))
     cursor = (await store.log.list_interrupts(ACME, InterruptQuery(limit=1))).last
     await store.close()
 
@@ -114,20 +122,22 @@ async def who_waits_is_found_after_a_restart(make: Callable[[], Store]) -> None:
     try:
         assert await store.log.unfinished_runs(None, 10) == [awake]
         assert (await store.log.next_wake(), await store.log.due_runs(NOW + 5, 10)) == (NOW + 5, [parked])
-        assert await walk(store) == [shown(awake, rows[number]) for number in (0, 1, 3)]
-        await add(store, awake, 1, answered("i0"))
-        assert await walk(store, InterruptQuery(after=cursor)) == [shown(awake, rows[number]) for number in (1, 3)]
-        await store.log.append(parked, 0, waiting(parked, 0, NOW + 9))
+        assert await list_all(store) == [open_interrupt(awake, rows[number]) for number in (0, 1, 3)]
+        await append_rows(store, awake, 1, resolved_interrupt("i0"))
+        assert await list_all(store, InterruptQuery(after=cursor)) == [
+            open_interrupt(awake, rows[number]) for number in (1, 3)
+        ]
+        await store.log.append(parked, 0, parked_batch(parked, 0, NOW + 9))
         assert (await store.log.next_wake(), await store.log.due_runs(NOW + 8, 10)) == (NOW + 9, [])
     finally:
         await store.close()
 
 
-async def kin_is_reached_after_a_restart(make: Callable[[], Store]) -> None:
+async def child_messages_survive_a_restart(make: Callable[[], Store]) -> None:
     """Children, news and orders are there, and runs that end then take with them what was for them."""
     store = await _opened(make)
-    parent, (one, two, three) = await family(store)
-    kept = [await tell(store, parent, run, -1) for run in (one, two)]
+    parent, (one, two, three) = await parent_with_children(store)
+    kept = [await report_result(store, parent, run, -1) for run in (one, two)]
     await store.log.append(parent, 0, replace(batch(parent, 0), orders=(CancelRequest(three.run_id, "why"),)))
     await store.close()
 
@@ -137,13 +147,13 @@ async def kin_is_reached_after_a_restart(make: Callable[[], Store]) -> None:
         assert await store.log.count_descendants(parent) == 3
         assert await store.log.child_results(None, 10) == kept
         assert await store.log.cancel_requests(None, 10) == [PendingCancelRequest(three, parent.run_id, "why")]
-        kept[0] = await tell(store, parent, one, 0, "completed")
+        kept[0] = await report_result(store, parent, one, 0, "completed")
         await store.log.acknowledge_results((kept[1],))
         assert await store.log.child_results(None, 10) == kept[:1]
-        assert isinstance(await raised(store.log.delete(one, NOW)), StillLive)
-        await store.log.append(three, -1, telling(three, -1, "cancelled"))
+        assert isinstance(await catch(store.log.delete(one, NOW)), StillLive)
+        await store.log.append(three, -1, result_batch(three, -1, "cancelled"))
         assert await store.log.cancel_requests(None, 10) == []
-        await bear(store, parent, 1, child(parent, "new"))
+        await create_children(store, parent, 1, child(parent, "new"))
         await store.log.append(parent, 2, batch(parent, 2, status="completed"))
         assert await store.log.child_results(None, 10) == []
         assert await store.log.delete(one, NOW) is True
@@ -184,7 +194,7 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.log.count_ended(0),
         store.definitions.put("d1", b""),
         store.definitions.get("d1"),
-        store.definitions.register(registration(), b"", ROOM),
+        store.definitions.register(registration(), b"", MAX_REGISTRATIONS),
         store.definitions.find("acme", "greet"),
         store.definitions.workflows("acme", None, 10),
         store.definitions.count(),
@@ -209,7 +219,7 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.assets.clear_tombstones([]),
         store.assets.known_keys([]),
     ]
-    ends = [await raised(call) for call in calls]
+    ends = [await catch(call) for call in calls]
     assert [type(end) for end in ends] == [StoreUnavailable] * len(calls)
 
 
@@ -222,7 +232,7 @@ async def _opened(make: Callable[[], Store]) -> Store:
 CHECKS: Final[tuple[RestartCheck, ...]] = (
     everything_survives_a_restart,
     work_goes_on_after_a_restart,
-    who_waits_is_found_after_a_restart,
-    kin_is_reached_after_a_restart,
+    waiting_runs_are_found_after_a_restart,
+    child_messages_survive_a_restart,
     a_closed_store_is_unavailable,
 )

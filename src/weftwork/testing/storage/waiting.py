@@ -29,10 +29,10 @@ from weftwork.testing.storage.harness import (
     Check,
     Store,
     batch,
+    catch,
     event,
     header,
     make_run,
-    raised,
     record,
 )
 
@@ -45,23 +45,23 @@ def interrupt(name: str, at: int = 0, kind: str = "approval", node: str = "gate"
     return StateRow("interrupt", name, b'{"status":"open"}', InterruptListing(kind, node, NOW + at, due))
 
 
-def answered(name: str) -> StateRow:
+def resolved_interrupt(name: str) -> StateRow:
     """The row of an interrupt that is not open any more."""
     return StateRow("interrupt", name, b'{"status":"resolved"}')
 
 
-def shown(run: RunKey, row: StateRow, workflow_id: str = "greet") -> OpenInterrupt:
+def open_interrupt(run: RunKey, row: StateRow, workflow_id: str = "greet") -> OpenInterrupt:
     """How a list shows an open interrupt."""
     assert row.listing is not None
     return OpenInterrupt(run.run_id, workflow_id, row.name, row.listing, row.value)
 
 
-async def add(store: Store, run: RunKey, expected: int, *rows: StateRow) -> None:
+async def append_rows(store: Store, run: RunKey, expected: int, *rows: StateRow) -> None:
     """Append one event with these rows."""
     assert await store.log.append(run, expected, batch(run, expected, 1, "waiting-approval", rows)) is None
 
 
-async def walk(store: Store, query: InterruptQuery = ALL, partition: str = ACME) -> list[OpenInterrupt]:
+async def list_all(store: Store, query: InterruptQuery = ALL, partition: str = ACME) -> list[OpenInterrupt]:
     """All pages of a list."""
     found: list[OpenInterrupt] = []
     while True:
@@ -81,12 +81,16 @@ async def open_interrupts_are_listed_oldest_first(store: Store) -> None:
     first = await make_run(store, "run-z", workflow_id="order")
     late, early, middle = interrupt("i1", 9), interrupt("i2", 1, "clarification", "ask", NOW + 7), interrupt("i3", 5)
     middle = replace(middle, value=b'{ "data" : "' + "é".encode() * 40_000 + b'"}')
-    await add(store, first, -1, late, early)
+    await append_rows(store, first, -1, late, early)
     second = header("run-a")
     with_first = batch(second.key, -1, 1, "waiting-input", (middle, StateRow("variable", "i9", b"1")))
     assert await store.log.create(second, (), None, False, with_first) == RunCreated()
     page = await store.log.list_interrupts(ACME, InterruptQuery())
-    wanted = (shown(first, early, "order"), shown(second.key, middle), shown(first, late, "order"))
+    wanted = (
+        open_interrupt(first, early, "order"),
+        open_interrupt(second.key, middle),
+        open_interrupt(first, late, "order"),
+    )
     assert page == InterruptPage(wanted, None, False)
 
 
@@ -96,37 +100,37 @@ async def an_interrupt_is_listed_while_it_is_open(store: Store) -> None:
     run = await make_run(store)
     other = await make_run(store, "run-b")
     theirs = interrupt("i1", 3)
-    await add(store, other, -1, theirs)
-    assert await walk(store) == [shown(other, theirs)]
+    await append_rows(store, other, -1, theirs)
+    assert await list_all(store) == [open_interrupt(other, theirs)]
     asked = interrupt("i1")
     voted = replace(interrupt("i1", 0, due=NOW + 100), value=b'{"status":"open","votes":[1]}')
     later = interrupt("i1", 10, "low-confidence", "other-gate")
     for expected, row in enumerate((asked, voted, later), -1):
-        await add(store, run, expected, row)
-        assert await walk(store) == sorted((shown(run, row), shown(other, theirs)), key=_place)
-    await add(store, run, 2, StateRow("variable", "i1", b"1"), StateRow("node", "gate", b"{}"))
-    assert await walk(store) == [shown(other, theirs), shown(run, later)]
-    await add(store, run, 3, interrupt("i2"), answered("i1"))
-    assert await walk(store) == [shown(run, interrupt("i2")), shown(other, theirs)]
+        await append_rows(store, run, expected, row)
+        assert await list_all(store) == sorted((open_interrupt(run, row), open_interrupt(other, theirs)), key=_place)
+    await append_rows(store, run, 2, StateRow("variable", "i1", b"1"), StateRow("node", "gate", b"{}"))
+    assert await list_all(store) == [open_interrupt(other, theirs), open_interrupt(run, later)]
+    await append_rows(store, run, 3, interrupt("i2"), resolved_interrupt("i1"))
+    assert await list_all(store) == [open_interrupt(run, interrupt("i2")), open_interrupt(other, theirs)]
     found = await store.log.read_run(run)
     assert found is not None
     kept = [row for row in found.rows if row.kind == "interrupt"]
-    assert kept == [answered("i1"), replace(interrupt("i2"), listed=None)]
-    await add(store, run, 4, answered("i1"), answered("i2"), answered("i3"))
-    assert await walk(store) == [shown(other, theirs)]
+    assert kept == [resolved_interrupt("i1"), replace(interrupt("i2"), listed=None)]
+    await append_rows(store, run, 4, resolved_interrupt("i1"), resolved_interrupt("i2"), resolved_interrupt("i3"))
+    assert await list_all(store) == [open_interrupt(other, theirs)]
 
 
 async def filters_of_interrupts_combine(store: Store) -> None:
     """A list holds what has one of the kinds, the workflow, the run, the node and a deadline before the instant;
     walking the cursor gives each of them once, in order, whatever the limit."""
-    everything = await _fill(store)
+    everything = await _fill_interrupts(store)
     kinds = ((), ("approval",), ("custom", "clarification", "custom"), ("nothing",))
     whole = product(kinds, (None, "order"), (None, "run-3", "nobody"), (None, "node-1"), (None, NOW, NOW + 60))
     for some, workflow, run, node, due in whole:
         query = InterruptQuery(some, workflow, run, node, due)
-        wanted = [each for each in everything if _matches(each, query)]
+        wanted = [each for each in everything if _matches_interrupt(each, query)]
         for limit in (1, 7, 100):
-            assert await walk(store, replace(query, limit=limit)) == wanted
+            assert await list_all(store, replace(query, limit=limit)) == wanted
 
 
 async def resolved_interrupts_do_not_disturb_a_walk(store: Store) -> None:
@@ -134,7 +138,7 @@ async def resolved_interrupts_do_not_disturb_a_walk(store: Store) -> None:
     the one that the page ended with is gone."""
     run = await make_run(store)
     rows = [interrupt(f"i{number}", number // 2) for number in range(12)]
-    await add(store, run, -1, *rows)
+    await append_rows(store, run, -1, *rows)
     seen: list[str] = []
     query = InterruptQuery(limit=3)
     expected = 0
@@ -145,7 +149,7 @@ async def resolved_interrupts_do_not_disturb_a_walk(store: Store) -> None:
         seen += names
         more = page.more
         query = replace(query, after=page.last)
-        await add(store, run, expected, *map(answered, names), interrupt(f"late-{expected}", -5))
+        await append_rows(store, run, expected, *map(resolved_interrupt, names), interrupt(f"late-{expected}", -5))
         expected += 1
     assert seen == sorted((row.name for row in rows), key=lambda name: (int(name[1:]) // 2, name))
 
@@ -153,7 +157,7 @@ async def resolved_interrupts_do_not_disturb_a_walk(store: Store) -> None:
 async def an_unknown_place_ends_the_list(store: Store) -> None:
     """After something that is no cursor there is nothing, and no error."""
     run = await make_run(store)
-    await add(store, run, -1, interrupt("i1"))
+    await append_rows(store, run, -1, interrupt("i1"))
     for after in ("", "nobody", "run-a", "{}", "[]", '[null,"run-a","i1"]', "\x00", "\ud800", "9" * 5000):
         assert await store.log.list_interrupts(ACME, InterruptQuery(after=after)) == NONE_OPEN
 
@@ -162,65 +166,65 @@ async def another_partition_sees_no_interrupts(store: Store) -> None:
     """With another partition interrupts are not listed, whatever is asked for; equal ids are different interrupts."""
     run = await make_run(store)
     mine = interrupt("i1")
-    await add(store, run, -1, mine)
+    await append_rows(store, run, -1, mine)
     queries = (InterruptQuery(), InterruptQuery(run_id=run.run_id), InterruptQuery(workflow_id="greet"))
     for partition, query in product((OTHER, "test:acme", "LIVE:ACME", ""), queries):
         assert await store.log.list_interrupts(partition, query) == NONE_OPEN
     stranger = await make_run(store, run.run_id, OTHER)
     theirs = interrupt("i1", 5, "custom")
-    await add(store, stranger, -1, theirs)
+    await append_rows(store, stranger, -1, theirs)
     for query in queries:
-        assert await walk(store, query) == [shown(run, mine)]
-        assert await walk(store, query, OTHER) == [shown(stranger, theirs)]
-    await add(store, stranger, 0, answered("i1"))
-    assert await walk(store) == [shown(run, mine)]
+        assert await list_all(store, query) == [open_interrupt(run, mine)]
+        assert await list_all(store, query, OTHER) == [open_interrupt(stranger, theirs)]
+    await append_rows(store, stranger, 0, resolved_interrupt("i1"))
+    assert await list_all(store) == [open_interrupt(run, mine)]
 
 
 async def a_refused_append_lists_nothing(store: Store) -> None:
     """A conflict, a taken slot and an inconsistent batch neither list an interrupt nor end one."""
     run = await make_run(store)
-    await add(store, run, -1, interrupt("i1"))
+    await append_rows(store, run, -1, interrupt("i1"))
     await store.log.save_record(record())
-    rows = (answered("i1"), interrupt("i2"))
+    rows = (resolved_interrupt("i1"), interrupt("i2"))
     for expected in (-1, 7):
         refused = store.log.append(run, expected, batch(run, expected, 1, "running", rows))
-        assert isinstance(await raised(refused), SequenceConflict)
+        assert isinstance(await catch(refused), SequenceConflict)
     taken = batch(run, 0, 1, "running", rows, record=record())
     assert await store.log.append(run, 0, taken) == SlotTaken(record())
     broken = Batch((event(run, 5),), batch(run, 0).projection, rows)
-    assert await raised(store.log.append(run, 0, broken)) is not None
+    assert await catch(store.log.append(run, 0, broken)) is not None
     nobody = RunKey(ACME, "nobody")
-    assert await raised(store.log.append(nobody, -1, batch(nobody, -1, 1, "running", rows))) is not None
-    assert await walk(store) == [shown(run, interrupt("i1"))]
+    assert await catch(store.log.append(nobody, -1, batch(nobody, -1, 1, "running", rows))) is not None
+    assert await list_all(store) == [open_interrupt(run, interrupt("i1"))]
 
 
 async def an_ended_run_has_no_open_interrupts(store: Store) -> None:
     """What a run has left open is not listed after its end, nor after it was deleted, nor in a new run of its id."""
     run = await make_run(store)
     kept = await make_run(store, "kept")
-    await add(store, kept, -1, interrupt("i1"))
+    await append_rows(store, kept, -1, interrupt("i1"))
     left = tuple(interrupt(f"i{number}") for number in range(40))
-    await add(store, run, -1, *left)
-    assert len(await walk(store)) == 41
+    await append_rows(store, run, -1, *left)
+    assert len(await list_all(store)) == 41
     for query in (InterruptQuery(), InterruptQuery(run_id="run-a"), InterruptQuery(workflow_id="greet")):
-        assert len(await walk(store, query)) >= 40
+        assert len(await list_all(store, query)) >= 40
     await store.log.append(run, 0, batch(run, 0, 1, "cancelled"))
-    assert await walk(store) == [shown(kept, interrupt("i1"))]
-    assert await walk(store, InterruptQuery(run_id="run-a")) == []
+    assert await list_all(store) == [open_interrupt(kept, interrupt("i1"))]
+    assert await list_all(store, InterruptQuery(run_id="run-a")) == []
     assert await store.log.delete(run, NOW) is True
     for _ in range(2):
-        assert await walk(store) == [shown(kept, interrupt("i1"))]
+        assert await list_all(store) == [open_interrupt(kept, interrupt("i1"))]
         while await store.log.purge():
             pass
     assert await make_run(store) == run
-    assert await walk(store) == [shown(kept, interrupt("i1"))]
+    assert await list_all(store) == [open_interrupt(kept, interrupt("i1"))]
 
 
 def _place(each: OpenInterrupt) -> tuple[Any, ...]:
     return each.listed.requested_at, each.run_id, each.interrupt_id
 
 
-def _matches(each: OpenInterrupt, query: InterruptQuery) -> bool:
+def _matches_interrupt(each: OpenInterrupt, query: InterruptQuery) -> bool:
     due = each.listed.due
     return (
         (not query.kinds or each.listed.kind in query.kinds)
@@ -231,7 +235,7 @@ def _matches(each: OpenInterrupt, query: InterruptQuery) -> bool:
     )
 
 
-async def _fill(store: Store) -> list[OpenInterrupt]:
+async def _fill_interrupts(store: Store) -> list[OpenInterrupt]:
     """Interrupts of every sort in six runs, some of them answered, and as many of somebody else."""
     made: list[OpenInterrupt] = []
     for number in range(6):
@@ -242,11 +246,11 @@ async def _fill(store: Store) -> list[OpenInterrupt]:
             kind = ("approval", "clarification", "custom")[each % 3]
             due = NOW + 10 * each if each % 2 else None
             rows.append(interrupt(f"i{each}", (each * 7 + number) % 5, kind, f"node-{each % 4}", due))
-        await add(store, run, -1, *rows)
-        await add(store, run, 0, answered("i4"))
+        await append_rows(store, run, -1, *rows)
+        await append_rows(store, run, 0, resolved_interrupt("i4"))
         theirs = await make_run(store, f"run-{number}", OTHER, workflow_id=workflow)
-        await add(store, theirs, -1, *rows)
-        made += [shown(run, row, workflow) for row in rows if row.name != "i4"]
+        await append_rows(store, theirs, -1, *rows)
+        made += [open_interrupt(run, row, workflow) for row in rows if row.name != "i4"]
     return sorted(made, key=_place)
 
 
@@ -262,16 +266,16 @@ INTERRUPT_CHECKS: Final[tuple[Check, ...]] = (
 )
 
 
-def waiting(run: RunKey, expected: int, wake_at: int | None = None, parked: bool = True) -> Batch:
+def parked_batch(run: RunKey, expected: int, wake_at: int | None = None, parked: bool = True) -> Batch:
     """One event after which the run is parked, or not."""
     made = batch(run, expected, 1, "waiting-approval")
     return replace(made, projection=replace(made.projection, parked=parked, wake_at=wake_at))
 
 
-async def park(store: Store, run_id: str, wake_at: int | None = None, partition: str = ACME) -> RunKey:
+async def make_parked_run(store: Store, run_id: str, wake_at: int | None = None, partition: str = ACME) -> RunKey:
     """A new run that is parked."""
     run = await make_run(store, run_id, partition)
-    assert await store.log.append(run, -1, waiting(run, -1, wake_at)) is None
+    assert await store.log.append(run, -1, parked_batch(run, -1, wake_at)) is None
     return run
 
 
@@ -279,16 +283,16 @@ async def that_a_run_is_parked_comes_back(store: Store) -> None:
     """`parked` and `wake_at` are as given last, with the first batch too, in all that shows a projection."""
     made = header()
     run = made.key
-    assert await store.log.create(made, (), None, False, waiting(run, -1, NOW)) == RunCreated()
-    given = waiting(run, -1, NOW)
+    assert await store.log.create(made, (), None, False, parked_batch(run, -1, NOW)) == RunCreated()
+    given = parked_batch(run, -1, NOW)
     for expected, following in enumerate(
         (
-            waiting(run, 0, NOW + 1),
-            waiting(run, 1),
-            waiting(run, 2, NOW + 2, parked=False),
-            waiting(run, 3, NOW + 3),
+            parked_batch(run, 0, NOW + 1),
+            parked_batch(run, 1),
+            parked_batch(run, 2, NOW + 2, parked=False),
+            parked_batch(run, 3, NOW + 3),
             batch(run, 4),
-            waiting(run, 5, NOW + 4),
+            parked_batch(run, 5, NOW + 4),
             batch(run, 6, 1, "completed"),
         )
     ):
@@ -305,10 +309,10 @@ async def that_a_run_is_parked_comes_back(store: Store) -> None:
 
 async def parked_runs_are_not_recovered(store: Store) -> None:
     """`unfinished` leaves parked runs out while they are parked, and goes on after one."""
-    runs = [await park(store, f"run-{number}", None, OTHER if number % 2 else ACME) for number in range(6)]
+    runs = [await make_parked_run(store, f"run-{number}", None, OTHER if number % 2 else ACME) for number in range(6)]
     awake = await make_run(store, "awake", status="running")
     born = header("born")
-    await store.log.create(born, (), None, False, waiting(born.key, -1, NOW))
+    await store.log.create(born, (), None, False, parked_batch(born.key, -1, NOW))
     assert await store.log.unfinished_runs(None, 10) == [awake]
     assert await store.log.unfinished_runs(runs[2], 10) == [awake]
     for number, status in enumerate[Status](("running", "waiting-input", "cancelled", "running"), 1):
@@ -316,20 +320,20 @@ async def parked_runs_are_not_recovered(store: Store) -> None:
     assert await store.log.unfinished_runs(None, 10) == [runs[1], runs[2], runs[4], awake]
     assert await store.log.unfinished_runs(runs[0], 1) == [runs[1]]
     assert await store.log.unfinished_runs(runs[3], 10) == [runs[4], awake]
-    await store.log.append(awake, 0, waiting(awake, 0))
+    await store.log.append(awake, 0, parked_batch(awake, 0))
     assert await store.log.unfinished_runs(None, 10) == [runs[1], runs[2], runs[4]]
 
 
 async def the_next_wake_is_the_earliest(store: Store) -> None:
     """`next_wake` is the least `wake_at` after an instant of the runs that are parked now, None when there is none."""
     assert await store.log.next_wake() is None
-    await park(store, "for-ever")
+    await make_parked_run(store, "for-ever")
     awake = await make_run(store, "awake")
-    await store.log.append(awake, -1, waiting(awake, -1, NOW - 9, parked=False))
+    await store.log.append(awake, -1, parked_batch(awake, -1, NOW - 9, parked=False))
     assert await store.log.next_wake() is None
-    late, early = await park(store, "late", NOW + 9), await park(store, "early", NOW + 3, OTHER)
+    late, early = await make_parked_run(store, "late", NOW + 9), await make_parked_run(store, "early", NOW + 3, OTHER)
     assert await store.log.next_wake() == NOW + 3
-    await store.log.append(late, 0, waiting(late, 0, NOW + 1))
+    await store.log.append(late, 0, parked_batch(late, 0, NOW + 1))
     assert await store.log.next_wake() == NOW + 1
     for after, coming in ((NOW, NOW + 1), (NOW + 1, NOW + 3), (NOW + 2, NOW + 3), (NOW + 3, None)):
         assert await store.log.next_wake(after) == coming
@@ -344,14 +348,14 @@ async def due_runs_come_earliest_first(store: Store) -> None:
     the earliest first and of equal ones the older run."""
     runs: dict[str, RunKey] = {}
     for number, (name, wake) in enumerate((("a", 5), ("b", 1), ("c", 5), ("d", 9), ("e", 1))):
-        runs[name] = await park(store, f"run-{9 - number}", NOW + wake, OTHER if number % 2 else ACME)
-    await park(store, "for-ever")
+        runs[name] = await make_parked_run(store, f"run-{9 - number}", NOW + wake, OTHER if number % 2 else ACME)
+    await make_parked_run(store, "for-ever")
     awake = await make_run(store, "awake")
-    await store.log.append(awake, -1, waiting(awake, -1, NOW, parked=False))
+    await store.log.append(awake, -1, parked_batch(awake, -1, NOW, parked=False))
     for until, names in ((0, ""), (1, "be"), (4, "be"), (5, "beac"), (8, "beac"), (2**40, "beacd")):
         for limit in (0, 1, 3, 10):
             assert await store.log.due_runs(NOW + until, limit) == [runs[name] for name in names[:limit]]
-    await store.log.append(runs["b"], 0, waiting(runs["b"], 0, NOW + 7))
+    await store.log.append(runs["b"], 0, parked_batch(runs["b"], 0, NOW + 7))
     await store.log.append(runs["e"], 0, batch(runs["e"], 0, 1, "cancelled"))
     await store.log.append(runs["a"], 0, batch(runs["a"], 0, 1, "running"))
     assert await store.log.due_runs(NOW + 10, 10) == [runs["c"], runs["b"], runs["d"]]

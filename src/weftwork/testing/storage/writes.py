@@ -22,11 +22,11 @@ from weftwork.testing.storage.harness import (
     Check,
     Store,
     batch,
+    catch,
     event,
     fields_of,
     header,
     make_run,
-    raised,
     record,
     state_of,
 )
@@ -68,7 +68,7 @@ async def a_projection_comes_back_as_it_was(store: Store) -> None:
         Projection("waiting-external", 1),
         full,
     ):
-        await store.log.append(run, projection.last_sequence - 1, _one(run, projection))
+        await store.log.append(run, projection.last_sequence - 1, _single_event_batch(run, projection))
         found = await store.log.read_run(run)
         assert found is not None
         assert found.projection == projection
@@ -83,7 +83,7 @@ async def a_conflict_writes_nothing(store: Store) -> None:
         given = batch(
             run, expected, 2, "completed", (StateRow("node", "n", b"1"),), (HiddenValue(0, "/a", b"1"),), record()
         )
-        assert isinstance(await raised(store.log.append(run, expected, given)), SequenceConflict)
+        assert isinstance(await catch(store.log.append(run, expected, given)), SequenceConflict)
         assert await state_of(store, run) == before
         assert await store.log.find_record(ACME, "slot-1", 0) is None
 
@@ -91,7 +91,7 @@ async def a_conflict_writes_nothing(store: Store) -> None:
 async def an_unknown_run_is_a_conflict(store: Store) -> None:
     """An append to a run that is not there raises SequenceConflict and makes none."""
     run = header().key
-    assert isinstance(await raised(store.log.append(run, -1, batch(run, -1))), SequenceConflict)
+    assert isinstance(await catch(store.log.append(run, -1, batch(run, -1))), SequenceConflict)
     assert await state_of(store, run) == (None, [], [])
 
 
@@ -101,7 +101,7 @@ async def nothing_follows_the_end(store: Store) -> None:
         run = await make_run(store, f"run-{number}", status=status)
         before = await state_of(store, run)
         for after_end in (batch(run, 0), batch(run, 0, status="completed")):
-            assert isinstance(await raised(store.log.append(run, 0, after_end)), SequenceConflict)
+            assert isinstance(await catch(store.log.append(run, 0, after_end)), SequenceConflict)
         assert await state_of(store, run) == before
 
 
@@ -109,8 +109,10 @@ async def one_of_many_appenders_wins(store: Store) -> None:
     """Of concurrent appends with the same `expected` exactly one is stored; the others raise SequenceConflict."""
     run = await make_run(store)
     for expected in range(-1, 9):
-        rivals = [_one(run, Projection("running", expected + 1), f"{expected}-{rival}") for rival in range(16)]
-        ends = await asyncio.gather(*(raised(store.log.append(run, expected, rival)) for rival in rivals))
+        rivals = [
+            _single_event_batch(run, Projection("running", expected + 1), f"{expected}-{rival}") for rival in range(16)
+        ]
+        ends = await asyncio.gather(*(catch(store.log.append(run, expected, rival)) for rival in rivals))
         won = [rival for rival, end in zip(rivals, ends, strict=True) if end is None]
         assert len(won) == 1
         assert sum(isinstance(end, SequenceConflict) for end in ends) == 15
@@ -153,7 +155,7 @@ async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
         msgspec.structs.replace(good, spawns=(ChildCreate(header("child", OTHER, parent=kinship)),)),
         msgspec.structs.replace(good, tells=ChildResult("child", "n", "k", 0, "running")),
     ):
-        assert await raised(store.log.append(run, 0, bad)) is not None
+        assert await catch(store.log.append(run, 0, bad)) is not None
         assert await state_of(store, run) == before
     assert await store.log.find_record(OTHER, "slot-1", 0) is None
     for partition in (ACME, OTHER):
@@ -181,7 +183,7 @@ async def a_cancelled_caller_leaves_all_or_nothing(store: Store) -> None:
         assert seen in ((-1, 0, 0, False), (4, 1, 5, True))
 
 
-def _one(run: RunKey, projection: Projection, event_id: str = "event") -> Batch:
+def _single_event_batch(run: RunKey, projection: Projection, event_id: str = "event") -> Batch:
     given: Event = event(run, projection.last_sequence, event_id=event_id)
     return Batch((given,), projection)
 
@@ -233,7 +235,7 @@ async def a_run_comes_with_its_first_batch(store: Store) -> None:
     assert running in await store.log.unfinished_runs(None, 10)
     assert ended not in await store.log.unfinished_runs(None, 10)
     assert await store.log.append(running, 2, batch(running, 2)) is None
-    assert isinstance(await raised(store.log.append(ended, 2, batch(ended, 2))), SequenceConflict)
+    assert isinstance(await catch(store.log.append(ended, 2, batch(ended, 2))), SequenceConflict)
 
 
 async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
@@ -250,12 +252,12 @@ async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
         batch(given.key, -1, record=record("own")),
         msgspec.structs.replace(first, projection=Projection("running", 7)),
     ):
-        assert isinstance(await raised(store.log.create(given, first=unsound)), HostFault)
+        assert isinstance(await catch(store.log.create(given, first=unsound)), HostFault)
     assert await state_of(store, given.key) == (None, [], [])
     assert await store.log.find_record(ACME, "own", 0) is None
     before = await state_of(store, header("live").key)
     again = batch(header("live").key, -1, 2)
-    assert await raised(store.log.create(header("live"), first=again)) is not None
+    assert await catch(store.log.create(header("live"), first=again)) is not None
     assert await state_of(store, header("live").key) == before
 
 
@@ -309,7 +311,7 @@ async def a_run_id_is_used_once(store: Store) -> None:
     """A second run of the same partition and id is refused and changes nothing."""
     run = await make_run(store, status="running", inputs={"first": True})
     before = await state_of(store, run)
-    error = await raised(
+    error = await catch(
         store.log.create(header(inputs={"second": True}), (HiddenValue(-1, "/second", b"1"),), record())
     )
     assert error is not None
