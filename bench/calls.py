@@ -21,7 +21,7 @@ from bench.child_process import ROOT
 from bench.cost_load import response
 from bench.load.runs import creation, request, text_after
 from bench.plan import BenchError
-from bench.report.statistics import plain
+from bench.report.statistics import text_table
 from bench.scenarios import SCENARIOS, host_of, register
 from bench.subjects.host import Host
 
@@ -93,8 +93,8 @@ def _exchange(connection: socket.socket, sent: bytes, expected: bytes) -> bytes:
 
 def _counts(host: Host) -> tuple[int, int]:
     """Calls of all threads so far, once the host rests."""
-    host.child.tell(None)
-    counts: dict[str, list[int]] = host.child.hear(ANSWER_SECONDS)
+    host.child.send(None)
+    counts: dict[str, list[int]] = host.child.receive(ANSWER_SECONDS)
     return sum(each[0] for each in counts.values()), sum(each[1] for each in counts.values())
 
 
@@ -158,7 +158,9 @@ def main(arguments: list[str]) -> int:
     table = read_table()
     head = ["calls per run", "Python", "beside table", "C", "beside table"]
     shown: Any = {version(): found}
-    text = json.dumps(shown, indent=2) + "\n" if given.json else plain(head, _rows(found, table.get(version(), {})))
+    text = (
+        json.dumps(shown, indent=2) + "\n" if given.json else text_table(head, _rows(found, table.get(version(), {})))
+    )
     sys.stdout.write(text)
     if given.write:
         write_table({**table, version(): found})

@@ -43,7 +43,7 @@ def end_all() -> None:
             os.wait()
 
 
-class Child:
+class ChildProcess:
     """One process in a group of its own, so that Ctrl-C reaches the bench alone and the bench ends the rest."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
-    def __enter__(self) -> "Child":
+    def __enter__(self) -> "ChildProcess":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -89,14 +89,14 @@ class Child:
         lines = self.log.read_text("utf-8", errors="replace").splitlines()[-TAIL_LINES:]
         return BenchError("\n".join([f"{self.name} {said}; the end of its log:", *(f"    {line}" for line in lines)]))
 
-    def tell(self, order: Any) -> None:
+    def send(self, order: Any) -> None:
         assert self._process.stdin is not None
         try:
             os.write(self._process.stdin.fileno(), msgspec.json.encode(order) + b"\n")
         except BrokenPipeError:
             raise self._gone() from None
 
-    def hear(self, seconds: float) -> Any:
+    def receive(self, seconds: float) -> Any:
         """The next JSON line; raises BenchError when the process ends or says nothing for so long."""
         assert self._process.stdout is not None
         pipe = self._process.stdout.fileno()

@@ -19,9 +19,9 @@ from bench.plan import FULL, LEAST_ROUNDS, QUICK, SUBJECTS, BenchError, Plan
 from bench.report import page
 from bench.report.chart import chart
 from bench.report.rounds import compare
-from bench.report.statistics import STAGE_HEAD, UNSTEADY, plain, results, spread, stage_rows
-from bench.report.targets import TARGET_HEAD, judged, target_rows
-from bench.subjects.registry import started
+from bench.report.statistics import MAX_STEADY_SPREAD, STAGE_HEAD, results, spread, stage_rows, text_table
+from bench.report.targets import TARGET_HEAD, target_results, target_rows
+from bench.subjects.registry import started_subjects
 
 PAGE = ROOT / "docs" / "performance.md"
 CHART = ROOT / "docs" / "assets" / "performance.svg"
@@ -100,8 +100,8 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
         for head, rows in ((STAGE_HEAD, stage_rows(document)), (page.OWN_HEAD, page.own_rows(document))):
-            sys.stdout.write(f"\n{plain(head, rows)}" if rows else "")
-        sys.stdout.write(f"\n{plain(TARGET_HEAD, target_rows(document))}")
+            sys.stdout.write(f"\n{text_table(head, rows)}" if rows else "")
+        sys.stdout.write(f"\n{text_table(TARGET_HEAD, target_rows(document))}")
     if names == list(SUBJECTS) and plan.rounds >= LEAST_ROUNDS and not given.quick:
         PAGE.write_text(page.filled(PAGE.read_text("utf-8"), document), "utf-8")
         CHART.parent.mkdir(parents=True, exist_ok=True)
@@ -131,13 +131,13 @@ def measure(plan: Plan, names: list[str], parts: list[str]) -> dict[str, Any]:
     try:
         meta = machine.description(plan)
         own = host_figures(plan, parts, folder / "own", say)
-        with started(names, folder, say) as subjects:
+        with started_subjects(names, folder, say) as subjects:
             rounds = compare(subjects, plan, say) if subjects else {}
         meta["spread"] = spread(rounds)
-        if max(meta["spread"].values(), default=1.0) > UNSTEADY:
+        if max(meta["spread"].values(), default=1.0) > MAX_STEADY_SPREAD:
             say(f"warning: rounds differ much (fastest/slowest {meta['spread']}): measure again on a quiet machine")
         document = results(rounds, own, meta)
-        meta["targets"] = judged(document)
+        meta["targets"] = target_results(document)
         meta["minutes"] = round((time.monotonic() - began) / 60, 1)
         return document
     finally:

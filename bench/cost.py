@@ -28,7 +28,7 @@ from bench.callgrind import Callgrind, require, run
 from bench.child_process import ROOT, end_all
 from bench.cost_load import Load
 from bench.plan import BenchError
-from bench.report.statistics import plain
+from bench.report.statistics import text_table
 from bench.scenarios import SCENARIOS, host_of, register
 
 OUT: Final = ROOT / "bench" / "cost.json"
@@ -182,7 +182,7 @@ def main(arguments: list[str]) -> int:
     finally:
         end_all()
         shutil.rmtree(folder, ignore_errors=True)
-    sys.stdout.write(json.dumps(document, indent=2) + "\n" if given.json else plain(HEAD, rows(document)))
+    sys.stdout.write(json.dumps(document, indent=2) + "\n" if given.json else text_table(HEAD, rows(document)))
     out = given.out or (None if given.quick or given.only else OUT)
     if out is not None:
         out.write_text(json.dumps(document, indent=2) + "\n", "utf-8")

@@ -25,7 +25,7 @@ PACKAGES: Final = (
     "dbos",
 )
 _MEMORY_DISKS = ("tmpfs", "ramfs")
-BUSY: Final = 0.5
+BUSY_LOAD: Final = 0.5
 """Load average from which other work shows in the figures."""
 
 
@@ -89,7 +89,7 @@ def warnings(folder: Path) -> Iterator[str]:
     if kind in _MEMORY_DISKS:
         yield f"{folder} is on a {kind}, where a commit costs nothing: set TMPDIR to a folder on a disk"
     busy = os.getloadavg()[0]
-    if busy > BUSY:
+    if busy > BUSY_LOAD:
         yield f"this machine is busy with something else (load {busy:.1f}): every figure suffers"
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bench.costs.graphs import chain
-from bench.load.runs import driven, request
+from bench.load.runs import drive_with, request
 from bench.load.transfers import Transfer
 from bench.meter import cpu_seconds
 from bench.plan import KEY, BenchError, Plan
@@ -32,10 +32,10 @@ PNG: Final = b"\x89PNG\r\n\x1a\n"
 END_SECONDS: Final = 300.0
 LOOK_SECONDS: Final = 0.05
 
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
-def serving(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def asset_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """Assets of 1 MiB in a second by our host and files by the bare server, in turns; and what else is asked of us.
 
     Without Starlette there is nothing to compare with.
@@ -55,17 +55,17 @@ def serving(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
         get = request("GET", path)
         stages: dict[str, tuple[Host, int, partial[Transfer]]] = {}
         for clients in CLIENTS:
-            stages[f"asset_{clients}_per_s"] = host, clients, _fetching(get)
+            stages[f"asset_{clients}_per_s"] = host, clients, _fetch_requests(get)
             if bare is not None:
-                stages[f"asset_bare_{clients}_per_s"] = bare, clients, _fetching(request("GET", "/file"))
+                stages[f"asset_bare_{clients}_per_s"] = bare, clients, _fetch_requests(request("GET", "/file"))
         part = get[:-2] + b"Range: bytes=%d-%d\r\n\r\n" % (SIZE // 2, SIZE // 2 + RANGE - 1)
         head = request("HEAD", path)
         stages["asset_range_per_s"] = host, 16, partial(Transfer, lambda: [part], b"206", RANGE, False)
         stages["asset_head_per_s"] = host, 16, partial(Transfer, lambda: [head], b"200", SIZE, True)
-        stages["upload_4_per_s"] = host, 4, partial(Transfer, _uploading(body), b"201", None, False)
+        stages["upload_4_per_s"] = host, 4, partial(Transfer, _upload_requests(body), b"201", None, False)
         for number in range(-1, plan.transfers):
             for name, (subject, clients, maker) in stages.items():
-                sample = driven(subject.port, maker, clients, plan.runs, plan.transfer_seconds)
+                sample = drive_with(subject.port, maker, clients, plan.runs, plan.transfer_seconds)
                 if number >= 0:
                     rates.setdefault(name, []).append(len(sample.latencies) / sample.seconds)
     found = {name: median(each) for name, each in rates.items()}
@@ -76,18 +76,18 @@ def serving(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
     return found
 
 
-def making(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def image_run_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """One run that emits many images of 200 KiB: the time of each, and how large its log has become."""
     document = chain("images", 1, "bench.images")
     document["nodes"][0]["inputs"] = {"count": {"type": "variable", "variableName": "count"}}
     with weftwork(folder, nodes=NODES) as host:
         host.wait()
         host.call("POST", "/v1/workflows", document)
-        _ended(host, 3)
+        _completed_run(host, 3)
         cpu, began = cpu_seconds(host.pid), time.perf_counter()
-        run = _ended(host, plan.images)
+        run = _completed_run(host, plan.images)
         took, cpu = time.perf_counter() - began, cpu_seconds(host.pid) - cpu
-        shown = _shown(host, run, plan.images)
+        shown = _served_event_bytes(host, run, plan.images)
         stored = _stored(folder / "data")
     found = {
         "image_ms": took * 1000 / plan.images,
@@ -102,11 +102,11 @@ def making(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
     return found
 
 
-def _fetching(asking: bytes) -> "partial[Transfer]":
+def _fetch_requests(asking: bytes) -> "partial[Transfer]":
     return partial(Transfer, lambda: [asking], b"200", SIZE, False)
 
 
-def _uploading(body: bytes) -> Callable[[], list[bytes]]:
+def _upload_requests(body: bytes) -> Callable[[], list[bytes]]:
     """Requests with a body each that nobody has sent before."""
     # Only the head is needed here, and the length in it.
     head = request("POST", UPLOADS, body)[: -len(body)].replace(b"application/json", b"image/png")
@@ -127,7 +127,7 @@ def _uploaded(host: Host, body: bytes) -> str:
     return urlsplit(msgspec.json.decode(text)["url"]).path
 
 
-def _ended(host: Host, images: int) -> str:
+def _completed_run(host: Host, images: int) -> str:
     """The id of a run that has made so many images."""
     run = host.call("POST", "/v1/runs", {"workflowId": "images", "inputs": {"count": images}})["runId"]
     until = time.monotonic() + END_SECONDS
@@ -138,7 +138,7 @@ def _ended(host: Host, images: int) -> str:
     return run
 
 
-def _shown(host: Host, run: str, images: int) -> int:
+def _served_event_bytes(host: Host, run: str, images: int) -> int:
     """Bytes of all events of a run as they are served; raises BenchError unless every image is among them."""
     total = seen = after = 0
     while True:

@@ -14,18 +14,18 @@ from bench.plan import BenchError, Plan
 from bench.report.statistics import percentile
 from bench.subjects.host import END_SECONDS, Host, weftwork
 
-AT_WORK: Final = "pending,running"
-WAITING: Final = "waiting-approval,waiting-input,waiting-external,paused"
+ACTIVE_STATUSES: Final = "pending,running"
+WAITING_STATUSES: Final = "waiting-approval,waiting-input,waiting-external,paused"
 LOOK_SECONDS: Final = 0.02
 PAGE: Final = 200
 GATE: Final = definition("gate", [node(0, "core.approvalGate", {"title": "May it?"})], [])
 PAIR: Final = definition("pair", [node(0, "core.subWorkflow", {"workflowId": "gate"}), node(1)], [edge(0, 1)])
 
 Json = dict[str, Any]
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
-def children(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def child_run_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """A map over child runs of one step and of many, and how long the log of the parent gets by that."""
     found: dict[str, float] = {}
     with weftwork(folder) as host:
@@ -35,7 +35,7 @@ def children(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
             _register(host, chain(name, steps), _map(f"map-{name}", name, plan.children))
             before, began = cpu_seconds(host.pid), time.perf_counter()
             run = create(host, f"map-{name}", 1)[0]
-            _await_none(host, AT_WORK)
+            _await_none(host, ACTIVE_STATUSES)
             found[f"children_{name}_s"] = time.perf_counter() - began
             found[f"child_{name}_us"] = (cpu_seconds(host.pid) - before) * 1e6 / plan.children
             lengths.append(len(_log(host, run)))
@@ -48,7 +48,7 @@ def children(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
     return found
 
 
-def trees(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def tree_cancel_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """Maps of maps of maps over runs that wait for people, which are all cancelled with the run at the top."""
     width = plan.tree
     runs = 1 + width + width**2 + width**2 * (width + 1)
@@ -59,12 +59,12 @@ def trees(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
         )
         began = time.perf_counter()
         root = create(host, "tree", 1)[0]
-        _await_none(host, AT_WORK)
+        _await_none(host, ACTIVE_STATUSES)
         built = time.perf_counter() - began
         _check_all(host, "waiting-approval", runs)
         before, began = cpu_seconds(host.pid), time.perf_counter()
         host.call("POST", f"/v1/runs/{root}/cancel")
-        _await_none(host, f"{AT_WORK},{WAITING}")
+        _await_none(host, f"{ACTIVE_STATUSES},{WAITING_STATUSES}")
         found = {"tree_s": built, "tree_cancel_s": time.perf_counter() - began}
         found["tree_cancel_us"] = (cpu_seconds(host.pid) - before) * 1e6 / runs
         _check_all(host, "cancelled", runs)
@@ -72,19 +72,19 @@ def trees(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
     return found
 
 
-def parents(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def waiting_parent_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """Parents that wait for a child that waits for a person, on a host that does nothing else."""
     with weftwork(folder) as host:
         host.wait()
         _register(host, GATE, PAIR)
         create(host, "pair", plan.pairs // 10)
-        _await_none(host, AT_WORK)
+        _await_none(host, ACTIVE_STATUSES)
         before, held = settled_mib(host), plan.pairs - plan.pairs // 10
         create(host, "pair", held)
-        _await_none(host, AT_WORK)
+        _await_none(host, ACTIVE_STATUSES)
         found = {"parent_kib": (settled_mib(host) - before) * 1024 / held}
         found["parents_cpu_ms_per_s"] = idle_cpu(host, plan.quiet)
-        late = _handed_up(host, plan.answers)
+        late = _result_delays(host, plan.answers)
         found["child_end_ms"], found["child_end_p99_ms"] = median(late), percentile(late, 0.99)
     found["parents_startup_ms"] = median(start_ms(folder) for _ in range(plan.startups))
     say(
@@ -138,7 +138,7 @@ def _log(host: Host, run_id: str) -> list[Json]:
             return found
 
 
-def _handed_up(host: Host, count: int) -> list[float]:
+def _result_delays(host: Host, count: int) -> list[float]:
     """Milliseconds from the end of a child to the start of its parent's next node, by the times in their logs."""
     asked = [row["runId"] for row in host.call("GET", f"{INBOX}?limit={count}")["interrupts"]]
     answers(host, count)

@@ -16,7 +16,7 @@ from weftwork.ports.outbound import OutboundRequest
 from weftwork.protocol.net.target import OutboundPolicy
 
 
-def fetching(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
+def fetch_costs(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
     """Milliseconds of the middle request to a server on loopback, which is a host of ours that does nothing else."""
     with weftwork(folder) as host:
         host.wait()

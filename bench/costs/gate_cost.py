@@ -21,10 +21,10 @@ ROUNDS: Final = 25
 SURFACE: Final = "ui.a2ui-surface"
 
 Json = dict[str, Any]
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
-def judging(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def gate_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """A surface of 1.2 KB, already decoded, with eight secrets known of which none is in it."""
     # Only the bench needs it, and only here.
     import jsonschema

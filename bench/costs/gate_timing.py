@@ -15,29 +15,29 @@ from weftwork.ports.nodes import Emission
 from weftwork.protocol.models.answers import ModelAnswer
 
 
-class Moment(NamedTuple):
+class TimeReading(NamedTuple):
     """Wall-clock time, and CPU time of all threads of the process."""
 
     wall: float
     cpu: float
 
-    def since(self, other: "Moment") -> "Moment":
-        return Moment(self.wall - other.wall, self.cpu - other.cpu)
+    def since(self, other: "TimeReading") -> "TimeReading":
+        return TimeReading(self.wall - other.wall, self.cpu - other.cpu)
 
 
 _generate: Final = EntryModelCalls.generate
 _emit: Final = EntryModelCalls.emit
-_seen: Final[list[Moment]] = []
-_answered = Moment(0.0, 0.0)
+_seen: Final[list[TimeReading]] = []
+_answered = TimeReading(0.0, 0.0)
 
 
-def _now() -> Moment:
-    return Moment(time.perf_counter(), time.process_time())
+def _now() -> TimeReading:
+    return TimeReading(time.perf_counter(), time.process_time())
 
 
 async def generate(self: EntryModelCalls, request: ModelRequest, along: AnswerEvents) -> ModelAnswer:
     global _answered
-    spent = Moment(0.0, 0.0)
+    spent = TimeReading(0.0, 0.0)
 
     def watched(answer: ModelAnswer) -> Any:
         nonlocal spent

@@ -18,7 +18,7 @@ NODES_AT_A_TIME: Final = 5_000
 REGISTERED: Final = {"row": graphs.chain, "wide": graphs.wide, "computing": graphs.computing}
 
 
-def register(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
+def registration_costs(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
     """From sending a definition to the answer that it is registered, and the CPU time of the dearest shape."""
     found: dict[str, float] = {}
     cpu: dict[str, float] = {}
@@ -39,7 +39,7 @@ def _registered(host: Host, document: dict[str, Any]) -> tuple[float, float]:
     return (time.perf_counter() - began) * 1000, (cpu_seconds(host.pid) - before) * 1000
 
 
-def chains(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
+def node_costs(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
     """CPU time of a node by the shape around it, the cost of its run included."""
     small, middle, large = plan.graph // 100, plan.graph // 10, plan.graph
     shapes = {
@@ -66,7 +66,7 @@ def chains(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, fl
     return found
 
 
-def mapping(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
+def map_costs(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
     """A map over many items on a host that has done nothing before: time, CPU time, and most memory above idle."""
     found: dict[str, list[float]] = {"map_ms": [], "map_item_us": [], "map_mib": []}
     items = graphs.items(plan.items)

@@ -6,16 +6,16 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.costs.asset_cost import making, serving
-from bench.costs.child_run_cost import children, parents, trees
-from bench.costs.fetch_cost import fetching
-from bench.costs.gate_cost import judging
-from bench.costs.graph_cost import chains, mapping, register
+from bench.costs.asset_cost import asset_costs, image_run_costs
+from bench.costs.child_run_cost import child_run_costs, tree_cancel_costs, waiting_parent_costs
+from bench.costs.fetch_cost import fetch_costs
+from bench.costs.gate_cost import gate_costs
+from bench.costs.graph_cost import map_costs, node_costs, registration_costs
 from bench.costs.long_run_cost import event_cost
-from bench.costs.model_call_cost import gating, streaming
-from bench.costs.python_cost import nodes as python_nodes
-from bench.costs.python_cost import sleepers
-from bench.costs.waiting_cost import waiting
+from bench.costs.model_call_cost import gate_turn_costs, stream_costs
+from bench.costs.python_cost import loop_delays
+from bench.costs.python_cost import python_node_costs as python_nodes
+from bench.costs.waiting_cost import waiting_run_costs
 from bench.load.streams import Fanout, first_event_ms
 from bench.meter import rss_mib
 from bench.plan import Plan, Sample
@@ -23,10 +23,10 @@ from bench.subjects.host import Host, weftwork
 
 SETTLE_SECONDS: Final = 1.0
 
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
-def host_figures(plan: Plan, parts: Iterable[str], folder: Path, say: Say) -> dict[str, float]:
+def host_figures(plan: Plan, parts: Iterable[str], folder: Path, say: Progress) -> dict[str, float]:
     """Every figure of these parts by its name in the results."""
     found: dict[str, float] = {}
     for part in parts:
@@ -34,7 +34,7 @@ def host_figures(plan: Plan, parts: Iterable[str], folder: Path, say: Say) -> di
     return found
 
 
-def startup(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def startup_figures(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """From the start of the process to its first answer, and what it then holds in memory."""
     times: list[float] = []
     idle: list[float] = []
@@ -48,7 +48,7 @@ def startup(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
     return found
 
 
-def life(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def lifetime_figures(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """Memory after half of a host's runs, and the CPU time of its last runs beside that of its early ones."""
     memory: list[float] = []
     flat: list[float] = []
@@ -66,7 +66,7 @@ def life(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
     return {"after_10000_mib": median(memory), "cpu_flat": median(flat)}
 
 
-def streams(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def stream_figures(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     with weftwork(folder) as host:
         host.wait()
         _runs(host, plan.warm)
@@ -86,24 +86,24 @@ def _cpu_per_run(sample: Sample) -> float:
     return sample.cpu_seconds / len(sample.latencies)
 
 
-PARTS: Final[dict[str, Callable[[Plan, Path, Say], dict[str, float]]]] = {
-    "start": startup,
-    "life": life,
-    "streams": streams,
+PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
+    "start": startup_figures,
+    "life": lifetime_figures,
+    "streams": stream_figures,
     "events": event_cost,
-    "register": register,
-    "chain": chains,
-    "map": mapping,
+    "register": registration_costs,
+    "chain": node_costs,
+    "map": map_costs,
     "python": python_nodes,
-    "sleepers": sleepers,
-    "fetch": fetching,
-    "waiting": waiting,
-    "children": children,
-    "trees": trees,
-    "parents": parents,
-    "accept": judging,
-    "speech": streaming,
-    "gate": gating,
-    "assets": serving,
-    "media": making,
+    "sleepers": loop_delays,
+    "fetch": fetch_costs,
+    "waiting": waiting_run_costs,
+    "children": child_run_costs,
+    "trees": tree_cancel_costs,
+    "parents": waiting_parent_costs,
+    "accept": gate_costs,
+    "speech": stream_costs,
+    "gate": gate_turn_costs,
+    "assets": asset_costs,
+    "media": image_run_costs,
 }

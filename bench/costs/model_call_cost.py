@@ -16,7 +16,7 @@ from bench.plan import TEST_KEY, BenchError, Plan
 from bench.report.statistics import percentile
 from bench.subjects.host import Host, weftwork
 
-BUNCH: Final = 20
+CHUNKS_PER_FIGURE: Final = 20
 """Chunks that the CPU time is told for."""
 STREAM_SECONDS: Final = 120.0
 LOOK_SECONDS: Final = 0.02
@@ -24,11 +24,11 @@ KIND: Final = "vendor.bench.booking"
 ROOMS: Final = 9
 
 Json = dict[str, Any]
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
 STREAMED: Final = definition("streamed", [node(0, "core.ai.callPrompt", {"prompt": "Go on."})], [])
 
 
-def streaming(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def stream_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """An answer of many chunks to one subscriber, as fast as it goes and at one chunk in a millisecond.
 
     CPU time of the host from the creation of the run to the end of the stream; the reader is another process.
@@ -43,16 +43,16 @@ def streaming(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
             for _ in range(plan.answers_streamed):
                 before = cpu_seconds(host.pid)
                 _follow(host, plan.chunks, delay)
-                costs.append((cpu_seconds(host.pid) - before) * 1000 * BUNCH / plan.chunks)
+                costs.append((cpu_seconds(host.pid) - before) * 1000 * CHUNKS_PER_FIGURE / plan.chunks)
             found[name] = median(costs)
     say(
-        f"an answer of {plan.chunks} chunks: {found['chunks_ms']:.2f} ms of CPU for {BUNCH} of them, "
+        f"an answer of {plan.chunks} chunks: {found['chunks_ms']:.2f} ms of CPU for {CHUNKS_PER_FIGURE} of them, "
         f"{found['chunks_paced_ms']:.2f} ms if they come one by one"
     )
     return found
 
 
-def gating(plan: Plan, folder: Path, say: Say) -> dict[str, float]:
+def gate_turn_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """Turns of a scripted model that answers with an envelope of 1.2 KB.
 
     bench.costs.gate_timing says what is timed."""

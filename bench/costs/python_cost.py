@@ -19,7 +19,7 @@ WATCH_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.1
 
 
-def nodes(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
+def python_node_costs(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
     """CPU time of a node in Python above that of one that does nothing, alone in its run and in a row of ten."""
     types = {"least": "core.noop", **KINDS}
     costs: dict[str, list[float]] = {f"{kind}{shape}": [] for kind in types for shape in SHAPES}
@@ -47,7 +47,7 @@ def nodes(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, flo
     return found
 
 
-def sleepers(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
+def loop_delays(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
     """How late the event loop wakes others while many nodes sleep, by a node that looks."""
     with weftwork(folder, nodes=MODULE) as host:
         host.wait()

@@ -31,7 +31,7 @@ WORKFLOW: Final = definition(
 )
 
 
-def waiting(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
+def waiting_run_costs(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
     """Runs that all wait at a gate with a deadline and reminders, on a host that does nothing else."""
     with weftwork(folder) as host:
         host.wait()

@@ -42,7 +42,7 @@ def text_after(mark: bytes, body: bytes) -> bytes:
     return body[at + len(mark) : body.index(b'"', at + len(mark))]
 
 
-class Stage:
+class LoadStage:
     """What the clients of one stage have in common."""
 
     def __init__(self, count: int, seconds: float, clients: int) -> None:
@@ -52,7 +52,7 @@ class Stage:
         self._until = time.perf_counter() + seconds
         self._clients = clients
 
-    def take(self) -> bool:
+    def has_next(self) -> bool:
         """Whether there is to be one more."""
         self._left -= 1
         return self._left >= 0 and time.perf_counter() < self._until
@@ -67,14 +67,14 @@ class Stage:
             self.done.set_exception(error)
 
 
-Maker = Callable[[Stage], asyncio.Protocol]
+ClientFactory = Callable[[LoadStage], asyncio.Protocol]
 """Of a client: one connection that does what there is to do until its stage has enough."""
 
 
 class _Client(asyncio.Protocol):
     """One connection, one run at a time."""
 
-    def __init__(self, create: bytes, stage: Stage) -> None:
+    def __init__(self, create: bytes, stage: LoadStage) -> None:
         self._create = create
         self._stage = stage
         self._rest = b""
@@ -108,7 +108,7 @@ class _Client(asyncio.Protocol):
             self._stage.fail(error)
 
     def _next(self) -> None:
-        if not self._stage.take():
+        if not self._stage.has_next():
             self._stage.leave()
             return
         self._answered = self._created
@@ -133,10 +133,10 @@ class _Client(asyncio.Protocol):
             raise BenchError(f"a look was answered with {status.decode()}: {body[:200]!r}")
 
 
-async def _drive(port: int, maker: Maker, clients: int, count: int, seconds: float) -> Sample:
+async def _drive(port: int, maker: ClientFactory, clients: int, count: int, seconds: float) -> Sample:
     loop = asyncio.get_running_loop()
     began = time.perf_counter()
-    stage = Stage(count, seconds, clients)
+    stage = LoadStage(count, seconds, clients)
     async with asyncio.timeout(seconds + STALL_SECONDS):
         opened = [await loop.create_connection(lambda: maker(stage), "127.0.0.1", port) for _ in range(clients)]
         await stage.done
@@ -148,10 +148,10 @@ async def _drive(port: int, maker: Maker, clients: int, count: int, seconds: flo
 
 def drive(port: int, workflow: str, clients: int, runs: int, seconds: float = 600.0) -> Sample:
     """Make runs until there are enough or the time is over. Raises BenchError for any answer that is not expected."""
-    return driven(port, partial(_Client, creation(workflow)), clients, runs, seconds)
+    return drive_with(port, partial(_Client, creation(workflow)), clients, runs, seconds)
 
 
-def driven(port: int, maker: Maker, clients: int, count: int, seconds: float) -> Sample:
+def drive_with(port: int, maker: ClientFactory, clients: int, count: int, seconds: float) -> Sample:
     """The same for clients of any make."""
     try:
         return uvloop.run(_drive(port, maker, clients, count, seconds))

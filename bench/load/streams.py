@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.child_process import Child
+from bench.child_process import ChildProcess
 from bench.load.runs import creation, request, text_after
 from bench.meter import rss_mib
 from bench.plan import BenchError
@@ -66,7 +66,9 @@ class Fanout:
         with ExitStack() as stack:
             arguments = [str(self._host.port)]
             self._readers = [
-                stack.enter_context(Child(f"reader-{number}", "bench.load.stream_readers", arguments, self._folder))
+                stack.enter_context(
+                    ChildProcess(f"reader-{number}", "bench.load.stream_readers", arguments, self._folder)
+                )
                 for number in range(READERS)
             ]
             self._stack = stack.pop_all()

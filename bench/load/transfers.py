@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Final, cast
 
-from bench.load.runs import Stage
+from bench.load.runs import LoadStage
 from bench.plan import BenchError
 
 _END: Final = b"\r\n\r\n"
@@ -20,7 +20,7 @@ class Transfer(asyncio.Protocol):
     """Sends what `asking` gives and takes an answer of this status; with `size`, of so many bytes."""
 
     def __init__(
-        self, asking: Callable[[], list[bytes]], status: bytes, size: int | None, bodiless: bool, stage: Stage
+        self, asking: Callable[[], list[bytes]], status: bytes, size: int | None, bodiless: bool, stage: LoadStage
     ) -> None:
         self._asking = asking
         self._status = status

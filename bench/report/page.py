@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from bench.report.statistics import STAGE_HEAD, markdown, stage_rows
+from bench.report.statistics import STAGE_HEAD, markdown_table, stage_rows
 from bench.report.targets import TARGET_HEAD, target_rows
 
 BEGIN: Final = "<!-- measured: begin -->\n"
@@ -108,11 +108,11 @@ def block(document: dict[str, Any]) -> str:
             f"{machine}\n",
             f"With {with_versions}.\n",
             "### Targets\n",
-            markdown(TARGET_HEAD, [[*row, _LOUD.get(met, met)] for *row, met in target_rows(document)]),
+            markdown_table(TARGET_HEAD, [[*row, _LOUD.get(met, met)] for *row, met in target_rows(document)]),
             "### Every stage\n",
-            markdown(STAGE_HEAD, stage_rows(document)),
+            markdown_table(STAGE_HEAD, stage_rows(document)),
             "### The host alone\n",
-            markdown(OWN_HEAD, own_rows(document)),
+            markdown_table(OWN_HEAD, own_rows(document)),
         ]
     )
 

@@ -21,7 +21,7 @@ def compare(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
         for clients, workers in CLIENTS.items():
             for workflow, steps in WORKFLOWS.items():
                 rates: list[str] = []
-                for subject in turned(subjects, number):
+                for subject in rotated(subjects, number):
                     sample = subject.run(steps, workers, plan.runs, plan.seconds)
                     if not sample.latencies:
                         raise BenchError(f"{subject.name} finished no run within {plan.seconds} s")
@@ -32,7 +32,7 @@ def compare(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
     return found
 
 
-def turned(subjects: Sequence[Subject], by: int) -> list[Subject]:
+def rotated(subjects: Sequence[Subject], by: int) -> list[Subject]:
     """Another one first in every round: nobody always comes after the one that leaves the disk busy."""
     start = by % len(subjects)
     return [*subjects[start:], *subjects[:start]]

@@ -9,7 +9,7 @@ from bench.plan import CLIENTS, WORKFLOWS, Sample
 Figures = dict[str, float]
 Stages = dict[str, dict[str, list[Figures]]]
 """By number of clients and workflow, the figures of every round."""
-UNSTEADY: Final = 1.5
+MAX_STEADY_SPREAD: Final = 1.5
 """A spread from which medians of rounds say little."""
 FIGURES: Final = ("runs_per_s", "p50_ms", "p99_ms", "cpu_ms_per_run")
 
@@ -83,7 +83,7 @@ def subjects(document: dict[str, Any]) -> dict[str, Any]:
 STAGE_HEAD: Final = ["subject", "clients", "steps", "runs/s", "p50 ms", "p99 ms", "CPU ms/run"]
 
 
-def plain(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table for a terminal: the first column to the left, the others to the right."""
     widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head))]
     lines = [
@@ -93,7 +93,7 @@ def plain(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table for a page, with numbers to the right."""
     ruler = ["---", *["---:"] * (len(head) - 1)]
     return "".join("| " + " | ".join(row) + " |\n" for row in [head, ruler, *rows])

@@ -30,7 +30,7 @@ def _stage(document: Document, subject: str, figure: str) -> float:
     return document[subject]["clients16"]["one_step"][figure]
 
 
-def _ours(name: str) -> Callable[[Document], float]:
+def _host_figure(name: str) -> Callable[[Document], float]:
     return lambda document: document["weftwork"][name]
 
 
@@ -64,7 +64,7 @@ _CHAINS: Final = ("node_10_us", "node_100_us", "node_1000_us")
 _PYTHON: Final = ("python_node_us", "python_node_chain_us")
 _ASSETS: Final = ("asset_4_ratio", "asset_16_ratio")
 _IMAGES: Final = ("images_log_mb", "images_events_mb")
-_PARENTS_CPU: Final = _ours("parents_cpu_ms_per_s")
+_PARENTS_CPU: Final = _host_figure("parents_cpu_ms_per_s")
 _REGISTERED: Final = ("register_row_ms", "register_wide_ms", "register_computing_ms")
 
 TARGETS: Final = (
@@ -73,33 +73,39 @@ TARGETS: Final = (
     Target("Rate beside LangGraph", "×", _ratio("runs_per_s", "langgraph"), 7.0, None),
     Target("Rate beside DBOS", "×", _ratio("runs_per_s", "dbos"), 8.0, None),
     Target("p99 beside the bare server in memory", "×", _ratio("p99_ms", "bare_memory"), None, 4.0),
-    Target("CPU of runs 18,000 to 20,000 beside 500 to 2,500", "", _ours("cpu_flat"), 0.90, 1.10),
-    Target("CPU of an event in a run of 20,000 beside one of 200", "×", _ours("event_cost_ratio"), None, 1.5),
+    Target("CPU of runs 18,000 to 20,000 beside 500 to 2,500", "", _host_figure("cpu_flat"), 0.90, 1.10),
+    Target("CPU of an event in a run of 20,000 beside one of 200", "×", _host_figure("event_cost_ratio"), None, 1.5),
     Target("Memory gained over 10,000 runs", "MiB", _growth, None, 40.0),
-    Target("Memory when idle", "MiB", _ours("idle_mib"), None, 80.0),
-    Target("Start to first answer", "ms", _ours("startup_ms"), None, 800.0),
-    Target("Memory of an idle stream", "KiB", _ours("stream_kib"), None, 32.0),
-    Target("One event to 1,000 streams, p99", "ms", _ours("fanout_p99_ms"), None, 300.0),
+    Target("Memory when idle", "MiB", _host_figure("idle_mib"), None, 80.0),
+    Target("Start to first answer", "ms", _host_figure("startup_ms"), None, 800.0),
+    Target("Memory of an idle stream", "KiB", _host_figure("stream_kib"), None, 32.0),
+    Target("One event to 1,000 streams, p99", "ms", _host_figure("fanout_p99_ms"), None, 300.0),
     Target("Registering 1,000 nodes, the slowest shape", "ms", _most(*_REGISTERED), None, 1000.0),
     Target("CPU of a node in a chain, the dearest of 10, 100 and 1,000", "µs", _most(*_CHAINS), None, 300.0),
     Target("CPU of a node in a graph of 1,000 beside a chain of 10", "×", _large_graph, None, 3.0),
     Target("A guarded request beside an unguarded one", "ms", _guard, None, 2.0),
-    Target("Memory gained by a map over 10,000 items, at most", "MiB", _ours("map_mib"), None, 60.0),
+    Target("Memory gained by a map over 10,000 items, at most", "MiB", _host_figure("map_mib"), None, 60.0),
     Target("CPU of an async node in Python above core.noop, alone or in a chain", "µs", _most(*_PYTHON), None, 150.0),
-    Target("Lateness of the event loop while 1,000 nodes sleep, p99", "ms", _ours("lag_p99_ms"), None, 20.0),
-    Target("A page of the inbox with 10,000 open interrupts, p99", "ms", _ours("inbox_p99_ms"), None, 50.0),
-    Target("CPU while 10,000 runs wait for people, in a second", "ms", _ours("waiting_cpu_ms_per_s"), None, 5.0),
-    Target("Cancelling a tree of 10,000 runs", "s", _ours("tree_cancel_s"), None, 10.0),
-    Target("Events in a parent's log for each child of a map", "", _ours("child_events"), None, 2.1),
-    Target("That log when children have 50 steps beside 1 step", "", _ours("child_events_ratio"), 1.0, 1.0),
+    Target("Lateness of the event loop while 1,000 nodes sleep, p99", "ms", _host_figure("lag_p99_ms"), None, 20.0),
+    Target("A page of the inbox with 10,000 open interrupts, p99", "ms", _host_figure("inbox_p99_ms"), None, 50.0),
+    Target("CPU while 10,000 runs wait for people, in a second", "ms", _host_figure("waiting_cpu_ms_per_s"), None, 5.0),
+    Target("Cancelling a tree of 10,000 runs", "s", _host_figure("tree_cancel_s"), None, 10.0),
+    Target("Events in a parent's log for each child of a map", "", _host_figure("child_events"), None, 2.1),
+    Target("That log when children have 50 steps beside 1 step", "", _host_figure("child_events_ratio"), 1.0, 1.0),
     Target("CPU while 10,000 parents wait for children that wait, in a second", "ms", _PARENTS_CPU, None, 5.0),
-    Target("Memory of a parent that waits for a child that waits", "KiB", _ours("parent_kib"), None, 3.0),
-    Target("From the end of a child to the next step of its parent, p99", "ms", _ours("child_end_p99_ms"), None, 50.0),
-    Target("CPU of judging a good envelope of 1.2 KB", "µs", _ours("accept_us"), None, 40.0),
-    Target("CPU of judging one that is not good", "µs", _ours("accept_invalid_us"), None, 80.0),
-    Target("Two checks of it by jsonschema beside one judgement", "×", _ours("accept_ratio"), 20.0, None),
-    Target("CPU of 20 chunks of a streamed answer to one reader", "ms", _ours("chunks_ms"), None, 1.0),
-    Target("What the gate and its commit add to a turn of a model, median", "ms", _ours("gate_ms"), None, 1.0),
+    Target("Memory of a parent that waits for a child that waits", "KiB", _host_figure("parent_kib"), None, 3.0),
+    Target(
+        "From the end of a child to the next step of its parent, p99",
+        "ms",
+        _host_figure("child_end_p99_ms"),
+        None,
+        50.0,
+    ),
+    Target("CPU of judging a good envelope of 1.2 KB", "µs", _host_figure("accept_us"), None, 40.0),
+    Target("CPU of judging one that is not good", "µs", _host_figure("accept_invalid_us"), None, 80.0),
+    Target("Two checks of it by jsonschema beside one judgement", "×", _host_figure("accept_ratio"), 20.0, None),
+    Target("CPU of 20 chunks of a streamed answer to one reader", "ms", _host_figure("chunks_ms"), None, 1.0),
+    Target("What the gate and its commit add to a turn of a model, median", "ms", _host_figure("gate_ms"), None, 1.0),
     Target("Rate of serving 1 MiB beside a bare FileResponse, at 4 or 16 clients", "×", _least(*_ASSETS), 0.6, None),
     Target("Log of a run that emits 1,000 images of 200 KiB, stored or shown", "MB", _most(*_IMAGES), None, 2.0),
 )
@@ -108,7 +114,7 @@ TARGETS: Final = (
 TARGET_HEAD: Final = ["target", "should be", "is", "met"]
 
 
-def judged(document: Document) -> list[dict[str, Any]]:
+def target_results(document: Document) -> list[dict[str, Any]]:
     """Each target with its value and verdict; both are None when a subject it needs was left out."""
     found: list[dict[str, Any]] = []
     for target in TARGETS:
@@ -121,7 +127,7 @@ def judged(document: Document) -> list[dict[str, Any]]:
     return found
 
 
-def _shown(value: float) -> str:
+def _rounded(value: float) -> str:
     """Three decimals where a bound has two, so that what just misses it does not look as if it were met."""
     return f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
@@ -132,8 +138,8 @@ def target_rows(document: Document) -> list[list[str]]:
         [
             row["target"],
             row["bound"],
-            "-" if row["value"] is None else f"{_shown(row['value'])} {target.unit}".rstrip(),
+            "-" if row["value"] is None else f"{_rounded(row['value'])} {target.unit}".rstrip(),
             verdicts[row["met"]],
         ]
-        for target, row in zip(TARGETS, judged(document), strict=True)
+        for target, row in zip(TARGETS, target_results(document), strict=True)
     ]

@@ -20,19 +20,19 @@ from starlette.routing import Route
 from bench.plan import KEY
 
 _NODES: Final = {"one-step": ("a",), "three-step": ("a", "b", "c")}
-MOST_RUNS: Final = 10_000
+MAX_RUNS: Final = 10_000
 """The newest are kept: a heap that grows would slow the bare server down, which nothing gains from."""
 _BEARER = f"Bearer {KEY}"
 
 
-class Store(Protocol):
+class BareStore(Protocol):
     """Makes a run durable, as far as it is one that does."""
 
-    async def keep(self, run: dict[str, Any]) -> None: ...
+    async def store_run(self, run: dict[str, Any]) -> None: ...
 
 
 class NoStore:
-    async def keep(self, run: dict[str, Any]) -> None:
+    async def store_run(self, run: dict[str, Any]) -> None:
         pass
 
 
@@ -60,10 +60,10 @@ def completed_run(workflow: str) -> dict[str, Any]:
     }
 
 
-class Runs:
+class BareRuns:
     """The routes, over a dictionary of runs."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: BareStore) -> None:
         self._store = store
         self._runs: dict[str, dict[str, Any]] = {}
 
@@ -75,9 +75,9 @@ class Runs:
             return _json(401, {"error": "unauthenticated", "message": "A key is needed."})
         wanted: dict[str, Any] = msgspec.json.decode(await request.body())
         run = completed_run(wanted["workflowId"])
-        await self._store.keep(run)
+        await self._store.store_run(run)
         self._runs[run["runId"]] = run
-        if len(self._runs) > MOST_RUNS:
+        if len(self._runs) > MAX_RUNS:
             del self._runs[next(iter(self._runs))]
         base = f"/v1/runs/{run['runId']}"
         body = {"runId": run["runId"], "status": "pending", "eventsUrl": f"{base}/events", "statusUrl": base}
@@ -97,8 +97,8 @@ def _json(status: int, document: Any, headers: dict[str, str] | None = None) -> 
     return Response(msgspec.json.encode(document), status, headers, "application/json")
 
 
-def build(store: Store) -> Starlette:
-    runs = Runs(store)
+def build(store: BareStore) -> Starlette:
+    runs = BareRuns(store)
     return Starlette(
         routes=[
             Route("/v1/runs", runs.create, methods=["POST"]),
@@ -114,11 +114,11 @@ def main() -> None:
     parser.add_argument("--file")
     parser.add_argument("--port", type=int, required=True)
     given = parser.parse_args()
-    store: Store = NoStore()
+    store: BareStore = NoStore()
     if given.store == "sqlite":
-        from bench.subjects.bare_store import SqliteStore
+        from bench.subjects.bare_store import BareSqliteStore
 
-        store = SqliteStore(given.file)
+        store = BareSqliteStore(given.file)
     uvicorn.run(
         build(store),
         port=given.port,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import apsw
 import msgspec
 
-MOST_RUNS: Final = 512
+MAX_BATCH: Final = 512
 CHECKPOINT_PAGES: Final = 1024
 """As our host does it: after the answers, when the WAL has 4 MiB."""
 _TABLES = """
@@ -20,7 +20,7 @@ _TABLES = """
 _Waiting = tuple["asyncio.Future[None]", tuple[Any, ...], list[tuple[Any, ...]]]
 
 
-class SqliteStore:
+class BareSqliteStore:
     """WAL and synchronous=FULL. `keep` returns when the run and its events are on the disk."""
 
     def __init__(self, file: str) -> None:
@@ -34,7 +34,7 @@ class SqliteStore:
         self._connection.execute(_TABLES)
         threading.Thread(target=self._write, daemon=True).start()
 
-    async def keep(self, run: dict[str, Any]) -> None:
+    async def store_run(self, run: dict[str, Any]) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         row = (run["runId"], run["workflowId"], run["status"], msgspec.json.encode(run))
         self._queue.put((future, row, events(run)))
@@ -44,7 +44,7 @@ class SqliteStore:
         while True:
             batch = [self._queue.get()]
             try:
-                while len(batch) < MOST_RUNS:
+                while len(batch) < MAX_BATCH:
                     batch.append(self._queue.get_nowait())
             except Empty:
                 pass

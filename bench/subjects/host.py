@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bench.child_process import ROOT, Child, free_port
+from bench.child_process import ROOT, ChildProcess, free_port
 from bench.load.runs import drive
 from bench.meter import cpu_seconds
 from bench.plan import KEY, TEST_KEY, BenchError, Sample
@@ -33,7 +33,7 @@ class Host:
         self.name = name
         self.port = free_port()
         self._began = time.perf_counter()
-        self.child = Child(name, module, [*arguments, "--port", str(self.port)], folder, wrapper)
+        self.child = ChildProcess(name, module, [*arguments, "--port", str(self.port)], folder, wrapper)
         self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
         self._used = 0.0
 

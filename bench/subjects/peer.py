@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from bench.child_process import Child
+from bench.child_process import ChildProcess
 from bench.meter import cpu_seconds
 from bench.plan import Sample
 
@@ -27,7 +27,7 @@ class Order(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class Turns:
+class OrderDealer:
     """Deals out an order to its workers. Safe to share between threads."""
 
     def __init__(self, order: Order) -> None:
@@ -38,15 +38,15 @@ class Turns:
         return next(self._left, None) is not None and time.perf_counter() < self._until
 
 
-class Peer:
+class PeerLibrary:
     """The bench's side: a child that takes orders."""
 
     def __init__(self, name: str, module: str, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.name = name
-        self.child = Child(name, module, [folder / "peer.db"], folder)
+        self.child = ChildProcess(name, module, [folder / "peer.db"], folder)
 
-    def __enter__(self) -> "Peer":
+    def __enter__(self) -> "PeerLibrary":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -86,7 +86,7 @@ def serve(work: Callable[[Order], list[float]]) -> None:
 
 def in_threads(once: Callable[[], object], order: Order) -> list[float]:
     """Carry out an order with as many threads as it has workers; the latencies."""
-    turns = Turns(order)
+    turns = OrderDealer(order)
     latencies: list[float] = []
 
     def worker() -> None:

@@ -11,7 +11,7 @@ import uvloop
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 
-from bench.subjects.peer import Order, Turns, serve
+from bench.subjects.peer import Order, OrderDealer, serve
 
 
 class State(TypedDict):
@@ -44,7 +44,7 @@ async def open_saver(file: str) -> AsyncSqliteSaver:
 
 
 async def carry_out(compiled: Any, order: Order) -> list[float]:
-    turns = Turns(order)
+    turns = OrderDealer(order)
     latencies: list[float] = []
 
     async def worker() -> None:

@@ -6,26 +6,26 @@ from pathlib import Path
 from typing import Final
 
 from bench.subjects.host import Host, bare_memory, bare_sqlite, weftwork
-from bench.subjects.peer import Peer
+from bench.subjects.peer import PeerLibrary
 
-Subject = Host | Peer
+Subject = Host | PeerLibrary
 
-MAKERS: Final[dict[str, Callable[[Path], Subject]]] = {
+SUBJECT_FACTORIES: Final[dict[str, Callable[[Path], Subject]]] = {
     "weftwork": weftwork,
     "bare_memory": bare_memory,
     "bare_sqlite": bare_sqlite,
-    "langgraph": lambda folder: Peer("langgraph", "bench.subjects.peer_langgraph", folder),
-    "dbos": lambda folder: Peer("dbos", "bench.subjects.peer_dbos", folder),
+    "langgraph": lambda folder: PeerLibrary("langgraph", "bench.subjects.peer_langgraph", folder),
+    "dbos": lambda folder: PeerLibrary("dbos", "bench.subjects.peer_dbos", folder),
 }
 
 
 @contextmanager
-def started(names: list[str], folder: Path, say: Callable[[str], None]) -> Iterator[list[Subject]]:
+def started_subjects(names: list[str], folder: Path, say: Callable[[str], None]) -> Iterator[list[Subject]]:
     """All of them, ready for orders; killed at the end."""
     with ExitStack() as stack:
         subjects: list[Subject] = []
         for name in names:
-            subject = stack.enter_context(MAKERS[name](folder / name))
+            subject = stack.enter_context(SUBJECT_FACTORIES[name](folder / name))
             say(f"{name} is ready after {subject.wait():.1f} s")
             subjects.append(subject)
         yield subjects

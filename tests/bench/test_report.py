@@ -14,14 +14,14 @@ from bench.report.statistics import (
     FIGURES,
     STAGE_HEAD,
     figures,
-    markdown,
+    markdown_table,
     percentile,
-    plain,
     results,
     spread,
     stage_rows,
+    text_table,
 )
-from bench.report.targets import TARGETS, judged, target_rows
+from bench.report.targets import TARGETS, target_results, target_rows
 
 from tests.bench.sample_results import META, OWN, RATES, made_up, rounds_of
 
@@ -59,7 +59,7 @@ def test_the_spread_of_the_rounds_is_seen() -> None:
 
 
 def test_targets_that_are_met() -> None:
-    rows = judged(made_up())
+    rows = target_results(made_up())
     assert [row["met"] for row in rows] == [True] * len(TARGETS)
     assert {row["target"]: row["value"] for row in rows}["Rate beside LangGraph"] == 8.0
     assert {row["target"]: row["value"] for row in rows}["Memory gained over 10,000 runs"] == 15.0
@@ -108,7 +108,7 @@ def test_targets_that_are_met() -> None:
     ],
 )
 def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:
-    assert [row["target"] for row in judged(made_up(**own)) if not row["met"]] == [title]
+    assert [row["target"] for row in target_results(made_up(**own)) if not row["met"]] == [title]
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,12 @@ def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> N
 def test_a_comparison_that_is_lost_is_seen(subject: str, figure: str, value: float, title: str) -> None:
     document = made_up()
     document[subject]["clients16"]["one_step"][figure] = value
-    assert [row["target"] for row in judged(document) if not row["met"]] == [title]
+    assert [row["target"] for row in target_results(document) if not row["met"]] == [title]
     assert [row[0] for row in target_rows(document) if row[-1] == "no"] == [title]
 
 
 def test_what_was_left_out_is_not_judged() -> None:
-    verdicts = {row["target"]: row["met"] for row in judged(made_up("weftwork"))}
+    verdicts = {row["target"]: row["met"] for row in target_results(made_up("weftwork"))}
     assert verdicts["Rate beside DBOS"] is None
     assert verdicts["Registering 1,000 nodes, the slowest shape"] is True
     assert verdicts["Memory when idle"] is True
@@ -139,7 +139,7 @@ def test_what_was_left_out_is_not_judged() -> None:
 def test_figures_without_a_comparison_are_judged_and_shown() -> None:
     document = results({}, {"map_mib": 18.0, "map_ms": 600.0}, META)
     assert document["weftwork"] == {"map_mib": 18.0, "map_ms": 600.0}
-    assert [row["target"] for row in judged(document) if row["met"]] == [
+    assert [row["target"] for row in target_results(document) if row["met"]] == [
         "Memory gained by a map over 10,000 items, at most"
     ]
     assert stage_rows(document) == []
@@ -157,10 +157,10 @@ def test_every_figure_has_a_row_of_its_own() -> None:
 def test_tables_line_up() -> None:
     rows = stage_rows(made_up())
     assert len(rows) == len(SUBJECTS) * len(CLIENTS) * len(WORKFLOWS)
-    lines = plain(STAGE_HEAD, rows).splitlines()
+    lines = text_table(STAGE_HEAD, rows).splitlines()
     assert len({len(line) for line in lines}) == 1
     assert "4,000" in lines[2]
-    page = markdown(STAGE_HEAD, rows).splitlines()
+    page = markdown_table(STAGE_HEAD, rows).splitlines()
     assert {line.count("|") for line in page} == {len(STAGE_HEAD) + 1}
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.child_process import Child
+from bench.child_process import ChildProcess
 from bench.costs.graphs import definition, node
 from bench.plan import BenchError
 from bench.report.statistics import FIGURES
@@ -162,10 +162,10 @@ def test_a_bench_that_ends_nothing_is_seen(tmp_path: Path) -> None:
 
 def test_a_subject_that_does_not_start_shows_the_end_of_its_log(tmp_path: Path) -> None:
     with (
-        Child("nobody", "bench.nobody", [], tmp_path) as child,
+        ChildProcess("nobody", "bench.nobody", [], tmp_path) as child,
         pytest.raises(BenchError, match=r"nobody ended with status 1;(?s:.*)No module named bench\.nobody"),
     ):
-        child.hear(30.0)
+        child.receive(30.0)
 
 
 def test_the_bench_has_an_environment_of_its_own() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.http.page.sample_questions import KINDS, TRIP, approval, quorum
+from tests.adapters.http.page.sample_questions import CLARIFICATION, KINDS, approval, quorum
 from tests.browser.chromium import Chromium, Tab
 from tests.browser.open_page import opened
 from tests.live import until
@@ -68,7 +68,7 @@ def test_what_is_not_edited_comes_back_as_it_was(browser: Chromium, name: str) -
 
 
 def test_a_clarification_on_a_phone(browser: Chromium) -> None:
-    with opened(browser, TRIP) as (asker, tab):
+    with opened(browser, CLARIFICATION) as (asker, tab):
         tab.screen(390, 844, phone=True)
         tab.fill("#f0", "Work")
         tab.evaluate("document.querySelector('#f1').value = '2026-04-01'")
@@ -104,7 +104,7 @@ def test_a_clarification_on_a_phone(browser: Chromium) -> None:
 
 
 def test_the_browser_asks_for_what_is_missing(browser: Chromium) -> None:
-    with opened(browser, TRIP) as (asker, tab):
+    with opened(browser, CLARIFICATION) as (asker, tab):
         tab.click("button")
         until(lambda: tab.evaluate("document.activeElement.id") == "f0", "the focus on what is missing")
         assert not tab.evaluate("document.forms[0].checkValidity()")

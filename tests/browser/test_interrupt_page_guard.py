@@ -4,7 +4,7 @@ import pytest
 
 from tests.adapters.http.page.injection_payloads import CANARY, PAYLOADS, POLYGLOTS
 from tests.adapters.http.page.sample_questions import KINDS, approval
-from tests.adapters.http.page.text_places import everywhere
+from tests.adapters.http.page.text_places import with_text_everywhere
 from tests.browser.chromium import Chromium
 from tests.browser.open_page import opened, quiet
 from tests.browser.question_server import Asker
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_hidden_turns_of_direction_do_not_leave_their_place(browser: Chromium) -> None:
-    with opened(browser, everywhere(approval(), "\u202e\u2066 evorppA")) as (_, tab):
+    with opened(browser, with_text_everywhere(approval(), "\u202e\u2066 evorppA")) as (_, tab):
         said = tab.evaluate("document.body.innerText")
         assert mark_hidden("\u202e") in said
         assert "\u202e" not in said
@@ -43,7 +43,7 @@ def test_what_is_drawn_beyond_its_place_is_not_drawn_over_the_words_of_the_host(
 def test_whatever_a_question_holds_nothing_runs_and_nothing_is_loaded(browser: Chromium) -> None:
     for name in ("approval", "clarification", "custom", "low confidence", "odd"):
         for payload in (*POLYGLOTS, " ".join(PAYLOADS[:60]), " ".join(PAYLOADS[60:])):
-            with opened(browser, everywhere(KINDS[name], payload)) as (_, tab):
+            with opened(browser, with_text_everywhere(KINDS[name], payload)) as (_, tab):
                 assert tab.alerts == 0
                 assert tab.evaluate("document.scripts.length + document.images.length + document.links.length") == 0
 

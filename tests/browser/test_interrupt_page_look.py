@@ -3,7 +3,7 @@
 import pytest
 
 from tests.adapters.http.page.sample_questions import KINDS, approval
-from tests.adapters.http.page.text_places import everywhere
+from tests.adapters.http.page.text_places import with_text_everywhere
 from tests.browser.chromium import Chromium
 from tests.browser.open_page import opened
 from tests.browser.question_server import Asker
@@ -23,7 +23,7 @@ LONG = "Donaudampfschifffahrtsgesellschaftskapitänswitwe" * 6
 
 @pytest.mark.parametrize("name", KINDS)
 def test_nothing_is_wider_than_a_small_phone_or_twice_the_size(browser: Chromium, name: str) -> None:
-    for question in (KINDS[name], everywhere(KINDS[name], LONG)):
+    for question in (KINDS[name], with_text_everywhere(KINDS[name], LONG)):
         with opened(browser, question) as (_, tab):
             for width in (320, 640, 1280):
                 tab.screen(width, 640, phone=width == 320)
@@ -43,7 +43,7 @@ def test_targets_are_large_enough_for_a_finger(browser: Chromium, name: str) -> 
 
 
 def test_a_page_without_its_sheet_is_seen_to_be_too_wide_and_too_small(browser: Chromium) -> None:
-    bare = pages.render_question(everywhere(approval(), LONG), "token").replace(b"<style>", b"<style>/**/")
+    bare = pages.render_question(with_text_everywhere(approval(), LONG), "token").replace(b"<style>", b"<style>/**/")
     with Asker(approval(), None, bare) as asker:
         tab = browser.tab()
         tab.screen(320, 640, phone=True)

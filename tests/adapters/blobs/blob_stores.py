@@ -17,12 +17,12 @@ from weftwork.ports.storage.blobs import Blob, Blobs, BlobSource
 
 T = TypeVar("T")
 
-LATER = 2**52
-WAIT = 600.0 if os.environ.get("WEFTWORK_PROOF") == "full" else 60.0
+FAR_FUTURE = 2**52
+TIMEOUT_SECONDS = 600.0 if os.environ.get("WEFTWORK_PROOF") == "full" else 60.0
 PREFIXES = (f"prefix-{number}" for number in itertools.count())
 
 
-class Ground:
+class BlobStoreFactory:
     """One place for bytes; every store that it makes has the same."""
 
     def __init__(self, kind: str, folder: Path, clock: Clock | None = None) -> None:
@@ -44,7 +44,7 @@ class Ground:
 
         async def bounded() -> T:
             blobs = self.make()
-            async with asyncio.timeout(WAIT):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 await blobs.open()
                 try:
                     return await work(blobs)
@@ -54,7 +54,7 @@ class Ground:
         return asyncio.run(bounded())
 
 
-async def keep(blobs: Blobs, data: bytes, partition: str = "acme", piece: int = 100_000) -> Blob:
+async def write_blob(blobs: Blobs, data: bytes, partition: str = "acme", piece: int = 100_000) -> Blob:
     sink = await blobs.sink(partition)
     try:
         for at in range(0, len(data), piece):
@@ -64,24 +64,24 @@ async def keep(blobs: Blobs, data: bytes, partition: str = "acme", piece: int = 
         await sink.discard()
 
 
-async def read(blobs: Blobs, key: str, start: int = 0, length: int | None = None) -> bytes | None:
+async def read_blob(blobs: Blobs, key: str, start: int = 0, length: int | None = None) -> bytes | None:
     source = await blobs.source(key)
     if source is None:
         return None
     try:
-        return await stretch(source, start, source.size - start if length is None else length)
+        return await read_range(source, start, source.size - start if length is None else length)
     finally:
         await source.close()
 
 
-async def stretch(source: BlobSource, start: int, length: int) -> bytes:
+async def read_range(source: BlobSource, start: int, length: int) -> bytes:
     return b"".join([piece async for piece in source.read(start, length)])
 
 
-async def keys(blobs: Blobs, written_before: int = LATER) -> list[str]:
+async def blob_keys(blobs: Blobs, written_before: int = FAR_FUTURE) -> list[str]:
     return sorted([key async for key in blobs.keys(written_before)])
 
 
-def files(folder: Path) -> dict[str, Any]:
+def files_below(folder: Path) -> dict[str, Any]:
     """Every file below a folder, by its path there."""
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if not path.is_dir()}

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import Ground
+from tests.adapters.blobs.blob_stores import BlobStoreFactory
 from tests.adapters.blobs.s3_server import S3Server
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """One for each process of tests."""
-    server = _started(tmp_path_factory)
+    server = _start_server(tmp_path_factory)
     try:
         yield server
     finally:
         server.stop()
 
 
-def _started(factory: pytest.TempPathFactory, tries: int = 3) -> S3Server:
+def _start_server(factory: pytest.TempPathFactory, tries: int = 3) -> S3Server:
     """Ports that were free a moment ago may be taken by others."""
     server = S3Server(factory.mktemp("s3"))
     try:
@@ -29,7 +29,7 @@ def _started(factory: pytest.TempPathFactory, tries: int = 3) -> S3Server:
         server.stop()
         if tries == 1:
             raise
-        return _started(factory, tries - 1)
+        return _start_server(factory, tries - 1)
     return server
 
 
@@ -44,7 +44,7 @@ def s3(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
 
 
 @pytest.fixture(params=["memory", "local", pytest.param("object", marks=pytest.mark.slow)])
-def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Ground:
+def blob_stores(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStoreFactory:
     if request.param == "object":
         request.getfixturevalue("s3")
-    return Ground(request.param, tmp_path)
+    return BlobStoreFactory(request.param, tmp_path)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import Ground, files, keep, keys, read, stretch
+from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob, read_range, write_blob
 from weftwork.adapters.blobs.object_storage import ObjectBlobs
 from weftwork.ports.storage.blobs import Blobs
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -22,49 +22,49 @@ def pattern(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 17])
-def test_what_is_kept_is_read_again_by_the_next_store(ground: Ground, size: int) -> None:
+def test_what_is_kept_is_read_again_by_the_next_store(ground: BlobStoreFactory, size: int) -> None:
     data = pattern(size)
-    blob = ground.run(lambda blobs: keep(blobs, data))
+    blob = ground.run(lambda blobs: write_blob(blobs, data))
     assert (blob.sha256, blob.size) == (hashlib.sha256(data).hexdigest(), size)
     named = FORM.fullmatch(blob.key)
     assert named is not None
     assert named[3] == blob.sha256
-    assert ground.run(lambda blobs: read(blobs, blob.key)) == data
-    assert ground.run(keys) == [blob.key]
+    assert ground.run(lambda blobs: read_blob(blobs, blob.key)) == data
+    assert ground.run(blob_keys) == [blob.key]
 
 
-def test_nothing_is_there_before_it_is_kept(ground: Ground) -> None:
+def test_nothing_is_there_before_it_is_kept(ground: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         sink = await blobs.sink("acme")
         await sink.write(pattern(2 * PIECE))
         assert sink.size == 2 * PIECE
-        assert await keys(blobs) == []
+        assert await blob_keys(blobs) == []
         blob = await sink.commit()
-        assert await keys(blobs) == [blob.key]
+        assert await blob_keys(blobs) == [blob.key]
         await sink.discard()
-        assert await read(blobs, blob.key) == pattern(2 * PIECE), "drop does nothing after keep"
+        assert await read_blob(blobs, blob.key) == pattern(2 * PIECE), "drop does nothing after keep"
 
     ground.run(work)
 
 
 @pytest.mark.parametrize("size", [0, 10, 2 * PIECE])
-def test_what_is_dropped_leaves_nothing(ground: Ground, size: int) -> None:
+def test_what_is_dropped_leaves_nothing(ground: BlobStoreFactory, size: int) -> None:
     async def work(blobs: Blobs) -> None:
         sink = await blobs.sink("acme")
         await sink.write(pattern(size))
         await sink.discard()
         await sink.discard()
-        assert await keys(blobs) == []
+        assert await blob_keys(blobs) == []
         with pytest.raises(StoreUnavailable, match="closed"):
             await sink.write(b"more")
         with pytest.raises(StoreUnavailable, match="closed"):
             await sink.commit()
 
     ground.run(work)
-    assert ground.kind != "local" or files(ground.folder) == {}
+    assert ground.kind != "local" or files_below(ground.folder) == {}
 
 
-def test_a_sink_is_closed_once_it_is_kept(ground: Ground) -> None:
+def test_a_sink_is_closed_once_it_is_kept(ground: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         sink = await blobs.sink("acme")
         await sink.write(b"once")
@@ -73,62 +73,62 @@ def test_a_sink_is_closed_once_it_is_kept(ground: Ground) -> None:
             await sink.write(b"more")
         with pytest.raises(StoreUnavailable, match="closed"):
             await sink.commit()
-        assert len(await keys(blobs)) == 1
+        assert len(await blob_keys(blobs)) == 1
 
     ground.run(work)
 
 
-def test_every_writing_has_a_key_of_its_own(ground: Ground) -> None:
+def test_every_writing_has_a_key_of_its_own(ground: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
-        made = await asyncio.gather(*(keep(blobs, b"the same") for _ in range(8)))
+        made = await asyncio.gather(*(write_blob(blobs, b"the same") for _ in range(8)))
         assert len({blob.key for blob in made}) == 8
         assert len({blob.sha256 for blob in made}) == 1
         await blobs.delete(made[0].key)
-        assert await read(blobs, made[0].key) is None
+        assert await read_blob(blobs, made[0].key) is None
         for blob in made[1:]:
-            assert await read(blobs, blob.key) == b"the same"
+            assert await read_blob(blobs, blob.key) == b"the same"
         await blobs.delete(made[0].key)
-        assert await keys(blobs) == sorted(blob.key for blob in made[1:])
+        assert await blob_keys(blobs) == sorted(blob.key for blob in made[1:])
 
     ground.run(work)
 
 
-def test_tenants_share_no_folder(ground: Ground) -> None:
+def test_tenants_share_no_folder(ground: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         names = ["acme", "acm", "Acme", "../acme", "a/b", "", "\0", "ü", "x" * 10_000]
-        made = [await keep(blobs, b"the same", name) for name in names]
+        made = [await write_blob(blobs, b"the same", name) for name in names]
         folders = [blob.key.split("/")[0] for blob in made]
         assert len(set(folders)) == len(names)
-        again = await keep(blobs, b"other", "acme")
+        again = await write_blob(blobs, b"other", "acme")
         assert again.key.split("/")[0] == folders[0]
 
     ground.run(work)
 
 
-def test_stretches(ground: Ground) -> None:
+def test_stretches(ground: BlobStoreFactory) -> None:
     data = pattern(3 * PIECE + 17)
     edges = [0, 1, PIECE - 1, PIECE, PIECE + 1, len(data) - 1, len(data)]
 
     async def work(blobs: Blobs) -> None:
-        source = await blobs.source((await keep(blobs, data)).key)
+        source = await blobs.source((await write_blob(blobs, data)).key)
         assert source is not None
         assert source.size == len(data)
         for start, end in itertools.combinations_with_replacement(edges, 2):
-            assert await stretch(source, start, end - start) == data[start:end], (start, end)
-        assert await stretch(source, PIECE, len(data)) == data[PIECE:], "as far as there is something"
-        assert await stretch(source, len(data) + 5, 10) == b""
-        both = await asyncio.gather(stretch(source, 0, len(data)), stretch(source, 5, PIECE))
+            assert await read_range(source, start, end - start) == data[start:end], (start, end)
+        assert await read_range(source, PIECE, len(data)) == data[PIECE:], "as far as there is something"
+        assert await read_range(source, len(data) + 5, 10) == b""
+        both = await asyncio.gather(read_range(source, 0, len(data)), read_range(source, 5, PIECE))
         assert both == [data, data[5 : 5 + PIECE]]
         await source.close()
 
     ground.run(work)
 
 
-def test_pieces_are_bounded(ground: Ground) -> None:
+def test_pieces_are_bounded(ground: BlobStoreFactory) -> None:
     data = pattern(5 * 1024 * 1024)
 
     async def work(blobs: Blobs) -> None:
-        blob = await keep(blobs, data, piece=len(data))
+        blob = await write_blob(blobs, data, piece=len(data))
         source = await blobs.source(blob.key)
         assert source is not None
         pieces = [piece async for piece in source.read(0, source.size)]
@@ -139,9 +139,9 @@ def test_pieces_are_bounded(ground: Ground) -> None:
     ground.run(work)
 
 
-def test_a_reader_who_goes_away_leaves_nothing_open(ground: Ground) -> None:
+def test_a_reader_who_goes_away_leaves_nothing_open(ground: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
-        blob = await keep(blobs, pattern(3 * PIECE))
+        blob = await write_blob(blobs, pattern(3 * PIECE))
         for _ in range(20):
             source = await blobs.source(blob.key)
             assert source is not None
@@ -154,11 +154,11 @@ def test_a_reader_who_goes_away_leaves_nothing_open(ground: Ground) -> None:
     ground.run(work)
 
 
-def test_a_blob_deleted_while_it_is_read(ground: Ground) -> None:
+def test_a_blob_deleted_while_it_is_read(ground: BlobStoreFactory) -> None:
     data = pattern(5 * 1024 * 1024)
 
     async def work(blobs: Blobs) -> None:
-        blob = await keep(blobs, data)
+        blob = await write_blob(blobs, data)
         source = await blobs.source(blob.key)
         assert source is not None
         got = b""
@@ -176,9 +176,9 @@ def test_a_blob_deleted_while_it_is_read(ground: Ground) -> None:
     ground.run(work)
 
 
-def test_what_is_no_key_is_not_there(ground: Ground) -> None:
+def test_what_is_no_key_is_not_there(ground: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
-        key = (await keep(blobs, b"mine")).key
+        key = (await write_blob(blobs, b"mine")).key
         tenant, first, second, name = key.split("/")
         strange = ["", "/", ".", "..", "partial", key + "/", "/" + key, key + "\n", key + "\0", key.upper(), key[:-1]]
         strange += [f"{tenant}/{first}/{second}", f"{tenant}/../{tenant}/{first}/{second}/{name}", f"./{key}"]
@@ -187,23 +187,23 @@ def test_what_is_no_key_is_not_there(ground: Ground) -> None:
         for each in strange:
             assert await blobs.source(each) is None, each
             await blobs.delete(each)
-        assert await read(blobs, key) == b"mine"
+        assert await read_blob(blobs, key) == b"mine"
 
     ground.run(work)
 
 
-def test_keys_by_the_time_of_their_writing(ground: Ground) -> None:
+def test_keys_by_the_time_of_their_writing(ground: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
-        key = (await keep(blobs, b"x")).key
+        key = (await write_blob(blobs, b"x")).key
         now = ground.clock.now()
-        assert await keys(blobs, now - 60_000) == []
-        assert await keys(blobs, now + 60_000) == [key]
-        assert await keys(blobs, 0) == []
+        assert await blob_keys(blobs, now - 60_000) == []
+        assert await blob_keys(blobs, now + 60_000) == [key]
+        assert await blob_keys(blobs, 0) == []
 
     ground.run(work)
 
 
-def test_a_cancelled_writer_leaves_nothing(ground: Ground) -> None:
+def test_a_cancelled_writer_leaves_nothing(ground: BlobStoreFactory) -> None:
     async def writing(blobs: Blobs) -> str:
         sink = await blobs.sink("acme")
         try:
@@ -233,19 +233,19 @@ def test_a_cancelled_writer_leaves_nothing(ground: Ground) -> None:
         """A request to the storage that was under way arrives, and is undone."""
         if isinstance(blobs, ObjectBlobs) and blobs._cleanups:
             await asyncio.wait(blobs._cleanups, timeout=20)
-        assert await keys(blobs) == []
+        assert await blob_keys(blobs) == []
 
     assert ground.run(work) > 0
-    assert ground.kind != "local" or files(ground.folder) == {}
+    assert ground.kind != "local" or files_below(ground.folder) == {}
 
 
-def test_a_closed_store_says_so(ground: Ground) -> None:
+def test_a_closed_store_says_so(ground: BlobStoreFactory) -> None:
     async def work() -> None:
         blobs = ground.make()
         with pytest.raises(StoreUnavailable, match="closed"):
             await blobs.sink("acme")
         await blobs.open()
-        key = (await keep(blobs, pattern(2 * PIECE))).key
+        key = (await write_blob(blobs, pattern(2 * PIECE))).key
         sink = await blobs.sink("acme")
         await sink.write(b"x")
         source = await blobs.source(key)
@@ -255,12 +255,12 @@ def test_a_closed_store_says_so(ground: Ground) -> None:
         with pytest.raises(StoreUnavailable):
             await sink.commit()
         await sink.discard()
-        for ask in (blobs.source(key), blobs.delete(key), keys(blobs), blobs.sink("acme")):
+        for ask in (blobs.source(key), blobs.delete(key), blob_keys(blobs), blobs.sink("acme")):
             with pytest.raises(StoreUnavailable, match="closed"):
                 await ask
         await source.close()
         await blobs.open()
-        assert await keys(blobs) == [key]
+        assert await blob_keys(blobs) == [key]
         await blobs.close()
 
     asyncio.run(asyncio.wait_for(work(), 60))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import Ground, keep
+from tests.adapters.blobs.blob_stores import BlobStoreFactory, write_blob
 from weftwork.adapters.blobs.folder_tree import FolderTree
 from weftwork.ports.storage.blobs import Blob, Blobs
 
@@ -78,7 +78,7 @@ async def keep_some(blobs: Blobs, disk: Disk) -> bool:
     """Whether each of some blobs survives as soon as it is said to be kept; some are written at once."""
 
     async def one(number: int) -> bool:
-        return disk.survives(await keep(blobs, bytes([number % 3]) * 300_000, f"tenant-{number % 2}"))
+        return disk.survives(await write_blob(blobs, bytes([number % 3]) * 300_000, f"tenant-{number % 2}"))
 
     verdicts = [await one(number) for number in range(4)]
     return all([*verdicts, *await asyncio.gather(*(one(number) for number in range(12)))])
@@ -86,13 +86,13 @@ async def keep_some(blobs: Blobs, disk: Disk) -> bool:
 
 def test_what_is_kept_survives(tmp_path: Path) -> None:
     with Disk(tmp_path / "assets").heard() as disk:
-        assert Ground("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))
+        assert BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))
 
 
 def test_folders_that_a_dead_process_made_are_synced_again(tmp_path: Path) -> None:
-    Ground("local", tmp_path).run(lambda blobs: keep_some(blobs, Disk(tmp_path / "assets")))
+    BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, Disk(tmp_path / "assets")))
     with Disk(tmp_path / "assets").heard() as disk:
-        assert Ground("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))
+        assert BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))
 
 
 def test_taking_a_folder_for_durable_because_it_is_there_would_lose_some(
@@ -107,19 +107,19 @@ def test_taking_a_folder_for_durable_because_it_is_there_would_lose_some(
                 pass
 
     monkeypatch.setattr(FolderTree, "_make", make)
-    Ground("local", tmp_path).run(lambda blobs: keep_some(blobs, Disk(tmp_path / "assets")))
+    BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, Disk(tmp_path / "assets")))
     with Disk(tmp_path / "assets").heard() as disk:
-        assert not Ground("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))
+        assert not BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))
 
 
 def test_bytes_are_durable_before_they_have_a_name(tmp_path: Path) -> None:
     async def work(blobs: Blobs) -> None:
-        await keep(blobs, b"first")
+        await write_blob(blobs, b"first")
         disk.begin()
-        await keep(blobs, b"first")
+        await write_blob(blobs, b"first")
 
     with Disk(tmp_path / "assets").heard() as disk:
-        Ground("local", tmp_path).run(work)
+        BlobStoreFactory("local", tmp_path).run(work)
     assert disk.calls == ["fsync a file", "rename", "fsync a folder"], "the folders above are known by now"
 
 
@@ -129,20 +129,20 @@ def test_every_sync_is_needed(tmp_path: Path, forgotten: int) -> None:
 
     async def work(blobs: Blobs) -> bool:
         disk.begin()
-        return disk.survives(await keep(blobs, b"x"))
+        return disk.survives(await write_blob(blobs, b"x"))
 
     with Disk(tmp_path / "assets", frozenset({forgotten})).heard() as disk:
-        assert not Ground("local", tmp_path).run(work)
+        assert not BlobStoreFactory("local", tmp_path).run(work)
     assert [each for each in disk.calls if each != "rename"] == ["fsync a file", *["fsync a folder"] * 4]
 
 
 def test_a_deleted_blob_stays_away(tmp_path: Path) -> None:
     async def work(blobs: Blobs) -> str:
-        blob = await keep(blobs, b"x")
+        blob = await write_blob(blobs, b"x")
         assert (tmp_path / "assets" / blob.key).as_posix() in disk.entries
         await blobs.delete(blob.key)
         return blob.key
 
     with Disk(tmp_path / "assets").heard() as disk:
-        key = Ground("local", tmp_path).run(work)
+        key = BlobStoreFactory("local", tmp_path).run(work)
     assert (tmp_path / "assets" / key).as_posix() not in disk.entries

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import Ground, files, keep, keys, read
+from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob, write_blob
 from weftwork.adapters.blobs.local import LocalSink
 from weftwork.ports import fault_points
 from weftwork.ports.storage.blobs import Blobs
@@ -37,18 +37,18 @@ def failing(name: str, kind: int, nth: int = 1) -> Iterator[list[int]]:
 
 def goes_on(tmp_path: Path, name: str, kind: int, nth: int, size: int = 600_000) -> int:
     """How often the call was made. Nothing may stay behind, and then everything is as before."""
-    ground = Ground("local", tmp_path)
+    ground = BlobStoreFactory("local", tmp_path)
 
     async def work(blobs: Blobs) -> int:
-        first = await keep(blobs, b"first")
+        first = await write_blob(blobs, b"first")
         with failing(name, kind, nth) as made, pytest.raises(StoreUnavailable) as caught:
-            await keep(blobs, bytes(size), "other")
+            await write_blob(blobs, bytes(size), "other")
         assert "canary" not in str(caught.value)
         assert os.strerror(kind) in str(caught.value)
-        assert sorted(files(ground.folder)) == [first.key]
-        assert await read(blobs, first.key) == b"first"
-        again = await keep(blobs, bytes(size), "other")
-        assert await keys(blobs) == sorted([first.key, again.key])
+        assert sorted(files_below(ground.folder)) == [first.key]
+        assert await read_blob(blobs, first.key) == b"first"
+        again = await write_blob(blobs, bytes(size), "other")
+        assert await blob_keys(blobs) == sorted([first.key, again.key])
         return made[0]
 
     return ground.run(work)
@@ -72,9 +72,9 @@ def test_a_disk_that_takes_a_part_of_each_write(tmp_path: Path, monkeypatch: pyt
     data = os.urandom(50_000)
 
     async def work(blobs: Blobs) -> None:
-        assert await read(blobs, (await keep(blobs, data)).key) == data
+        assert await read_blob(blobs, (await write_blob(blobs, data)).key) == data
 
-    Ground("local", tmp_path).run(work)
+    BlobStoreFactory("local", tmp_path).run(work)
 
 
 def test_without_clearing_up_something_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,14 +90,14 @@ def test_a_fault_at_a_point_leaves_nothing(tmp_path: Path, name: str, monkeypatc
 
     monkeypatch.setattr(fault_points, "_armed", {(name, 1): fail})
     monkeypatch.setattr(fault_points, "_pass_counts", {})
-    ground = Ground("local", tmp_path)
+    ground = BlobStoreFactory("local", tmp_path)
 
     async def work(blobs: Blobs) -> None:
         with pytest.raises(StoreUnavailable, match="armed"):
-            await keep(blobs, bytes(600_000))
-        assert files(ground.folder) == {}
-        await keep(blobs, bytes(600_000))
-        assert len(files(ground.folder)) == 1
+            await write_blob(blobs, bytes(600_000))
+        assert files_below(ground.folder) == {}
+        await write_blob(blobs, bytes(600_000))
+        assert len(files_below(ground.folder)) == 1
 
     ground.run(work)
 
@@ -105,31 +105,31 @@ def test_a_fault_at_a_point_leaves_nothing(tmp_path: Path, name: str, monkeypatc
 @pytest.mark.parametrize("name", ["unlink", "fsync", "open"])
 def test_a_blob_that_cannot_be_deleted(tmp_path: Path, name: str) -> None:
     async def work(blobs: Blobs) -> None:
-        blob = await keep(blobs, b"x")
+        blob = await write_blob(blobs, b"x")
         with failing(name, errno.EIO), pytest.raises(StoreUnavailable):
             await blobs.delete(blob.key)
         await blobs.delete(blob.key)
-        assert await keys(blobs) == []
+        assert await blob_keys(blobs) == []
 
-    Ground("local", tmp_path).run(work)
+    BlobStoreFactory("local", tmp_path).run(work)
 
 
 @pytest.mark.parametrize("name", ["open", "pread"])
 def test_a_blob_that_cannot_be_read(tmp_path: Path, name: str) -> None:
     async def work(blobs: Blobs) -> None:
-        blob = await keep(blobs, b"x")
+        blob = await write_blob(blobs, b"x")
         with failing(name, errno.EIO), pytest.raises(StoreUnavailable):
-            await read(blobs, blob.key)
-        assert await read(blobs, blob.key) == b"x"
+            await read_blob(blobs, blob.key)
+        assert await read_blob(blobs, blob.key) == b"x"
 
-    Ground("local", tmp_path).run(work)
+    BlobStoreFactory("local", tmp_path).run(work)
 
 
 def test_a_blob_that_somebody_made_shorter(tmp_path: Path) -> None:
-    ground = Ground("local", tmp_path)
+    ground = BlobStoreFactory("local", tmp_path)
 
     async def work(blobs: Blobs) -> None:
-        blob = await keep(blobs, bytes(600_000))
+        blob = await write_blob(blobs, bytes(600_000))
         source = await blobs.source(blob.key)
         assert source is not None
         os.truncate(ground.folder / blob.key, 300_000)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import Ground, files, keep, keys, read
+from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob, write_blob
 from weftwork.adapters.blobs import blob_key as key_module
 from weftwork.adapters.blobs import local
 from weftwork.ports.storage.blobs import Blobs
@@ -66,20 +66,20 @@ def outside(tmp_path: Path) -> Path:
 def hunt(tmp_path: Path, count: int) -> list[str]:
     """What strange keys and partitions came to: the names that the system was asked for, but for plain ones."""
     global _watching
-    ground = Ground("local", tmp_path)
+    ground = BlobStoreFactory("local", tmp_path)
     dice = random.Random(7)
 
     async def work(blobs: Blobs) -> None:
-        kept = (await keep(blobs, b"mine", "acme")).key
+        kept = (await write_blob(blobs, b"mine", "acme")).key
         for number in range(count):
             name = strange(dice, kept)
-            assert await read(blobs, name) is None
+            assert await read_blob(blobs, name) is None
             await blobs.delete(name)
             if number % 50 == 0:
-                made = await keep(blobs, b"x", name)
+                made = await write_blob(blobs, b"x", name)
                 await blobs.delete(made.key)
-        assert await read(blobs, kept) == b"mine"
-        assert await keys(blobs) == [kept]
+        assert await read_blob(blobs, kept) == b"mine"
+        assert await blob_keys(blobs) == [kept]
 
     sys.addaudithook(_hear)
     _watching = []
@@ -96,7 +96,7 @@ def hunt(tmp_path: Path, count: int) -> list[str]:
 def test_strange_keys_reach_nothing(tmp_path: Path, outside: Path) -> None:
     assert hunt(tmp_path, COUNT) == []
     assert outside.read_text() == "canary"
-    assert len(files(tmp_path / "assets")) == 1
+    assert len(files_below(tmp_path / "assets")) == 1
 
 
 def test_without_the_form_of_a_key_they_would(tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,19 +105,19 @@ def test_without_the_form_of_a_key_they_would(tmp_path: Path, outside: Path, mon
         return (steps[0] or ".", steps[1] or ".", steps[2] or ".", "/".join(steps[3:])) if len(steps) > 3 else None
 
     monkeypatch.setattr(local, "split_key", anything)
-    ground = Ground("local", tmp_path)
+    ground = BlobStoreFactory("local", tmp_path)
     hidden = "../././secret"
-    assert ground.run(lambda blobs: read(blobs, hidden)) == b"canary"
+    assert ground.run(lambda blobs: read_blob(blobs, hidden)) == b"canary"
     monkeypatch.setattr(local, "split_key", key_module.split_key)
-    assert ground.run(lambda blobs: read(blobs, hidden)) is None
+    assert ground.run(lambda blobs: read_blob(blobs, hidden)) is None
 
 
 def test_a_partition_is_never_a_name(tmp_path: Path) -> None:
-    ground = Ground("local", tmp_path)
+    ground = BlobStoreFactory("local", tmp_path)
 
     async def work(blobs: Blobs) -> None:
-        await asyncio.gather(*(keep(blobs, b"x", name) for name in ["../../up", "/etc", "a\0b", "canary-tenant"]))
+        await asyncio.gather(*(write_blob(blobs, b"x", name) for name in ["../../up", "/etc", "a\0b", "canary-tenant"]))
 
     ground.run(work)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["assets"]
-    assert not [name for name in files(tmp_path) if "canary" in name or "up" in name]
+    assert not [name for name in files_below(tmp_path) if "canary" in name or "up" in name]

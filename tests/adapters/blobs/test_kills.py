@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.blobs import killed_writer
-from tests.adapters.blobs.blob_stores import Ground, files, keys, read
+from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob
 from weftwork.adapters.blobs import local
 from weftwork.ports.fault_points import POINTS
 from weftwork.ports.storage.blobs import Blobs
@@ -58,19 +58,19 @@ def check(folder: Path, lives: int = 1) -> None:
     kept, gone, maybe = told(folder)
 
     async def work(blobs: Blobs) -> None:
-        found = set(await keys(blobs))
+        found = set(await blob_keys(blobs))
         assert kept <= found
         assert not gone & found
         unheard = found - kept - maybe
         assert len(unheard) <= lives, "at most the one that each was about to be told of"
         for key in found:
-            data = await read(blobs, key)
+            data = await read_blob(blobs, key)
             assert data is not None
             assert hashlib.sha256(data).hexdigest() == key.split("/")[-1][:64], "every one is whole"
 
-    ground = Ground("local", folder)
+    ground = BlobStoreFactory("local", folder)
     ground.run(work)
-    assert {name for name in files(ground.folder) if name.startswith("partial/")} == set()
+    assert {name for name in files_below(ground.folder) if name.startswith("partial/")} == set()
 
 
 @pytest.mark.parametrize(("name", "nth"), cases())

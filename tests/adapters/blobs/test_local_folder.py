@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import Ground, files, keep, keys, read
+from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob, write_blob
 from weftwork.adapters.blobs import folder_tree
 from weftwork.adapters.blobs import local as local_module
 from weftwork.adapters.blobs import local as local_sink
@@ -22,8 +22,8 @@ from weftwork.testing.deterministic import ManualClock
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Ground:
-    return Ground("local", tmp_path)
+def local(tmp_path: Path) -> BlobStoreFactory:
+    return BlobStoreFactory("local", tmp_path)
 
 
 @pytest.fixture
@@ -34,9 +34,9 @@ def _open_umask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_open_umask")
-def test_nobody_else_may_look(local: Ground) -> None:
+def test_nobody_else_may_look(local: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
-        await keep(blobs, b"x")
+        await write_blob(blobs, b"x")
         sink = await blobs.sink("acme")
         await sink.write(bytes(300_000))
         modes = {stat.S_IMODE(path.stat().st_mode) for path in local.folder.rglob("*") if path.is_file()}
@@ -61,9 +61,9 @@ def opened(folder: Path) -> list[int]:
     return found
 
 
-def test_descriptors_are_not_inherited(local: Ground) -> None:
+def test_descriptors_are_not_inherited(local: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
-        blob = await keep(blobs, bytes(300_000))
+        blob = await write_blob(blobs, bytes(300_000))
         source = await blobs.source(blob.key)
         sink = await blobs.sink("acme")
         await sink.write(bytes(300_000))
@@ -77,27 +77,27 @@ def test_descriptors_are_not_inherited(local: Ground) -> None:
     local.run(work)
 
 
-def test_nothing_stays_open(local: Ground) -> None:
+def test_nothing_stays_open(local: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         for number in range(20):
-            blob = await keep(blobs, bytes(300_000), f"tenant-{number}")
-            assert await read(blobs, blob.key) == bytes(300_000)
-            assert await read(blobs, "0" * 32 + blob.key[32:]) is None
+            blob = await write_blob(blobs, bytes(300_000), f"tenant-{number}")
+            assert await read_blob(blobs, blob.key) == bytes(300_000)
+            assert await read_blob(blobs, "0" * 32 + blob.key[32:]) is None
             await blobs.delete(blob.key)
-            assert await keys(blobs) == []
+            assert await blob_keys(blobs) == []
         assert len(opened(local.folder)) == 1, "the root"
 
     local.run(work)
     assert opened(local.folder) == []
 
 
-def left_open(local: Ground) -> list[int]:
+def left_open(local: BlobStoreFactory) -> list[int]:
     """Descriptors that readers have left who were cancelled at every moment of the first."""
 
     async def work(blobs: Blobs) -> list[int]:
-        key = (await keep(blobs, bytes(300_000))).key
+        key = (await write_blob(blobs, bytes(300_000))).key
         for turns in range(60):
-            task = asyncio.create_task(read(blobs, key))
+            task = asyncio.create_task(read_blob(blobs, key))
             for _ in range(turns):
                 await asyncio.sleep(0)
             task.cancel()
@@ -109,11 +109,11 @@ def left_open(local: Ground) -> list[int]:
     return local.run(work)
 
 
-def test_readers_who_are_cancelled_leave_nothing_open(local: Ground) -> None:
+def test_readers_who_are_cancelled_leave_nothing_open(local: BlobStoreFactory) -> None:
     assert left_open(local) == []
 
 
-def test_without_the_guard_they_would(local: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_guard_they_would(local: BlobStoreFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_module, "_close_abandoned", lambda found: None)
     left = left_open(local)
     for each in left:
@@ -121,34 +121,34 @@ def test_without_the_guard_they_would(local: Ground, monkeypatch: pytest.MonkeyP
     assert left
 
 
-def test_leftovers_are_cleared_away_at_the_start(local: Ground) -> None:
-    kept = local.run(lambda blobs: keep(blobs, b"kept"))
+def test_leftovers_are_cleared_away_at_the_start(local: BlobStoreFactory) -> None:
+    kept = local.run(lambda blobs: write_blob(blobs, b"kept"))
     partial = local.folder / "partial"
     for name in ("a", "b"):
         (partial / name).write_bytes(b"half")
     (partial / "link").symlink_to(local.folder / kept.key)
-    assert local.run(keys) == [kept.key]
-    assert sorted(files(local.folder)) == [kept.key]
+    assert local.run(blob_keys) == [kept.key]
+    assert sorted(files_below(local.folder)) == [kept.key]
 
 
 def test_the_time_of_a_blob_is_that_of_the_clock(tmp_path: Path) -> None:
     clock = ManualClock()
-    local = Ground("local", tmp_path, clock)
+    local = BlobStoreFactory("local", tmp_path, clock)
 
     async def work(blobs: Blobs) -> None:
-        first = await keep(blobs, b"1")
+        first = await write_blob(blobs, b"1")
         clock.advance(1000)
-        second = await keep(blobs, b"2")
-        assert await keys(blobs, clock.now() - 1000) == []
-        assert await keys(blobs, clock.now() - 999) == [first.key]
-        assert await keys(blobs, clock.now()) == [first.key]
-        assert await keys(blobs, clock.now() + 1) == sorted([first.key, second.key])
+        second = await write_blob(blobs, b"2")
+        assert await blob_keys(blobs, clock.now() - 1000) == []
+        assert await blob_keys(blobs, clock.now() - 999) == [first.key]
+        assert await blob_keys(blobs, clock.now()) == [first.key]
+        assert await blob_keys(blobs, clock.now() + 1) == sorted([first.key, second.key])
 
     local.run(work)
 
 
-def test_what_is_no_blob_is_no_key(local: Ground) -> None:
-    kept = local.run(lambda blobs: keep(blobs, b"kept"))
+def test_what_is_no_blob_is_no_key(local: BlobStoreFactory) -> None:
+    kept = local.run(lambda blobs: write_blob(blobs, b"kept"))
     folder = (local.folder / kept.key).parent
     (folder / "README").write_text("x")
     (folder / (kept.sha256 + "-" + "0" * 24)).mkdir()
@@ -158,16 +158,16 @@ def test_what_is_no_blob_is_no_key(local: Ground) -> None:
     (local.folder / "notes" / "x").write_text("x")
 
     async def work(blobs: Blobs) -> None:
-        assert await keys(blobs) == [kept.key]
+        assert await blob_keys(blobs) == [kept.key]
         for digit in "012":
             assert await blobs.source(f"{kept.key[:-24]}{digit * 24}") is None
 
     local.run(work)
 
 
-def swapped(local: Ground, elsewhere: Path, step: int) -> tuple[str, Path]:
+def swapped(local: BlobStoreFactory, elsewhere: Path, step: int) -> tuple[str, Path]:
     """A kept blob of which one folder, or the file itself, is a link to a copy elsewhere."""
-    kept = local.run(lambda blobs: keep(blobs, b"canary"))
+    kept = local.run(lambda blobs: write_blob(blobs, b"canary"))
     place = local.folder.joinpath(*kept.key.split("/")[: step + 1])
     elsewhere.mkdir()
     shutil.move(place, elsewhere / "moved")
@@ -175,29 +175,29 @@ def swapped(local: Ground, elsewhere: Path, step: int) -> tuple[str, Path]:
     return kept.key, elsewhere / "moved"
 
 
-def unharmed(local: Ground, elsewhere: Path, step: int) -> bool:
+def unharmed(local: BlobStoreFactory, elsewhere: Path, step: int) -> bool:
     """Whether nothing was read, listed, deleted or written through the link."""
     key, moved = swapped(local, elsewhere, step)
 
     async def work(blobs: Blobs) -> bool:
         before = sorted(path.as_posix() for path in moved.rglob("*"))
-        seen = await read(blobs, key) is not None or bool(await keys(blobs))
+        seen = await read_blob(blobs, key) is not None or bool(await blob_keys(blobs))
         await blobs.delete(key)
         with contextlib.suppress(StoreUnavailable):
-            await keep(blobs, b"canary")
+            await write_blob(blobs, b"canary")
         return not seen and sorted(path.as_posix() for path in moved.rglob("*")) == before
 
     return local.run(work) and moved.exists() and not list((local.folder / "partial").iterdir())
 
 
 @pytest.mark.parametrize("step", [0, 1, 2, 3])
-def test_a_link_in_the_tree_is_not_followed(local: Ground, tmp_path: Path, step: int) -> None:
+def test_a_link_in_the_tree_is_not_followed(local: BlobStoreFactory, tmp_path: Path, step: int) -> None:
     assert unharmed(local, tmp_path / "elsewhere", step)
 
 
 @pytest.mark.parametrize("step", [0, 1, 2, 3])
 def test_without_the_guard_it_would_be(
-    local: Ground, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
+    local: BlobStoreFactory, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folder_tree, "FOLDER_FLAGS", folder_tree.FOLDER_FLAGS & ~os.O_NOFOLLOW)
     monkeypatch.setattr(local_source, "READ_FLAGS", local_source.READ_FLAGS & ~os.O_NOFOLLOW)
@@ -205,7 +205,7 @@ def test_without_the_guard_it_would_be(
 
 
 def test_a_partial_file_is_made_anew_or_not_at_all(
-    local: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local: BlobStoreFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody who guessed its name cannot make the host write into a file of theirs."""
     target = tmp_path / "target"
@@ -234,12 +234,12 @@ def test_a_partial_file_is_made_anew_or_not_at_all(
 def test_the_folder_may_be_a_link_of_whoever_runs_the_host(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "assets").symlink_to(tmp_path / "disk")
-    local = Ground("local", tmp_path)
-    kept = local.run(lambda blobs: keep(blobs, b"x"))
+    local = BlobStoreFactory("local", tmp_path)
+    kept = local.run(lambda blobs: write_blob(blobs, b"x"))
     assert (tmp_path / "disk" / kept.key).read_bytes() == b"x"
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "assets").write_text("a file")
     with pytest.raises(StoreUnavailable, match="File exists"):
-        Ground("local", tmp_path).run(keys)
+        BlobStoreFactory("local", tmp_path).run(blob_keys)

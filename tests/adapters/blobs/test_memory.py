@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import Ground
+from tests.adapters.blobs.blob_stores import BlobStoreFactory
 
 pytestmark = pytest.mark.slow
 
@@ -18,14 +18,14 @@ MOST = {"local": 10_000_000, "object": 60_000_000}
 ROOT = Path(__file__).parents[3]
 
 
-def growth(ground: Ground, folder: Path, size: int) -> int:
+def growth(ground: BlobStoreFactory, folder: Path, size: int) -> int:
     line = [sys.executable, "-m", "tests.adapters.blobs.memory_meter", ground.kind, str(folder), str(size)]
     ended = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert ended.returncode == 0, ended.stderr
     return int(ended.stdout)
 
 
-def test_a_large_blob(ground: Ground, tmp_path: Path) -> None:
+def test_a_large_blob(ground: BlobStoreFactory, tmp_path: Path) -> None:
     size = SIZES[ground.kind]
     if ground.kind == "memory":
         assert growth(ground, tmp_path, size) > 0.9 * size, "what holds it all is seen to do so"

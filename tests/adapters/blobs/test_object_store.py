@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import Ground, keep, keys, read
+from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, read_blob, write_blob
 from tests.adapters.blobs.s3_server import BUCKET, SECRET, S3Server
 from weftwork.adapters.blobs import object_storage as object_module
 from weftwork.adapters.blobs import spool
@@ -26,7 +26,13 @@ KEY = f"{'0' * 32}/00/00/{'0' * 64}-{'0' * 24}"
 async def refused(blobs: Blobs, key: str) -> list[str]:
     """What every call says while there is no storage."""
     said: list[str] = []
-    for ask in (keep(blobs, b"x"), keep(blobs, bytes(700_000)), read(blobs, key), blobs.delete(key), keys(blobs)):
+    for ask in (
+        write_blob(blobs, b"x"),
+        write_blob(blobs, bytes(700_000)),
+        read_blob(blobs, key),
+        blobs.delete(key),
+        blob_keys(blobs),
+    ):
         with pytest.raises(StoreUnavailable) as caught:
             await ask
         said.append(str(caught.value))
@@ -34,10 +40,10 @@ async def refused(blobs: Blobs, key: str) -> list[str]:
 
 
 def test_storage_that_goes_and_comes_back(s3: S3Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    ground = Ground("object", tmp_path)
+    ground = BlobStoreFactory("object", tmp_path)
 
     async def work(blobs: Blobs) -> None:
-        kept = await keep(blobs, bytes(700_000))
+        kept = await write_blob(blobs, bytes(700_000))
         source = await blobs.source(kept.key)
         assert source is not None
         await asyncio.to_thread(s3.stop)
@@ -52,9 +58,9 @@ def test_storage_that_goes_and_comes_back(s3: S3Server, tmp_path: Path, caplog: 
         assert [record.message for record in caplog.records] == ["the object storage does not answer"]
         await asyncio.to_thread(s3.start)
         for each in (blobs, other):
-            assert await read(each, kept.key) == bytes(700_000)
-            again = await keep(each, b"again")
-            assert again.key in await keys(each)
+            assert await read_blob(each, kept.key) == bytes(700_000)
+            again = await write_blob(each, b"again")
+            assert again.key in await blob_keys(each)
             await each.delete(again.key)
         await other.close()
 
@@ -73,16 +79,16 @@ def test_storage_that_knows_us_not(s3: S3Server, tmp_path: Path, monkeypatch: py
             assert text.startswith("the object storage fails: ")
             assert "canary" not in text
 
-    Ground("object", tmp_path).run(work)
+    BlobStoreFactory("object", tmp_path).run(work)
 
 
 def test_without_the_guard_more_would_be_told(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:9")
-    ground = Ground("object", tmp_path)
+    ground = BlobStoreFactory("object", tmp_path)
 
     async def work(blobs: Blobs) -> str:
         with pytest.raises(Exception, match=r".") as caught:
-            await read(blobs, KEY)
+            await read_blob(blobs, KEY)
         return str(caught.value)
 
     assert "127.0.0.1" not in ground.run(work)
@@ -96,7 +102,7 @@ def test_storage_that_takes_a_request_and_says_nothing(s3: S3Server, monkeypatch
     async def work() -> None:
         blobs = ObjectBlobs(BUCKET, "", RandomIds(), None, allow_http=True)
         await blobs.open()
-        for ask in (blobs.source(KEY), blobs.delete(KEY), keys(blobs)):
+        for ask in (blobs.source(KEY), blobs.delete(KEY), blob_keys(blobs)):
             with pytest.raises(StoreUnavailable, match="TimeoutError"):
                 await ask
         await blobs.close()
@@ -112,32 +118,32 @@ def test_foreign_objects_are_no_blobs(s3: S3Server, tmp_path: Path) -> None:
         assert isinstance(blobs, ObjectBlobs)
         await blobs._store.put_async("notes/readme.txt", b"x")
         await blobs._store.put_async(f"{KEY}.old", b"x")
-        kept = await keep(blobs, b"ours")
-        assert await keys(blobs) == [kept.key]
+        kept = await write_blob(blobs, b"ours")
+        assert await blob_keys(blobs) == [kept.key]
         assert await blobs.source("notes/readme.txt") is None
         await blobs.delete("notes/readme.txt")
         assert (await blobs._store.head_async("notes/readme.txt"))["size"] == 1
 
-    Ground("object", tmp_path).run(work)
+    BlobStoreFactory("object", tmp_path).run(work)
 
 
 def test_hosts_with_prefixes_of_their_own_do_not_meet(s3: S3Server, tmp_path: Path) -> None:
-    first, second = Ground("object", tmp_path), Ground("object", tmp_path)
-    kept = first.run(lambda blobs: keep(blobs, b"mine"))
-    assert second.run(keys) == []
-    assert second.run(lambda blobs: read(blobs, kept.key)) is None
+    first, second = BlobStoreFactory("object", tmp_path), BlobStoreFactory("object", tmp_path)
+    kept = first.run(lambda blobs: write_blob(blobs, b"mine"))
+    assert second.run(blob_keys) == []
+    assert second.run(lambda blobs: read_blob(blobs, kept.key)) is None
     second.run(lambda blobs: blobs.delete(kept.key))
-    assert first.run(lambda blobs: read(blobs, kept.key)) == b"mine"
+    assert first.run(lambda blobs: read_blob(blobs, kept.key)) == b"mine"
 
 
 def test_more_keys_than_one_answer_has(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_module, "LIST_PAGE_SIZE", 3)
 
     async def work(blobs: Blobs) -> None:
-        made = [(await keep(blobs, bytes([number]))).key for number in range(10)]
-        assert await keys(blobs) == sorted(made)
+        made = [(await write_blob(blobs, bytes([number]))).key for number in range(10)]
+        assert await blob_keys(blobs) == sorted(made)
 
-    Ground("object", tmp_path).run(work)
+    BlobStoreFactory("object", tmp_path).run(work)
 
 
 def test_no_room_to_gather(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,12 +153,12 @@ def test_no_room_to_gather(s3: S3Server, tmp_path: Path, monkeypatch: pytest.Mon
     async def work(blobs: Blobs) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(spool.tempfile, "TemporaryFile", full)
-            assert (await keep(blobs, b"small")).size == 5, "a few bytes need none"
+            assert (await write_blob(blobs, b"small")).size == 5, "a few bytes need none"
             with pytest.raises(StoreUnavailable, match=r"No space left on device$"):
-                await keep(blobs, bytes(700_000))
-        assert (await keep(blobs, bytes(700_000))).key in await keys(blobs)
+                await write_blob(blobs, bytes(700_000))
+        assert (await write_blob(blobs, bytes(700_000))).key in await blob_keys(blobs)
 
-    Ground("object", tmp_path).run(work)
+    BlobStoreFactory("object", tmp_path).run(work)
 
 
 def test_what_is_gathered_has_no_name(s3: S3Server, tmp_path: Path) -> None:

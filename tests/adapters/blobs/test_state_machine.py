@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, multiple, rule, run_state_machine_as_test
 
-from tests.adapters.blobs.blob_stores import Ground, files, keys, read
+from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob
 from weftwork.ports.storage.blobs import BlobSink
 from weftwork.ports.storage.event_log import StoreUnavailable
 
@@ -21,7 +21,7 @@ SIZES = st.sampled_from([0, 1, 1000, 262_143, 262_144, 262_145, 600_000])
 class Machine(RuleBasedStateMachine):
     """Its folder is that of the test; a new one for every run of the machine."""
 
-    ground: Ground
+    ground: BlobStoreFactory
     sinks = Bundle("sinks")
     kept = Bundle("kept")
 
@@ -77,12 +77,12 @@ class Machine(RuleBasedStateMachine):
     @rule(key=kept, start=st.integers(0, 700_000), length=st.integers(0, 700_000))
     def look(self, key: str, start: int, length: int) -> None:
         known = self.model.get(key)
-        found = self.do(read(self.blobs, key, start, length))
+        found = self.do(read_blob(self.blobs, key, start, length))
         assert found == (None if known is None else known[start : start + length])
 
     @rule()
     def count(self) -> None:
-        assert self.do(keys(self.blobs)) == sorted(self.model)
+        assert self.do(blob_keys(self.blobs)) == sorted(self.model)
 
     @rule()
     def open_again(self) -> None:
@@ -97,15 +97,15 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.open_again()
         if self.ground.kind == "local":
-            assert sorted(files(self.ground.folder)) == sorted(self.model)
+            assert sorted(files_below(self.ground.folder)) == sorted(self.model)
         for key in self.model:
             self.do(self.blobs.delete(key))
-        assert self.do(keys(self.blobs)) == []
+        assert self.do(blob_keys(self.blobs)) == []
         self.do(self.blobs.close())
         self.loop.close()
 
 
-def test_any_order_of_calls(ground: Ground, tmp_path: Path) -> None:
+def test_any_order_of_calls(ground: BlobStoreFactory, tmp_path: Path) -> None:
     class Here(Machine):
         pass
 

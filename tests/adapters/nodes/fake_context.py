@@ -32,18 +32,18 @@ from weftwork.testing.deterministic import ManualClock
 
 TYPES: dict[str, NodeType] = {each.declaration.type_id: each for each in BUILTIN_TYPES}
 
-FAULT = "broken"
+BROKEN_SOURCE = "broken"
 """The source of an expression that cannot be evaluated."""
 
 
-class Scope:
+class FakeScope:
     """Knows the value of each source by a table. `seen` holds the names that each evaluation was given."""
 
     def __init__(self, values: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None) -> None:
         self.values = values or {}
         self.variables = variables or {}
         self.channels: dict[str, str] = {}
-        self.seen: list[dict[str, Any]] = []
+        self.evaluated_names: list[dict[str, Any]] = []
 
     def variable(self, name: str, default: Any = None) -> Any:
         return self.variables.get(name, default)
@@ -56,20 +56,20 @@ class Scope:
 
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
         names = dict(more or {})
-        self.seen.append(names)
-        if source == FAULT:
+        self.evaluated_names.append(names)
+        if source == BROKEN_SOURCE:
             raise ExpressionFault("expression_failed", "It cannot be evaluated.")
         value = self.values[source]
         return value(names) if callable(value) else value
 
     def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
-        return str(self.evaluate(text, more)) if text in self.values or text == FAULT else text
+        return str(self.evaluate(text, more)) if text in self.values or text == BROKEN_SOURCE else text
 
     def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
         return False
 
 
-class RunScope(Scope):
+class EvaluatingScope(FakeScope):
     """Evaluates for real, over variables and whatever a node adds."""
 
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
@@ -84,14 +84,14 @@ class RunScope(Scope):
         return {"inputs": {}, "variables": self.variables, "nodes": {}, "configurable": {}}
 
 
-class Unused:
+class UnusedContext:
     """What no built-in type asks of its host, but for requests to others, which have tests of their own."""
 
     now = 0
     limits = Limits()
     untrusted = False
 
-    def distrust(self) -> None:
+    def mark_untrusted(self) -> None:
         raise NotImplementedError
 
     async def generate(
@@ -99,10 +99,10 @@ class Unused:
     ) -> ModelAnswer:
         raise NotImplementedError
 
-    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         raise NotImplementedError
 
-    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         raise NotImplementedError
 
     async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
@@ -117,16 +117,16 @@ class Unused:
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
         raise NotImplementedError
 
-    def say(self, effect: AppendLog | EmitEvent) -> None:
+    def emit_event(self, effect: AppendLog | EmitEvent) -> None:
         raise NotImplementedError
 
     async def pin_version(self, change_id: str, version: int) -> int:
         raise NotImplementedError
 
-    def kind(self, name: str) -> KindDefinition | None:
+    def envelope_kind(self, name: str) -> KindDefinition | None:
         return BUILTIN_KINDS.find(name)
 
-    def event_id(self) -> str:
+    def new_event_id(self) -> str:
         return "event"
 
 
@@ -137,22 +137,22 @@ def new_child(key: str, workflow_id: str, inputs: dict[str, Any], cause: str = S
     return NewChild(key, header, cast(Plan, None), inputs)
 
 
-class Context(Unused):
+class FakeContext(UnusedContext):
     """The host of a waiting node. Records are kept; bodies are run from a table or from the built-in types.
 
     `asked` holds what the node asked, `resolved` what became of it by key; nobody answers anything else.
     """
 
-    def __init__(self, scope: Scope | None = None, **bodies: Callable[[NodeCall], Any]) -> None:
+    def __init__(self, scope: FakeScope | None = None, **bodies: Callable[[NodeCall], Any]) -> None:
         self.clock = ManualClock()
         self.started_at = self.clock.now()
-        self.items: dict[int, Any] = {}
-        self.scope = scope or Scope()
+        self.recorded_items: dict[int, Any] = {}
+        self.scope = scope or FakeScope()
         self.bodies = bodies
-        self.performed: list[str] = []
+        self.body_calls: list[str] = []
         self.asked: list[Interrupt] = []
         self.resolved: dict[str, Resolution] = {}
-        self.shown: list[OutgoingMedia] = []
+        self.emitted_media: list[OutgoingMedia] = []
         self.before_record: Callable[[int], None] = lambda index: None
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
@@ -165,7 +165,7 @@ class Context(Unused):
             raise InterruptPending(interrupt)
         return self.resolved[interrupt.key]
 
-    async def child(
+    async def prepare_child(
         self, key: str, workflow_id: str, mapping: Mapping[str, str], inputs: Any = None, **more: Any
     ) -> NewChild | Failed:
         mapped = {name: self.scope.variable(of) for name, of in mapping.items() if self.scope.has_variable(of)}
@@ -173,25 +173,25 @@ class Context(Unused):
 
     async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
         """All that is sent is taken for what it is said to be; assets have 7 bytes."""
-        self.shown.append(sent)
+        self.emitted_media.append(sent)
         source = sent.source
         size = len(source) if isinstance(source, bytes) else 7
         ref = media_ref(hashlib.sha256(source).hexdigest()) if isinstance(source, bytes) else source
-        told = {"base64": "eA=="} if sent.inline else {"url": f"https://media.test/{len(self.shown)}"}
+        told = {"base64": "eA=="} if sent.inline else {"url": f"https://media.test/{len(self.emitted_media)}"}
         payload = {**told, "bytes": size, "mimeType": sent.media_type}
         rendering = {"display": sent.kind, "mimeType": sent.media_type}
-        return EmittedMedia(f"env-{len(self.shown)}", ref, payload, rendering)
+        return EmittedMedia(f"env-{len(self.emitted_media)}", ref, payload, rendering)
 
     async def sleep_until(self, when: int) -> None:
         await self.clock.sleep_until(when)
 
-    async def record(self, index: int, output: Any) -> None:
+    async def record_item(self, index: int, output: Any) -> None:
         self.before_record(index)
         await asyncio.sleep(0)
-        self.items[index] = output
+        self.recorded_items[index] = output
 
-    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
-        self.performed.append(item)
+    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
+        self.body_calls.append(item)
         call = NodeCall("run", f"body-{item}", inputs, config, self.scope)
         if type_id in self.bodies:
             outcome = self.bodies[type_id](call)
@@ -200,10 +200,10 @@ class Context(Unused):
         return body.run(call) if isinstance(body, InstantNode) else await body.run(call, self)
 
 
-def call(
+def node_call(
     config: dict[str, Any],
     inputs: dict[str, Any] | None = None,
-    scope: Scope | None = None,
+    scope: FakeScope | None = None,
     *,
     node_id: str = "node",
     iteration: int = 0,
@@ -212,17 +212,17 @@ def call(
 ) -> NodeCall:
     # Unless somebody else asked, it was this node.
     mine = {key: each if each.node_id else replace(each, node_id=node_id) for key, each in (answers or {}).items()}
-    return NodeCall("run", node_id, inputs or {}, config, scope or Scope(), iteration, arrivals, mine, iteration)
+    return NodeCall("run", node_id, inputs or {}, config, scope or FakeScope(), iteration, arrivals, mine, iteration)
 
 
-def outcome(type_id: str, given: NodeCall, context: Context | None = None) -> NodeOutcome:
+def run_node(type_id: str, given: NodeCall, context: FakeContext | None = None) -> NodeOutcome:
     """What the node answers."""
     node_type = TYPES[type_id]
     if isinstance(node_type, WaitingNode):
         waiting = node_type
-        return run(lambda: _ended(waiting, given, context or Context()))
+        return run(lambda: _await_outcome(waiting, given, context or FakeContext()))
     return node_type.run(given)
 
 
-async def _ended(node_type: WaitingNode, given: NodeCall, context: Context) -> NodeOutcome:
+async def _await_outcome(node_type: WaitingNode, given: NodeCall, context: FakeContext) -> NodeOutcome:
     return await node_type.run(given, context)

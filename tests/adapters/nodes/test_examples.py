@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.nodes.ai.fake_model_context import Speaking
-from tests.adapters.nodes.fake_context import TYPES, RunScope, call, new_child, outcome
+from tests.adapters.nodes.ai.fake_model_context import FakeModelContext
+from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, new_child, node_call, run_node
 from weftwork.adapters.nodes.builtin import ALIASES
 from weftwork.adapters.nodes.conformance.conformance_nodes import sample_media
 from weftwork.adapters.nodes.conformance.mock_agent import SUMMARY
@@ -250,11 +250,13 @@ def test_an_example_does_what_it_says(type_id: str) -> None:
     inputs, answer = ANSWERS[type_id]
     node = example(TYPES[type_id].declaration)
     assert node["inputs"].keys() <= inputs.keys()
-    scope = RunScope({}, RUN)
-    context = Speaking(SPOKEN.get(type_id, ""), scope=scope, kinds=[KindDefinition("vendor.example.ticket", 1, {})])
+    scope = EvaluatingScope({}, RUN)
+    context = FakeModelContext(
+        SPOKEN.get(type_id, ""), scope=scope, kinds=[KindDefinition("vendor.example.ticket", 1, {})]
+    )
     context.clock.advance(366 * 86_400_000)
     arrivals = (Arrival("a", "output", 1), Arrival("b", "output", 2))
-    assert outcome(type_id, call(node["config"], inputs, scope, arrivals=arrivals), context) == answer
+    assert run_node(type_id, node_call(node["config"], inputs, scope, arrivals=arrivals), context) == answer
 
 
 def found(value: Any, path: list[str]) -> list[str]:

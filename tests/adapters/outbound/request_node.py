@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tests.adapters.nodes.fake_context import RunScope, Scope
+from tests.adapters.nodes.fake_context import EvaluatingScope, FakeScope
 from weftwork.adapters.nodes.net.http_request import http_nodes
 from weftwork.ports.node_outcome import NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, WaitingNode
@@ -46,5 +46,5 @@ def request_node(client: Outbound | None) -> Any:
 def call(
     config: dict[str, Any], inputs: dict[str, Any] | None = None, variables: dict[str, Any] | None = None
 ) -> NodeCall:
-    scope: Scope = RunScope(variables=variables)
+    scope: FakeScope = EvaluatingScope(variables=variables)
     return NodeCall("run", "node", inputs or {}, config, scope)

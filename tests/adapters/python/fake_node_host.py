@@ -44,7 +44,7 @@ class Stage:
         self.too_much = False
         self.now = 1_000
         self.started_at = 1_000
-        self.items: Mapping[int, Any] = {}
+        self.recorded_items: Mapping[int, Any] = {}
         self.attempt = 0
 
     async def enter(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> NodeOutcome:
@@ -98,7 +98,7 @@ class Stage:
         found = self.answers[interrupt.key]
         return found if isinstance(found, Resolution) else Resolution(found)
 
-    def say(self, effect: AppendLog | EmitEvent) -> None:
+    def emit_event(self, effect: AppendLog | EmitEvent) -> None:
         if self.too_much:
             raise StepFailed(Failed("node_output_too_large", "Too much.", retryable=False))
         self.said.append(effect)
@@ -106,21 +106,21 @@ class Stage:
     async def pin_version(self, change_id: str, version: int) -> int:
         return self.versions.setdefault(change_id, version)
 
-    async def child(self, *given: Any, **more: Any) -> NewChild | Failed:
+    async def prepare_child(self, *given: Any, **more: Any) -> NewChild | Failed:
         raise AssertionError("no children here")
 
     @property
     def untrusted(self) -> bool:
         return self.distrusts > 0
 
-    def distrust(self) -> None:
+    def mark_untrusted(self) -> None:
         self.distrusts += 1
 
-    def event_id(self) -> str:
+    def new_event_id(self) -> str:
         raise AssertionError("no events point at each other here")
 
-    async def record(self, index: int, output: Any) -> None:
+    async def record_item(self, index: int, output: Any) -> None:
         raise AssertionError("no map runs here")
 
-    async def perform(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
+    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
         raise AssertionError("no map runs here")

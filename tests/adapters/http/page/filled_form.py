@@ -10,7 +10,7 @@ from weftwork.adapters.http.page.form_answer import decode_form, resume_value
 from weftwork.adapters.http.page.pages import render_question
 
 
-class Form:
+class FilledForm:
     """The fields of a page, in their order, and what somebody has put into them."""
 
     def __init__(self, tree: Element) -> None:
@@ -44,7 +44,7 @@ class Form:
             found[label.text] = each.get("value")
         return found
 
-    def put(self, name: str, value: Any) -> None:
+    def fill(self, name: str, value: Any) -> None:
         """Answer with a JSON value, in the way that the control allows."""
         first = self._controls(name)[0]
         kind = first.get("type") if first.name == "input" else first.name
@@ -73,9 +73,9 @@ def label_of(value: Any) -> str:
     return mark_hidden(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def form_of(question: dict[str, Any]) -> Form:
-    return Form(parse(render_question(question, "token")))
+def parse_form(question: dict[str, Any]) -> FilledForm:
+    return FilledForm(parse(render_question(question, "token")))
 
 
-def answer(question: dict[str, Any], form: Form, action: str | None = "send") -> Any:
+def answer(question: dict[str, Any], form: FilledForm, action: str | None = "send") -> Any:
     return resume_value(question, decode_form(form.body(action)))

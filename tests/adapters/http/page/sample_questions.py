@@ -7,7 +7,7 @@ from weftwork.protocol.workflow.orchestration import ratification_schema
 ACTIONS = ["accept", "reject", "refine", "edit-accept", "ask"]
 
 
-def asked(kind: str, data: Any, **more: Any) -> dict[str, Any]:
+def interrupt_document(kind: str, data: Any, **more: Any) -> dict[str, Any]:
     return {
         "kind": kind,
         "key": "run:node:0",
@@ -40,7 +40,7 @@ def approval(actions: list[str] | None = None, **more: Any) -> dict[str, Any]:
         },
         "actions": ACTIONS if actions is None else actions,
     }
-    return asked("approval", {**data, **more})
+    return interrupt_document("approval", {**data, **more})
 
 
 def quorum() -> dict[str, Any]:
@@ -55,10 +55,10 @@ def clarification(*questions: tuple[str, str, dict[str, Any] | None]) -> dict[st
         {"id": name, "question": text, **({} if schema is None else {"schema": schema})}
         for name, text, schema in questions
     ]
-    return asked("clarification", {"questions": listed, "contextType": "travel booking"})
+    return interrupt_document("clarification", {"questions": listed, "contextType": "travel booking"})
 
 
-TRIP = clarification(
+CLARIFICATION = clarification(
     ("why", "What is the journey for?", None),
     ("day", "When do you leave?", {"type": "string", "format": "date"}),
     ("mail", "Where should the tickets go?", {"type": "string", "format": "email"}),
@@ -72,7 +72,7 @@ TRIP = clarification(
     ("rest", "Anything in the form of your system?", {"type": "object"}),
 )
 
-REPORT = {
+REPORT_SCHEMA = {
     "type": "object",
     "required": ["outcome", "count"],
     "properties": {
@@ -92,10 +92,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "approval of hidden characters": approval(artifactData="safe\u202egnp.exe\u200b"),
     "approval of nothing": approval(["refine", "ask"], artifactData=None),
     "quorum": quorum(),
-    "clarification": TRIP,
+    "clarification": CLARIFICATION,
     "one question": clarification(("q", "Blue or red?", None)),
-    "external event": asked("external-event", {"eventType": "payment.settled", "correlation": {"order": "A-17"}}),
-    "external event with a schema": asked(
+    "external event": interrupt_document(
+        "external-event", {"eventType": "payment.settled", "correlation": {"order": "A-17"}}
+    ),
+    "external event with a schema": interrupt_document(
         "external-event",
         {"eventType": "payment.settled", "correlation": {"order": "A-17"}},
         resumeSchema={
@@ -104,14 +106,18 @@ KINDS: dict[str, dict[str, Any]] = {
             "required": ["order", "amount"],
         },
     ),
-    "custom": asked("custom", {"customKind": "supplier", "payload": ["north", "south"]}),
-    "custom with a schema": asked("custom", {"customKind": "report"}, resumeSchema=REPORT),
-    "custom with one value": asked("custom", {"customKind": "n"}, resumeSchema={"type": "integer", "maximum": 5}),
-    "exchange": asked("conversation.exchange", {"conversationId": "c", "prompt": "Hello.\nWhat can we do for you?"}),
-    "exchange with a schema": asked(
-        "conversation.exchange", {"conversationId": "c", "prompt": "How was it?", "outcomeSchema": REPORT}
+    "custom": interrupt_document("custom", {"customKind": "supplier", "payload": ["north", "south"]}),
+    "custom with a schema": interrupt_document("custom", {"customKind": "report"}, resumeSchema=REPORT_SCHEMA),
+    "custom with one value": interrupt_document(
+        "custom", {"customKind": "n"}, resumeSchema={"type": "integer", "maximum": 5}
     ),
-    "low confidence": asked(
+    "exchange": interrupt_document(
+        "conversation.exchange", {"conversationId": "c", "prompt": "Hello.\nWhat can we do for you?"}
+    ),
+    "exchange with a schema": interrupt_document(
+        "conversation.exchange", {"conversationId": "c", "prompt": "How was it?", "outcomeSchema": REPORT_SCHEMA}
+    ),
+    "low confidence": interrupt_document(
         "low-confidence",
         {
             "agentId": "agent.triage",
@@ -120,14 +126,14 @@ KINDS: dict[str, dict[str, Any]] = {
             "decision": {"queue": "refunds", "priority": 2},
         },
     ),
-    "low confidence without a decision": asked(
+    "low confidence without a decision": interrupt_document(
         "low-confidence", {"agentId": "agent.triage", "threshold": 0.8, "observed": 0.42}
     ),
-    "decision of a supervisor": asked(
+    "decision of a supervisor": interrupt_document(
         "low-confidence",
         {"agentId": "host:lead", "threshold": 0.7, "observed": 0.5, "decision": {"kind": "terminate"}},
         resumeSchema=ratification_schema(),
     ),
-    "odd": asked("riddle", {"answer": [1, 2, {"deep": None}]}),
-    "odd data": asked("approval", ["no", "object"]),
+    "odd": interrupt_document("riddle", {"answer": [1, 2, {"deep": None}]}),
+    "odd data": interrupt_document("approval", ["no", "object"]),
 }

@@ -4,9 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.http.page.filled_form import answer, form_of
+from tests.adapters.http.page.filled_form import answer, parse_form
 from tests.adapters.http.page.page_tree import parse
-from tests.adapters.http.page.sample_questions import ACTIONS, KINDS, REPORT, TRIP, approval, asked, clarification
+from tests.adapters.http.page.sample_questions import (
+    ACTIONS,
+    CLARIFICATION,
+    KINDS,
+    REPORT_SCHEMA,
+    approval,
+    clarification,
+    interrupt_document,
+)
 from weftwork.adapters.http.page.form_answer import resume_value
 from weftwork.adapters.http.page.form_plan import plan_for
 from weftwork.adapters.http.page.pages import render_question
@@ -33,7 +41,7 @@ from weftwork.protocol.run.interrupts import InterruptState
 )
 def test_only_the_fields_of_the_pressed_button_count(action: str, filled: dict[str, str], value: Any) -> None:
     question = approval()
-    form = form_of(question)
+    form = parse_form(question)
     for name, text in filled.items():
         form.sent[name] = [text]
     found = answer(question, form, action)
@@ -43,7 +51,7 @@ def test_only_the_fields_of_the_pressed_button_count(action: str, filled: dict[s
 
 def test_a_text_is_edited_as_a_text() -> None:
     question = KINDS["approval of a text"]
-    form = form_of(question)
+    form = parse_form(question)
     form.sent["edit"] = ['{"not": "json"']
     assert answer(question, form, "edit-accept")["editedArtifactData"] == '{"not": "json"'
 
@@ -73,9 +81,9 @@ ANSWERS: dict[str, tuple[str, dict[str, Any], Any]] = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_of_each_kind_is_one_that_the_run_takes(name: str) -> None:
     question, (action, filled, value) = KINDS[name], ANSWERS[name]
-    form = form_of(question)
+    form = parse_form(question)
     for field, given_value in filled.items():
-        form.put(field, given_value)
+        form.fill(field, given_value)
     found = answer(question, form, action)
     assert found == value
     state = InterruptState("i", "n", question["kind"], "k", question["data"], 0, question.get("resumeSchema"))
@@ -84,7 +92,7 @@ def test_an_answer_of_each_kind_is_one_that_the_run_takes(name: str) -> None:
 
 def test_a_decision_can_be_changed_before_it_is_confirmed() -> None:
     question = KINDS["low confidence"]
-    form = form_of(question)
+    form = parse_form(question)
     form.sent["edit"] = [form.sent["edit"][0].replace("refunds", "returns")]
     assert answer(question, form, "edit") == {"queue": "returns", "priority": 2}
     assert answer(question, form, "ratify") == {"queue": "refunds", "priority": 2}
@@ -92,7 +100,7 @@ def test_a_decision_can_be_changed_before_it_is_confirmed() -> None:
 
 def test_free_text_is_json_only_if_its_box_says_so() -> None:
     question = KINDS["custom"]
-    form = form_of(question)
+    form = parse_form(question)
     form.sent["answer"] = ['{"a": 1}']
     assert answer(question, form) == '{"a": 1}'
     form.sent["answer.json"] = ["1"]
@@ -101,23 +109,28 @@ def test_free_text_is_json_only_if_its_box_says_so() -> None:
 
 def test_a_browser_need_not_name_the_only_button() -> None:
     question = KINDS["one question"]
-    form = form_of(question)
-    form.put("f0", "blue")
+    form = parse_form(question)
+    form.fill("f0", "blue")
     assert answer(question, form, None) == {"answers": {"q": "blue"}}
 
 
 def test_references_of_a_schema_are_followed() -> None:
     schema = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "boolean"}}}
     question = clarification(("q", "Yes?", schema))
-    form = form_of(question)
-    form.put("f0", True)
+    form = parse_form(question)
+    form.fill("f0", True)
     assert answer(question, form) == {"answers": {"q": True}}
-    assert form_of(asked("custom", {"customKind": "c"}, resumeSchema=REPORT)).names == ["f0", "f1", "f2", "f4"]
+    assert parse_form(interrupt_document("custom", {"customKind": "c"}, resumeSchema=REPORT_SCHEMA)).names == [
+        "f0",
+        "f1",
+        "f2",
+        "f4",
+    ]
 
 
 def test_empty_means_null_where_null_is_allowed() -> None:
     question = clarification(("q", "How many?", {"type": ["integer", "null"]}))
-    assert answer(question, form_of(question)) == {"answers": {"q": None}}
+    assert answer(question, parse_form(question)) == {"answers": {"q": None}}
 
 
 WRONG: list[tuple[str, str, str]] = [
@@ -150,7 +163,7 @@ def pairs(sent: dict[str, list[str]]) -> list[tuple[str, str]]:
 
 
 def test_a_whole_form() -> None:
-    assert resume_value(TRIP, pairs(trip())) == {
+    assert resume_value(CLARIFICATION, pairs(trip())) == {
         "answers": {
             "why": "Work",
             "day": "2026-04-01",
@@ -170,7 +183,7 @@ def test_a_whole_form() -> None:
 @pytest.mark.parametrize(("field", "text", "pointer"), WRONG)
 def test_what_does_not_fit_is_named(field: str, text: str, pointer: str) -> None:
     with pytest.raises(ClientFault) as refused:
-        resume_value(TRIP, pairs({**trip(), field: [text]}))
+        resume_value(CLARIFICATION, pairs({**trip(), field: [text]}))
     assert refused.value.code == "validation_error"
     details = refused.value.details or {}
     assert (details["pointer"], details["field"]) == (pointer, field)
@@ -179,7 +192,7 @@ def test_what_does_not_fit_is_named(field: str, text: str, pointer: str) -> None
 
 def test_all_that_does_not_fit_is_named_at_once() -> None:
     with pytest.raises(ClientFault) as refused:
-        resume_value(TRIP, pairs({**trip(), "f0": [""], "f4": ["99"]}))
+        resume_value(CLARIFICATION, pairs({**trip(), "f0": [""], "f4": ["99"]}))
     details = refused.value.details or {}
     assert [each["field"] for each in details["violations"]] == ["f0", "f4"]
 
@@ -241,12 +254,14 @@ MARKER = "[REDACTED:n.data]"
     ("question", "sent", "value"),
     [
         (
-            asked("low-confidence", {"agentId": "a.b", "threshold": 0.5, "observed": 0.2, "decision": {"to": MARKER}}),
+            interrupt_document(
+                "low-confidence", {"agentId": "a.b", "threshold": 0.5, "observed": 0.2, "decision": {"to": MARKER}}
+            ),
             [("action", "edit"), ("edit", '"refunds"')],
             "refunds",
         ),
         (
-            asked("external-event", {"eventType": "paid", "correlation": {"order": MARKER}}),
+            interrupt_document("external-event", {"eventType": "paid", "correlation": {"order": MARKER}}),
             [("answer", '{"order": 7}')],
             {"order": 7},
         ),
@@ -264,7 +279,7 @@ def test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(
 
 
 def test_unless_it_is_not_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    question = asked("external-event", {"eventType": "paid", "correlation": {"order": MARKER}})
+    question = interrupt_document("external-event", {"eventType": "paid", "correlation": {"order": MARKER}})
     monkeypatch.setattr("weftwork.adapters.http.page.form_plan.MASK_PREFIX", "\0")
     with pytest.raises(AssertionError):
         test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(question, [], None)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.adapters.http.page.filled_form import answer, form_of
-from tests.adapters.http.page.sample_questions import approval, asked, clarification
+from tests.adapters.http.page.filled_form import answer, parse_form
+from tests.adapters.http.page.sample_questions import approval, clarification, interrupt_document
 from tests.harness.definitions import examples
 from weftwork.adapters.http.page.form_plan import is_malformed
 from weftwork.protocol.json.caller_schema import check_value
@@ -78,10 +78,10 @@ def schema_and_value(draw: st.DrawFn) -> tuple[dict[str, Any], Any]:
 def test_what_is_filled_in_is_what_the_run_gets(drawn: list[tuple[dict[str, Any], Any]]) -> None:
     question = clarification(*((f"q/{place}~", f"Question {place}", schema) for place, (schema, _) in enumerate(drawn)))
     assert not is_malformed(question)
-    form = form_of(question)
+    form = parse_form(question)
     assert len(form.names) == len(drawn)
     for name, (_, value) in zip(form.names, drawn, strict=True):
-        form.put(name, value)
+        form.fill(name, value)
     found = answer(question, form)["answers"]
     assert exact(found) == exact({f"q/{place}~": value for place, (_, value) in enumerate(drawn)})
     for place, (schema, _) in enumerate(drawn):
@@ -94,12 +94,12 @@ def test_an_object_is_asked_for_member_by_member(drawn: list[tuple[dict[str, Any
     properties = {f"m{place}": schema for place, (schema, _) in enumerate(drawn)}
     required = [f"m{place}" for place in range(len(drawn)) if place not in optional]
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    question = asked("custom", {"customKind": "c"}, resumeSchema=schema)
-    form = form_of(question)
+    question = interrupt_document("custom", {"customKind": "c"}, resumeSchema=schema)
+    form = parse_form(question)
     expected: dict[str, Any] = {}
     for place, (name, (_, value)) in enumerate(zip(form.names, drawn, strict=True)):
         if place not in optional:
-            form.put(name, value)
+            form.fill(name, value)
             expected[f"m{place}"] = value
     assert exact(answer(question, form)) == exact(expected)
     assert check_value(schema, answer(question, form), "") == []
@@ -109,9 +109,9 @@ def test_an_object_is_asked_for_member_by_member(drawn: list[tuple[dict[str, Any
 @settings(max_examples=examples(200), deadline=None)
 def test_what_is_edited_and_left_as_it_is_comes_back_exactly(value: Any) -> None:
     question = approval(artifactData=value)
-    form = form_of(question)
+    form = parse_form(question)
     if value is None:
-        form.put("edit", None)
+        form.fill("edit", None)
     assert exact(answer(question, form, "edit-accept")["editedArtifactData"]) == exact(value)
 
 
@@ -120,4 +120,4 @@ def test_what_is_edited_and_left_as_it_is_comes_back_exactly(value: Any) -> None
 )
 def test_hidden_characters_survive_an_edit(text: str) -> None:
     question = approval(artifactData=text)
-    assert answer(question, form_of(question), "edit-accept")["editedArtifactData"] == text
+    assert answer(question, parse_form(question), "edit-accept")["editedArtifactData"] == text

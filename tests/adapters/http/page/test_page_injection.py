@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.adapters.http.page.injection_payloads import CANARY, PAYLOADS, POLYGLOTS
 from tests.adapters.http.page.page_tree import Element, parse, shape
 from tests.adapters.http.page.sample_questions import KINDS
-from tests.adapters.http.page.text_places import everywhere, places, replaced
+from tests.adapters.http.page.text_places import text_paths, with_text, with_text_everywhere
 from tests.harness.definitions import examples
 from weftwork.adapters.http.page import markup, pages
 from weftwork.adapters.http.page.display_text import HIDDEN_CHARACTERS, mark_hidden
@@ -55,29 +55,29 @@ def render(question: dict[str, Any]) -> bytes:
 
 def test_the_corpus_is_large() -> None:
     assert len(PAYLOADS) == len(set(PAYLOADS)) >= 130
-    assert sum(len(places(question)) for question in KINDS.values()) >= 200
+    assert sum(len(text_paths(question)) for question in KINDS.values()) >= 200
 
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("payload", [*POLYGLOTS, PAYLOADS[0]])
 def test_each_place_takes_text_only(name: str, payload: str) -> None:
-    for place in places(KINDS[name]):
-        tree = check(render(replaced(KINDS[name], place, payload)))
-        assert shape(tree) == shape(check(render(replaced(KINDS[name], place, stand_in(payload))))), place
+    for place in text_paths(KINDS[name]):
+        tree = check(render(with_text(KINDS[name], place, payload)))
+        assert shape(tree) == shape(check(render(with_text(KINDS[name], place, stand_in(payload))))), place
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_all_places_take_text_only(name: str) -> None:
     for payload in PAYLOADS:
-        tree = check(render(everywhere(KINDS[name], payload)))
-        assert shape(tree) == shape(check(render(everywhere(KINDS[name], stand_in(payload))))), payload
+        tree = check(render(with_text_everywhere(KINDS[name], payload)))
+        assert shape(tree) == shape(check(render(with_text_everywhere(KINDS[name], stand_in(payload))))), payload
 
 
 @pytest.mark.parametrize("payload", [*PAYLOADS, *POLYGLOTS])
 def test_other_pages_take_text_only(payload: str) -> None:
     for document in (
-        pages.render_done(payload, everywhere(KINDS["approval"], payload)),
+        pages.render_done(payload, with_text_everywhere(KINDS["approval"], payload)),
         pages.render_refusal(ClientFault("forbidden", payload)),
         pages.render_refusal(invalid(payload)),
         pages.render_question(
@@ -105,8 +105,8 @@ def test_without_the_escaping_the_proof_is_red(monkeypatch: pytest.MonkeyPatch) 
     seen = 0
     for payload in PAYLOADS:
         try:
-            same = shape(check(render(everywhere(KINDS["approval"], payload)))) == shape(
-                check(render(everywhere(KINDS["approval"], stand_in(payload))))
+            same = shape(check(render(with_text_everywhere(KINDS["approval"], payload)))) == shape(
+                check(render(with_text_everywhere(KINDS["approval"], stand_in(payload))))
             )
         except AssertionError:
             same = False
@@ -128,10 +128,10 @@ def test_what_a_question_says_can_be_read(payload: str) -> None:
         (KINDS["approval"], ("data", "title")),
         (KINDS["one question"], ("data", "questions", 0, "question")),
     ):
-        assert mark_hidden(payload) in check(render(replaced(question, place, payload))).text
+        assert mark_hidden(payload) in check(render(with_text(question, place, payload))).text
 
 
 def test_an_address_is_shown_and_leads_nowhere() -> None:
-    tree = check(render(everywhere(KINDS["approval"], CANARY)))
+    tree = check(render(with_text_everywhere(KINDS["approval"], CANARY)))
     assert CANARY in tree.text
     assert tree.named("a") == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.http.page.page_tree import parse
-from tests.adapters.http.page.sample_questions import asked, clarification
+from tests.adapters.http.page.sample_questions import clarification, interrupt_document
 from weftwork.adapters.http.page import form_fields, pages
 from weftwork.adapters.http.page.form_answer import resume_value
 from weftwork.adapters.http.page.form_fields import MAX_FORM_OPTIONS
@@ -31,7 +31,7 @@ def questions(*schemas: dict[str, Any]) -> dict[str, Any]:
 
 def members(*schemas: dict[str, Any]) -> dict[str, Any]:
     properties = {f"p{place}": schema for place, schema in enumerate(schemas)}
-    return asked("custom", {"customKind": "c"}, resumeSchema={"type": "object", "properties": properties})
+    return interrupt_document("custom", {"customKind": "c"}, resumeSchema={"type": "object", "properties": properties})
 
 
 @pytest.mark.parametrize("made", [questions, members])
@@ -84,7 +84,11 @@ def test_a_view_checks_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(caller_schema, name, forbidden)
     looked_at(questions({"type": "string", "maxLength": 17}, {"enum": [1, 2]}))
     looked_at(members({"type": "integer"}))
-    looked_at(asked("conversation.exchange", {"conversationId": "c", "prompt": "?", "outcomeSchema": {"type": "null"}}))
+    looked_at(
+        interrupt_document(
+            "conversation.exchange", {"conversationId": "c", "prompt": "?", "outcomeSchema": {"type": "null"}}
+        )
+    )
 
 
 def test_a_look_that_checks_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

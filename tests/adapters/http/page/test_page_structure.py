@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.http.page.page_tree import Element, parse
-from tests.adapters.http.page.sample_questions import KINDS, TRIP, approval, asked, clarification, quorum
+from tests.adapters.http.page.sample_questions import (
+    CLARIFICATION,
+    KINDS,
+    approval,
+    clarification,
+    interrupt_document,
+    quorum,
+)
 from tests.harness.definitions import examples
 from weftwork.adapters.http.page import pages
 from weftwork.adapters.http.page.form_answer import decode_form, resume_value
@@ -36,8 +43,8 @@ def refused(question: dict[str, Any], sent: list[tuple[str, str]]) -> bytes:
 
 PAGES = {
     **{name: pages.render_question(question, "token") for name, question in KINDS.items()},
-    "inspect": pages.render_question({**TRIP, "intent": "inspect"}, "token"),
-    "wrong": refused(TRIP, [("f0", "Work"), ("f3", "9"), ("f4", "99")]),
+    "inspect": pages.render_question({**CLARIFICATION, "intent": "inspect"}, "token"),
+    "wrong": refused(CLARIFICATION, [("f0", "Work"), ("f3", "9"), ("f4", "99")]),
     "wrong approval": refused(approval(), [("action", "refine")]),
     "done": pages.render_done("completed", approval()),
     "refusal": pages.render_refusal(ClientFault("forbidden", "no")),
@@ -126,9 +133,9 @@ def test_any_schema_can_be_shown_and_answered(schema: dict[str, Any], sent: str)
     """Those of the rows in the store were checked; the page does not rely on it."""
     for question in (
         clarification(("q", "?", schema)),
-        asked("custom", {"customKind": "c"}, resumeSchema={"type": "object", "properties": {"p": schema}}),
-        asked("custom", {"customKind": "c"}, resumeSchema=schema),
-        asked("conversation.exchange", {"conversationId": "c", "prompt": "?", "outcomeSchema": schema}),
+        interrupt_document("custom", {"customKind": "c"}, resumeSchema={"type": "object", "properties": {"p": schema}}),
+        interrupt_document("custom", {"customKind": "c"}, resumeSchema=schema),
+        interrupt_document("conversation.exchange", {"conversationId": "c", "prompt": "?", "outcomeSchema": schema}),
     ):
         parse(pages.render_question(question, "token"))
         for name in ("f0", "answer"):
@@ -277,7 +284,7 @@ def test_no_pattern_reaches_the_browser() -> None:
 
 def test_a_form_can_be_sent_without_a_question() -> None:
     assert resume_value({}, decode_form(b"answer=42&answer.json=1")) == 42
-    assert resume_value(asked("riddle", None), [("answer", "42")]) == "42"
+    assert resume_value(interrupt_document("riddle", None), [("answer", "42")]) == "42"
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -18,15 +18,15 @@ FIXED = {
     "action",
 }
 """Members whose texts are words of the protocol or of JSON Schema: others would make it another question."""
-Place = tuple[str | int, ...]
+TextPath = tuple[str | int, ...]
 
 
-def places(question: dict[str, Any]) -> list[Place]:
+def text_paths(question: dict[str, Any]) -> list[TextPath]:
     """The paths of all texts, and of all objects whose members somebody has named."""
     return list(_texts(question, ()))
 
 
-def _texts(value: Any, path: Place) -> Iterator[Place]:
+def _texts(value: Any, path: TextPath) -> Iterator[TextPath]:
     if isinstance(value, str):
         yield path
     elif isinstance(value, list):
@@ -40,7 +40,7 @@ def _texts(value: Any, path: Place) -> Iterator[Place]:
                 yield from _texts(inner, (*path, name))
 
 
-def replaced(question: dict[str, Any], place: Place, text: str) -> dict[str, Any]:
+def with_text(question: dict[str, Any], place: TextPath, text: str) -> dict[str, Any]:
     """The question with another text there; `*` renames the first member."""
     changed = copy.deepcopy(question)
     holder: Any = changed
@@ -56,10 +56,10 @@ def replaced(question: dict[str, Any], place: Place, text: str) -> dict[str, Any
     return changed
 
 
-def everywhere(question: dict[str, Any], text: str) -> dict[str, Any]:
+def with_text_everywhere(question: dict[str, Any], text: str) -> dict[str, Any]:
     """The question with that text and a number in all its places; names last, since they lead to others."""
     changed = question
-    found = sorted(places(question), key=lambda path: (path[-1] == "*", -len(path)))
+    found = sorted(text_paths(question), key=lambda path: (path[-1] == "*", -len(path)))
     for number, place in enumerate(found):
-        changed = replaced(changed, place, f"{text} {number}")
+        changed = with_text(changed, place, f"{text} {number}")
     return changed

@@ -250,7 +250,7 @@ def test_without_the_look_at_the_token_urls_of_others_would_open(monkeypatch: py
         test_a_url_of_the_host_opens_what_the_caller_has("/v1/host/weftwork/assets/")
 
 
-def test_the_seam_and_nodes_look_with_the_same_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_test_endpoint_and_nodes_apply_the_same_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not a copy: what is broken in one is broken in the other."""
     seen: list[str] = []
     look = MessageMedia.resolve

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import BUILTIN_KINDS, Context, Scope
+from tests.adapters.nodes.fake_context import BUILTIN_KINDS, FakeContext, FakeScope
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent
 from weftwork.ports.nodes import Emission
@@ -17,18 +17,18 @@ from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.models.answers import ModelAnswer, TokenUsage
 
 
-class Speaking(Context):
+class FakeModelContext(FakeContext):
     """`requests` holds what the model was asked, `told` what the log says of its answers, `sent` all outcomes."""
 
     def __init__(
-        self, *answers: str | ModelAnswer, scope: Scope | None = None, kinds: Iterable[KindDefinition] = ()
+        self, *answers: str | ModelAnswer, scope: FakeScope | None = None, kinds: Iterable[KindDefinition] = ()
     ) -> None:
         super().__init__(scope)
         self.kinds = BUILTIN_KINDS.with_kinds(kinds)
-        self.answers = [answer_of(each) for each in answers]
+        self.answers = [model_answer(each) for each in answers]
         self.requests: list[ModelRequest] = []
-        self.told: list[EmitEvent | AppendLog] = []
-        self.sent: list[EnvelopeOutcome] = []
+        self.recorded_events: list[EmitEvent | AppendLog] = []
+        self.outcomes: list[EnvelopeOutcome] = []
 
     async def generate(
         self, request: ModelRequest, along: Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]
@@ -36,26 +36,26 @@ class Speaking(Context):
         turn = len(self.requests)
         self.requests.append(request)
         answer = replace(self.answers[turn], turn=str(turn))
-        self.told += along(answer)
+        self.recorded_events += along(answer)
         return answer
 
-    def kind(self, name: str) -> KindDefinition | None:
+    def envelope_kind(self, name: str) -> KindDefinition | None:
         return self.kinds.find(name)
 
-    def judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         origin = EnvelopeOrigin("run", "node", f"{emission.turn}", emission.index, 0, "trusted")
         kinds = self.kinds.with_kinds(emission.kinds)
         counters = Counters(Counter(emission.index, self.limits.envelopes_per_turn))
         rules = GateRules(kinds, frozenset(kinds.names), emission.contract, counters=counters)
         return accept(fill_defaults(document, origin), rules).outcome
 
-    async def emit(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        outcome = self.judge(document, emission)
-        self.sent.append(outcome)
+    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+        outcome = self.judge_envelope(document, emission)
+        self.outcomes.append(outcome)
         return outcome
 
 
-def answer_of(said: str | ModelAnswer) -> ModelAnswer:
+def model_answer(said: str | ModelAnswer) -> ModelAnswer:
     if isinstance(said, ModelAnswer):
         return said
     return ModelAnswer(said, "stop", "scripted", "scripted-1", TokenUsage(3, 2))

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.adapters.nodes.ai import fake_model_context as speaking_module
-from tests.adapters.nodes.ai.fake_model_context import Speaking, answer_of
-from tests.adapters.nodes.fake_context import call, outcome
+from tests.adapters.nodes.ai.fake_model_context import FakeModelContext, model_answer
+from tests.adapters.nodes.fake_context import node_call, run_node
 from weftwork.engine.models import generation
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
@@ -29,23 +29,23 @@ ASKS = '{"type": "clarification.request", "payload": {"questions": [{"id": "who"
 ERROR = '{"type": "error", "payload": {"code": "no_data", "message": "There is nothing to see."}}'
 
 
-def filled(context: Speaking, **config: Any) -> NodeOutcome:
-    given = call({"outputSchema": SCHEMA, "maxTokens": 50, **config}, {"prompt": "Well?"})
-    return outcome("core.ai.structuredOutput", given, context)
+def filled(context: FakeModelContext, **config: Any) -> NodeOutcome:
+    given = node_call({"outputSchema": SCHEMA, "maxTokens": 50, **config}, {"prompt": "Well?"})
+    return run_node("core.ai.structuredOutput", given, context)
 
 
-def typed(context: Speaking, contract: EnvelopeContract = OPEN_CONTRACT, **config: Any) -> NodeOutcome:
-    given = call({"envelopeType": TICKET, **config}, {"userMessage": "Well?"})
-    return outcome("core.ai.generateEnvelope", replace(given, contract=contract), context)
+def typed(context: FakeModelContext, contract: EnvelopeContract = OPEN_CONTRACT, **config: Any) -> NodeOutcome:
+    given = node_call({"envelopeType": TICKET, **config}, {"userMessage": "Well?"})
+    return run_node("core.ai.generateEnvelope", replace(given, contract=contract), context)
 
 
-def speaking(*answers: str | ModelAnswer) -> Speaking:
+def speaking(*answers: str | ModelAnswer) -> FakeModelContext:
     """With a host that knows the kind, and another one."""
-    return Speaking(*answers, kinds=[KindDefinition(TICKET, 1, SCHEMA), KindDefinition(BILL, 1, SCHEMA)])
+    return FakeModelContext(*answers, kinds=[KindDefinition(TICKET, 1, SCHEMA), KindDefinition(BILL, 1, SCHEMA)])
 
 
-def told(context: Speaking, found: NodeOutcome) -> list[str]:
-    said = [*context.told, *(found.effects if isinstance(found, Failed) else ())]
+def told(context: FakeModelContext, found: NodeOutcome) -> list[str]:
+    said = [*context.recorded_events, *(found.effects if isinstance(found, Failed) else ())]
     return [each.type for each in said if isinstance(each, EmitEvent)]
 
 
@@ -61,7 +61,7 @@ def data(found: NodeOutcome) -> Any:
 
 @pytest.mark.rule("ai-05")
 def test_a_value_that_fits_is_given_at_once() -> None:
-    context = Speaking(GOOD)
+    context = FakeModelContext(GOOD)
     found = filled(context)
     assert (data(found), told(context, found)) == ({"valid": True}, [])
     (request,) = context.requests
@@ -72,7 +72,7 @@ def test_a_value_that_fits_is_given_at_once() -> None:
 @pytest.mark.rule("ai-05")
 @pytest.mark.parametrize("bad", [f'{{"valid": "{CANARY}"}}', f"Well, {CANARY}"])
 def test_what_does_not_fit_is_corrected_in_words_of_the_host(bad: str) -> None:
-    context = Speaking(bad, GOOD)
+    context = FakeModelContext(bad, GOOD)
     found = filled(context)
     assert (data(found), told(context, found)) == ({"valid": True}, ["envelope.retry.attempted"])
     first, second = context.requests
@@ -80,12 +80,12 @@ def test_what_does_not_fit_is_corrected_in_words_of_the_host(bad: str) -> None:
     assert second.system.startswith(first.system)
     assert len(second.system) > len(first.system)
     assert CANARY not in second.system
-    assert CANARY not in str(context.told)
+    assert CANARY not in str(context.recorded_events)
 
 
 @pytest.mark.rule("ai-05")
 def test_what_was_cut_short_gets_more_room_and_no_other_word() -> None:
-    context = Speaking(CUT, CUT, GOOD)
+    context = FakeModelContext(CUT, CUT, GOOD)
     found = filled(context)
     assert data(found) == {"valid": True}
     assert told(context, found) == ["envelope.truncated", "envelope.retry.attempted"] * 2
@@ -95,7 +95,7 @@ def test_what_was_cut_short_gets_more_room_and_no_other_word() -> None:
 
 @pytest.mark.rule("ai-05")
 def test_a_refusal_is_final() -> None:
-    context = Speaking(REFUSAL, GOOD)
+    context = FakeModelContext(REFUSAL, GOOD)
     found = failed(filled(context))
     assert (found.code, found.retryable) == ("envelope_refusal", False)
     assert told(context, found) == ["envelope.refusal"]
@@ -113,7 +113,7 @@ def test_a_refusal_is_final() -> None:
     ],
 )
 def test_attempts_come_to_an_end(answer: str | ModelAnswer, code: str, calls: int | None) -> None:
-    context = Speaking(*[answer] * 16)
+    context = FakeModelContext(*[answer] * 16)
     found = failed(filled(context))
     assert found.code == code
     assert told(context, found)[-2:] == ["envelope.retry.exhausted", "cap.breached"]
@@ -124,34 +124,34 @@ def test_attempts_come_to_an_end(answer: str | ModelAnswer, code: str, calls: in
 
 @pytest.mark.rule("ai-05")
 def test_prose_is_brought_into_form_once() -> None:
-    context = Speaking(*["Once upon a time."] * 3, GOOD)
+    context = FakeModelContext(*["Once upon a time."] * 3, GOOD)
     found = filled(context, outputSchema={"title": "Verdict", **SCHEMA})
     assert data(found) == {"valid": True}
     assert told(context, found) == [*["envelope.retry.attempted"] * 2, "envelope.nlToFormat.engaged"]
-    (engaged,) = [each for each in context.told if isinstance(each, EmitEvent) and "nlToFormat" in each.type]
+    (engaged,) = [each for each in context.recorded_events if isinstance(each, EmitEvent) and "nlToFormat" in each.type]
     assert engaged.payload["originalEnvelopeType"] == "Verdict"
 
 
 @pytest.mark.rule("ai-05")
 def test_a_fence_is_taken_off_and_costs_no_attempt() -> None:
-    context = Speaking(f"```json\n{GOOD}\n```")
+    context = FakeModelContext(f"```json\n{GOOD}\n```")
     found = filled(context)
     assert (data(found), told(context, found)) == ({"valid": True}, ["envelope.recovery.applied"])
 
 
 @pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion"])
 def test_a_text_that_is_cut_short_is_given_as_it_is(kind: str) -> None:
-    context = Speaking(replace(CUT, text="Half a sent"))
-    found = outcome(f"core.ai.{kind}", call({"prompt": "x"}), context)
+    context = FakeModelContext(replace(CUT, text="Half a sent"))
+    found = run_node(f"core.ai.{kind}", node_call({"prompt": "x"}), context)
     assert isinstance(found, Completed)
     assert (found.outputs["content"], found.outputs["finishReason"]) == ("Half a sent", "length")
-    assert context.told == []
+    assert context.recorded_events == []
 
 
 @pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion"])
 def test_a_text_that_is_refused_fails_the_node(kind: str) -> None:
-    context = Speaking(REFUSAL)
-    found = failed(outcome(f"core.ai.{kind}", call({"prompt": "x"}), context))
+    context = FakeModelContext(REFUSAL)
+    found = failed(run_node(f"core.ai.{kind}", node_call({"prompt": "x"}), context))
     assert (found.code, told(context, found)) == ("envelope_refusal", ["envelope.refusal"])
 
 
@@ -162,7 +162,7 @@ def test_an_envelope_passes_the_gate_and_becomes_the_outputs(said: str) -> None:
     found = typed(context)
     assert isinstance(found, Completed)
     assert (found.outputs["envelopeType"], found.outputs["payload"]) == (TICKET, {"valid": True})
-    (sent,) = context.sent
+    (sent,) = context.outcomes
     assert isinstance(sent, Accepted)
     assert found.outputs["envelopeId"] == sent.envelope_id
 
@@ -214,30 +214,30 @@ def test_a_kind_that_the_contract_does_not_take_is_set_aside_if_it_says_so() -> 
     context = speaking(SENT.replace(TICKET, BILL), SENT)
     found = typed(context, EnvelopeContract(frozenset({TICKET}), "discard-and-warn"))
     assert isinstance(found, Completed)
-    gated, accepted = context.sent
+    gated, accepted = context.outcomes
     assert isinstance(gated, Gated)
     assert isinstance(accepted, Accepted)
 
 
 def test_a_kind_that_nobody_has_described_is_not_asked_for() -> None:
-    context = Speaking(SENT)
+    context = FakeModelContext(SENT)
     assert failed(typed(context)).code == "unknown_envelope_kind"
     assert context.requests == []
 
 
 def test_the_words_of_the_test_are_answers() -> None:
-    assert answer_of("x").stop == "stop"
+    assert model_answer("x").stop == "stop"
 
 
 def test_behind_the_check_of_a_value_stands_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "check_value", lambda schema, document, at: [])
-    assert failed(filled(Speaking('{"valid": 1}'))).code == "envelope_invalid"
+    assert failed(filled(FakeModelContext('{"valid": 1}'))).code == "envelope_invalid"
 
 
 def test_without_check_and_gate_anything_would_be_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "check_value", lambda schema, document, at: [])
     monkeypatch.setattr(speaking_module, "accept", passed)
-    assert data(filled(Speaking('{"valid": 1}'))) == {"valid": 1}
+    assert data(filled(FakeModelContext('{"valid": 1}'))) == {"valid": 1}
 
 
 def test_without_the_gate_a_contract_would_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import FAULT, TYPES, RunScope, Scope, call, outcome
+from tests.adapters.nodes.fake_context import BROKEN_SOURCE, TYPES, EvaluatingScope, FakeScope, node_call, run_node
 from weftwork.adapters.nodes.ai import call_prompt, chat_completion, generate_envelope, model_request, structured_output
 from weftwork.engine.models.generation import GeneratedEnvelope, GeneratedText, GeneratedValue
 from weftwork.engine.models.message_media import UnresolvedMessage
@@ -73,10 +73,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 def ran(
-    kind: str, config: dict[str, Any], inputs: dict[str, Any] | None = None, scope: Scope | None = None, **more: Any
+    kind: str, config: dict[str, Any], inputs: dict[str, Any] | None = None, scope: FakeScope | None = None, **more: Any
 ) -> NodeOutcome:
-    given = call(config, inputs, scope or RunScope({}, {"city": "Bern"}))
-    return outcome(f"core.ai.{kind}", replace(given, **more))
+    given = node_call(config, inputs, scope or EvaluatingScope({}, {"city": "Bern"}))
+    return run_node(f"core.ai.{kind}", replace(given, **more))
 
 
 def test_a_prompt_is_asked_and_the_answer_given(asked: Asked) -> None:
@@ -137,7 +137,7 @@ def test_nothing_to_ask_is_a_failure(asked: Asked, kind: str) -> None:
 @pytest.mark.parametrize("member", ["prompt", "systemPrompt"])
 def test_a_template_at_fault_fails_the_node(asked: Asked, kind: str, member: str) -> None:
     member = "userMessage" if (kind, member) == ("generateEnvelope", "prompt") else member
-    found = ran(kind, {"outputSchema": {}, "envelopeType": "error", member: FAULT}, {"input": "x"}, Scope())
+    found = ran(kind, {"outputSchema": {}, "envelopeType": "error", member: BROKEN_SOURCE}, {"input": "x"}, FakeScope())
     assert isinstance(found, Failed)
     assert (found.code, found.retryable) == ("expression_failed", False)
     assert asked.given == []

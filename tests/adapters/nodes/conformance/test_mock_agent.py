@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import TYPES, Scope, call, outcome
-from tests.adapters.nodes.runs.fake_dispatch import Host
+from tests.adapters.nodes.fake_context import TYPES, FakeScope, node_call, run_node
+from tests.adapters.nodes.runs.fake_dispatch import DispatchContext
 from weftwork.adapters.nodes.builtin import builtin_types
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
@@ -23,12 +23,12 @@ def act(
     config: dict[str, Any], agent: Any = AGENT, answer: Any = None, **configurable: Any
 ) -> tuple[NodeOutcome, list[Any]]:
     """What it comes to, and every event in order."""
-    host = Host(Scope())
+    host = DispatchContext(FakeScope())
     host.resolved = {} if answer is None else {"node:confidence": Resolution(answer)}
-    given = replace(call(config), agent=agent, configurable=configurable, answers=host.resolved)
+    given = replace(node_call(config), agent=agent, configurable=configurable, answers=host.resolved)
     found: NodeOutcome
     try:
-        found = outcome(MOCK_AGENT, given, host)
+        found = run_node(MOCK_AGENT, given, host)
     except InterruptPending as asking:
         found = Suspended(asking.interrupt)
     events = [*host.said, *(found.effects if isinstance(found, Completed | Suspended) else ())]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.nodes.fake_context import Scope, call, outcome
+from tests.adapters.nodes.fake_context import FakeScope, node_call, run_node
 from weftwork.adapters.nodes.data.artifacts import MAX_MESSAGE, MAX_SUMMARY, derive_artifact_id
 from weftwork.adapters.nodes.flow.basics import duplicate_messages
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitArtifact, Failed, SetVariable, WriteChannel
@@ -21,16 +21,16 @@ SOURCES: list[tuple[dict[str, Any], dict[str, Any], Any]] = [
 
 @pytest.mark.parametrize(("config", "inputs", "value"), SOURCES)
 def test_a_variable_is_set_from_the_first_source(config: Any, inputs: Any, value: Any) -> None:
-    answer = outcome("core.setVariable", call({"name": "v", **config}, inputs))
+    answer = run_node("core.setVariable", node_call({"name": "v", **config}, inputs))
     assert answer == Completed({"output": value}, (SetVariable("v", value),))
 
 
 @pytest.mark.rule("node-04")
 @pytest.mark.parametrize(("config", "inputs", "value"), SOURCES)
 def test_a_channel_is_written_from_the_first_source(config: Any, inputs: Any, value: Any) -> None:
-    answer = outcome("core.channelWrite", call({"channelName": "c", **config}, inputs))
+    answer = run_node("core.channelWrite", node_call({"channelName": "c", **config}, inputs))
     assert answer == Completed({"output": value}, (WriteChannel("c", value, "append"),))
-    answer = outcome("core.channelWrite", call({"channelName": "c", "reducer": "counter", **config}, inputs))
+    answer = run_node("core.channelWrite", node_call({"channelName": "c", "reducer": "counter", **config}, inputs))
     assert answer == Completed({"output": value}, (WriteChannel("c", value, "counter"),))
 
 
@@ -47,7 +47,7 @@ def test_a_channel_is_written_from_the_first_source(config: Any, inputs: Any, va
     ],
 )
 def test_a_node_without_its_value_fails_for_good(type_id: str, config: Any) -> None:
-    answer = outcome(type_id, call(config, {"other": 1}))
+    answer = run_node(type_id, node_call(config, {"other": 1}))
     assert isinstance(answer, Failed)
     assert (answer.code, answer.retryable) == ("node_input_missing", False)
 
@@ -63,25 +63,25 @@ def test_a_node_without_its_value_fails_for_good(type_id: str, config: Any) -> N
     ],
 )
 def test_a_variable_is_read(config: Any, variables: Any, value: Any) -> None:
-    answer = outcome("core.getVariable", call({"name": "v", **config}, {}, Scope({}, variables)))
+    answer = run_node("core.getVariable", node_call({"name": "v", **config}, {}, FakeScope({}, variables)))
     assert answer == Completed({"output": value})
 
 
 def test_a_variable_without_value_and_default_fails() -> None:
-    answer = outcome("core.getVariable", call({"name": "v"}))
+    answer = run_node("core.getVariable", node_call({"name": "v"}))
     assert answer == Failed("variable_not_set", "The variable v has no value.", retryable=False)
 
 
 def test_a_transform_gives_one_output_or_many() -> None:
-    scope = Scope({"e": lambda names: names["ports"]["a"] + 1, "f": None})
-    assert outcome("core.transform", call({"expression": "e"}, {"a": 1}, scope)) == Completed({"output": 2})
-    many = call({"fields": {"x": "e", "y": "f"}}, {"a": 1}, scope)
-    assert outcome("core.transform", many) == Completed({"x": 2, "y": None})
+    scope = FakeScope({"e": lambda names: names["ports"]["a"] + 1, "f": None})
+    assert run_node("core.transform", node_call({"expression": "e"}, {"a": 1}, scope)) == Completed({"output": 2})
+    many = node_call({"fields": {"x": "e", "y": "f"}}, {"a": 1}, scope)
+    assert run_node("core.transform", many) == Completed({"x": 2, "y": None})
 
 
 def test_a_template_gives_a_text() -> None:
-    scope = Scope({"t": lambda names: f"for {names['ports']['a']}"})
-    assert outcome("core.template", call({"template": "t"}, {"a": 1}, scope)) == Completed({"output": "for 1"})
+    scope = FakeScope({"t": lambda names: f"for {names['ports']['a']}"})
+    assert run_node("core.template", node_call({"template": "t"}, {"a": 1}, scope)) == Completed({"output": "for 1"})
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_a_template_gives_a_text() -> None:
     ],
 )
 def test_a_log_line_is_written_and_the_input_handed_on(config: Any, inputs: Any, outputs: Any, line: Any) -> None:
-    assert outcome("core.log", call(config, inputs, Scope({"e": [7]}))) == Completed(outputs, (line,))
+    assert run_node("core.log", node_call(config, inputs, FakeScope({"e": [7]}))) == Completed(outputs, (line,))
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "語", "😀"])
 def test_a_long_message_is_cut_between_letters(letter: str) -> None:
-    scope = Scope({"m": letter * 9_000, "f": letter * 9_000})
-    answer = outcome("core.log", call({"message": "m", "fields": {"f": "f"}}, {}, scope))
+    scope = FakeScope({"m": letter * 9_000, "f": letter * 9_000})
+    answer = run_node("core.log", node_call({"message": "m", "fields": {"f": "f"}}, {}, scope))
     assert isinstance(answer, Completed)
     (line,) = answer.effects
     assert isinstance(line, AppendLog)
@@ -109,7 +109,7 @@ def test_a_long_message_is_cut_between_letters(letter: str) -> None:
 
 
 def test_a_message_that_just_fits_is_left_alone() -> None:
-    answer = outcome("core.log", call({"message": "m"}, {}, Scope({"m": "x" * MAX_MESSAGE})))
+    answer = run_node("core.log", node_call({"message": "m"}, {}, FakeScope({"m": "x" * MAX_MESSAGE})))
     assert answer == Completed({}, (AppendLog("info", "x" * MAX_MESSAGE),))
 
 
@@ -124,14 +124,14 @@ def test_a_message_that_just_fits_is_left_alone() -> None:
     ],
 )
 def test_an_artifact_is_made_from_the_first_source(type_id: str, config: Any, inputs: Any, data: Any) -> None:
-    answer = outcome(type_id, call({"artifactType": "t", **config}, inputs, node_id="report"))
+    answer = run_node(type_id, node_call({"artifactType": "t", **config}, inputs, node_id="report"))
     outputs = {"artifactId": "report", "artifactType": "t", "output": data}
     assert answer == Completed(outputs, (EmitArtifact("report", "t", data),))
 
 
 def test_an_artifact_may_have_an_id_and_a_summary() -> None:
     config = {"artifactType": "t", "artifactId": "mine", "data": 1, "summary": "s"}
-    answer = outcome("core.artifact.emit", call(config, {}, Scope({"s": "x" * 2_000}), iteration=3))
+    answer = run_node("core.artifact.emit", node_call(config, {}, FakeScope({"s": "x" * 2_000}), iteration=3))
     assert isinstance(answer, Completed)
     assert answer.effects == (EmitArtifact("mine-3", "t", 1, "x" * (MAX_SUMMARY - 3) + "..."),)
 
@@ -189,4 +189,4 @@ def test_a_message_is_written_twice_on_purpose() -> None:
     ],
 )
 def test_texts_come_back_in_capitals(inputs: Any, outputs: Any) -> None:
-    assert outcome("local.sample.demo.uppercase", call({}, inputs)) == Completed(outputs)
+    assert run_node("local.sample.demo.uppercase", node_call({}, inputs)) == Completed(outputs)

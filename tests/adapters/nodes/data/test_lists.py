@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.nodes.fake_context import TYPES, Context, Scope, call, outcome
+from tests.adapters.nodes.fake_context import TYPES, FakeContext, FakeScope, node_call, run_node
 from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.data import lists
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.ports.nodes import WaitingNode
 
-SMALL = Scope({"e": lambda names: names["item"] < 3, "at": lambda names: names["index"] > 0, "x": lambda names: 1})
-PRICE = Scope({"e": lambda names: names["item"]["price"]})
+SMALL = FakeScope({"e": lambda names: names["item"] < 3, "at": lambda names: names["index"] > 0, "x": lambda names: 1})
+PRICE = FakeScope({"e": lambda names: names["item"]["price"]})
 
 
 @pytest.mark.parametrize("type_id", ["core.filter", "core.flow.filter"])
@@ -28,12 +28,12 @@ PRICE = Scope({"e": lambda names: names["item"]["price"]})
     ],
 )
 def test_a_filter_keeps_what_is_true(type_id: str, config: Any, inputs: Any, kept: Any) -> None:
-    assert outcome(type_id, call(config, inputs, SMALL)) == Completed({"output": kept, "count": len(kept)})
+    assert run_node(type_id, node_call(config, inputs, SMALL)) == Completed({"output": kept, "count": len(kept)})
 
 
 def test_a_filter_needs_a_condition() -> None:
-    scope = Scope({"e": lambda names: True if names["item"] else None})
-    answer = outcome("core.filter", call({"expression": "e"}, {"items": [1, 0, 0]}, scope))
+    scope = FakeScope({"e": lambda names: True if names["item"] else None})
+    answer = run_node("core.filter", node_call({"expression": "e"}, {"items": [1, 0, 0]}, scope))
     assert isinstance(answer, Failed)
     assert (answer.code, answer.details, answer.retryable) == ("condition_not_boolean", {"index": 1}, False)
 
@@ -62,25 +62,25 @@ def test_a_filter_needs_a_condition() -> None:
 )
 def test_a_value_is_computed(type_id: str, operation: str, prices: Any, output: Any) -> None:
     items = [{"price": price} for price in prices]
-    answer = outcome(type_id, call({"operation": operation, "value": "e"}, {"items": items}, PRICE))
+    answer = run_node(type_id, node_call({"operation": operation, "value": "e"}, {"items": items}, PRICE))
     assert answer == Completed({"output": output, "count": len(items)})
     assert isinstance(answer, Completed)
     assert type(answer.outputs["output"]) is type(output)
-    plain = outcome(type_id, call({"operation": operation, "items": prices}))
+    plain = run_node(type_id, node_call({"operation": operation, "items": prices}))
     assert plain == answer
 
 
 @pytest.mark.parametrize("value", ["1", True, None, [1]])
 @pytest.mark.parametrize("operation", ["sum", "average", "min", "max"])
 def test_only_numbers_are_computed_with(operation: str, value: Any) -> None:
-    answer = outcome("core.aggregate", call({"operation": operation}, {"items": [1, value]}))
+    answer = run_node("core.aggregate", node_call({"operation": operation}, {"items": [1, value]}))
     assert isinstance(answer, Failed)
     assert (answer.code, answer.details, answer.retryable) == ("aggregate_not_a_number", {"index": 1}, False)
 
 
 @pytest.mark.parametrize("operation", ["sum", "average"])
 def test_a_result_is_a_number(operation: str) -> None:
-    answer = outcome("core.aggregate", call({"operation": operation}, {"items": [1.7e308, 1.7e308]}))
+    answer = run_node("core.aggregate", node_call({"operation": operation}, {"items": [1.7e308, 1.7e308]}))
     assert isinstance(answer, Failed)
     assert (answer.code, answer.retryable) == ("aggregate_overflow", False)
 
@@ -95,15 +95,15 @@ def test_a_result_is_a_number(operation: str) -> None:
 )
 @pytest.mark.parametrize("items", [{"a": 1}, "text", None, [0] * 100_001])
 def test_what_is_no_list_is_refused(type_id: str, config: Any, items: Any) -> None:
-    answer = outcome(type_id, call(config, {"input": items}, SMALL))
+    answer = run_node(type_id, node_call(config, {"input": items}, SMALL))
     assert isinstance(answer, Failed)
     assert (answer.code, answer.retryable) == ("node_config_invalid", False)
 
 
 def test_an_expression_over_an_item_is_not_given_the_list() -> None:
-    scope = Scope({"e": True})
-    outcome("core.filter", call({"expression": "e"}, {"items": ["a", "b"], "limit": 3}, scope))
-    assert scope.seen == [
+    scope = FakeScope({"e": True})
+    run_node("core.filter", node_call({"expression": "e"}, {"items": ["a", "b"], "limit": 3}, scope))
+    assert scope.evaluated_names == [
         {"ports": {"limit": 3}, "item": "a", "index": 0},
         {"ports": {"limit": 3}, "item": "b", "index": 1},
     ]
@@ -135,7 +135,9 @@ def longest_turn(count: int) -> int:
         beside = asyncio.create_task(others())
         node = TYPES["core.filter"]
         assert isinstance(node, WaitingNode)
-        answer = await node.run(call({"expression": "e"}, {"items": [0] * count}, Scope({"e": look})), Context())
+        answer = await node.run(
+            node_call({"expression": "e"}, {"items": [0] * count}, FakeScope({"e": look})), FakeContext()
+        )
         beside.cancel()
         most = max(most, looked)
         return answer

@@ -4,19 +4,19 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from tests.adapters.nodes.fake_context import TYPES, Context, call
+from tests.adapters.nodes.fake_context import TYPES, FakeContext, node_call
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, WaitingNode
 
 MAP = "core.flow.map"
 
 
-def body(type_id: str, inputs: Mapping[str, Any] | None = None, **config: Any) -> dict[str, Any]:
+def map_body(type_id: str, inputs: Mapping[str, Any] | None = None, **config: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"typeId": type_id, "config": config}
     return {"body": found if inputs is None else {**found, "inputs": inputs}}
 
 
-class Gates:
+class GatedBody:
     """A body that waits until the test lets its item go."""
 
     def __init__(self) -> None:
@@ -40,12 +40,12 @@ class Gates:
         self.waiting[item].set_result(outcome or Completed({"output": item * 10}))
 
 
-def begin(config: dict[str, Any], items: list[Any], context: Context) -> "asyncio.Task[NodeOutcome]":
+def start_map(config: dict[str, Any], items: list[Any], context: FakeContext) -> "asyncio.Task[NodeOutcome]":
     node = TYPES[MAP]
     assert isinstance(node, WaitingNode)
     waiting = node
 
     async def ended() -> NodeOutcome:
-        return await waiting.run(call(config, {"items": items}, context.scope), context)
+        return await waiting.run(node_call(config, {"items": items}, context.scope), context)
 
     return asyncio.create_task(ended())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.nodes.fake_context import FAULT, Scope, call, outcome
+from tests.adapters.nodes.fake_context import BROKEN_SOURCE, FakeScope, node_call, run_node
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.ports.nodes import Arrival
 
@@ -22,7 +22,7 @@ MARKS = ["core.start", "core.end", "core.parallel", "core.trigger.webhook"]
     ],
 )
 def test_a_marker_hands_its_inputs_on(type_id: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-    assert outcome(type_id, call({}, inputs)) == Completed(outputs)
+    assert run_node(type_id, node_call({}, inputs)) == Completed(outputs)
 
 
 @pytest.mark.parametrize("type_id", ["core.conditional", "core.flow.if"])
@@ -36,14 +36,14 @@ def test_a_marker_hands_its_inputs_on(type_id: str, inputs: dict[str, Any], outp
     ],
 )
 def test_a_conditional_gives_one_of_its_ways(type_id: str, value: bool, inputs: Any, outputs: Any) -> None:
-    given = call({"expression": "e"}, inputs, Scope({"e": value}))
-    assert outcome(type_id, given) == Completed(outputs)
+    given = node_call({"expression": "e"}, inputs, FakeScope({"e": value}))
+    assert run_node(type_id, given) == Completed(outputs)
 
 
 @pytest.mark.parametrize("value", [1, 0, "true", None, []])
 @pytest.mark.parametrize(("type_id", "member"), [("core.conditional", "expression"), ("core.loop", "while")])
 def test_a_condition_is_true_or_false(type_id: str, member: str, value: Any) -> None:
-    answer = outcome(type_id, call({member: "e"}, {}, Scope({"e": value})))
+    answer = run_node(type_id, node_call({member: "e"}, {}, FakeScope({"e": value})))
     assert isinstance(answer, Failed)
     assert (answer.code, answer.retryable) == ("condition_not_boolean", False)
     assert answer.details == {"pointer": f"/config/{member}"}
@@ -69,21 +69,21 @@ CASES = {"one": 1, "text": "1", "yes": True, "nothing": None, "pair": {"a": 1, "
 )
 def test_a_switch_compares_as_json(value: Any, port: str) -> None:
     config = {"expression": "e", "cases": CASES, "default": "other"}
-    assert outcome("core.switch", call(config, {}, Scope({"e": value}))) == Completed(
+    assert run_node("core.switch", node_call(config, {}, FakeScope({"e": value}))) == Completed(
         {"value": value, "output": value, port: value}
     )
-    handed_on = outcome("core.switch", call(config, {"input": "in"}, Scope({"e": value})))
+    handed_on = run_node("core.switch", node_call(config, {"input": "in"}, FakeScope({"e": value})))
     assert handed_on == Completed({"value": value, "output": "in", port: "in"})
 
 
 def test_equal_cases_are_told_by_name_whatever_their_order() -> None:
     for cases in ({"b": 1, "a": 1.0}, {"a": 1.0, "b": 1}):
-        answer = outcome("core.switch", call({"expression": "e", "cases": cases}, {}, Scope({"e": 1})))
+        answer = run_node("core.switch", node_call({"expression": "e", "cases": cases}, {}, FakeScope({"e": 1})))
         assert answer == Completed({"value": 1, "output": 1, "a": 1})
 
 
 def test_a_switch_without_a_way_fails() -> None:
-    answer = outcome("core.switch", call({"expression": "e", "cases": {"a": 1}}, {}, Scope({"e": "canary"})))
+    answer = run_node("core.switch", node_call({"expression": "e", "cases": {"a": 1}}, {}, FakeScope({"e": "canary"})))
     assert isinstance(answer, Failed)
     assert (answer.code, answer.retryable) == ("switch_no_match", False)
     assert "canary" not in answer.message
@@ -105,16 +105,16 @@ def test_a_switch_without_a_way_fails() -> None:
     ],
 )
 def test_a_loop_goes_round_or_is_done(config: Any, iteration: int, value: Any, port: str) -> None:
-    scope = Scope({"e": value})
-    answer = outcome("core.loop", call(config, {}, scope, iteration=iteration))
+    scope = FakeScope({"e": value})
+    answer = run_node("core.loop", node_call(config, {}, scope, iteration=iteration))
     assert answer == Completed({"iteration": iteration, port: iteration})
-    answer = outcome("core.loop", call(config, {"input": "in"}, scope, iteration=iteration))
+    answer = run_node("core.loop", node_call(config, {"input": "in"}, scope, iteration=iteration))
     assert answer == Completed({"iteration": iteration, port: "in"})
 
 
 def test_the_condition_of_a_loop_knows_the_round() -> None:
-    scope = Scope({"e": lambda names: names["iteration"] < names["ports"]["most"]})
-    rounds = [outcome("core.loop", call({"while": "e"}, {"most": 2}, scope, iteration=i)) for i in range(3)]
+    scope = FakeScope({"e": lambda names: names["iteration"] < names["ports"]["most"]})
+    rounds = [run_node("core.loop", node_call({"while": "e"}, {"most": 2}, scope, iteration=i)) for i in range(3)]
     assert [sorted(each.outputs)[0] for each in rounds if isinstance(each, Completed)] == ["body", "body", "done"]
 
 
@@ -140,25 +140,25 @@ ARRIVED = (Arrival("b", "output", 1), Arrival("a", "output", None), Arrival("b",
     ],
 )
 def test_a_merge_puts_together_what_arrived(type_id: str, config: Any, arrivals: Any, outputs: Any) -> None:
-    assert outcome(type_id, call(config, {"input": "not looked at"}, arrivals=arrivals)) == Completed(outputs)
+    assert run_node(type_id, node_call(config, {"input": "not looked at"}, arrivals=arrivals)) == Completed(outputs)
 
 
 @pytest.mark.parametrize(
     ("type_id", "config"),
     [
-        ("core.conditional", {"expression": FAULT}),
-        ("core.switch", {"expression": FAULT, "cases": {"a": 1}}),
-        ("core.loop", {"while": FAULT}),
-        ("core.transform", {"expression": FAULT}),
-        ("core.transform", {"fields": {"a": FAULT}}),
-        ("core.template", {"template": FAULT}),
-        ("core.log", {"message": FAULT}),
-        ("core.log", {"message": "m", "fields": {"a": FAULT}}),
-        ("core.artifact.emit", {"artifactType": "t", "data": 1, "summary": FAULT}),
-        ("core.filter", {"items": [1], "expression": FAULT}),
-        ("core.aggregate", {"items": [1], "operation": "sum", "value": FAULT}),
+        ("core.conditional", {"expression": BROKEN_SOURCE}),
+        ("core.switch", {"expression": BROKEN_SOURCE, "cases": {"a": 1}}),
+        ("core.loop", {"while": BROKEN_SOURCE}),
+        ("core.transform", {"expression": BROKEN_SOURCE}),
+        ("core.transform", {"fields": {"a": BROKEN_SOURCE}}),
+        ("core.template", {"template": BROKEN_SOURCE}),
+        ("core.log", {"message": BROKEN_SOURCE}),
+        ("core.log", {"message": "m", "fields": {"a": BROKEN_SOURCE}}),
+        ("core.artifact.emit", {"artifactType": "t", "data": 1, "summary": BROKEN_SOURCE}),
+        ("core.filter", {"items": [1], "expression": BROKEN_SOURCE}),
+        ("core.aggregate", {"items": [1], "operation": "sum", "value": BROKEN_SOURCE}),
     ],
 )
 def test_an_expression_at_fault_fails_the_node_for_good(type_id: str, config: Any) -> None:
-    answer = outcome(type_id, call(config))
+    answer = run_node(type_id, node_call(config))
     assert answer == Failed("expression_failed", "It cannot be evaluated.", retryable=False)

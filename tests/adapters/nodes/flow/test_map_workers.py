@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.nodes.fake_context import Context
-from tests.adapters.nodes.flow.map_calls import Gates, begin, body
+from tests.adapters.nodes.fake_context import FakeContext
+from tests.adapters.nodes.flow.map_calls import GatedBody, map_body, start_map
 from tests.harness.engine_harness import quiet, run, until
 from weftwork.adapters.nodes.flow import map_items
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -16,9 +16,9 @@ from weftwork.ports.nodes import NodeCall
 
 def most_at_once(concurrency: int | None, count: int) -> int:
     async def work() -> int:
-        gates = Gates()
-        config = body("gate") if concurrency is None else {**body("gate"), "concurrency": concurrency}
-        task = begin(config, list(range(count)), Context(gate=gates))
+        gates = GatedBody()
+        config = map_body("gate") if concurrency is None else {**map_body("gate"), "concurrency": concurrency}
+        task = start_map(config, list(range(count)), FakeContext(gate=gates))
         while not task.done():
             await quiet()
             for item in list(gates.waiting):
@@ -45,21 +45,21 @@ def test_a_worker_goes_on_only_when_its_item_is_recorded() -> None:
     """So that a crash costs no more than the items in flight."""
 
     async def work() -> None:
-        gates = Gates()
-        context = Context(gate=gates)
+        gates = GatedBody()
+        context = FakeContext(gate=gates)
         commit = asyncio.Event()
 
         async def record(index: int, output: Any) -> None:
             await commit.wait()
-            context.items[index] = output
+            context.recorded_items[index] = output
 
-        context.record = record
-        task = begin({**body("gate"), "concurrency": 2}, [1, 2, 3], context)
+        context.record_item = record
+        task = start_map({**map_body("gate"), "concurrency": 2}, [1, 2, 3], context)
         await until(lambda: len(gates.waiting) == 2)
         gates.open(1)
         gates.open(2)
         await quiet()
-        assert (context.performed, context.items, gates.waiting) == (["0", "1"], {}, {})
+        assert (context.body_calls, context.recorded_items, gates.waiting) == (["0", "1"], {}, {})
         commit.set()
         await until(lambda: 3 in gates.waiting)
         gates.open(3)
@@ -78,9 +78,9 @@ def begun_with_a_failure() -> tuple[list[str], dict[int, Any], list[int]]:
     """Which items were begun, which were recorded, and which were stopped, when the second of five fails."""
 
     async def work() -> tuple[list[str], dict[int, Any], list[int]]:
-        gates = Gates()
-        context = Context(gate=gates)
-        task = begin({**body("gate"), "concurrency": 3}, [1, 2, 3, 4, 5], context)
+        gates = GatedBody()
+        context = FakeContext(gate=gates)
+        task = start_map({**map_body("gate"), "concurrency": 3}, [1, 2, 3, 4, 5], context)
         await until(lambda: len(gates.waiting) == 3)
         gates.open(2, FAILING)
         await quiet()
@@ -91,7 +91,7 @@ def begun_with_a_failure() -> tuple[list[str], dict[int, Any], list[int]]:
             await quiet()
         details = {"index": 1, "code": "out_of_stock"}
         assert await task == Failed("map_item_failed", FAILING.message, details, retryable=False)
-        return context.performed, context.items, sorted(gates.stopped)
+        return context.body_calls, context.recorded_items, sorted(gates.stopped)
 
     return run(work)
 
@@ -105,13 +105,13 @@ def test_an_item_that_does_not_heed_its_end_is_the_last() -> None:
                 await asyncio.get_running_loop().create_future()
             return Completed({})
 
-        context = Context(stubborn=stubborn)
-        task = begin({**body("stubborn"), "concurrency": 2}, [0, 1, 2, 3], context)
-        await until(lambda: len(context.performed) == 2)
+        context = FakeContext(stubborn=stubborn)
+        task = start_map({**map_body("stubborn"), "concurrency": 2}, [0, 1, 2, 3], context)
+        await until(lambda: len(context.body_calls) == 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert (context.performed, context.items) == (["0", "1"], {})
+        assert (context.body_calls, context.recorded_items) == (["0", "1"], {})
 
     run(work)
 
@@ -151,10 +151,10 @@ def longest_turn(count: int, concurrency: int) -> tuple[int, int]:
             return Completed({"output": given.inputs["input"]})
 
         loop.time = lambda: real() + passed
-        context = Context(instant=instant)
+        context = FakeContext(instant=instant)
         context.before_record = lambda index: turns.add(turn)
         beside = asyncio.create_task(others())
-        answer = await begin({**body("instant"), "concurrency": concurrency}, list(range(count)), context)
+        answer = await start_map({**map_body("instant"), "concurrency": concurrency}, list(range(count)), context)
         beside.cancel()
         most = max(most, done)
         return answer

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.nodes.fake_context import TYPES, Context, call, outcome
+from tests.adapters.nodes.fake_context import TYPES, FakeContext, node_call, run_node
 from tests.harness.engine_harness import quiet, run
 from weftwork.adapters.nodes.flow.wait import MAX_INSTANT_MS, parse_instant
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
@@ -53,7 +53,7 @@ def test_an_instant_is_read(value: Any, instant: int | None) -> None:
 
 
 def test_an_instant_that_is_none_fails_for_good() -> None:
-    answer = outcome("core.wait", call({}, {"until": "canary"}))
+    answer = run_node("core.wait", node_call({}, {"until": "canary"}))
     assert isinstance(answer, Failed)
     assert (answer.code, answer.retryable) == ("wait_until_invalid", False)
     assert "canary" not in answer.message
@@ -61,7 +61,7 @@ def test_an_instant_that_is_none_fails_for_good() -> None:
 
 @pytest.mark.parametrize("until", ["2025-06-01T00:00:00Z", iso(START), START - 1])
 def test_an_instant_in_the_past_completes_at_once(until: Any) -> None:
-    answer = outcome("core.wait", call({}, {"until": until}))
+    answer = run_node("core.wait", node_call({}, {"until": until}))
     assert answer == Completed({"until": iso(parse_instant(until) or 0)})
 
 
@@ -77,12 +77,12 @@ def test_an_instant_in_the_past_completes_at_once(until: Any) -> None:
 @pytest.mark.parametrize("type_id", ["core.wait", "core.flow.wait"])
 def test_a_wait_ends_at_its_instant(type_id: str, config: Any, inputs: Any) -> None:
     async def work() -> None:
-        context = Context()
+        context = FakeContext()
         waiting = TYPES[type_id]
         assert isinstance(waiting, WaitingNode)
 
         async def wait() -> NodeOutcome:
-            return await waiting.run(call(config, inputs), context)
+            return await waiting.run(node_call(config, inputs), context)
 
         task = asyncio.create_task(wait())
         await quiet()
@@ -105,16 +105,18 @@ DATA = {"customKind": "choose"}
 @pytest.mark.parametrize("answer", ["yes", None, {"a": 1}])
 def test_a_question_is_asked_until_there_is_an_answer(config: Any, iteration: int, key: str, answer: Any) -> None:
     config = {"kind": "custom", "data": DATA, **config}
-    asked = outcome(
-        "core.interrupt", call(config, node_id="ask", iteration=iteration, answers={"other": Resolution(1)})
+    asked = run_node(
+        "core.interrupt", node_call(config, node_id="ask", iteration=iteration, answers={"other": Resolution(1)})
     )
     assert asked == Suspended(Interrupt("custom", key, DATA))
-    again = call(config, node_id="ask", iteration=iteration, answers={"other": Resolution(1), key: Resolution(answer)})
-    assert outcome("core.interrupt", again) == Completed({"output": answer})
+    again = node_call(
+        config, node_id="ask", iteration=iteration, answers={"other": Resolution(1), key: Resolution(answer)}
+    )
+    assert run_node("core.interrupt", again) == Completed({"output": answer})
 
 
 def test_what_is_shown_with_a_question_may_come_by_a_port() -> None:
     config = {"kind": "custom", "data": {**DATA, "payload": 1}}
-    asked = outcome("core.interrupt", call(config, {"payload": [2]}, node_id="ask"))
+    asked = run_node("core.interrupt", node_call(config, {"payload": [2]}, node_id="ask"))
     assert asked == Suspended(Interrupt("custom", "ask", {**DATA, "payload": [2]}))
     assert config["data"] == {**DATA, "payload": 1}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weftwork.conformance
-from tests.adapters.nodes.fake_context import TYPES, Context, RunScope, call, outcome
+from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, FakeContext, node_call, run_node
 from tests.harness.definitions import edge, node, workflow
 from weftwork.adapters.nodes.builtin import builtin_types
 from weftwork.adapters.nodes.conformance.conformance_nodes import MIN_MEDIA_BYTES, sample_media
@@ -27,20 +27,20 @@ FIXTURE = Path(weftwork.conformance.__file__).parent / "fixtures" / "conformance
 
 def sent(config: dict[str, Any], inputs: dict[str, Any] | None = None, **variables: Any) -> OutgoingMedia:
     """What the node sends."""
-    scope = RunScope({}, variables)
-    context = Context(scope)
-    found = outcome(TYPE, call(config, inputs, scope), context)
+    scope = EvaluatingScope({}, variables)
+    context = FakeContext(scope)
+    found = run_node(TYPE, node_call(config, inputs, scope), context)
     assert isinstance(found, Completed), found
-    (one,) = context.shown
+    (one,) = context.emitted_media
     return one
 
 
 def refused(config: dict[str, Any], inputs: dict[str, Any] | None = None) -> Failed:
-    scope = RunScope()
-    context = Context(scope)
-    found = outcome(TYPE, call(config, inputs, scope), context)
+    scope = EvaluatingScope()
+    context = FakeContext(scope)
+    found = run_node(TYPE, node_call(config, inputs, scope), context)
     assert isinstance(found, Failed)
-    assert context.shown == []
+    assert context.emitted_media == []
     assert not found.retryable
     return found
 
@@ -75,11 +75,11 @@ def test_everything_else_is_said_too() -> None:
 
 
 def test_the_outputs_are_references() -> None:
-    given = call({"kind": "image", "base64": "YWJj", "mimeType": "image/png"})
-    found = outcome(TYPE, given, Context())
+    given = node_call({"kind": "image", "base64": "YWJj", "mimeType": "image/png"})
+    found = run_node(TYPE, given, FakeContext())
     assert isinstance(found, Completed)
     assert found.outputs["url"] == "https://media.test/1"
-    inline = outcome(TYPE, call({"kind": "image", "base64": "YWJj", "inline": True}), Context())
+    inline = run_node(TYPE, node_call({"kind": "image", "base64": "YWJj", "inline": True}), FakeContext())
     assert isinstance(inline, Completed)
     assert inline.outputs.keys() == found.outputs.keys() - {"url"}
     assert "base64" not in inline.outputs

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import FAULT, RunScope, Scope, call, outcome
+from tests.adapters.nodes.fake_context import BROKEN_SOURCE, EvaluatingScope, FakeScope, node_call, run_node
 from weftwork.adapters.nodes.people import approval_gate
 from weftwork.adapters.nodes.people.approval_gate import MAX_DESCRIPTION, MAX_TITLE
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
@@ -18,14 +18,14 @@ SUSPEND = document("suspend-request")["$id"]
 
 
 def asked(config: dict[str, Any], inputs: dict[str, Any] | None = None, **more: Any) -> Interrupt:
-    found = outcome(GATE, call(config, inputs, RunScope({}, {"who": "Ada"}), **more))
+    found = run_node(GATE, node_call(config, inputs, EvaluatingScope({}, {"who": "Ada"}), **more))
     assert isinstance(found, Suspended)
     assert check_inline({"$ref": f"{SUSPEND}#/$defs/approval"}, found.interrupt.data, "") == []
     return found.interrupt
 
 
 def decided(resolution: Resolution, config: dict[str, Any] | None = None, **inputs: Any) -> NodeOutcome:
-    return outcome(GATE, call(config or {}, inputs, answers={"node": replace(resolution, kind="approval")}))
+    return run_node(GATE, node_call(config or {}, inputs, answers={"node": replace(resolution, kind="approval")}))
 
 
 def answer(action: str, **more: Any) -> Resolution:
@@ -81,7 +81,7 @@ def test_texts_are_never_empty_and_never_long() -> None:
     assert found.data["title"] == "Approval needed"
     assert len(found.data["description"]) == MAX_DESCRIPTION
     assert len(asked({"title": "{{ports.t}}"}, {"t": "t" * 9_000}).data["title"]) == MAX_TITLE
-    fault = outcome(GATE, call({"title": FAULT}, scope=Scope()))
+    fault = run_node(GATE, node_call({"title": BROKEN_SOURCE}, scope=FakeScope()))
     assert isinstance(fault, Failed)
     assert (fault.code, fault.retryable) == ("expression_failed", False)
 

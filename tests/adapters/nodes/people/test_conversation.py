@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.nodes.fake_context import Context, RunScope, call, outcome
+from tests.adapters.nodes.fake_context import EvaluatingScope, FakeContext, node_call, run_node
 from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
 from weftwork.ports.node_outcome import Completed, Failed, InterruptPending, NodeOutcome, WriteChannel
 from weftwork.protocol.json.schema import check_inline, document
@@ -23,15 +23,15 @@ def talk(
     config: dict[str, Any], *answers: Any, channel: str | None = None, iteration: int = 0, **inputs: Any
 ) -> tuple[NodeOutcome | Interrupt, list[Interrupt]]:
     """What it comes to, or what it asks next; and all that it asked on the way."""
-    scope = RunScope({}, {"city": "Bern"})
+    scope = EvaluatingScope({}, {"city": "Bern"})
     scope.channels = {channel: "message", "events": "append"} if channel is not None else {"events": "append"}
-    context = Context(scope)
+    context = FakeContext(scope)
     base = f"node:{iteration}" if iteration else "node"
     for turn, each in enumerate(answers, 1):
         context.resolved[f"{base}:{turn}"] = each if isinstance(each, Resolution) else Resolution(each, by="ada")
     found: NodeOutcome | Interrupt
     try:
-        found = outcome(GATE, call(config, inputs, scope, iteration=iteration), context)
+        found = run_node(GATE, node_call(config, inputs, scope, iteration=iteration), context)
     except InterruptPending as asking:
         found = asking.interrupt
     suspend = document("suspend-request")["$id"]

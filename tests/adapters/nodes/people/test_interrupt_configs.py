@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.adapters.nodes.fake_context import TYPES, Context, RunScope, call, outcome
+from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, FakeContext, node_call, run_node
 from tests.harness.definitions import examples
 from weftwork.ports.node_outcome import Failed, InterruptPending, Suspended
 from weftwork.protocol.people.approvals import ACTIONS
@@ -74,11 +74,11 @@ CONFIGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 
 def questions(type_id: str, config: dict[str, Any]) -> list[Interrupt]:
     """What such a node asks first; nothing if it fails before."""
-    scope = RunScope()
-    context = Context(scope)
-    given = call(config, {"none": ""}, scope, node_id="n" * 128)
+    scope = EvaluatingScope()
+    context = FakeContext(scope)
+    given = node_call(config, {"none": ""}, scope, node_id="n" * 128)
     try:
-        found = outcome(type_id, given, context)
+        found = run_node(type_id, given, context)
     except InterruptPending:
         return context.asked
     if isinstance(found, Suspended):

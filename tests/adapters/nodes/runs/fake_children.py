@@ -5,39 +5,39 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import TYPES, Context, Scope, call
+from tests.adapters.nodes.fake_context import TYPES, FakeContext, FakeScope, node_call
 from tests.harness.engine_harness import run
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NewChild, NodeOutcome, StartChild
 from weftwork.ports.nodes import NodeCall, WaitingNode
 from weftwork.protocol.run.child_runs import ChildState
 
 
-class Family(Context):
+class ChildRunContext(FakeContext):
     """The host of a node with children: what it starts is kept, with what the node wants of it."""
 
     def __init__(
-        self, type_id: str, config: dict[str, Any], inputs: dict[str, Any] | None = None, scope: Scope | None = None
+        self, type_id: str, config: dict[str, Any], inputs: dict[str, Any] | None = None, scope: FakeScope | None = None
     ) -> None:
         super().__init__(scope)
         node = TYPES[type_id]
         assert isinstance(node, WaitingNode)
         self._node = node
-        self._call = call(config, inputs, scope)
+        self._call = node_call(config, inputs, scope)
         self.children: dict[str, ChildState] = {}
         self.started: dict[str, NewChild] = {}
         self.refusals: dict[str, Failed] = {}
-        self.most = 0
+        self.max_children = 0
         """Open at once."""
         self.made = 0
         """How many children were made up, started or not."""
 
-    async def child(
+    async def prepare_child(
         self, key: str, workflow_id: str, mapping: Mapping[str, str], inputs: Any = None, **more: Any
     ) -> NewChild | Failed:
         self.made += 1
         if key in self.refusals:
             return self.refusals[key]
-        return await super().child(key, workflow_id, mapping, inputs, **more)
+        return await super().prepare_child(key, workflow_id, mapping, inputs, **more)
 
     @property
     def open(self) -> list[str]:
@@ -66,9 +66,9 @@ class Family(Context):
         self.started[child.key] = child
         awaited = child.header.parent.awaited
         self.children[child.key] = ChildState(child.run_id, child.header.workflow_id, awaited=awaited)
-        self.most = max(self.most, len(self.open))
+        self.max_children = max(self.max_children, len(self.open))
 
-    def stand(self, key: str, status: str) -> None:
+    def set_status(self, key: str, status: str) -> None:
         self.children[key] = replace(self.children[key], status=status)
 
     def end(self, key: str, status: str = "completed", **more: Any) -> None:

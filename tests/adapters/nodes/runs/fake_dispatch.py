@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import Context, Scope, new_child
+from tests.adapters.nodes.fake_context import FakeContext, FakeScope, new_child
 from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
 from weftwork.ports.node_outcome import (
@@ -34,28 +34,28 @@ UNKNOWN = "unknown"
 """A worker that nobody has."""
 
 
-class Host(Context):
+class DispatchContext(FakeContext):
     """Keeps what is said until the call commits."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: FakeScope) -> None:
         super().__init__(scope)
         self.said: list[NodeEffect] = []
 
-    def say(self, effect: AppendLog | EmitEvent) -> None:
+    def emit_event(self, effect: AppendLog | EmitEvent) -> None:
         self.said.append(effect)
 
-    def event_id(self) -> str:
+    def new_event_id(self) -> str:
         return "event"
 
-    async def child(
+    async def prepare_child(
         self, key: str, workflow_id: str, mapping: Mapping[str, str], inputs: Any = None, **more: Any
     ) -> NewChild | Failed:
         if workflow_id == UNKNOWN:
             return Failed("unknown_child_workflow", "There is no such workflow.", retryable=False)
-        return await super().child(key, workflow_id, mapping, inputs, **more)
+        return await super().prepare_child(key, workflow_id, mapping, inputs, **more)
 
 
-class Dispatch:
+class DispatchCall:
     """One entry of the node. `events` is its log: what was emitted, set, started and cancelled, in order."""
 
     def __init__(
@@ -75,10 +75,10 @@ class Dispatch:
         self.reasons: set[str] = set()
         """Why children were cancelled."""
 
-    def look(self) -> tuple[NodeOutcome, list[NodeEffect]]:
+    def peek(self) -> tuple[NodeOutcome, list[NodeEffect]]:
         """What the node answers as things stand, and what it says by the way. Nothing of it is committed."""
-        scope = Scope({}, dict(self.variables))
-        host = Host(scope)
+        scope = FakeScope({}, dict(self.variables))
+        host = DispatchContext(scope)
         host.resolved = self.answers
         call = NodeCall(
             "run",
@@ -102,7 +102,7 @@ class Dispatch:
         return run(work), host.said
 
     def call(self) -> NodeOutcome:
-        return self.commit(*self.look())
+        return self.commit(*self.peek())
 
     def commit(self, outcome: NodeOutcome, said: list[NodeEffect], late: bool = False) -> NodeOutcome:
         """`late`: there was word of a child since the look, which leads to another one instead."""
@@ -148,7 +148,7 @@ class Dispatch:
                     raise AssertionError(each)
 
     @property
-    def ends(self) -> list[tuple[int, str]]:
+    def ended_workers(self) -> list[tuple[int, str]]:
         """Who has ended, and how, the first one first."""
         ended = [(each.end_sequence, int(key), each.status) for key, each in self.children.items() if each.has_ended]
         return [(index, status) for _, index, status in sorted(ended)]
@@ -193,4 +193,4 @@ def workers(*ids: str, **members: Any) -> dict[str, Any]:
     return {"kind": "next-worker", "nextWorkerIds": list(ids), **members}
 
 
-__all__ = ["UNKNOWN", "Dispatch", "new_child", "workers"]
+__all__ = ["UNKNOWN", "DispatchCall", "new_child", "workers"]

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES
-from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, Dispatch, workers
+from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, DispatchCall, workers
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, EmitEvent, Failed, StartChild, Suspended
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
@@ -26,19 +26,19 @@ def begun(worker: str, index: int) -> list[str]:
     ]
 
 
-def failed(dispatch: Dispatch) -> Failed:
+def failed(dispatch: DispatchCall) -> Failed:
     assert isinstance(dispatch.outcome, Failed)
     return dispatch.outcome
 
 
-def completed(dispatch: Dispatch) -> Completed:
+def completed(dispatch: DispatchCall) -> Completed:
     assert isinstance(dispatch.outcome, Completed)
     return dispatch.outcome
 
 
 @pytest.mark.rule("orch-04")
 def test_the_steps_of_a_handover_come_in_order() -> None:
-    one = Dispatch(workers("a"), {"outputMapping": {"mine": "theirs", "other": "unset"}})
+    one = DispatchCall(workers("a"), {"outputMapping": {"mine": "theirs", "other": "unset"}})
     assert isinstance(one.call(), AwaitsChildren)
     assert one.call() == AwaitsChildren()
     one.end(0, theirs=7)
@@ -69,7 +69,7 @@ def test_what_one_worker_gives_the_next_one_gets() -> None:
         "perWorkerInputMappings": {"b": {"input": "shared", "more": "start"}},
         "perWorkerOutputMappings": {"a": {"shared": "output"}},
     }
-    one = Dispatch(workers("a", "b"), config)
+    one = DispatchCall(workers("a", "b"), config)
     one.variables = {"start": 1, "shared": "old"}
     one.call()
     assert (one.inputs_of(0), len(one.children)) == ({"input": 1}, 1)
@@ -91,7 +91,7 @@ def test_what_one_worker_gives_the_next_one_gets() -> None:
 @pytest.mark.rule("orch-09")
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
 def test_a_worker_that_does_not_complete_fails_the_node_and_is_not_harvested(status: str) -> None:
-    one = Dispatch(workers("a", "b", "c"), {"outputMapping": {"mine": "theirs"}})
+    one = DispatchCall(workers("a", "b", "c"), {"outputMapping": {"mine": "theirs"}})
     one.call()
     one.end(0, theirs=1)
     one.call()
@@ -107,7 +107,7 @@ def test_a_worker_that_does_not_complete_fails_the_node_and_is_not_harvested(sta
 
 
 def test_what_a_worker_hides_fails_the_node() -> None:
-    one = Dispatch(workers("a"), {"outputMapping": {"mine": "pin", "other": "free"}})
+    one = DispatchCall(workers("a"), {"outputMapping": {"mine": "pin", "other": "free"}})
     one.call()
     one.end(0, free=1)
     one.children["0"] = replace(one.children["0"], hidden=("pin",))
@@ -118,18 +118,18 @@ def test_what_a_worker_hides_fails_the_node() -> None:
 
 @pytest.mark.parametrize("config", [{}, PARALLEL])
 def test_an_unknown_worker_fails_the_node(config: dict[str, Any]) -> None:
-    one = Dispatch(workers(UNKNOWN), config)
+    one = DispatchCall(workers(UNKNOWN), config)
     one.call()
     assert (failed(one).code, failed(one).details) == ("unknown_child_workflow", {"workerId": UNKNOWN})
     assert one.story() == [f"dispatch.began {UNKNOWN}", f"dispatch.failed {UNKNOWN}"]
-    second = Dispatch(workers("a", UNKNOWN), {**config, **({"maxParallel": 1} if config else {})})
+    second = DispatchCall(workers("a", UNKNOWN), {**config, **({"maxParallel": 1} if config else {})})
     second.call()
     second.end(0)
     second.call()
     assert failed(second).code == "unknown_child_workflow"
     began = [f"dispatch.began {UNKNOWN}", f"dispatch.failed {UNKNOWN}"]
     assert second.story() == [*begun("a", 0), "child.completed a", *began]
-    harvests = Dispatch(workers("a", UNKNOWN), {"outputMapping": {"mine": "theirs"}})
+    harvests = DispatchCall(workers("a", UNKNOWN), {"outputMapping": {"mine": "theirs"}})
     harvests.call()
     harvests.end(0, theirs=7)
     harvests.call()
@@ -139,7 +139,7 @@ def test_an_unknown_worker_fails_the_node(config: dict[str, Any]) -> None:
 
 def test_the_same_worker_twice_is_two_runs() -> None:
     for config in ({}, PARALLEL):
-        one = Dispatch(workers("a", "a"), config)
+        one = DispatchCall(workers("a", "a"), config)
         one.call()
         for index in (0, 1):
             one.end(index)
@@ -148,23 +148,23 @@ def test_the_same_worker_twice_is_two_runs() -> None:
 
 
 def test_several_workers_are_refused_where_the_author_says_so() -> None:
-    one = Dispatch(workers("a", "b"), {"fanOutPolicy": "reject"})
+    one = DispatchCall(workers("a", "b"), {"fanOutPolicy": "reject"})
     one.call()
     assert (failed(one).code, one.events) == ("fan_out_unsupported", [])
-    single = Dispatch(workers("a"), {"fanOutPolicy": "reject"})
+    single = DispatchCall(workers("a"), {"fanOutPolicy": "reject"})
     assert isinstance(single.call(), AwaitsChildren)
 
 
 def test_without_a_decision_there_is_nothing_to_carry_out() -> None:
-    one = Dispatch(None)
+    one = DispatchCall(None)
     one.call()
     assert (failed(one).code, failed(one).retryable) == ("no_pending_decision", False)
-    over = Dispatch({"kind": "terminate"})
+    over = DispatchCall({"kind": "terminate"})
     over.call()
     assert (completed(over).outputs, over.events) == ({"kind": "terminate"}, [])
 
 
-def asked(dispatch: Dispatch) -> Interrupt:
+def asked(dispatch: DispatchCall) -> Interrupt:
     found = dispatch.call()
     assert isinstance(found, Suspended)
     return found.interrupt
@@ -174,7 +174,7 @@ def asked(dispatch: Dispatch) -> Interrupt:
 @pytest.mark.parametrize("config", [{}, PARALLEL])
 def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -> None:
     decision = workers("a", "b", confidence=0.3)
-    one = Dispatch(decision, config)
+    one = DispatchCall(decision, config)
     question = asked(one)
     assert (question.kind, question.key) == ("clarification", "node:floor")
     (only,) = question.data["questions"]
@@ -195,7 +195,7 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
     one.answers = {"node:floor": Resolution({"answers": {"proceed": "proceed"}})}
     assert isinstance(one.call(), AwaitsChildren)
     assert one.story()[:5] == [ESCALATED_EVENT, *begun("a", 0)]
-    other = Dispatch(decision, config)
+    other = DispatchCall(decision, config)
     other.visit = 2
     assert asked(other).key == "node:2:floor"
     other.answers = {"node:2:floor": Resolution({"answers": {"proceed": "stop"}})}
@@ -206,9 +206,9 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
 @pytest.mark.rule("orch-06")
 def test_at_the_floor_and_without_a_word_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for decision in (workers("a", confidence=0.5), workers("a"), workers("a", confidence=1)):
-        assert isinstance(Dispatch(decision).call(), AwaitsChildren)
+        assert isinstance(DispatchCall(decision).call(), AwaitsChildren)
     monkeypatch.setattr("weftwork.adapters.nodes.runs.confidence.CONFIDENCE_FLOOR", 0)
-    assert isinstance(Dispatch(workers("a", confidence=0.3)).call(), AwaitsChildren)
+    assert isinstance(DispatchCall(workers("a", confidence=0.3)).call(), AwaitsChildren)
 
 
 @pytest.mark.rule("orch-10")
@@ -217,7 +217,7 @@ def test_at_the_floor_and_without_a_word_nobody_is_asked(monkeypatch: pytest.Mon
     [("auto", True, True), ("auto", False, False), ("clarification", True, False), ("conversation", True, True)],
 )
 def test_a_question_goes_to_a_person(routing: str, conversation: bool, talks: bool) -> None:
-    one = Dispatch({"kind": "ask-user", "prompt": "Which?"}, {"askUserRouting": routing}, conversation)
+    one = DispatchCall({"kind": "ask-user", "prompt": "Which?"}, {"askUserRouting": routing}, conversation)
     question = asked(one)
     if talks:
         assert (question.kind, question.key) == ("conversation.exchange", "node:1")
@@ -234,7 +234,7 @@ def test_a_question_goes_to_a_person(routing: str, conversation: bool, talks: bo
 
 
 def test_a_host_without_conversations_takes_no_routing_by_them() -> None:
-    (found,) = [Dispatch(None, {}, False).type]
+    (found,) = [DispatchCall(None, {}, False).type]
     check = found.declaration.check_config
     assert check is not None
     assert [each.pointer for each in check({"askUserRouting": "conversation"})] == ["/askUserRouting"]
@@ -243,7 +243,7 @@ def test_a_host_without_conversations_takes_no_routing_by_them() -> None:
 
 @pytest.mark.rule("wf-09")
 def test_a_refused_config_names_the_capability_that_is_missing() -> None:
-    declared = Dispatch(None, {}, False).type.declaration
+    declared = DispatchCall(None, {}, False).type.declaration
     attested = TYPES["core.subWorkflow"].declaration
     for declaration, config, capability in (
         (declared, {"askUserRouting": "conversation"}, "conversationPrimitive"),

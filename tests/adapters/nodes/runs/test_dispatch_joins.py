@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, Dispatch, workers
+from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, DispatchCall, workers
 from tests.adapters.nodes.runs.test_dispatch import PARALLEL, begun, completed, failed
 from weftwork.ports.node_outcome import AwaitsChildren, Failed
 from weftwork.protocol.workflow import orchestration
@@ -13,7 +13,7 @@ from weftwork.protocol.workflow import orchestration
 
 @pytest.mark.rule("orch-07")
 def test_all_are_waited_for_and_harvested_in_their_order() -> None:
-    one = Dispatch(workers("a", "b", "c"), {**PARALLEL, "outputMapping": {"last": "x"}})
+    one = DispatchCall(workers("a", "b", "c"), {**PARALLEL, "outputMapping": {"last": "x"}})
     one.call()
     assert one.story() == [*begun("a", 0), *begun("b", 1), *begun("c", 2)]
     for index in (2, 0, 1):
@@ -28,7 +28,7 @@ def test_all_are_waited_for_and_harvested_in_their_order() -> None:
 
 @pytest.mark.rule("orch-07")
 def test_of_all_the_first_in_their_order_that_failed_counts() -> None:
-    one = Dispatch(workers("a", "b", "c"), PARALLEL)
+    one = DispatchCall(workers("a", "b", "c"), PARALLEL)
     one.call()
     one.end(2, "failed")
     assert one.call() == AwaitsChildren()
@@ -46,7 +46,7 @@ def test_of_all_the_first_in_their_order_that_failed_counts() -> None:
     [({"joinMode": "quorum", "quorum": 2}, 2), ({"joinMode": "first"}, 1), ({"joinMode": "race"}, 1)],
 )
 def test_those_that_are_not_needed_are_cancelled_and_waited_for(mode: dict[str, Any], decides: int) -> None:
-    one = Dispatch(workers(*"abcde"), {**PARALLEL, **mode, "maxParallel": 4, "outputMapping": {"found": "x"}})
+    one = DispatchCall(workers(*"abcde"), {**PARALLEL, **mode, "maxParallel": 4, "outputMapping": {"found": "x"}})
     one.call()
     for index in range(decides):
         one.end(index + 1, x=index)
@@ -70,14 +70,14 @@ def test_those_that_are_not_needed_are_cancelled_and_waited_for(mode: dict[str, 
 
 @pytest.mark.rule("orch-07")
 def test_a_race_is_over_with_its_first_end() -> None:
-    one = Dispatch(workers("a", "b"), {**PARALLEL, "joinMode": "race"})
+    one = DispatchCall(workers("a", "b"), {**PARALLEL, "joinMode": "race"})
     one.call()
     one.end(1, "failed")
     one.end(0)
     one.call()
     assert (failed(one).details or {})["workerId"] == "b", "the one that ended first counts"
     assert one.story()[-2:] == ["child.completed a", "child.failed b"]
-    first = Dispatch(workers("a", "b"), {**PARALLEL, "joinMode": "first"})
+    first = DispatchCall(workers("a", "b"), {**PARALLEL, "joinMode": "first"})
     first.call()
     first.end(1, "failed")
     assert first.call() == AwaitsChildren()
@@ -111,7 +111,7 @@ def test_a_race_is_over_with_its_first_end() -> None:
 def test_a_node_that_fails_waits_for_the_others_as_well(
     config: dict[str, Any], ends: list[tuple[int, str]], tail: list[str]
 ) -> None:
-    one = Dispatch(workers("a", "b", UNKNOWN), {**PARALLEL, "maxParallel": 2, **config})
+    one = DispatchCall(workers("a", "b", UNKNOWN), {**PARALLEL, "maxParallel": 2, **config})
     one.call()
     for index, status in ends:
         one.end(index, status)
@@ -132,7 +132,7 @@ def test_a_node_that_fails_waits_for_the_others_as_well(
 def test_a_worker_that_cannot_be_started_fails_the_node_whatever_ends_meanwhile() -> None:
     """It was due before the other one completed."""
     for at_once in (False, True):
-        one = Dispatch(workers("a", "b", UNKNOWN), {**PARALLEL, "maxParallel": 2, "joinMode": "first"})
+        one = DispatchCall(workers("a", "b", UNKNOWN), {**PARALLEL, "maxParallel": 2, "joinMode": "first"})
         one.call()
         one.end(0, "failed")
         if not at_once:
@@ -140,7 +140,7 @@ def test_a_worker_that_cannot_be_started_fails_the_node_whatever_ends_meanwhile(
         one.end(1)
         one.call()
         assert failed(one).code == "unknown_child_workflow"
-    enough = Dispatch(workers("a", "b", UNKNOWN), {**PARALLEL, "maxParallel": 2, "joinMode": "first"})
+    enough = DispatchCall(workers("a", "b", UNKNOWN), {**PARALLEL, "maxParallel": 2, "joinMode": "first"})
     enough.call()
     enough.end(1)
     enough.end(0, "failed")
@@ -149,7 +149,7 @@ def test_a_worker_that_cannot_be_started_fails_the_node_whatever_ends_meanwhile(
 
 
 def test_workers_beside_one_that_cannot_be_started_are_not_started() -> None:
-    one = Dispatch(workers("a", UNKNOWN, "b"), PARALLEL)
+    one = DispatchCall(workers("a", UNKNOWN, "b"), PARALLEL)
     one.call()
     assert failed(one).code == "unknown_child_workflow"
     assert one.story() == [f"dispatch.began {UNKNOWN}", f"dispatch.failed {UNKNOWN}"]
@@ -157,11 +157,11 @@ def test_workers_beside_one_that_cannot_be_started_are_not_started() -> None:
 
 @pytest.mark.rule("orch-07")
 def test_a_quorum_that_cannot_be_reached_fails_the_node() -> None:
-    one = Dispatch(workers("a"), {**PARALLEL, "joinMode": "quorum", "quorum": 2})
+    one = DispatchCall(workers("a"), {**PARALLEL, "joinMode": "quorum", "quorum": 2})
     one.call()
     assert (failed(one).code, failed(one).details) == ("quorum_unreachable", {"quorum": 2, "workers": 1})
     assert one.events == []
-    late = Dispatch(workers("a", "b", "c"), {**PARALLEL, "joinMode": "quorum", "quorum": 2})
+    late = DispatchCall(workers("a", "b", "c"), {**PARALLEL, "joinMode": "quorum", "quorum": 2})
     late.call()
     late.end(1, "failed")
     assert late.call() == AwaitsChildren()
@@ -173,6 +173,6 @@ def test_a_quorum_that_cannot_be_reached_fails_the_node() -> None:
 
 
 def test_modes_are_spelled_once() -> None:
-    config = Dispatch(None).type.declaration.config["properties"]
+    config = DispatchCall(None).type.declaration.config["properties"]
     assert config["joinMode"]["enum"] == list(orchestration.JOIN_MODES)
     assert config["maxParallel"]["maximum"] == orchestration.MAX_PARALLEL

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, Dispatch, workers
+from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, DispatchCall, workers
 from tests.harness.definitions import examples
 from weftwork.adapters.nodes.runs import dispatch_workers
 from weftwork.adapters.nodes.runs.dispatch_workers import DispatchWorkers
@@ -19,34 +19,34 @@ MAPPING = {"outputMapping": {"found": "x"}}
 
 
 @st.composite
-def dispatches(draw: st.DrawFn) -> Dispatch:
+def dispatches(draw: st.DrawFn) -> DispatchCall:
     count = draw(st.integers(1, 6))
     names = [f"w{index}" for index in range(count)]
     if draw(st.integers(0, 3)) == 3:
         names[draw(st.integers(0, count - 1))] = UNKNOWN
     if draw(st.booleans()):
-        return Dispatch(workers(*names), MAPPING)
+        return DispatchCall(workers(*names), MAPPING)
     mode = draw(st.sampled_from(JOIN_MODES))
     config: dict[str, Any] = {"fanOutPolicy": "parallel", "joinMode": mode, "maxParallel": draw(st.integers(1, 6))}
     if mode == "quorum":
         config["quorum"] = draw(st.integers(1, count))
-    return Dispatch(workers(*names), {**MAPPING, **config})
+    return DispatchCall(workers(*names), {**MAPPING, **config})
 
 
-def names_of(one: Dispatch) -> list[str]:
+def names_of(one: DispatchCall) -> list[str]:
     assert one.decided is not None
     return one.decided.decision["nextWorkerIds"]
 
 
-def most_open(one: Dispatch) -> int:
+def most_open(one: DispatchCall) -> int:
     return one.config.get("maxParallel", 1)
 
 
-def met(one: Dispatch) -> tuple[str, list[int]] | None:
+def met(one: DispatchCall) -> tuple[str, list[int]] | None:
     """What the join mode comes to, told another way: by the shortest beginning of the ends that is enough, or with
     which it is lost, or with which a worker is due that cannot be started."""
     names, config = names_of(one), one.config
-    count, ends = len(names), one.ends
+    count, ends = len(names), one.ended_workers
     due = names.index(UNKNOWN) - most_open(one) + 1 if UNKNOWN in names else len(names) + 1
     for length in range(len(ends) + 1):
         good = sorted(index for index, status in ends[:length] if status == "completed")
@@ -65,7 +65,7 @@ def met(one: Dispatch) -> tuple[str, list[int]] | None:
     return None
 
 
-def play(one: Dispatch, data: st.DataObject) -> None:
+def play(one: DispatchCall, data: st.DataObject) -> None:
     """Drive it to its end. What it cancels workers for is what it comes to."""
     promised: tuple[str, list[int]] | None = None
     for _ in range(60):
@@ -74,10 +74,10 @@ def play(one: Dispatch, data: st.DataObject) -> None:
             key = data.draw(st.sampled_from(one.open))
             one.end(int(key), data.draw(st.sampled_from(ENDS)), x=key)
         elif move == "lost":
-            one.look()
+            one.peek()
         elif move == "late" and one.open:
             # It looked before the word came that is there when its answer is.
-            seen = one.look()
+            seen = one.peek()
             key = data.draw(st.sampled_from(one.open))
             one.end(int(key), data.draw(st.sampled_from(ENDS)), x=key)
             one.commit(*seen, late=True)
@@ -97,7 +97,7 @@ def play(one: Dispatch, data: st.DataObject) -> None:
     assert promised in (None, met(one)), "what was decided changed"
 
 
-def check(one: Dispatch) -> None:
+def check(one: DispatchCall) -> None:
     names, story = names_of(one), one.story()
     assert [line for line, times in Counter(story).items() if times > 1] == [], "something was done twice"
     started = len(one.children)
@@ -133,14 +133,14 @@ def check(one: Dispatch) -> None:
 @pytest.mark.rule("orch-07")
 @settings(max_examples=examples(300), deadline=None)
 @given(dispatches(), st.data())
-def test_every_order_of_ends_is_told_once_and_decides_as_its_mode_says(one: Dispatch, data: st.DataObject) -> None:
+def test_every_order_of_ends_is_told_once_and_decides_as_its_mode_says(one: DispatchCall, data: st.DataObject) -> None:
     play(one, data)
     check(one)
 
 
 def play_out(config: dict[str, Any], *ends: tuple[int, str], at_once: bool = False) -> None:
     """Two workers that end as said; at_once: before there is a look."""
-    one = Dispatch(workers("w0", "w1"), {**MAPPING, "fanOutPolicy": "parallel", "maxParallel": 2, **config})
+    one = DispatchCall(workers("w0", "w1"), {**MAPPING, "fanOutPolicy": "parallel", "maxParallel": 2, **config})
     one.call()
     for index, status in ends:
         assert len(one.open) <= most_open(one)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import FAULT, Scope
-from tests.adapters.nodes.runs.fake_children import Family
+from tests.adapters.nodes.fake_context import BROKEN_SOURCE, FakeScope
+from tests.adapters.nodes.runs.fake_children import ChildRunContext
 from tests.harness.definitions import examples
 from weftwork.adapters.nodes.flow import map_children
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed
@@ -17,9 +17,9 @@ from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed
 MAP = "core.flow.map"
 
 
-def family(items: list[Any], concurrency: int = 8, scope: Scope | None = None, **body: Any) -> Family:
+def family(items: list[Any], concurrency: int = 8, scope: FakeScope | None = None, **body: Any) -> ChildRunContext:
     config = {"body": {"workflowId": "child", **body}, "concurrency": concurrency}
-    return Family(MAP, config, {"items": items}, scope)
+    return ChildRunContext(MAP, config, {"items": items}, scope)
 
 
 def test_no_items_need_no_children() -> None:
@@ -29,7 +29,7 @@ def test_no_items_need_no_children() -> None:
 
 
 def test_each_child_is_given_its_item() -> None:
-    scope = Scope({"e": lambda names: f"{names['item']}{names['index']}{list(names['ports'])}"})
+    scope = FakeScope({"e": lambda names: f"{names['item']}{names['index']}{list(names['ports'])}"})
     inputs = {"a": {"type": "static", "value": [0]}, "b": {"type": "expression", "expression": "e"}}
     wanted: list[tuple[dict[str, Any], list[Any]]] = [
         ({}, [{"item": "x"}, {"item": "y"}]),
@@ -99,7 +99,7 @@ def test_an_item_without_a_child_fails_the_map() -> None:
     kin.refusals["2"] = Failed("child_limit_exceeded", "Too many runs.", retryable=False)
     found = Failed("map_item_failed", "Too many runs.", {"index": 2, "code": "child_limit_exceeded"}, retryable=False)
     assert kin.call() == found
-    kin = family(["a"], inputs={"a": {"type": "expression", "expression": FAULT}})
+    kin = family(["a"], inputs={"a": {"type": "expression", "expression": BROKEN_SOURCE}})
     details = {"index": 0, "code": "expression_failed"}
     assert kin.call() == Failed("map_item_failed", "It cannot be evaluated.", details, retryable=False)
     assert kin.made == 0
@@ -113,7 +113,7 @@ def lived(dice: random.Random) -> None:
     for _ in range(200):
         open_before = len(kin.open)
         outcome = kin.call()
-        assert kin.most <= concurrency
+        assert kin.max_children <= concurrency
         if not isinstance(outcome, AwaitsChildren):
             break
         assert list(kin.started) == [str(index) for index in range(len(kin.started))], "out of order"
@@ -123,7 +123,7 @@ def lived(dice: random.Random) -> None:
             if fails and dice.random() < 0.2:
                 kin.end(key, dice.choice(["failed", "cancelled"]), error={"code": "odd", "message": "Odd."})
             elif dice.random() < 0.2:
-                kin.stand(key, dice.choice(["waiting-input", "running", "cancelling"]))
+                kin.set_status(key, dice.choice(["waiting-input", "running", "cancelling"]))
             else:
                 kin.end(key, variables={"r": kin.started[key].inputs["item"] * 10})
     else:

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.nodes.fake_context import Scope
-from tests.adapters.nodes.runs.fake_children import Family
+from tests.adapters.nodes.fake_context import FakeScope
+from tests.adapters.nodes.runs.fake_children import ChildRunContext
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, SetVariable
 
 TYPE = "core.subWorkflow"
 FAILED = {"code": "bolts_missing", "message": "There are no bolts.", "details": {"box": 7}}
 
 
-def family(**config: Any) -> Family:
-    return Family(TYPE, {"workflowId": "child", **config}, scope=Scope(variables={"x": 1, "y": None}))
+def family(**config: Any) -> ChildRunContext:
+    return ChildRunContext(TYPE, {"workflowId": "child", **config}, scope=FakeScope(variables={"x": 1, "y": None}))
 
 
 @pytest.mark.rule("kin-01")
@@ -31,7 +31,7 @@ def test_a_node_that_is_called_again_does_nothing_until_its_child_has_ended() ->
     kin = family()
     kin.call()
     for status in ("running", "waiting-approval", "waiting-input", "waiting-external", "cancelling", "running"):
-        kin.stand("child", status)
+        kin.set_status("child", status)
         assert kin.call() == AwaitsChildren()
     assert kin.made == 1
 

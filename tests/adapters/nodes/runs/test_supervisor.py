@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import TYPES, RunScope, call, outcome
-from tests.adapters.nodes.runs.fake_dispatch import Host
+from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, node_call, run_node
+from tests.adapters.nodes.runs.fake_dispatch import DispatchContext
 from tests.harness.definitions import examples
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
@@ -40,13 +40,13 @@ def tick(
     **members: Any,
 ) -> tuple[NodeOutcome, list[Any]]:
     """What a tick comes to, and what was said by the way. Every decision in it is well-formed."""
-    scope = RunScope({}, {"found": ""})
-    host = Host(scope)
+    scope = EvaluatingScope({}, {"found": ""})
+    host = DispatchContext(scope)
     host.resolved = {key: Resolution(each, kind="low-confidence") for key, each in (answers or {}).items()}
-    given_call = replace(call(config, inputs, scope, iteration=number), answers=host.resolved, **members)
+    given_call = replace(node_call(config, inputs, scope, iteration=number), answers=host.resolved, **members)
     found: NodeOutcome
     try:
-        found = outcome(SUPERVISOR, given_call, host)
+        found = run_node(SUPERVISOR, given_call, host)
     except InterruptPending as asking:
         found = Suspended(asking.interrupt)
     if isinstance(found, Completed):
