@@ -5,7 +5,7 @@ from typing import Any
 from bench.plan import CLIENTS, SUBJECTS, WORKFLOWS
 from bench.report.statistics import Stages, results
 
-OWN = {
+HOST_FIGURES = {
     "idle_mib": 45.0,
     "after_10000_mib": 60.0,
     "startup_ms": 400.0,
@@ -109,7 +109,7 @@ def rounds_of(rate: float, cpu: float = 0.4) -> Stages:
     }
 
 
-def made_up(*names: str, **own: float) -> dict[str, Any]:
+def sample_results(*names: str, **own: float) -> dict[str, Any]:
     """Results of some subjects, or of all; our own figures can be set."""
     rounds = {name: rounds_of(RATES[name]) for name in names or SUBJECTS}
-    return results(rounds, {**OWN, **own} if "weftwork" in rounds else {}, META)
+    return results(rounds, {**HOST_FIGURES, **own} if "weftwork" in rounds else {}, META)

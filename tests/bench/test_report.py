@@ -23,7 +23,7 @@ from bench.report.statistics import (
 )
 from bench.report.targets import TARGETS, target_results, target_rows
 
-from tests.bench.sample_results import META, OWN, RATES, made_up, rounds_of
+from tests.bench.sample_results import HOST_FIGURES, META, RATES, rounds_of, sample_results
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -35,10 +35,10 @@ def test_a_sample_becomes_four_figures() -> None:
 
 
 def test_the_document_has_the_agreed_keys_and_no_others() -> None:
-    document = made_up()
+    document = sample_results()
     assert list(document) == [*SUBJECTS, "meta"]
     for name in SUBJECTS:
-        own = set(OWN) if name == "weftwork" else set()
+        own = set(HOST_FIGURES) if name == "weftwork" else set()
         assert set(document[name]) == {"clients1", "clients16"} | own
         for clients in CLIENTS:
             assert set(document[name][clients]) == {"one_step", "three_step"} == set(WORKFLOWS)
@@ -48,7 +48,7 @@ def test_the_document_has_the_agreed_keys_and_no_others() -> None:
 
 
 def test_the_median_of_the_rounds_counts() -> None:
-    document = made_up()
+    document = sample_results()
     for name, rate in RATES.items():
         assert document[name]["clients16"]["one_step"]["runs_per_s"] == rate
         assert document[name]["clients1"]["three_step"]["p99_ms"] == 10.0
@@ -59,7 +59,7 @@ def test_the_spread_of_the_rounds_is_seen() -> None:
 
 
 def test_targets_that_are_met() -> None:
-    rows = target_results(made_up())
+    rows = target_results(sample_results())
     assert [row["met"] for row in rows] == [True] * len(TARGETS)
     assert {row["target"]: row["value"] for row in rows}["Rate beside LangGraph"] == 8.0
     assert {row["target"]: row["value"] for row in rows}["Memory gained over 10,000 runs"] == 15.0
@@ -108,7 +108,7 @@ def test_targets_that_are_met() -> None:
     ],
 )
 def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:
-    assert [row["target"] for row in target_results(made_up(**own)) if not row["met"]] == [title]
+    assert [row["target"] for row in target_results(sample_results(**own)) if not row["met"]] == [title]
 
 
 @pytest.mark.parametrize(
@@ -122,18 +122,18 @@ def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> N
     ],
 )
 def test_a_comparison_that_is_lost_is_seen(subject: str, figure: str, value: float, title: str) -> None:
-    document = made_up()
+    document = sample_results()
     document[subject]["clients16"]["one_step"][figure] = value
     assert [row["target"] for row in target_results(document) if not row["met"]] == [title]
     assert [row[0] for row in target_rows(document) if row[-1] == "no"] == [title]
 
 
 def test_what_was_left_out_is_not_judged() -> None:
-    verdicts = {row["target"]: row["met"] for row in target_results(made_up("weftwork"))}
+    verdicts = {row["target"]: row["met"] for row in target_results(sample_results("weftwork"))}
     assert verdicts["Rate beside DBOS"] is None
     assert verdicts["Registering 1,000 nodes, the slowest shape"] is True
     assert verdicts["Memory when idle"] is True
-    assert {verdict for _, _, value, verdict in target_rows(made_up("dbos")) if value == "-"} == {"not measured"}
+    assert {verdict for _, _, value, verdict in target_rows(sample_results("dbos")) if value == "-"} == {"not measured"}
 
 
 def test_figures_without_a_comparison_are_judged_and_shown() -> None:
@@ -150,12 +150,12 @@ def test_figures_without_a_comparison_are_judged_and_shown() -> None:
 
 
 def test_every_figure_has_a_row_of_its_own() -> None:
-    rows = own_rows(made_up())
-    assert len({title for title, _ in rows}) == len(rows) == len(OWN)
+    rows = own_rows(sample_results())
+    assert len({title for title, _ in rows}) == len(rows) == len(HOST_FIGURES)
 
 
 def test_tables_line_up() -> None:
-    rows = stage_rows(made_up())
+    rows = stage_rows(sample_results())
     assert len(rows) == len(SUBJECTS) * len(CLIENTS) * len(WORKFLOWS)
     lines = text_table(STAGE_HEAD, rows).splitlines()
     assert len({len(line) for line in lines}) == 1
@@ -165,7 +165,7 @@ def test_tables_line_up() -> None:
 
 
 def test_the_chart_is_well_formed_and_says_what_it_shows() -> None:
-    tree = ElementTree.fromstring(chart(made_up()))
+    tree = ElementTree.fromstring(chart(sample_results()))
     assert tree.tag == f"{SVG}svg"
     named = {identity: tree.find(f"{SVG}{identity}") for identity in ("title", "desc")}
     assert tree.get("aria-labelledby") == " ".join(named)
@@ -182,7 +182,7 @@ def test_the_chart_is_well_formed_and_says_what_it_shows() -> None:
 
 def test_the_page_is_filled_between_its_marks() -> None:
     text = f"# Page\n\n{BEGIN}old\n{END}\nafter\n"
-    once = filled(text, made_up(cpu_flat=2.0))
+    once = filled(text, sample_results(cpu_flat=2.0))
     assert once.startswith(f"# Page\n\n{BEGIN}Measured on 2031-02-03 at commit `abc1234`: 2 cores of Some CPU")
     assert "1.1 to 1.3 times the rate of the slowest." in once
     assert once.endswith(f"{END}\nafter\n")
@@ -191,9 +191,9 @@ def test_the_page_is_filled_between_its_marks() -> None:
     assert "| Registering 1,000 nodes, the slowest shape | ≤ 1000 ms | 200.0 ms | yes |" in once
     assert "| CPU of a node in layers of 10, 1,000 in all | 26.00 µs |" in once
     assert "| Most memory during it, above idle | 18.00 MiB |" in once
-    assert filled(once, made_up(cpu_flat=2.0)) == once
+    assert filled(once, sample_results(cpu_flat=2.0)) == once
     with pytest.raises(ValueError, match="no place"):
-        filled("# Page\n", made_up())
+        filled("# Page\n", sample_results())
 
 
 def test_the_page_of_the_repository_has_its_marks() -> None:

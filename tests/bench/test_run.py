@@ -15,7 +15,7 @@ from bench.plan import BenchError
 from bench.report.statistics import FIGURES
 from bench.subjects.host import weftwork
 
-from tests.bench.sample_results import OWN
+from tests.bench.sample_results import HOST_FIGURES
 from tests.live import until
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_a_tiny_bench_measures_our_host_and_cleans_up(tmp_path: Path) -> None:
     document = json.loads(ended.stdout)
     assert document == json.loads(out.read_text("utf-8"))
     assert set(document) == {"weftwork", "meta"}
-    assert set(document["weftwork"]) == {"clients1", "clients16", *OWN} - BESIDE_STARLETTE
+    assert set(document["weftwork"]) == {"clients1", "clients16", *HOST_FIGURES} - BESIDE_STARLETTE
     for clients in ("clients1", "clients16"):
         for workflow in ("one_step", "three_step"):
             stage = document["weftwork"][clients][workflow]

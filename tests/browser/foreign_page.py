@@ -12,7 +12,7 @@ from typing import Self
 
 PAGES = "pages.weft.localhost"
 MEDIA = "media.weft.localhost"
-WAYS = {
+EMBEDDINGS = {
     "img": "<img src='{url}'>",
     "iframe": "<iframe src='{url}'></iframe>",
     "script": "<script src='{url}'></script>",
@@ -28,7 +28,7 @@ LISTENS = (
 )
 
 
-class Trap:
+class ForeignPage:
     """Answers /page with the page; everything else is a call that should not have been made."""
 
     def __init__(self) -> None:
@@ -56,9 +56,9 @@ class Trap:
         self.port = self._server.server_port
         self.address = f"http://{PAGES}:{self.port}"
 
-    def shows(self, url: str, *ways: str) -> str:
+    def page_showing(self, url: str, *ways: str) -> str:
         """The address of a page that shows the asset in these ways, or in all."""
-        shown = [text for way, text in WAYS.items() if not ways or way in ways]
+        shown = [text for way, text in EMBEDDINGS.items() if not ways or way in ways]
         self.page = "<!DOCTYPE html>" + LISTENS + "".join(shown).format(url=html.escape(url))
         return f"{self.address}/page"
 

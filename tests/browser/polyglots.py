@@ -20,7 +20,7 @@ class Polyglot(NamedTuple):
     name: str
     body: bytes
 
-    def aimed(self, trap: str) -> bytes:
+    def with_trap_address(self, trap: str) -> bytes:
         """The body, with the address of the trap in it."""
         body = self.body
         for encoding in ("utf-8", "utf-16-le", "utf-16-be"):
@@ -28,18 +28,18 @@ class Polyglot(NamedTuple):
         return body
 
 
-RAN = (
+SCRIPT_MARK = (
     b"window.ran=1;console.error('polyglot ran');"
     b"try{top.postMessage('polyglot ran','*')}catch(e){}new Image().src='" + TRAP + b"/ran';"
 )
-SCRIPT = b"<script>" + RAN + b"</script><script src=" + TRAP + b"/s.js></script>"
-LOADS = (
-    b"<img src=" + TRAP + b"/i.png onerror=\"" + RAN.replace(b"'", b"&#39;") + b'"><link rel=stylesheet href=' + TRAP
+SCRIPT = b"<script>" + SCRIPT_MARK + b"</script><script src=" + TRAP + b"/s.js></script>"
+LOADING_MARKUP = (
+    b"<img src=" + TRAP + b"/i.png onerror=\"" + SCRIPT_MARK.replace(b"'", b"&#39;") + b'"><link rel=stylesheet href=' + TRAP
     + b"/c.css><iframe src=" + TRAP + b"/f></iframe><meta http-equiv=refresh content='0;url=" + TRAP + b"/r'>"
 )  # fmt: skip
-PAGE = b"<!DOCTYPE html><html><body>" + SCRIPT + LOADS
+PAGE = b"<!DOCTYPE html><html><body>" + SCRIPT + LOADING_MARKUP
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink' width='9' height='9'"
-EVENT = RAN.replace(b"'", b"&apos;")
+EVENT = SCRIPT_MARK.replace(b"'", b"&apos;")
 
 
 def bodies() -> dict[str, tuple[str, bytes]]:
@@ -66,14 +66,14 @@ def bodies() -> dict[str, tuple[str, bytes]]:
         "xhtml": (
             "application/xhtml+xml",
             b"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><body><script>"
-            + RAN
+            + SCRIPT_MARK
             + b"</script></body></html>",
         ),
         "xml with a style": (
             "text/xml",
             b"<?xml version='1.0'?><?xml-stylesheet type='text/xsl' href='" + TRAP + b"/x.xsl'?><a xmlns='urn:a'/>",
         ),
-        "svg with a script": ("image/svg+xml", SVG + b"><script>" + RAN + b"</script></svg>"),
+        "svg with a script": ("image/svg+xml", SVG + b"><script>" + SCRIPT_MARK + b"</script></svg>"),
         "svg with an event": ("image/svg+xml", SVG + b" onload='" + EVENT + b"'><rect width='9' height='9'/></svg>"),
         "svg with a page inside": (
             "image/svg+xml",
@@ -99,21 +99,21 @@ def bodies() -> dict[str, tuple[str, bytes]]:
         ),
         "svg as a png": ("image/png", b"<!-- \x89PNG -->" + SVG + b" onload='" + EVENT + b"'></svg>"),
         "svg as text": ("text/plain", b"\xef\xbb\xbf" + SVG + b" onload='" + EVENT + b"'></svg>"),
-        "script": ("text/javascript", RAN),
-        "script as json": ("application/json", b"[1];" + RAN),
-        "script as a table": ("text/csv", b"a=1\n" + RAN),
-        "script in a module": ("application/javascript", b"export default 1;" + RAN),
+        "script": ("text/javascript", SCRIPT_MARK),
+        "script as json": ("application/json", b"[1];" + SCRIPT_MARK),
+        "script as a table": ("text/csv", b"a=1\n" + SCRIPT_MARK),
+        "script in a module": ("application/javascript", b"export default 1;" + SCRIPT_MARK),
         "style": ("text/css", b"@import '" + TRAP + b"/c.css';body{background:url(" + TRAP + b"/b.png)}"),
-        "gif and script": ("image/gif", b"GIF89a/*" + DOT[6:] + b"*/=1;" + RAN),
-        "gif and script as script": ("text/javascript", b"GIF89a=1;" + RAN),
+        "gif and script": ("image/gif", b"GIF89a/*" + DOT[6:] + b"*/=1;" + SCRIPT_MARK),
+        "gif and script as script": ("text/javascript", b"GIF89a=1;" + SCRIPT_MARK),
         "gif and html": ("image/gif", DOT + PAGE),
         "png and html": ("image/png", PIXEL + PAGE),
         "png and html as html": ("text/html", PIXEL + PAGE),
-        "jpeg and script": ("image/jpeg", b"\xff\xd8\xff\xe0/**/JFIF\x00*/=1;" + RAN),
+        "jpeg and script": ("image/jpeg", b"\xff\xd8\xff\xe0/**/JFIF\x00*/=1;" + SCRIPT_MARK),
         "jpeg and html": ("image/jpeg", b"\xff\xd8\xff\xfe\x10\x00" + PAGE),
         "webp and html": ("image/webp", b"RIFF\x24\x00\x00\x00WEBPVP8 " + PAGE),
         "avif and html": ("image/avif", AVIF + PAGE),
-        "riff and script": ("audio/wav", b"RIFF=1/*\x00WAVEfmt */;" + RAN),
+        "riff and script": ("audio/wav", b"RIFF=1/*\x00WAVEfmt */;" + SCRIPT_MARK),
         "pdf and html": ("application/pdf", b"%PDF-1.4\n" + PAGE + b"\n%%EOF"),
         "pdf with a script": (
             "application/pdf",

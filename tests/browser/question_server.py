@@ -12,7 +12,7 @@ from weftwork.protocol.errors import ClientFault
 Headers = list[tuple[bytes, bytes]]
 
 
-class Asker:
+class QuestionServer:
     """Serves `question` at /v1/interrupts/token, with the headers of the page, and keeps what is answered."""
 
     def __init__(self, question: dict[str, Any], headers: Headers | None = None, document: bytes | None = None) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.adapters.http.page.sample_questions import CLARIFICATION, KINDS, approval, quorum
 from tests.browser.chromium import Chromium, Tab
-from tests.browser.open_page import opened
+from tests.browser.open_page import open_question
 from tests.live import until
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ def walk(tab: Tab, target: str) -> None:
 
 
 def test_approve(browser: Chromium) -> None:
-    with opened(browser, approval()) as (asker, tab):
+    with open_question(browser, approval()) as (asker, tab):
         tab.click("button[value=accept]")
         tab.loaded()
         assert asker.answers == [{"action": "accept"}]
@@ -32,7 +32,7 @@ def test_approve(browser: Chromium) -> None:
 
 
 def test_reject_with_a_comment(browser: Chromium) -> None:
-    with opened(browser, quorum()) as (asker, tab):
+    with open_question(browser, quorum()) as (asker, tab):
         tab.fill("#comment", "Too dear.\nSee § 4 — “sorry” 🙂")
         tab.click("button[value=reject]")
         tab.loaded()
@@ -50,7 +50,7 @@ def test_reject_with_a_comment(browser: Chromium) -> None:
 def test_the_other_ways_to_answer_are_unfolded(
     browser: Chromium, field: str, action: str, text: str, answer: Any
 ) -> None:
-    with opened(browser, approval()) as (asker, tab):
+    with open_question(browser, approval()) as (asker, tab):
         tab.click(f"details:has(#{field}) > summary")
         tab.fill(f"#{field}", text)
         tab.click(f"button[value={action}]")
@@ -60,7 +60,7 @@ def test_the_other_ways_to_answer_are_unfolded(
 
 @pytest.mark.parametrize("name", ["approval", "approval of a text", "approval of hidden characters"])
 def test_what_is_not_edited_comes_back_as_it_was(browser: Chromium, name: str) -> None:
-    with opened(browser, KINDS[name]) as (asker, tab):
+    with open_question(browser, KINDS[name]) as (asker, tab):
         tab.click("details:has(#edit) > summary")
         tab.click("button[value=edit-accept]")
         tab.loaded()
@@ -68,7 +68,7 @@ def test_what_is_not_edited_comes_back_as_it_was(browser: Chromium, name: str) -
 
 
 def test_a_clarification_on_a_phone(browser: Chromium) -> None:
-    with opened(browser, CLARIFICATION) as (asker, tab):
+    with open_question(browser, CLARIFICATION) as (asker, tab):
         tab.screen(390, 844, phone=True)
         tab.fill("#f0", "Work")
         tab.evaluate("document.querySelector('#f1').value = '2026-04-01'")
@@ -104,7 +104,7 @@ def test_a_clarification_on_a_phone(browser: Chromium) -> None:
 
 
 def test_the_browser_asks_for_what_is_missing(browser: Chromium) -> None:
-    with opened(browser, CLARIFICATION) as (asker, tab):
+    with open_question(browser, CLARIFICATION) as (asker, tab):
         tab.click("button")
         until(lambda: tab.evaluate("document.activeElement.id") == "f0", "the focus on what is missing")
         assert not tab.evaluate("document.forms[0].checkValidity()")
@@ -112,7 +112,7 @@ def test_the_browser_asks_for_what_is_missing(browser: Chromium) -> None:
 
 
 def test_what_the_host_refuses_can_be_corrected(browser: Chromium) -> None:
-    with opened(browser, approval()) as (asker, tab):
+    with open_question(browser, approval()) as (asker, tab):
         tab.click("details:has(#refine) > summary")
         tab.click("button[value=refine]")
         tab.loaded()
@@ -126,7 +126,7 @@ def test_what_the_host_refuses_can_be_corrected(browser: Chromium) -> None:
 
 
 def test_by_keyboard_alone(browser: Chromium) -> None:
-    with opened(browser, approval()) as (asker, tab):
+    with open_question(browser, approval()) as (asker, tab):
         walk(tab, "#comment")
         tab.write("Fine")
         tab.press(*ENTER)
@@ -140,7 +140,7 @@ def test_by_keyboard_alone(browser: Chromium) -> None:
 
 
 def test_choices_and_folds_by_keyboard(browser: Chromium) -> None:
-    with opened(browser, KINDS["custom with a schema"]) as (asker, tab):
+    with open_question(browser, KINDS["custom with a schema"]) as (asker, tab):
         walk(tab, "#f0")
         tab.press(*SPACE)
         tab.press(*DOWN)
@@ -149,7 +149,7 @@ def test_choices_and_folds_by_keyboard(browser: Chromium) -> None:
         tab.press(*ENTER)
         tab.loaded()
         assert asker.answers == [{"outcome": "bad", "count": 4, "key": "k-1"}]
-    with opened(browser, KINDS["low confidence"]) as (asker, tab):
+    with open_question(browser, KINDS["low confidence"]) as (asker, tab):
         walk(tab, "summary")
         tab.press(*ENTER)
         walk(tab, "#edit")

@@ -5,8 +5,8 @@ import pytest
 from tests.adapters.http.page.sample_questions import KINDS, approval
 from tests.adapters.http.page.text_places import with_text_everywhere
 from tests.browser.chromium import Chromium
-from tests.browser.open_page import opened
-from tests.browser.question_server import Asker
+from tests.browser.open_page import open_question
+from tests.browser.question_server import QuestionServer
 from weftwork.adapters.http.page import pages
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ LONG = "Donaudampfschifffahrtsgesellschaftskapitänswitwe" * 6
 @pytest.mark.parametrize("name", KINDS)
 def test_nothing_is_wider_than_a_small_phone_or_twice_the_size(browser: Chromium, name: str) -> None:
     for question in (KINDS[name], with_text_everywhere(KINDS[name], LONG)):
-        with opened(browser, question) as (_, tab):
+        with open_question(browser, question) as (_, tab):
             for width in (320, 640, 1280):
                 tab.screen(width, 640, phone=width == 320)
                 if width == 640:
@@ -35,7 +35,7 @@ def test_nothing_is_wider_than_a_small_phone_or_twice_the_size(browser: Chromium
 
 @pytest.mark.parametrize("name", KINDS)
 def test_targets_are_large_enough_for_a_finger(browser: Chromium, name: str) -> None:
-    with opened(browser, KINDS[name]) as (_, tab):
+    with open_question(browser, KINDS[name]) as (_, tab):
         tab.screen(320, 640, phone=True)
         found = tab.evaluate(SIZES)
         assert found
@@ -44,7 +44,7 @@ def test_targets_are_large_enough_for_a_finger(browser: Chromium, name: str) -> 
 
 def test_a_page_without_its_sheet_is_seen_to_be_too_wide_and_too_small(browser: Chromium) -> None:
     bare = pages.render_question(with_text_everywhere(approval(), LONG), "token").replace(b"<style>", b"<style>/**/")
-    with Asker(approval(), None, bare) as asker:
+    with QuestionServer(approval(), None, bare) as asker:
         tab = browser.tab()
         tab.screen(320, 640, phone=True)
         tab.open(asker.url)
@@ -55,7 +55,7 @@ def test_a_page_without_its_sheet_is_seen_to_be_too_wide_and_too_small(browser: 
 
 def test_dark_and_light(browser: Chromium) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
-    with opened(browser, approval()) as (_, tab):
+    with open_question(browser, approval()) as (_, tab):
         assert tab.evaluate(ground) == "rgb(243, 244, 246)"
         tab.screen(390, 844, phone=True, dark=True)
         assert tab.evaluate(ground) == "rgb(16, 19, 24)"
@@ -64,7 +64,7 @@ def test_dark_and_light(browser: Chromium) -> None:
 
 def test_each_control_has_a_name_for_those_who_do_not_see_it(browser: Chromium) -> None:
     for name in ("approval", "clarification", "custom with a schema", "low confidence"):
-        with opened(browser, KINDS[name]) as (_, tab):
+        with open_question(browser, KINDS[name]) as (_, tab):
             tab.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
             nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
             roles = {"textbox", "radio", "checkbox", "combobox", "button", "spinbutton", "Date", "group", "region"}

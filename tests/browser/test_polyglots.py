@@ -9,8 +9,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from tests.browser.chromium import Chromium, Tab
-from tests.browser.foreign_page import MEDIA, PAGES, WAYS, Trap
-from tests.browser.polyglots import PAGE, PIXEL, RAN, Polyglot, bodies, corpus
+from tests.browser.foreign_page import EMBEDDINGS, MEDIA, PAGES, ForeignPage
+from tests.browser.polyglots import PAGE, PIXEL, SCRIPT_MARK, Polyglot, bodies, corpus
 from tests.live.host import Host, start_host
 from tests.live.listening_host import Served, elsewhere, open_served
 from weftwork.adapters.http.routes import assets as asset_routes
@@ -32,16 +32,16 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def trap() -> Iterator[Trap]:
-    with Trap() as trap:
+def trap() -> Iterator[ForeignPage]:
+    with ForeignPage() as trap:
         yield trap
 
 
-def upload(host: Any, file: Polyglot, trap: Trap) -> str:
+def upload(host: Any, file: Polyglot, trap: ForeignPage) -> str:
     """The URL of the file."""
     path = f"{ASSET_PREFIX.rstrip('/')}?name={quote(file.name)}"
     headers = {"Content-Type": file.declared} if file.declared else {}
-    answer = host.call("POST", path, headers=headers, body=file.aimed(trap.address))
+    answer = host.call("POST", path, headers=headers, body=file.with_trap_address(trap.address))
     assert answer.status == 201, (file, answer.body)
     return f"http://{MEDIA}:{host.port}{urlsplit(answer.document['url']).path}"
 
@@ -49,7 +49,7 @@ def upload(host: Any, file: Polyglot, trap: Trap) -> str:
 class Visit:
     """What a person with the URL meets with, by each way in. Nothing is forgotten: what comes late is seen later."""
 
-    def __init__(self, tab: Tab, trap: Trap) -> None:
+    def __init__(self, tab: Tab, trap: ForeignPage) -> None:
         self._tab, self._trap = tab, trap
         self._allowed: set[str] = set()
 
@@ -67,7 +67,7 @@ class Visit:
 
     def shown(self, url: str, *ways: str) -> list[str]:
         """What went wrong."""
-        page = self._trap.shows(url, *ways)
+        page = self._trap.page_showing(url, *ways)
         assert self._tab.visit(page)
         self._wait()
         wrong = ["a script ran"] if self._tab.evaluate("window.ran || heard.length") else []
@@ -87,7 +87,7 @@ class Visit:
 
 @pytest.mark.rule("media-13")
 @pytest.mark.parametrize("part", range(PARTS))
-def test_nothing_runs_and_nobody_is_called(browser: Chromium, host: Host, trap: Trap, part: int) -> None:
+def test_nothing_runs_and_nobody_is_called(browser: Chromium, host: Host, trap: ForeignPage, part: int) -> None:
     tab = browser.tab()
     try:
         visit = Visit(tab, trap)
@@ -110,15 +110,15 @@ def has_guards(host: Host, url: str) -> bool:
 
 
 @pytest.mark.rule("media-07")
-def test_a_picture_is_still_a_picture(browser: Chromium, host: Host, trap: Trap) -> None:
+def test_a_picture_is_still_a_picture(browser: Chromium, host: Host, trap: ForeignPage) -> None:
     url = upload(host, Polyglot("pixel", "image/png", "a.png", PIXEL), trap)
     tab = browser.tab()
     try:
         assert tab.visit(url)
         assert tab.evaluate("document.images[0].naturalWidth") == 1
-        assert tab.visit(trap.shows(url, "img"))
+        assert tab.visit(trap.page_showing(url, "img"))
         assert tab.evaluate("document.images[0].naturalWidth") == 1
-        assert tab.visit(trap.shows(url, "img").replace(PAGES, "pages.other.localhost"))
+        assert tab.visit(trap.page_showing(url, "img").replace(PAGES, "pages.other.localhost"))
         assert tab.evaluate("document.images[0].naturalWidth") == 0, "pages of other sites do not get it"
     finally:
         tab.close()
@@ -136,16 +136,16 @@ UNGUARDED = [
     (Polyglot("html", "text/html", "", PAGE), "iframe"),
     (Polyglot("html", "text/html", "", PAGE), "object"),
     (Polyglot("html", "text/html", "", PAGE), "embed"),
-    (Polyglot("script", "text/javascript", "", RAN), "script"),
+    (Polyglot("script", "text/javascript", "", SCRIPT_MARK), "script"),
 ]
 
 
 @pytest.mark.parametrize(("file", "way"), UNGUARDED)
 def test_without_the_headers_it_does_run(
-    browser: Chromium, trap: Trap, monkeypatch: pytest.MonkeyPatch, file: Polyglot, way: str
+    browser: Chromium, trap: ForeignPage, monkeypatch: pytest.MonkeyPatch, file: Polyglot, way: str
 ) -> None:
     """So each of these ways in is one, and is seen when it is open."""
-    assert way in ("", *WAYS)
+    assert way in ("", *EMBEDDINGS)
     monkeypatch.setattr(asset_routes, "asset_headers", lambda media_type, *_: [(b"content-type", media_type.encode())])
 
     async def proof() -> list[str]:
@@ -157,7 +157,7 @@ def test_without_the_headers_it_does_run(
     assert any("was called" in text for text in found), found
 
 
-def visited(browser: Chromium, served: Served, trap: Trap, file: Polyglot, way: str) -> list[str]:
+def visited(browser: Chromium, served: Served, trap: ForeignPage, file: Polyglot, way: str) -> list[str]:
     host = Host.__new__(Host)
     host.port = served.port
     url = upload(host, file, trap)

@@ -10,7 +10,7 @@ import pytest
 
 import weftwork
 from tests.adapters.outbound.blocked_targets import LOOPBACK, denied_urls
-from tests.adapters.outbound.peer import listening, run
+from tests.adapters.outbound.peer import listening_peer, run
 from tests.adapters.outbound.test_targets import EVERYWHERE, LEAST
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.live import KEY, Inside, open_inside
@@ -89,7 +89,7 @@ def judged(codes: list[str], connections: int) -> None:
 @pytest.mark.parametrize("way", [by_seam, by_node], ids=["seam", "node"])
 def test_no_part_reaches_a_trap(way: Any) -> None:
     async def work() -> None:
-        async with listening(*EVERYWHERE) as trap, open_inside(LOOK, **lenient(trap.port)) as inside:
+        async with listening_peer(*EVERYWHERE) as trap, open_inside(LOOK, **lenient(trap.port)) as inside:
             judged(await way(inside, urls(trap.port)), trap.connections)
 
     run(work)
@@ -100,7 +100,7 @@ def test_no_part_of_a_function_reaches_a_trap() -> None:
     codes: list[str] = []
 
     async def work() -> None:
-        async with listening(*EVERYWHERE) as trap:
+        async with listening_peer(*EVERYWHERE) as trap:
 
             @weftwork.node("acme.looks")
             async def looks(ctx: weftwork.Context) -> None:
@@ -135,7 +135,7 @@ def test_without_the_guard_the_traps_would_be_reached(monkeypatch: pytest.Monkey
     reached: list[int] = []
 
     async def work() -> None:
-        async with listening(*EVERYWHERE) as trap:
+        async with listening_peer(*EVERYWHERE) as trap:
             settings = {**lenient(trap.port), "allow_private_network": True}
             async with open_inside(LOOK, **settings) as inside:
                 for host in LOOPBACK[:3]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import weftwork
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from weftwork.adapters.nodes.conformance.conformance_nodes import sample_media
 from weftwork.testing import Asset, Crash, Shown, run_node, run_workflow
 
@@ -28,7 +28,7 @@ def test_an_asset_is_a_reference_in_json(tmp_path: Path) -> None:
 def test_assets_may_stand_anywhere_in_the_inputs() -> None:
     given = {"all": [Asset(PNG), Asset(b"text"), {**Asset(PNG), "more": 1}]}
     assert run_node(sizes, inputs={"given": given}).outputs == {"output": [80, 4, 80]}
-    document = flow("sizes", "acme.sizes", {"given": {"all": [Asset(b"12345")]}})
+    document = single_node_workflow("sizes", "acme.sizes", {"given": {"all": [Asset(b"12345")]}})
     assert run_workflow(document, nodes=[sizes]).outputs["n"] == {"output": [5]}
 
 
@@ -45,7 +45,7 @@ def test_what_is_shown_has_its_bytes_and_its_node() -> None:
         await ctx.emit_image(PNG, alt="A dot", inline=True)
         await ctx.emit_file(b"text", name="a.txt")
 
-    result = run_workflow(flow("show", "acme.show"), nodes=[show], faults=[Crash(at=3)])
+    result = run_workflow(single_node_workflow("show", "acme.show"), nodes=[show], faults=[Crash(at=3)])
     assert result.lives == 2
     assert result.nodes["n"].media == result.media
     first, second = result.media
@@ -57,7 +57,7 @@ def test_what_is_shown_has_its_bytes_and_its_node() -> None:
 
 def test_what_the_log_hides_is_shown_without_its_bytes() -> None:
     config = {"kind": "file", "text": "pin {{variables.pin}}", "alt": "A pin"}
-    document = flow("hides", "core.media.emit", config=config)
+    document = single_node_workflow("hides", "core.media.emit", config=config)
     document["variables"] = [{"name": "pin", "type": "string", "sensitive": True}]
     result = run_workflow(document, inputs={"pin": "s3cret-4711"})
     assert result.error is None

@@ -21,11 +21,11 @@ BOUND = 20.0
 AUTHORITY = Path(__file__).parent / "ca" / "authority.pem"
 """Good for 100 years, as is the certificate of api.test, *.wild.test, 127.0.0.1 and ::1."""
 CERTIFICATE = AUTHORITY.with_name("api-test.pem")
-OPEN = OutboundPolicy(private=True)
+PRIVATE_ALLOWED = OutboundPolicy(private=True)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 T = TypeVar("T")
-Reply = Callable[["Heard", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Reply = Callable[["ReceivedRequest", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -45,7 +45,7 @@ async def until(condition: Callable[[], Any], what: str) -> None:
         await asyncio.sleep(0.005)
 
 
-class Heard:
+class ReceivedRequest:
     """One request, as it came."""
 
     def __init__(self, head: bytes, body: bytes) -> None:
@@ -56,26 +56,26 @@ class Heard:
         self.body = body
 
 
-class Peer:
+class CountingPeer:
     """Counts connections; answers requests with bytes, or by a function."""
 
     def __init__(self) -> None:
         self.answer: bytes | Reply = OK
         self.connections = 0
-        self.left = 0
+        self.closed_connections = 0
         """Connections that the other side has closed."""
-        self.heard: list[Heard] = []
+        self.requests: list[ReceivedRequest] = []
         self.names: list[str | None] = []
         """What each TLS client asked for."""
         self.port = 0
 
-    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         try:
             head = await reader.readuntil(b"\r\n\r\n")
-            heard = Heard(head, b"")
+            heard = ReceivedRequest(head, b"")
             heard.body = await reader.readexactly(int(heard.headers.get("content-length", "0")))
-            self.heard.append(heard)
+            self.requests.append(heard)
             if isinstance(self.answer, bytes):
                 writer.write(self.answer)
                 await writer.drain()
@@ -84,25 +84,25 @@ class Peer:
         except (OSError, asyncio.IncompleteReadError):
             pass
         finally:
-            self.left += 1
+            self.closed_connections += 1
             writer.close()
 
-    def noted(self, connection: Any, name: str | None, context: ssl.SSLContext) -> None:
+    def record_tls_name(self, connection: Any, name: str | None, context: ssl.SSLContext) -> None:
         self.names.append(name)
 
 
 @contextlib.asynccontextmanager
-async def listening(*addresses: str, tls: bool = False) -> AsyncIterator[Peer]:
+async def listening_peer(*addresses: str, tls: bool = False) -> AsyncIterator[CountingPeer]:
     """A peer on these addresses, with one port."""
-    peer = Peer()
+    peer = CountingPeer()
     context = None
     if tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(CERTIFICATE)
-        context.sni_callback = peer.noted
+        context.sni_callback = peer.record_tls_name
     servers: list[asyncio.Server] = []
     for address in addresses or ("127.0.0.1",):
-        server = await asyncio.start_server(peer.talk, address, peer.port, ssl=context)
+        server = await asyncio.start_server(peer.serve_connection, address, peer.port, ssl=context)
         peer.port = server.sockets[0].getsockname()[1]
         servers.append(server)
     try:
@@ -116,8 +116,11 @@ async def listening(*addresses: str, tls: bool = False) -> AsyncIterator[Peer]:
 
 
 @contextlib.asynccontextmanager
-async def sending(
-    policy: OutboundPolicy = OPEN, names: "Names | None" = None, guard: AddressGuard | None = None, **limits: int
+async def open_client(
+    policy: OutboundPolicy = PRIVATE_ALLOWED,
+    names: "FakeResolver | None" = None,
+    guard: AddressGuard | None = None,
+    **limits: int,
 ) -> AsyncIterator[GuardedClient]:
     client = GuardedClient(policy, FetchLimits(**limits), names, guard)
     try:
@@ -126,7 +129,7 @@ async def sending(
         await client.close()
 
 
-class Names:
+class FakeResolver:
     """A resolver that answers from a table; a list of lists is answered one after the other, the last one for ever."""
 
     def __init__(self, **table: list[list[str]]) -> None:
@@ -147,7 +150,7 @@ PUBLIC = "127.0.0.1"
 INSIDE = "127.0.0.2"
 
 
-def two_sided(names: Names, monkeypatch: pytest.MonkeyPatch) -> AddressGuard:
+def patched_guard(names: FakeResolver, monkeypatch: pytest.MonkeyPatch) -> AddressGuard:
     """A guard for which PUBLIC is a public address. All others are what they are, INSIDE among them."""
     monkeypatch.setattr(guard, "is_own_address", lambda address: False)
 

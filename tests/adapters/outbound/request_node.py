@@ -10,7 +10,7 @@ from weftwork.ports.nodes import NodeCall, WaitingNode
 from weftwork.ports.outbound import Outbound
 
 
-class Context:
+class FakeStepContext:
     """Records steps as the host does: what was done or failed comes back, what was not done is forgotten."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.outbound.peer import AUTHORITY, Heard, Peer, listening, run, until
+from tests.adapters.outbound.peer import AUTHORITY, CountingPeer, ReceivedRequest, listening_peer, run, until
 from tests.live import elsewhere, open_inside, start_host, write_workflows
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.protocol.net.outbound import METHODS
@@ -48,7 +48,7 @@ def test_discovery_says_what_the_client_keeps(seams: bool) -> None:
 
 def test_the_seam_tells_what_became_of_a_request() -> None:
     async def work() -> None:
-        async with listening() as peer, open_inside(**OPEN, fetch_max_bytes=10) as inside:
+        async with listening_peer() as peer, open_inside(**OPEN, fetch_max_bytes=10) as inside:
             url = f"http://127.0.0.1:{peer.port}/a"
 
             async def tried(**body: Any) -> Any:
@@ -59,7 +59,7 @@ def test_the_seam_tells_what_became_of_a_request() -> None:
             assert await tried(url=url) == {"outcome": "fetched", "status": 200}
             init = {"method": "PUT", "headers": {"X-A": "b"}, "body": "ü", "redirect": "follow"}
             assert await tried(url=url, init=init) == {"outcome": "fetched", "status": 200}
-            heard = peer.heard[-1]
+            heard = peer.requests[-1]
             assert (heard.method, heard.body, heard.headers["x-a"]) == ("PUT", "ü".encode(), "b")
             upgrade = {"headers": {"Connection": "Upgrade", "Upgrade": "websocket"}}
             assert await tried(url=url, init=upgrade) == {"outcome": "blocked", "blocked": "upgrade"}
@@ -74,7 +74,7 @@ def test_the_seam_tells_what_became_of_a_request() -> None:
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:7f00:1", "no address"])
 def test_a_name_that_moves_is_blocked(address: str) -> None:
     async def work() -> None:
-        async with listening() as trap:
+        async with listening_peer() as trap:
             settings = {"test_seams": True, "fetch_http": True, "fetch_ports": (trap.port,)}
             async with open_inside(**settings) as inside:
                 body = {"url": f"http://example.com:{trap.port}/", "simulateRebindTo": address}
@@ -106,12 +106,12 @@ def test_the_seam_needs_a_key_and_a_url() -> None:
 class Counter:
     """A sink that answers only when it is told to."""
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: CountingPeer) -> None:
         self.go = asyncio.Event()
         self.keys: list[str | None] = []
         peer.answer = self.answer
 
-    async def answer(self, heard: Heard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(self, heard: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.keys.append(heard.headers.get("idempotency-key"))
         await self.go.wait()
         writer.write(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"n": 1}')
@@ -132,7 +132,7 @@ def test_a_request_that_a_kill_met_is_sent_again_only_if_it_may(
     options = ("--workflows", flows, "--allow-private-network")
 
     async def work() -> None:
-        async with listening() as peer:
+        async with listening_peer() as peer:
             sink = Counter(peer)
             with start_host(tmp_path, *options) as host:
                 inputs = {"url": f"http://127.0.0.1:{peer.port}/pay"}
@@ -163,7 +163,7 @@ def test_a_host_sends_over_tls(tmp_path: Path) -> None:
     options = ("--workflows", flows, "--allow-private-network")
 
     async def work() -> None:
-        async with listening(tls=True) as peer:
+        async with listening_peer(tls=True) as peer:
             inputs = {"url": f"https://127.0.0.1:{peer.port}/"}
             for env, status in (({"SSL_CERT_FILE": str(AUTHORITY)}, "completed"), ({}, "failed")):
                 with start_host(tmp_path, *options, env=env) as host:
@@ -171,14 +171,14 @@ def test_a_host_sends_over_tls(tmp_path: Path) -> None:
                     await elsewhere(host.log, run_id)
                     assert (await elsewhere(host.snapshot, run_id))["status"] == status
                     assert await elsewhere(host.stop) == 0
-            assert len(peer.heard) == 1
+            assert len(peer.requests) == 1
 
     run(work)
 
 
 def test_a_run_gets_the_answer(tmp_path: Path) -> None:
     async def work() -> None:
-        async with listening() as peer:
+        async with listening_peer() as peer:
             peer.answer = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"n": 1}'
             url = f"http://127.0.0.1:{peer.port}/"
             definition = flow("asking", method="POST", body="hello")

@@ -6,7 +6,14 @@ import zlib
 
 import pytest
 
-from tests.adapters.outbound.peer import OPEN, Heard, Names, listening, run, sending
+from tests.adapters.outbound.peer import (
+    PRIVATE_ALLOWED,
+    FakeResolver,
+    ReceivedRequest,
+    listening_peer,
+    open_client,
+    run,
+)
 from weftwork.adapters.outbound import exchange
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 
@@ -26,7 +33,7 @@ def answer(body: bytes, *headers: str, chunked: bool = False) -> bytes:
 
 def fetched(raw: bytes, **members: object) -> bytes:
     async def work() -> bytes:
-        async with listening() as peer, sending(OPEN, max_bytes=MOST) as client:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED, max_bytes=MOST) as client:
             peer.answer = raw
             return (await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", **members))).content  # type: ignore[arg-type]
 
@@ -125,7 +132,7 @@ def test_the_answer_to_head_has_no_body() -> None:
     assert fetched(b"HTTP/1.1 204 None\r\n\r\n") == b""
 
 
-async def drip(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def drip(heard: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """One byte at a time, each in good time."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
     while not reader.at_eof():
@@ -134,18 +141,18 @@ async def drip(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.Strea
         await asyncio.sleep(0.01)
 
 
-async def stall(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def stall(heard: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.read()
 
 
-async def endless_hints(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def endless_hints(heard: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while not reader.at_eof():
         writer.write(b"HTTP/1.1 103 Early\r\n\r\n")
         await writer.drain()
         await asyncio.sleep(0)
 
 
-async def turning(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def turning(heard: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Each answer comes soon enough, all of them together do not."""
     if heard.path == "/":
         writer.write(b"HTTP/1.1 302 Moved\r\nLocation: /slow\r\nContent-Length: 0\r\n\r\n")
@@ -157,7 +164,7 @@ async def turning(heard: Heard, reader: asyncio.StreamReader, writer: asyncio.St
 @pytest.mark.parametrize("reply", [drip, stall, endless_hints, turning])
 def test_the_whole_exchange_has_its_time(reply: object) -> None:
     async def work() -> None:
-        async with listening() as peer, sending(OPEN, timeout_ms=300) as client:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED, timeout_ms=300) as client:
             peer.answer = reply  # type: ignore[assignment]
             for timeout_ms in (0, 200, 60_000):
                 limit = 200 if timeout_ms == 200 else 300
@@ -169,13 +176,13 @@ def test_the_whole_exchange_has_its_time(reply: object) -> None:
 
 
 def test_a_slow_name_server_counts_too() -> None:
-    class Slow(Names):
+    class Slow(FakeResolver):
         async def resolve(self, host: str, port: int) -> list[str]:
             await asyncio.Event().wait()
             raise AssertionError("unreachable")
 
     async def work() -> None:
-        async with sending(OPEN, Slow(), timeout_ms=100) as client:
+        async with open_client(PRIVATE_ALLOWED, Slow(), timeout_ms=100) as client:
             with pytest.raises(FetchFailed, match="within 100 ms") as failed:
                 await client.fetch(OutboundRequest("http://api.test/"))
             assert failed.value.sent is False
@@ -192,9 +199,9 @@ def test_an_upgrade_by_the_other_side_is_refused() -> None:
 
 def test_nobody_listening_is_a_failure_that_sent_nothing() -> None:
     async def work() -> None:
-        async with listening() as peer:
+        async with listening_peer() as peer:
             port = peer.port
-        async with sending(OPEN) as client:
+        async with open_client(PRIVATE_ALLOWED) as client:
             with pytest.raises(FetchFailed, match="No connection") as failed:
                 await client.fetch(OutboundRequest(f"http://127.0.0.1:{port}/"))
             assert failed.value.sent is False
@@ -204,7 +211,7 @@ def test_nobody_listening_is_a_failure_that_sent_nothing() -> None:
 
 def test_a_closed_client_sends_nothing() -> None:
     async def work() -> None:
-        async with listening() as peer, sending(OPEN) as client:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
             await client.close()
             with pytest.raises(FetchFailed) as failed:
                 await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/"))
@@ -215,15 +222,15 @@ def test_a_closed_client_sends_nothing() -> None:
 
 def test_a_request_that_is_cancelled_lets_its_connection_go() -> None:
     async def work() -> None:
-        async with listening() as peer, sending(OPEN) as client:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
             peer.answer = stall
             task = asyncio.create_task(client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/")))
-            while not peer.heard:
+            while not peer.requests:
                 await asyncio.sleep(0.001)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            while not peer.left:
+            while not peer.closed_connections:
                 await asyncio.sleep(0.001)
 
     run(work)

@@ -3,7 +3,16 @@
 import httpcore2
 import pytest
 
-from tests.adapters.outbound.peer import INSIDE, OPEN, PUBLIC, Names, listening, run, sending, two_sided
+from tests.adapters.outbound.peer import (
+    INSIDE,
+    PRIVATE_ALLOWED,
+    PUBLIC,
+    FakeResolver,
+    listening_peer,
+    open_client,
+    patched_guard,
+    run,
+)
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.response import SendProgress
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
@@ -20,10 +29,13 @@ def lenient(port: int) -> OutboundPolicy:
 @pytest.mark.parametrize("inside", [INSIDE, "10.0.0.1", "169.254.169.254", "::1", "64:ff9b::7f00:1", "fe80::1%eth0"])
 def test_a_name_that_moves_inside_is_not_followed(inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even on the connection of the request before, which is gone."""
-    names = Names(moving_test=[[PUBLIC], [inside]])
+    names = FakeResolver(moving_test=[[PUBLIC], [inside]])
 
     async def work() -> None:
-        async with listening(*BOTH) as peer, sending(lenient(peer.port), guard=two_sided(names, monkeypatch)) as client:
+        async with (
+            listening_peer(*BOTH) as peer,
+            open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
+        ):
             url = f"http://moving.test:{peer.port}/"
             assert (await client.fetch(OutboundRequest(url))).content == b"ok"
             with pytest.raises(FetchRefused) as refused:
@@ -36,12 +48,12 @@ def test_a_name_that_moves_inside_is_not_followed(inside: str, monkeypatch: pyte
 
 def test_a_client_that_keeps_connections_would_not_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the rule is for: a pool over the same guard goes on talking to where the name was."""
-    names = Names(moving_test=[[PUBLIC], [INSIDE]])
+    names = FakeResolver(moving_test=[[PUBLIC], [INSIDE]])
 
     async def work() -> None:
         from weftwork.adapters.outbound import exchange
 
-        async with listening(*BOTH) as peer:
+        async with listening_peer(*BOTH) as peer:
 
             async def stay(heard: object, reader: object, writer: object) -> None:
                 for _ in range(2):
@@ -49,7 +61,7 @@ def test_a_client_that_keeps_connections_would_not_ask_again(monkeypatch: pytest
                     await reader.readuntil(b"\r\n\r\n")  # type: ignore[attr-defined]
 
             peer.answer = stay
-            network = exchange._PinnedBackend(two_sided(names, monkeypatch), SendProgress())
+            network = exchange._PinnedBackend(patched_guard(names, monkeypatch), SendProgress())
             async with httpcore2.AsyncConnectionPool(network_backend=network) as pool:
                 for _ in range(2):
                     answer = await pool.request("GET", f"http://moving.test:{peer.port}/")
@@ -62,10 +74,13 @@ def test_a_client_that_keeps_connections_would_not_ask_again(monkeypatch: pytest
 @pytest.mark.rule("out-05")
 @pytest.mark.parametrize("answer", [[PUBLIC, INSIDE], [INSIDE, PUBLIC], [PUBLIC] * 9 + ["10.0.0.1"], [PUBLIC, "::1"]])
 def test_one_inside_address_is_enough(answer: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    names = Names(mixed_test=[answer])
+    names = FakeResolver(mixed_test=[answer])
 
     async def work() -> None:
-        async with listening(*BOTH) as peer, sending(lenient(peer.port), guard=two_sided(names, monkeypatch)) as client:
+        async with (
+            listening_peer(*BOTH) as peer,
+            open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
+        ):
             with pytest.raises(FetchRefused):
                 await client.fetch(OutboundRequest(f"http://mixed.test:{peer.port}/"))
             assert peer.connections == 0
@@ -86,10 +101,10 @@ def test_judging_only_the_first_address_would_let_it_through(monkeypatch: pytest
 
 @pytest.mark.parametrize(("host", "answers"), [("empty.test", [[]]), ("gone.test", None)])
 def test_a_name_without_address_is_a_failure_that_sent_nothing(host: str, answers: list[list[str]] | None) -> None:
-    names = Names() if answers is None else Names(**{host.replace(".", "_"): answers})
+    names = FakeResolver() if answers is None else FakeResolver(**{host.replace(".", "_"): answers})
 
     async def work() -> None:
-        async with sending(OPEN, names) as client:
+        async with open_client(PRIVATE_ALLOWED, names) as client:
             with pytest.raises(FetchFailed, match="The name of the host") as failed:
                 await client.fetch(OutboundRequest(f"http://{host}/"))
             assert failed.value.sent is False
@@ -98,10 +113,10 @@ def test_a_name_without_address_is_a_failure_that_sent_nothing(host: str, answer
 
 
 def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = Names(several_test=[["127.0.0.3", "127.0.0.4", PUBLIC]])
+    names = FakeResolver(several_test=[["127.0.0.3", "127.0.0.4", PUBLIC]])
 
     async def work() -> None:
-        async with listening() as peer, sending(OPEN, names) as client:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED, names) as client:
             assert (await client.fetch(OutboundRequest(f"http://several.test:{peer.port}/"))).status == 200
             assert peer.connections == 1
 
@@ -111,7 +126,7 @@ def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch: pytest.
 @pytest.mark.rule("out-05")
 def test_the_other_end_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that led elsewhere than it was meant to carries nothing."""
-    names = Names(api_test=[[PUBLIC]])
+    names = FakeResolver(api_test=[[PUBLIC]])
     connect = httpcore2.AnyIOBackend.connect_tcp  # type: ignore[attr-defined]
 
     async def astray(self: httpcore2.AnyIOBackend, host: str, *rest: object) -> object:
@@ -121,10 +136,13 @@ def test_the_other_end_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", astray)
 
     async def work() -> None:
-        async with listening(*BOTH) as peer, sending(lenient(peer.port), guard=two_sided(names, monkeypatch)) as client:
+        async with (
+            listening_peer(*BOTH) as peer,
+            open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
+        ):
             with pytest.raises(FetchRefused):
                 await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/"))
-            assert peer.heard == []
+            assert peer.requests == []
 
     run(work)
 
@@ -139,7 +157,7 @@ def test_no_unix_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         from weftwork.adapters.outbound import exchange
 
-        network = exchange._PinnedBackend(two_sided(Names(), monkeypatch), SendProgress())
+        network = exchange._PinnedBackend(patched_guard(FakeResolver(), monkeypatch), SendProgress())
         with pytest.raises(FetchRefused):
             await network.connect_unix_socket("admin.sock")
 

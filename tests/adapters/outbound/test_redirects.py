@@ -5,15 +5,15 @@ import pytest
 from tests.adapters.outbound.peer import (
     INSIDE,
     OK,
-    OPEN,
+    PRIVATE_ALLOWED,
     PUBLIC,
-    Heard,
-    Names,
-    Peer,
-    listening,
+    CountingPeer,
+    FakeResolver,
+    ReceivedRequest,
+    listening_peer,
+    open_client,
+    patched_guard,
     run,
-    sending,
-    two_sided,
 )
 from weftwork.adapters.outbound import client as client_module
 from weftwork.adapters.outbound.guard import AddressGuard
@@ -117,8 +117,8 @@ def moved(place: str, status: int = 302) -> bytes:
     return f"HTTP/1.1 {status} Moved\r\nLocation: {place}\r\nContent-Length: 4\r\n\r\ngone".encode()
 
 
-def route(peer: Peer, answers: dict[str, bytes]) -> None:
-    async def answer(heard: Heard, reader: object, writer: object) -> None:
+def route(peer: CountingPeer, answers: dict[str, bytes]) -> None:
+    async def answer(heard: ReceivedRequest, reader: object, writer: object) -> None:
         writer.write(answers.get(heard.path, OK))  # type: ignore[attr-defined]
 
     peer.answer = answer
@@ -127,7 +127,7 @@ def route(peer: Peer, answers: dict[str, bytes]) -> None:
 @pytest.mark.rule("out-04")
 def test_three_redirects_are_followed_and_no_fourth() -> None:
     async def work() -> None:
-        async with listening() as peer, sending(OPEN) as client:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
             route(peer, {f"/{left}": moved(f"/{left - 1}") for left in range(1, MAX_REDIRECTS + 2)})
             base = f"http://127.0.0.1:{peer.port}"
             response = await client.fetch(OutboundRequest(f"{base}/{MAX_REDIRECTS}"))
@@ -145,17 +145,17 @@ def test_three_redirects_are_followed_and_no_fourth() -> None:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("place", ["http://trap.test:PORT/", "http://127.0.0.2:PORT/", "http://2130706434:PORT/"])
 def test_a_redirect_inside_is_refused(place: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = Names(api_test=[[PUBLIC]], trap_test=[[INSIDE]])
+    names = FakeResolver(api_test=[[PUBLIC]], trap_test=[[INSIDE]])
     names.table |= {"127.0.0.2": [[INSIDE]], "2130706434": [[INSIDE]]}
 
     async def work() -> None:
-        async with listening(PUBLIC, INSIDE) as peer:
+        async with listening_peer(PUBLIC, INSIDE) as peer:
             policy = OutboundPolicy(frozenset({peer.port}), http=True)
-            async with sending(policy, guard=two_sided(names, monkeypatch)) as client:
+            async with open_client(policy, guard=patched_guard(names, monkeypatch)) as client:
                 route(peer, {"/start": moved(place.replace("PORT", str(peer.port)), status)})
                 with pytest.raises(FetchRefused):
                     await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/start", "POST", content=b"x"))
-                assert (peer.connections, len(peer.heard)) == (1, 1)
+                assert (peer.connections, len(peer.requests)) == (1, 1)
 
     run(work)
 
@@ -177,7 +177,7 @@ def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(monke
 @pytest.mark.parametrize(("place", "path"), [("/grün", b"/gr%C3%BCn"), ("/a%2Fb?c=ö", b"/a%2Fb?c=%C3%B6")])
 def test_a_place_beyond_ascii_is_utf_8(place: str, path: bytes) -> None:
     async def work() -> None:
-        async with listening() as peer, sending(OPEN) as client:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
             route(peer, {"/": moved(place), "/bad": moved("/x").replace(b"/x", b"/\xff")})
             base = f"http://127.0.0.1:{peer.port}"
             assert (await client.fetch(OutboundRequest(f"{base}/"))).url == base + path.decode()
@@ -188,13 +188,13 @@ def test_a_place_beyond_ascii_is_utf_8(place: str, path: bytes) -> None:
 
 def test_secrets_do_not_reach_another_origin_on_the_wire() -> None:
     async def work() -> None:
-        async with listening() as first, listening() as second, sending(OPEN) as client:
+        async with listening_peer() as first, listening_peer() as second, open_client(PRIVATE_ALLOWED) as client:
             first.answer = moved(f"http://127.0.0.1:{second.port}/", 307)
             sent = OutboundRequest(f"http://127.0.0.1:{first.port}/", "POST", (*SECRETS, *KEPT), b"{}")
             assert (await client.fetch(sent)).status == 200
-            assert b"secret" not in "\r\n".join(second.heard[0].lines).encode()
-            assert (second.heard[0].method, second.heard[0].body) == ("POST", b"{}")
-            assert "\r\n".join(first.heard[0].lines).count("secret") == len(SECRETS)
+            assert b"secret" not in "\r\n".join(second.requests[0].lines).encode()
+            assert (second.requests[0].method, second.requests[0].body) == ("POST", b"{}")
+            assert "\r\n".join(first.requests[0].lines).count("secret") == len(SECRETS)
 
     run(work)
 

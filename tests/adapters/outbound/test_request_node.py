@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.outbound.peer import OPEN, Peer, listening, run, sending
-from tests.adapters.outbound.request_node import Context, call, request_node
+from tests.adapters.outbound.peer import PRIVATE_ALLOWED, CountingPeer, listening_peer, open_client, run
+from tests.adapters.outbound.request_node import FakeStepContext, call, request_node
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
 
@@ -33,9 +33,9 @@ def answered(status: int = 200, body: bytes = b"", kind: str = "text/plain") -> 
     return OutboundResponse(status, (("Content-Type", kind), ("X-A", "1"), ("x-a", "2")), body, "https://api.test/end")
 
 
-def outcome(config: dict[str, Any], client: Any, context: Context | None = None, **inputs: Any) -> Any:
+def outcome(config: dict[str, Any], client: Any, context: FakeStepContext | None = None, **inputs: Any) -> Any:
     given = call({"url": "https://api.test/", **config}, inputs, {"id": "7", "key": "k"})
-    return run(lambda: request_node(client).run(given, context or Context()))
+    return run(lambda: request_node(client).run(given, context or FakeStepContext()))
 
 
 def only(client: Client) -> OutboundRequest:
@@ -131,7 +131,7 @@ def test_a_port_is_no_template() -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_an_unsafe_request_carries_the_key_of_its_step(method: str) -> None:
-    client, context = Client(answered()), Context()
+    client, context = Client(answered()), FakeStepContext()
     outcome({"method": method}, client, context)
     assert ("Idempotency-Key", "key-of-request") in only(client).headers
     assert context.effects == ["once" if method in ("POST", "PATCH") else "idempotent"]
@@ -142,7 +142,7 @@ def test_an_unsafe_request_carries_the_key_of_its_step(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
 def test_a_safe_request_is_no_step(method: str) -> None:
-    client, context = Client(answered()), Context()
+    client, context = Client(answered()), FakeStepContext()
     outcome({"method": method}, client, context)
     assert (only(client).headers, context.effects) == ((), [])
 
@@ -183,7 +183,7 @@ def test_what_failed_and_what_may_be_sent_again(
     config: dict[str, Any], answer: Any, code: str, retryable: bool, again: int
 ) -> None:
     """`again` is how many requests another attempt of the node sends."""
-    client, context = Client(answer, answered(), answered()), Context()
+    client, context = Client(answer, answered(), answered()), FakeStepContext()
     failed = outcome(config, client, context)
     assert isinstance(failed, Failed)
     assert (failed.code, failed.retryable) == (code, retryable)
@@ -206,24 +206,24 @@ def test_without_a_client_nothing_is_sent() -> None:
 
 
 def test_on_a_real_socket_with_nothing_of_the_answer_in_its_error() -> None:
-    async def work() -> tuple[Peer, Any]:
-        async with listening() as peer, sending(OPEN) as client:
+    async def work() -> tuple[CountingPeer, Any]:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
             body = json.dumps({"secret": "inner"}).encode()
             peer.answer = b"HTTP/1.1 500 Inner secret\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
             given = call({"method": "POST", "json": {"a": 1}}, {"url": f"http://127.0.0.1:{peer.port}/x"})
-            return peer, await request_node(client).run(given, Context())
+            return peer, await request_node(client).run(given, FakeStepContext())
 
     peer, failed = run(work)
     assert (failed.code, failed.details) == ("http_status", {"status": 500})
     assert "inner" not in repr(failed).lower()
-    assert (peer.heard[0].body, peer.heard[0].headers["idempotency-key"]) == (b'{"a":1}', "key-of-request")
+    assert (peer.requests[0].body, peer.requests[0].headers["idempotency-key"]) == (b'{"a":1}', "key-of-request")
 
 
 @pytest.mark.parametrize(
     ("said", "outputs"), [(None, {}), ("it is there", {"body": "it is there"}), ({"receipt": 7}, {"receipt": 7})]
 )
 def test_a_person_who_says_that_it_was_done_need_not_know_the_answer(said: Any, outputs: dict[str, Any]) -> None:
-    context = Context()
+    context = FakeStepContext()
     context.steps["request"] = said
     client = Client()
     assert outcome({"method": "POST"}, client, context) == Completed(outputs)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.adapters.outbound.peer import OPEN, Peer, listening, run, sending
+from tests.adapters.outbound.peer import PRIVATE_ALLOWED, CountingPeer, listening_peer, open_client, run
 from weftwork.adapters.outbound.client import MAX_CONCURRENT_REQUESTS
 from weftwork.ports.outbound import FetchRefused, OutboundRequest
 from weftwork.protocol.net import outbound
@@ -15,9 +15,9 @@ from weftwork.protocol.net.outbound import METHODS, check_request
 from weftwork.protocol.net.target import OutboundRefused
 
 
-def sent(method: str = "GET", content: bytes = b"", *headers: tuple[str, str]) -> Peer:
-    async def work() -> Peer:
-        async with listening() as peer, sending(OPEN) as client:
+def sent(method: str = "GET", content: bytes = b"", *headers: tuple[str, str]) -> CountingPeer:
+    async def work() -> CountingPeer:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
             await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/a?b=c#d", method, headers, content))
             return peer
 
@@ -28,7 +28,7 @@ def sent(method: str = "GET", content: bytes = b"", *headers: tuple[str, str]) -
 def test_a_request_goes_out_as_it_was_given(method: str) -> None:
     body = b'{"a":1}' if method not in ("GET", "HEAD", "OPTIONS") else b""
     peer = sent(method, body, ("X-Own", "one two"), ("user-agent", "mine"))
-    (heard,) = peer.heard
+    (heard,) = peer.requests
     assert (heard.method, heard.path, heard.body) == (method, "/a?b=c", body)
     assert heard.headers.get("content-length", "0") == str(len(body))
     named = {name: heard.headers[name] for name in ("host", "x-own", "user-agent", "accept", "accept-encoding")}
@@ -43,7 +43,7 @@ def test_a_request_goes_out_as_it_was_given(method: str) -> None:
 
 
 def test_an_empty_post_says_that_it_is_empty() -> None:
-    assert sent("POST").heard[0].headers["content-length"] == "0"
+    assert sent("POST").requests[0].headers["content-length"] == "0"
 
 
 INJECTED = [
@@ -85,7 +85,7 @@ UPGRADES = [
 @pytest.mark.parametrize("header", [*INJECTED, *STEERING, *UPGRADES])
 def test_a_header_that_steers_the_connection_is_refused(header: tuple[str, str]) -> None:
     async def work() -> None:
-        async with listening() as peer, sending(OPEN) as client:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
             with pytest.raises(FetchRefused) as refused:
                 await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", headers=(header,)))
             assert refused.value.blocked == ("upgrade" if header in UPGRADES else "ssrf")
@@ -97,29 +97,29 @@ def test_a_header_that_steers_the_connection_is_refused(header: tuple[str, str])
 def test_without_the_check_headers_could_be_injected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbound, "_check_headers", lambda headers: None)
     for header in (("Upgrade", "websocket"), ("Proxy-Authorization", "Basic x")):
-        assert sent("GET", b"", header).heard[0].headers[header[0].lower()] == header[1]
+        assert sent("GET", b"", header).requests[0].headers[header[0].lower()] == header[1]
 
 
 @pytest.mark.rule("out-03")
 @pytest.mark.parametrize("method", ["CONNECT", "TRACE", "get", "GET ", "", "PURGE", "GET / HTTP/1.1\r\nX: "])
 def test_other_methods_are_refused(method: str) -> None:
     with pytest.raises(OutboundRefused):
-        check_request("https://example.com/", method, (), b"", OPEN)
+        check_request("https://example.com/", method, (), b"", PRIVATE_ALLOWED)
 
 
 def test_too_many_or_too_large_headers_are_refused() -> None:
     for headers in ((("a", "b"),) * (outbound.MAX_HEADERS + 1), (("a", "b" * outbound.MAX_HEADER_BYTES),)):
         with pytest.raises(OutboundRefused):
-            check_request("https://example.com/", "GET", headers, b"", OPEN)
+            check_request("https://example.com/", "GET", headers, b"", PRIVATE_ALLOWED)
 
 
 def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        async with listening() as proxy, listening() as peer:
+        async with listening_peer() as proxy, listening_peer() as peer:
             for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
                 monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
             monkeypatch.setenv("NO_PROXY", "")
-            async with sending(OPEN) as client:
+            async with open_client(PRIVATE_ALLOWED) as client:
                 assert (await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/"))).status == 200
             assert (proxy.connections, peer.connections) == (0, 1)
 
@@ -152,13 +152,13 @@ def test_without_the_silence_answers_would_be(
 
 def test_a_crowd_waits_for_its_turn() -> None:
     async def work() -> None:
-        async with listening() as peer, sending(OPEN) as client:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
             most = 0
             go = asyncio.Event()
 
             async def answer(heard: object, reader: object, writer: asyncio.StreamWriter) -> None:
                 nonlocal most
-                most = max(most, peer.connections - peer.left)
+                most = max(most, peer.connections - peer.closed_connections)
                 await go.wait()
                 writer.write(b"HTTP/1.1 204 None\r\n\r\n")
 
@@ -167,7 +167,7 @@ def test_a_crowd_waits_for_its_turn() -> None:
             every = [
                 asyncio.create_task(client.fetch(OutboundRequest(url))) for _ in range(MAX_CONCURRENT_REQUESTS + 20)
             ]
-            while len(peer.heard) < MAX_CONCURRENT_REQUESTS:
+            while len(peer.requests) < MAX_CONCURRENT_REQUESTS:
                 await asyncio.sleep(0.005)
             go.set()
             assert {(await each).status for each in every} == {204}

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.adapters.outbound.blocked_targets import LOOPBACK, denied_urls
-from tests.adapters.outbound.peer import listening, run, sending
-from tests.adapters.outbound.request_node import Context, call, request_node
+from tests.adapters.outbound.peer import listening_peer, open_client, run
+from tests.adapters.outbound.request_node import FakeStepContext, call, request_node
 from tests.live import open_inside
 from weftwork.adapters.outbound import guard
 from weftwork.adapters.outbound.guard import AddressGuard
@@ -39,7 +39,7 @@ def lenient(port: int) -> OutboundPolicy:
 @pytest.mark.rule("out-02")
 def test_the_client_reaches_no_trap() -> None:
     async def work() -> None:
-        async with listening(*EVERYWHERE) as trap, sending(lenient(trap.port), timeout_ms=5_000) as client:
+        async with listening_peer(*EVERYWHERE) as trap, open_client(lenient(trap.port), timeout_ms=5_000) as client:
 
             async def sink(url: str) -> str:
                 try:
@@ -62,11 +62,11 @@ def test_the_client_reaches_no_trap() -> None:
 @pytest.mark.rule("out-01")
 def test_the_node_reaches_no_trap() -> None:
     async def work() -> None:
-        async with listening(*EVERYWHERE) as trap, sending(lenient(trap.port), timeout_ms=5_000) as client:
+        async with listening_peer(*EVERYWHERE) as trap, open_client(lenient(trap.port), timeout_ms=5_000) as client:
             node = request_node(client)
 
             async def sink(url: str) -> str:
-                outcome = await node.run(call({"method": "POST"}, {"url": url}), Context())
+                outcome = await node.run(call({"method": "POST"}, {"url": url}), FakeStepContext())
                 assert isinstance(outcome, Failed)
                 if outcome.code in ("ssrf_blocked", "node_input_missing"):
                     return "ssrf"
@@ -81,7 +81,7 @@ def test_the_node_reaches_no_trap() -> None:
 @pytest.mark.rule("out-01")
 def test_the_seam_reaches_no_trap() -> None:
     async def work() -> None:
-        async with listening(*EVERYWHERE) as trap:
+        async with listening_peer(*EVERYWHERE) as trap:
             settings = {"test_seams": True, "fetch_http": True, "fetch_ports": (trap.port,)}
             async with open_inside(**settings) as inside:
 
@@ -104,9 +104,9 @@ def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(AddressGuard, "check_peer", lambda *_: None)
 
     async def work() -> None:
-        async with listening(*EVERYWHERE) as trap:
+        async with listening_peer(*EVERYWHERE) as trap:
             careless = AddressGuard(SystemResolver(), judge=lambda address, private: True)
-            async with sending(lenient(trap.port), guard=careless) as client:
+            async with open_client(lenient(trap.port), guard=careless) as client:
                 for host in LOOPBACK:
                     response = await client.fetch(OutboundRequest(f"http://{host}:{trap.port}/"))
                     assert response.content == b"ok", host
@@ -117,9 +117,9 @@ def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.MonkeyPatch
 
 def test_an_address_of_this_machine_is_refused_even_if_it_were_public() -> None:
     async def work() -> None:
-        async with listening() as trap:
+        async with listening_peer() as trap:
             strict = AddressGuard(SystemResolver(), judge=lambda address, private: True)
-            async with sending(lenient(trap.port), guard=strict) as client:
+            async with open_client(lenient(trap.port), guard=strict) as client:
                 with pytest.raises(FetchRefused):
                     await client.fetch(OutboundRequest(f"http://127.0.0.1:{trap.port}/"))
             assert trap.connections == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.outbound.peer import AUTHORITY, OPEN, Names, listening, run, sending
+from tests.adapters.outbound.peer import AUTHORITY, PRIVATE_ALLOWED, FakeResolver, listening_peer, open_client, run
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.ports.outbound import FetchFailed, OutboundRequest
 
@@ -21,13 +21,13 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("host", ["api.test", "API.test.", "a.wild.test", "127.0.0.1"])
 def test_a_certificate_for_the_name_is_good(host: str) -> None:
     async def work() -> None:
-        names = Names(**NAMES)
+        names = FakeResolver(**NAMES)
         names.table["127.0.0.1"] = [["127.0.0.1"]]
-        async with listening(tls=True) as peer, sending(OPEN, names) as client:
+        async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, names) as client:
             response = await client.fetch(OutboundRequest(f"https://{host}:{peer.port}/x"))
             asked = host.lower().removesuffix(".")
             assert (response.content, response.url) == (b"ok", f"https://{asked}:{peer.port}/x")
-            assert peer.heard[0].headers["host"] == f"{asked}:{peer.port}"
+            assert peer.requests[0].headers["host"] == f"{asked}:{peer.port}"
             assert peer.names == [None if host[0] == "1" else asked]
 
     run(work)
@@ -42,18 +42,18 @@ async def refused(client: GuardedClient, url: str) -> None:
 @pytest.mark.usefixtures("trusted")
 def test_a_certificate_for_another_name_is_not() -> None:
     async def work() -> None:
-        async with listening(tls=True) as peer, sending(OPEN, Names(**NAMES)) as client:
+        async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
             await refused(client, f"https://other.test:{peer.port}/")
-            assert (peer.heard, peer.names) == ([], ["other.test"])
+            assert (peer.requests, peer.names) == ([], ["other.test"])
 
     run(work)
 
 
 def test_nor_is_one_of_an_authority_that_nobody_knows(tmp_path: Path) -> None:
     async def work() -> None:
-        async with listening(tls=True) as peer, sending(OPEN, Names(**NAMES)) as client:
+        async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
             await refused(client, f"https://api.test:{peer.port}/")
-            assert peer.heard == []
+            assert peer.requests == []
 
     run(work)
 
@@ -87,7 +87,7 @@ def test_a_handshake_that_does_not_end_has_sent_nothing_and_is_let_go() -> None:
 
         server = await asyncio.start_server(silent, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        async with server, sending(OPEN, Names(**NAMES)) as client:
+        async with server, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
             with pytest.raises(FetchFailed, match="within 200 ms") as failed:
                 await client.fetch(OutboundRequest(f"https://api.test:{port}/", timeout_ms=200))
             assert failed.value.sent is False
@@ -99,7 +99,7 @@ def test_a_handshake_that_does_not_end_has_sent_nothing_and_is_let_go() -> None:
 @pytest.mark.usefixtures("trusted")
 def test_plain_http_to_a_tls_port_is_a_failure() -> None:
     async def work() -> None:
-        async with listening(tls=True) as peer, sending(OPEN, Names(**NAMES)) as client:
+        async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
             with pytest.raises(FetchFailed) as failed:
                 await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/"))
             assert failed.value.sent is True

@@ -17,16 +17,16 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(bounded())
 
 
-def asking(said: str = "Hello", node: str = "n", **more: Any) -> ModelRequest:
+def model_request(said: str = "Hello", node: str = "n", **more: Any) -> ModelRequest:
     return ModelRequest(more.pop("provider", ""), more.pop("model", ""), (Message("user", said),), node_id=node, **more)
 
 
-async def hear(provider: ModelProvider, request: ModelRequest) -> tuple[list[Delta], AnswerEnd]:
+async def collect_answer(provider: ModelProvider, request: ModelRequest) -> tuple[list[Delta], AnswerEnd]:
     items = [item async for item in provider.generate(request)]
     stop = items.pop()
     assert isinstance(stop, AnswerEnd)
     return [item for item in items if isinstance(item, Delta)], stop
 
 
-async def text_of(provider: ModelProvider, request: ModelRequest) -> str:
-    return "".join(delta.text for delta in (await hear(provider, request))[0])
+async def generate_text(provider: ModelProvider, request: ModelRequest) -> str:
+    return "".join(delta.text for delta in (await collect_answer(provider, request))[0])

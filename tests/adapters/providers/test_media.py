@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.providers.provider_calls import asking, hear, run, text_of
+from tests.adapters.providers.provider_calls import collect_answer, generate_text, model_request, run
 from weftwork.adapters.providers.mock_providers import MockProvider
 from weftwork.adapters.providers.programs import ScriptedPrograms, SeenMedia
 from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
@@ -55,7 +55,7 @@ def test_a_script_narrows_what_is_taken(tmp_path: Path) -> None:
         'modalities = ["image", "document"]\n[models]\nblind = []\nears = ["audio", "image"]\n"scripted-1" = ["image"]'
     )
     models, _ = default_providers(ManualClock(), script(tmp_path, narrow))
-    provider = models.find(asking())
+    provider = models.find(model_request())
     assert provider.modalities("other") == {"image", "document"}
     assert provider.modalities("blind") == frozenset()
     # No model takes more than all of them.
@@ -106,10 +106,10 @@ def test_a_script_can_say_what_it_was_shown() -> None:
     programs.program("live:acme", "ask", [said, chunks, "no places {media[0].name}"])
     provider = ScriptedProvider(ManualClock(), programs)
     request, read = showing("?")
-    assert run(text_of(provider, request)) == f"1: image image/png 7 {SHA} {{media[1].bytes}}"
-    assert run(text_of(provider, request)) == "7 bytes"
+    assert run(generate_text(provider, request)) == f"1: image image/png 7 {SHA} {{media[1].bytes}}"
+    assert run(generate_text(provider, request)) == "7 bytes"
     assert read.times == 2
-    assert run(text_of(provider, request)) == "no places {media[0].name}"
+    assert run(generate_text(provider, request)) == "no places {media[0].name}"
     assert read.times == 2
     assert programs.last_media("live:acme", "ask") == (SeenMedia("image", "image/png", 7, SHA, None),)
     assert programs.last_media("live:other", "ask") == ()
@@ -121,11 +121,11 @@ def test_without_a_script_it_tells_what_was_shown() -> None:
     told = "(scripted) No model is connected to this host."
     request, _ = showing("What is it?")
     assert (
-        run(text_of(ScriptedProvider(ManualClock()), request))
+        run(generate_text(ScriptedProvider(ManualClock()), request))
         == f"{told} You said: What is it? You showed: image/png (7 bytes)."
     )
     request, _ = showing()
-    assert run(text_of(ScriptedProvider(ManualClock()), request)) == f"{told} You showed: image/png (7 bytes)."
+    assert run(generate_text(ScriptedProvider(ManualClock()), request)) == f"{told} You showed: image/png (7 bytes)."
 
 
 def test_an_entry_makes_media_before_its_end() -> None:
@@ -160,6 +160,6 @@ def test_media_that_cannot_be_made_are_refused(media: Any) -> None:
 
 def test_counts_of_tokens_are_those_of_the_text() -> None:
     request, _ = showing("1234", "5678")
-    _, stop = run(hear(ScriptedProvider(ManualClock()), request))
+    _, stop = run(collect_answer(ScriptedProvider(ManualClock()), request))
     assert stop is not None
     assert stop.usage.input_tokens == 3

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.providers.provider_calls import asking, hear, run
+from tests.adapters.providers.provider_calls import collect_answer, model_request, run
 from weftwork.adapters.providers.mock_providers import _GENERATORS, MockProvider
 from weftwork.ports.models import AnswerEnd, Delta, ProviderFault
 from weftwork.protocol.errors import ClientFault
@@ -28,15 +28,15 @@ def test_there_is_a_play_for_each_that_is_offered() -> None:
 @pytest.mark.rule("model-13")
 def test_a_text_is_streamed_token_by_token() -> None:
     model = "mock-stream-text-v1"
-    assert run(hear(mock("stream-text"), asking())) == (
+    assert run(collect_answer(mock("stream-text"), model_request())) == (
         [Delta("mock", False, model), Delta(" response", True, model)],
         AnswerEnd("stop", TokenUsage(1, 2), model, "stop"),
     )
     config = {"tokens": ["a", "", "b"], "finishReason": "length", "usage": {"promptTokens": 4}, "model": "m"}
-    deltas, stop = run(hear(mock("stream-text", **config), asking(model="other")))
+    deltas, stop = run(collect_answer(mock("stream-text", **config), model_request(model="other")))
     assert deltas == [Delta("a", False, "m"), Delta("", False, "m"), Delta("b", True, "m")]
     assert stop == AnswerEnd("length", TokenUsage(4, 3), "m", "length")
-    assert run(hear(mock("stream-text", tokens=[]), asking())) == (
+    assert run(collect_answer(mock("stream-text", tokens=[]), model_request())) == (
         [],
         AnswerEnd("stop", TokenUsage(1, 0), model, "stop"),
     )
@@ -48,7 +48,7 @@ def test_a_text_is_streamed_token_by_token() -> None:
     [("stop", "stop"), ("length", "length"), ("tool_calls", "tool-call"), ("content_filter", "content-filter")],
 )
 def test_a_stream_ends_as_it_is_told(finish: str, reason: str) -> None:
-    assert run(hear(mock("stream-text", finishReason=finish), asking()))[1].reason == reason
+    assert run(collect_answer(mock("stream-text", finishReason=finish), model_request()))[1].reason == reason
 
 
 @pytest.mark.rule("model-13")
@@ -58,7 +58,7 @@ def test_tools_are_called() -> None:
         {"name": "stop", "arguments": {"a": [1]}},
         {"name": "go"},
     ]
-    deltas, stop = run(hear(mock("tool-calls", toolCalls=calls), asking()))
+    deltas, stop = run(collect_answer(mock("tool-calls", toolCalls=calls), model_request()))
     assert (deltas, stop.reason, stop.detail, stop.usage) == ([], "tool-call", "tool_calls", TokenUsage(1, 3))
     assert stop.tool_calls == (
         {"id": "c", "name": "find", "arguments": '{"q":1}'},
@@ -77,15 +77,15 @@ def test_tools_are_called() -> None:
 )
 def test_an_error_is_a_fault(config: dict[str, Any], said: tuple[str, str, bool]) -> None:
     with pytest.raises(ProviderFault) as caught:
-        run(hear(mock("error", **config), asking()))
+        run(collect_answer(mock("error", **config), model_request()))
     assert (caught.value.code, caught.value.message, caught.value.retryable) == said
 
 
 @pytest.mark.rule("model-13")
 def test_usage_alone_has_no_text() -> None:
     usage = {"promptTokens": 3, "completionTokens": 4, "totalTokens": 7}
-    assert run(hear(mock("usage-only", usage=usage), asking()))[1].usage == TokenUsage(3, 4)
-    assert run(hear(mock("usage-only"), asking())) == (
+    assert run(collect_answer(mock("usage-only", usage=usage), model_request()))[1].usage == TokenUsage(3, 4)
+    assert run(collect_answer(mock("usage-only"), model_request())) == (
         [],
         AnswerEnd("stop", TokenUsage(1, 0), "mock-usage-only-v1", "stop"),
     )
@@ -104,7 +104,7 @@ def test_usage_alone_has_no_text() -> None:
 def test_delays_are_those_of_the_clock(name: str, config: dict[str, Any], waits: list[int]) -> None:
     async def work() -> None:
         clock = ManualClock()
-        task = asyncio.create_task(hear(mock(name, clock, **config), asking()))
+        task = asyncio.create_task(collect_answer(mock(name, clock, **config), model_request()))
         seen: list[int] = []
         while not task.done():
             if clock.next_wake is not None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.providers.provider_calls import asking, hear, run
+from tests.adapters.providers.provider_calls import collect_answer, model_request, run
 from tests.harness.definitions import node, workflow
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Inside, delays, open_inside
 from weftwork.engine.api import runs
@@ -17,8 +17,8 @@ BUDGET = "/v1/host/sample/test/mock-ai/last-dispatch-budget"
 
 async def asked(inside: Inside, partition: str, **more: Any) -> str:
     """A model call of a node in a run of this partition, as the engine makes it."""
-    request = asking(node="ask", partition=partition, **more)
-    deltas, _ = await hear(inside.host.models.find(request), request)
+    request = model_request(node="ask", partition=partition, **more)
+    deltas, _ = await collect_answer(inside.host.models.find(request), request)
     return "".join(delta.text for delta in deltas)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.adapters.providers.provider_calls import asking, run, text_of
+from tests.adapters.providers.provider_calls import generate_text, model_request, run
 from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
 from weftwork.adapters.providers.scripted import ScriptedProvider
 from weftwork.ports.models import ModelProvider, ProviderFault
@@ -27,35 +27,35 @@ def test_the_alias_is_there_for_tests_alone(settings: Settings, names: tuple[str
 @pytest.mark.rule("model-15")
 def test_a_request_goes_to_whom_it_names() -> None:
     models, programs = default_providers(ManualClock(), testing=True)
-    assert models.find(asking()).name == "scripted"
-    assert models.find(asking(provider="scripted")).default_model == "scripted-1"
-    mock = models.find(asking(provider="mock"))
+    assert models.find(model_request()).name == "scripted"
+    assert models.find(model_request(provider="scripted")).default_model == "scripted-1"
+    mock = models.find(model_request(provider="mock"))
     assert (mock.name, mock.default_model) == ("mock", "mock-mini")
     programs.program("", "n", ["one", "two"])
-    assert run(text_of(mock, asking())) == "one"
-    assert run(text_of(models.find(asking()), asking())) == "two"
+    assert run(generate_text(mock, model_request())) == "one"
+    assert run(generate_text(models.find(model_request()), model_request())) == "two"
 
 
 @pytest.mark.rule("model-15")
 def test_the_mock_of_a_run_comes_before_any_provider() -> None:
     models, _ = default_providers(ManualClock())
     for provider in ("", "scripted", "gone"):
-        found = models.find(asking(provider=provider, mock={"id": "stream-text", "config": {"tokens": ["x"]}}))
+        found = models.find(model_request(provider=provider, mock={"id": "stream-text", "config": {"tokens": ["x"]}}))
         assert found.name == "stream-text"
-        assert run(text_of(found, asking())) == "x"
-    assert models.find(asking(mock={"id": "error"})).default_model == "mock-error-v1"
+        assert run(generate_text(found, model_request())) == "x"
+    assert models.find(model_request(mock={"id": "error"})).default_model == "mock-error-v1"
 
 
 @pytest.mark.rule("model-15")
 def test_what_is_not_offered_is_a_fault() -> None:
     models, _ = default_providers(ManualClock())
-    for request in (asking(provider="mock"), asking(provider="acme"), asking(mock={"id": "acme"})):
+    for request in (model_request(provider="mock"), model_request(provider="acme"), model_request(mock={"id": "acme"})):
         with pytest.raises(ProviderFault) as caught:
             models.find(request)
         assert (caught.value.code, caught.value.retryable) == ("provider_not_supported", False)
         assert "acme" not in str(caught.value)
     with pytest.raises(ProviderFault) as caught:
-        ProviderRegistry(ManualClock(), []).find(asking())
+        ProviderRegistry(ManualClock(), []).find(model_request())
     assert caught.value.code == "host_capability_missing"
 
 
@@ -63,4 +63,4 @@ def test_other_providers_come_first_and_need_no_more_than_to_be_given() -> None:
     vendor: ModelProvider = ScriptedProvider(ManualClock(), name="acme", default_model="acme-1")
     models, _ = default_providers(ManualClock(), more=[vendor])
     assert models.names == ("acme", "scripted")
-    assert models.find(asking()) is vendor
+    assert models.find(model_request()) is vendor

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.adapters.providers.provider_calls import asking, run, text_of
+from tests.adapters.providers.provider_calls import generate_text, model_request, run
 from weftwork.adapters.providers.programs import ScriptedPrograms
 from weftwork.adapters.providers.script import Script, ScriptError, read_script
 from weftwork.adapters.providers.scripted import ScriptedProvider
@@ -24,7 +24,7 @@ def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path: Path
     provider = ScriptedProvider(ManualClock(), ScriptedPrograms(read_script(tmp_path / name)))
 
     async def said(run_id: str, node: str = "n", partition: str = "") -> str:
-        return await text_of(provider, asking(node=node, run_id=run_id, partition=partition))
+        return await generate_text(provider, model_request(node=node, run_id=run_id, partition=partition))
 
     async def work() -> None:
         assert [await said("r1"), await said("r1"), await said("r2"), await said("r1")] == ["one", "two", "one", "one"]
@@ -74,27 +74,27 @@ def test_a_script_that_is_not_there_or_no_toml_is_named(tmp_path: Path) -> None:
 def test_the_settings_bring_the_script(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(JSON)
     models, _ = build_providers(Settings(model_script=str(tmp_path / "a.json")), ManualClock())
-    request = asking()
-    assert run(text_of(models.find(request), request)) == "one"
+    request = model_request()
+    assert run(generate_text(models.find(request), request)) == "one"
 
 
 @pytest.mark.rule("model-14")
 def test_without_a_script_an_answer_says_what_it_is_and_what_was_said() -> None:
     provider = ScriptedProvider(ManualClock())
     told = "(scripted) No model is connected to this host."
-    assert run(text_of(provider, asking(" What\n is  it? "))) == f"{told} You said: What is it?"
-    assert run(text_of(provider, ModelRequest("", "", ()))) == told
-    assert run(text_of(provider, asking("x" * 500))) == f"{told} You said: {'x' * 200} ..."
+    assert run(generate_text(provider, model_request(" What\n is  it? "))) == f"{told} You said: What is it?"
+    assert run(generate_text(provider, ModelRequest("", "", ()))) == told
+    assert run(generate_text(provider, model_request("x" * 500))) == f"{told} You said: {'x' * 200} ..."
     last = (Message("user", "first"), Message("user", "second"), Message("assistant", "third"))
-    assert run(text_of(provider, ModelRequest("", "", last))) == f"{told} You said: second"
+    assert run(generate_text(provider, ModelRequest("", "", last))) == f"{told} You said: second"
 
 
 @pytest.mark.rule("model-14")
 def test_without_a_script_a_wanted_schema_is_met() -> None:
     schema = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
-    said = run(text_of(ScriptedProvider(ManualClock()), asking(response_schema=schema)))
+    said = run(generate_text(ScriptedProvider(ManualClock()), model_request(response_schema=schema)))
     assert msgspec.json.decode(said) == {"valid": True}
 
 
 def test_an_empty_list_is_no_list() -> None:
-    assert Script({"n": ()}).entry_for(asking("hey"), 0).text.endswith("You said: hey")
+    assert Script({"n": ()}).entry_for(model_request("hey"), 0).text.endswith("You said: hey")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.adapters.providers.provider_calls import asking, hear, run, text_of
+from tests.adapters.providers.provider_calls import collect_answer, generate_text, model_request, run
 from tests.harness.definitions import examples
 from weftwork.adapters.providers import programs as programs_module
 from weftwork.adapters.providers.programs import MAX_NODES, ScriptedPrograms
@@ -54,27 +54,33 @@ def scripted(*program: Any) -> ScriptedProvider:
 def test_the_end_of_an_answer_is_the_programmed_one(
     written: dict[str, Any], reason: str, detail: str, refusal: str | None, category: str | None
 ) -> None:
-    _, stop = run(hear(scripted(written), asking()))
+    _, stop = run(collect_answer(scripted(written), model_request()))
     assert (stop.reason, stop.detail, stop.refusal, stop.safety_category) == (reason, detail, refusal, category)
 
 
 @pytest.mark.rule("model-11")
 def test_an_answer_comes_in_words_and_the_last_is_marked() -> None:
-    deltas, stop = run(hear(scripted({"content": " one two\n three "}), asking("four bytes each!", system="abcde")))
+    deltas, stop = run(
+        collect_answer(scripted({"content": " one two\n three "}), model_request("four bytes each!", system="abcde"))
+    )
     assert deltas == [Delta(part, part == "\n three ", "scripted-1") for part in (" one", " two", "\n three ")]
     assert stop == AnswerEnd("stop", TokenUsage(6, 4), "scripted-1", "end_turn")
 
 
 def test_chunks_tokens_and_model_are_as_programmed() -> None:
     entry = {"chunks": ["a", "", "b c"], "inputTokens": 7, "outputTokens": 9, "model": "big"}
-    deltas, stop = run(hear(scripted(entry), asking(model="small")))
+    deltas, stop = run(collect_answer(scripted(entry), model_request(model="small")))
     assert [(delta.text, delta.last) for delta in deltas] == [("a", False), ("", False), ("b c", True)]
     assert (stop.usage, stop.model) == (TokenUsage(7, 9), "big")
-    assert run(hear(scripted(), asking(model="small")))[1].model == "small"
+    assert run(collect_answer(scripted(), model_request(model="small")))[1].model == "small"
 
 
 def test_an_envelope_is_answered_as_its_text() -> None:
-    said = run(text_of(scripted({"mode": "envelope", "envelope": {"type": "error", "payload": {"a": 1}}}), asking()))
+    said = run(
+        generate_text(
+            scripted({"mode": "envelope", "envelope": {"type": "error", "payload": {"a": 1}}}), model_request()
+        )
+    )
     assert msgspec.json.decode(said) == {"type": "error", "payload": {"a": 1}}
 
 
@@ -100,12 +106,12 @@ def test_an_entry_that_says_nothing_clear_is_refused_and_changes_nothing(written
     programs.program("", "n", ["before"])
     with pytest.raises(msgspec.ValidationError):
         programs.program("", "n", ["first", written])
-    assert programs.take(asking()) == ScriptEntry(content="before")
+    assert programs.take(model_request()) == ScriptEntry(content="before")
 
 
 def test_a_fault_comes_after_what_was_said() -> None:
     async def work() -> None:
-        answer = scripted({"content": "half an", "fault": {"code": "provider_unavailable"}}).generate(asking())
+        answer = scripted({"content": "half an", "fault": {"code": "provider_unavailable"}}).generate(model_request())
         assert [(await anext(answer)).text, (await anext(answer)).text] == ["half", " an"]  # type: ignore[union-attr]
         with pytest.raises(ProviderFault) as caught:
             await anext(answer)
@@ -118,24 +124,24 @@ def test_a_fault_comes_after_what_was_said() -> None:
 def test_a_used_up_program_leaves_silence_until_the_reset() -> None:
     programs = programmed("one")
     provider = ScriptedProvider(ManualClock(), programs)
-    assert run(text_of(provider, asking())) == "one"
+    assert run(generate_text(provider, model_request())) == "one"
     for _ in range(2):
-        deltas, stop = run(hear(provider, asking()))
+        deltas, stop = run(collect_answer(provider, model_request()))
         assert (deltas, stop.reason) == ([], "stop")
     programs.reset()
-    assert run(text_of(provider, asking())).startswith("(scripted) ")
+    assert run(generate_text(provider, model_request())).startswith("(scripted) ")
 
 
 @pytest.mark.rule("model-11")
 def test_a_call_takes_its_entry_when_it_starts() -> None:
     async def work() -> None:
         provider = scripted("one", "two", "three")
-        first, second = provider.generate(asking()), provider.generate(asking())
+        first, second = provider.generate(model_request()), provider.generate(model_request())
         assert await anext(second) == Delta("two", True, "scripted-1")
         assert await anext(first) == Delta("one", True, "scripted-1")
         # The host ended before the answer was recorded; the call is made again.
         await first.aclose()
-        assert await text_of(provider, asking()) == "three"
+        assert await generate_text(provider, model_request()) == "three"
         await second.aclose()
 
     run(work())
@@ -147,7 +153,7 @@ def test_delays_are_those_of_the_clock() -> None:
         provider = ScriptedProvider(
             clock, ScriptedPrograms(Script(default=ScriptEntry(content="a b", delay_ms_per_token=5000)))
         )
-        task = asyncio.create_task(hear(provider, asking()))
+        task = asyncio.create_task(collect_answer(provider, model_request()))
         for _ in range(2):
             while clock.next_wake is None:
                 await asyncio.sleep(0)
@@ -164,11 +170,11 @@ def test_cancelling_leaves_no_sleeper() -> None:
     async def work() -> None:
         clock = ManualClock()
         task = asyncio.create_task(
-            hear(
+            collect_answer(
                 ScriptedProvider(
                     clock, ScriptedPrograms(Script(default=ScriptEntry("end_turn", "a", delay_ms_per_token=9)))
                 ),
-                asking(),
+                model_request(),
             )
         )
         while clock.next_wake is None:
@@ -186,25 +192,25 @@ def test_tenants_have_programs_of_their_own() -> None:
     programs = ScriptedPrograms()
     provider = ScriptedProvider(ManualClock(), programs)
     programs.program("acme", "n", ["for acme"])
-    assert run(text_of(provider, asking(partition="other", max_tokens=5))).startswith("(scripted) ")
-    assert run(text_of(provider, asking(partition="acme", max_tokens=6))) == "for acme"
+    assert run(generate_text(provider, model_request(partition="other", max_tokens=5))).startswith("(scripted) ")
+    assert run(generate_text(provider, model_request(partition="acme", max_tokens=6))) == "for acme"
     assert [programs.last_budget(name, "n") for name in ("acme", "other", "third")] == [6, 5, None]
     programs.program("other", "n", ["for other"])
     programs.program("acme", "n", ["for acme"])
     programs.reset("acme")
-    assert run(text_of(provider, asking(partition="other"))) == "for other"
-    assert run(text_of(provider, asking(partition="acme"))).startswith("(scripted) ")
+    assert run(generate_text(provider, model_request(partition="other"))) == "for other"
+    assert run(generate_text(provider, model_request(partition="acme"))).startswith("(scripted) ")
     assert programs.last_budget("acme", "n") is None
 
 
 def test_budgets_are_not_kept_for_ever_and_prompts_not_at_all() -> None:
     programs = ScriptedPrograms()
     for count in range(3):
-        ScriptedProvider(ManualClock(), programs).generate(asking("a-prompt", max_tokens=count))
+        ScriptedProvider(ManualClock(), programs).generate(model_request("a-prompt", max_tokens=count))
     assert programs.last_budget("", "n") == 2
     assert "a-prompt" not in str(vars(programs))
     for count in range(MAX_NODES):
-        ScriptedProvider(ManualClock(), programs).generate(asking(node=f"other{count}"))
+        ScriptedProvider(ManualClock(), programs).generate(model_request(node=f"other{count}"))
         programs.program("", f"other{count}", [])
     assert programs.last_budget("", "n") is None
 
@@ -214,7 +220,10 @@ def test_programs_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) 
     programs = ScriptedPrograms()
     for name in ("a", "b", "a", "c"):
         programs.program("", name, ["x" * 1000])
-    said = [run(text_of(ScriptedProvider(ManualClock(), programs), asking(node=name)))[:3] for name in ("a", "b", "c")]
+    said = [
+        run(generate_text(ScriptedProvider(ManualClock(), programs), model_request(node=name)))[:3]
+        for name in ("a", "b", "c")
+    ]
     assert said == ["xxx", "(sc", "xxx"]
 
 
@@ -224,7 +233,7 @@ def test_without_the_bound_everything_would_be_kept(monkeypatch: pytest.MonkeyPa
     )  # sabotage
     programs = ScriptedPrograms()
     for count in range(MAX_NODES + 1):
-        ScriptedProvider(ManualClock(), programs).generate(asking(node=f"other{count}", max_tokens=1))
+        ScriptedProvider(ManualClock(), programs).generate(model_request(node=f"other{count}", max_tokens=1))
     assert programs.last_budget("", "other0") == 1
 
 
@@ -251,7 +260,7 @@ def test_programs_are_queues(operations: list[tuple[str, str, str, list[str]]]) 
             programs.reset(partition or None)
             model = {place: left for place, left in model.items() if partition and place[0] != partition}
         else:
-            said = programs.take(asking(node=node, partition=partition))
+            said = programs.take(model_request(node=node, partition=partition))
             left = model.get((partition, node))
             wanted = "(script)" if left is None else left.pop(0) if left else ""
             assert said.text == wanted
@@ -262,7 +271,7 @@ def test_without_taking_a_program_would_not_end(monkeypatch: pytest.MonkeyPatch)
     programs = programmed("one", "two")
     provider = ScriptedProvider(ManualClock(), programs)
     monkeypatch.setattr(programs, "take", lambda request: programs._queues["", "n"][0])  # sabotage
-    assert [run(text_of(provider, asking())) for _ in range(2)] == ["one", "one"]
+    assert [run(generate_text(provider, model_request())) for _ in range(2)] == ["one", "one"]
 
 
 @settings(max_examples=examples(300), deadline=None)

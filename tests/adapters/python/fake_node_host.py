@@ -22,11 +22,11 @@ from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution
 
-BOUND = 20.0
-ENDED: Any = object()
+TIMEOUT_SECONDS = 20.0
+NO_OUTCOME: Any = object()
 
 
-class Stage:
+class FakeNodeHost:
     """Implements ports.nodes.NodeContext over a few dicts."""
 
     def __init__(self, threads: ThreadPool | None = None, outbound: Outbound | None = None) -> None:
@@ -36,12 +36,12 @@ class Stage:
         self.effects: dict[str, str] = {}
         self.answers: dict[str, Any] = {}
         """By key: the answer, or the Resolution that there is."""
-        self.passed: list[Interrupt] = []
-        self.unaskable: set[str] = set()
+        self.passing_interrupts: list[Interrupt] = []
+        self.refused_kinds: set[str] = set()
         """Kinds that the host refuses."""
-        self.said: list[AppendLog | EmitEvent] = []
+        self.emitted: list[AppendLog | EmitEvent] = []
         self.versions: dict[str, int] = {}
-        self.too_much = False
+        self.rejects_output = False
         self.now = 1_000
         self.started_at = 1_000
         self.recorded_items: Mapping[int, Any] = {}
@@ -49,10 +49,10 @@ class Stage:
 
     async def enter(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> NodeOutcome:
         """One entry of the node, within a bound; `config` is its config, everything else an input."""
-        async with asyncio.timeout(BOUND):
-            return await self.begin(function, node_id=node_id, visit=visit, **given)
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            return await self.enter_unbounded(function, node_id=node_id, visit=visit, **given)
 
-    async def begin(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> NodeOutcome:
+    async def enter_unbounded(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> NodeOutcome:
         node = node_of(function)
         assert node is not None
         self.attempt += 1
@@ -88,10 +88,10 @@ class Stage:
         return self.recorded[name]
 
     async def ask(self, interrupt: Interrupt, instead: Any = None) -> Resolution:
-        if interrupt.kind in self.unaskable:
+        if interrupt.kind in self.refused_kinds:
             raise StepFailed(Failed("node_misused", "Not here.", retryable=False))
         if interrupt.kind in NON_BLOCKING_KINDS:
-            self.passed.append(interrupt)
+            self.passing_interrupts.append(interrupt)
             return Resolution()
         if interrupt.key not in self.answers:
             raise InterruptPending(interrupt)
@@ -99,9 +99,9 @@ class Stage:
         return found if isinstance(found, Resolution) else Resolution(found)
 
     def emit_event(self, effect: AppendLog | EmitEvent) -> None:
-        if self.too_much:
+        if self.rejects_output:
             raise StepFailed(Failed("node_output_too_large", "Too much.", retryable=False))
-        self.said.append(effect)
+        self.emitted.append(effect)
 
     async def pin_version(self, change_id: str, version: int) -> int:
         return self.versions.setdefault(change_id, version)

@@ -3,7 +3,7 @@
 from typing import Any
 
 
-def flow(
+def single_node_workflow(
     workflow_id: str,
     type_id: str,
     inputs: dict[str, Any] | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.live import until
 from weftwork.adapters.python import plain_context as plain_module
 from weftwork.adapters.python.calls.call_state import CallState
@@ -67,9 +67,9 @@ CALLS: list[Callable[[PlainContext], Any]] = [
 ]
 
 
-async def leave(stage: Stage, left: Left, function: Any) -> None:
+async def leave(stage: FakeNodeHost, left: Left, function: Any) -> None:
     """Cancel the node while its thread is stuck; the run goes on at once."""
-    task = asyncio.ensure_future(stage.begin(function))
+    task = asyncio.ensure_future(stage.enter_unbounded(function))
     await asyncio.to_thread(left.stuck.wait, BOUND)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -78,7 +78,7 @@ async def leave(stage: Stage, left: Left, function: Any) -> None:
 
 
 def test_a_function_left_behind_can_do_nothing_more() -> None:
-    stage, left = Stage(outbound=Out()), Left()
+    stage, left = FakeNodeHost(outbound=Out()), Left()
 
     async def story() -> None:
         await leave(stage, left, left.node(*CALLS))
@@ -88,7 +88,7 @@ def test_a_function_left_behind_can_do_nothing_more() -> None:
 
     asyncio.run(story())
     assert left.raised == [CallAbandoned] * len(CALLS)
-    assert (stage.said, stage.recorded, stage.versions) == ([], {}, {})
+    assert (stage.emitted, stage.recorded, stage.versions) == ([], {}, {})
     until(lambda: stage.tools.threads.abandoned == 0, "the thread to end")
 
 
@@ -97,7 +97,7 @@ def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_module.LoopBridge, "abandon", lambda self: None)
     for guard in ("check", "check_going_on"):
         monkeypatch.setattr(CallState, guard, lambda self: None)
-    stage, left = Stage(), Left()
+    stage, left = FakeNodeHost(), Left()
 
     async def story() -> None:
         await leave(stage, left, left.node(CALLS[2], CALLS[4]))
@@ -106,7 +106,7 @@ def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
 
     asyncio.run(story())
     assert left.raised == []
-    assert len(stage.said) == 1
+    assert len(stage.emitted) == 1
     assert stage.recorded == {"late": 1}
 
 
@@ -131,7 +131,7 @@ def test_a_call_that_blocks_is_woken(guarded: bool, monkeypatch: pytest.MonkeyPa
             woken.set()
 
     async def story() -> bool:
-        task = asyncio.ensure_future(Stage().begin(wait))
+        task = asyncio.ensure_future(FakeNodeHost().enter_unbounded(wait))
         await asyncio.to_thread(waiting.wait, BOUND)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -158,7 +158,7 @@ def test_a_function_that_catches_exceptions_ends_too() -> None:
             ended.set()
 
     async def story() -> None:
-        task = asyncio.ensure_future(Stage().begin(zombie))
+        task = asyncio.ensure_future(FakeNodeHost().enter_unbounded(zombie))
         await asyncio.to_thread(stuck.wait, BOUND)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -181,7 +181,7 @@ def test_a_plain_node_that_is_not_heard_of_is_left_behind() -> None:
             raised.append(type(error))
         left.over.set()
 
-    found = Stage().run(silent)
+    found = FakeNodeHost().run(silent)
     assert found == Failed("node_heartbeat_lost", "Nothing was heard of the node for 0.1 s.")
     left.go.set()
     assert left.over.wait(BOUND)
@@ -190,7 +190,7 @@ def test_a_plain_node_that_is_not_heard_of_is_left_behind() -> None:
 
 def test_too_many_left_behind_stop_the_next_one(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    stage = Stage(ThreadPool(4, 2))
+    stage = FakeNodeHost(ThreadPool(4, 2))
     lefts = [Left(), Left()]
 
     @weftwork.node("acme.next")

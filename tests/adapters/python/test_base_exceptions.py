@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.adapters.python import node_tasks
 from weftwork.adapters.python.errors import NodeExited
 from weftwork.adapters.python.node_tasks import guard_tasks
@@ -53,7 +53,7 @@ def steps_plain(ctx: weftwork.PlainContext, which: int) -> None:
 @pytest.mark.parametrize("function", [raises, raises_plain], ids=["async", "plain"])
 def test_a_node_that_raises_it_fails(function: Any, which: int) -> None:
     with pytest.raises(NodeExited, match=f"raised {RAISED[which].__name__}"):
-        Stage().run(function, which=which)
+        FakeNodeHost().run(function, which=which)
     result = run_node(function, inputs={"which": which})
     assert result.error is not None
     assert result.error.code == "node_failed"
@@ -65,7 +65,7 @@ def test_a_node_that_raises_it_fails(function: Any, which: int) -> None:
 def test_a_step_that_raises_it_fails_and_is_recorded(
     function: Any, which: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stage = Stage()
+    stage = FakeNodeHost()
     found = [stage.run(function, which=which) for _ in range(2)]
     message = "The step a raised an error; the host's log has the details."
     assert found == [Failed("step_failed", message, retryable=False)] * 2
@@ -86,7 +86,7 @@ def test_a_node_that_cancels_itself_has_failed(way: str) -> None:
         await future
 
     with pytest.raises(NodeExited, match="raised CancelledError"):
-        Stage().run(gives_up)
+        FakeNodeHost().run(gives_up)
     result = run_node(gives_up)
     assert result.error is not None
     assert result.error.code == "node_failed"
@@ -111,7 +111,7 @@ def test_a_context_of_another_call_is_a_mistake() -> None:
         kept.append(ctx)
         kept[0].now()
 
-    stage = Stage()
+    stage = FakeNodeHost()
     assert stage.run(keeps) == Completed({})
     found = stage.run(keeps)
     assert isinstance(found, Failed)

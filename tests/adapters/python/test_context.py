@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
 
@@ -29,7 +29,7 @@ async def tell(ctx: weftwork.Context, *, config: dict[str, Any]) -> Any:
 
 
 def test_what_the_context_tells() -> None:
-    stage = Stage()
+    stage = FakeNodeHost()
     first, again = stage.run(tell), stage.run(tell)
     assert isinstance(first, Completed)
     assert isinstance(again, Completed)
@@ -41,7 +41,7 @@ def test_what_the_context_tells() -> None:
         "key": "key:",
     }
     assert again.outputs == {**first.outputs, "ids": ["run-1", "n", 2, 0]}
-    assert stage.said[:5] == [
+    assert stage.emitted[:5] == [
         AppendLog("debug", "one", {"a": 1}),
         AppendLog("info", "two", {"odd": "<class 'object'>"}),
         AppendLog("warn", "three", {}),
@@ -66,9 +66,9 @@ def test_events_of_others_cannot_be_emitted(event_type: str, payload: Any, why: 
         with pytest.raises(ValueError, match=why):
             ctx.emit(event_type, payload)
 
-    stage = Stage()
+    stage = FakeNodeHost()
     assert stage.run(emit) == Completed({})
-    assert stage.said == []
+    assert stage.emitted == []
 
 
 def test_saying_too_much_fails_the_node() -> None:
@@ -76,8 +76,8 @@ def test_saying_too_much_fails_the_node() -> None:
     async def chatter(ctx: weftwork.Context) -> None:
         ctx.log.info("again")
 
-    stage = Stage()
-    stage.too_much = True
+    stage = FakeNodeHost()
+    stage.rejects_output = True
     assert stage.run(chatter) == Failed("node_output_too_large", "Too much.", retryable=False)
 
 
@@ -88,7 +88,7 @@ async def version(ctx: weftwork.Context, least: Any = 1, most: Any = 2) -> int:
 
 @pytest.mark.rule("ver-02")
 def test_a_version_is_pinned_by_the_first_who_asks() -> None:
-    stage = Stage()
+    stage = FakeNodeHost()
     assert stage.run(version) == Completed({"output": 2})
     assert stage.run(version, most=5) == Completed({"output": 2})
     assert stage.run(version, least=-1, most=2) == Completed({"output": 2})
@@ -124,7 +124,7 @@ def test_a_request_and_its_answer() -> None:
         return [found.status, found.headers, found.json(), found.text, found.url]
 
     out = Out(OutboundResponse(200, (("A", "1"), ("a", "2")), b'{"b":1}', "https://example.com/x"))
-    assert Stage(outbound=out).run(fetch) == Completed(
+    assert FakeNodeHost(outbound=out).run(fetch) == Completed(
         {"output": [200, {"a": "1, 2"}, {"b": 1}, '{"b":1}', "https://example.com/x"]}
     )
     headers = (("x-a", "b"), ("content-type", "application/json"))
@@ -141,10 +141,10 @@ async def get(ctx: weftwork.Context, step: bool = False) -> int:
 
 def test_a_request_that_is_refused_or_fails() -> None:
     out = Out(FetchRefused("ssrf", "Not there."), FetchFailed("Too slow.", True))
-    stage = Stage(outbound=out)
+    stage = FakeNodeHost(outbound=out)
     assert stage.run(get) == Failed("ssrf_blocked", "Not there.", {"blocked": "ssrf"}, retryable=False)
     assert stage.run(get) == Failed("fetch_failed", "Too slow.")
-    assert Stage().run(get) == Failed(
+    assert FakeNodeHost().run(get) == Failed(
         "host_capability_missing", "This host does not offer requests to others.", retryable=False
     )
 
@@ -155,13 +155,13 @@ def test_a_once_node_whose_request_may_have_arrived_is_not_tried_again(sent: boo
     async def fire(ctx: weftwork.Context) -> None:
         await ctx.fetch("https://example.com/")
 
-    found = Stage(outbound=Out(FetchFailed("Reset.", sent))).run(fire)
+    found = FakeNodeHost(outbound=Out(FetchFailed("Reset.", sent))).run(fire)
     assert found == Failed("fetch_failed", "Reset.", retryable=not sent)
 
 
 def test_a_request_in_a_step_is_recorded_unless_nothing_was_sent() -> None:
     out = Out(FetchFailed("Refused.", False), FetchFailed("Reset.", True))
-    stage = Stage(outbound=out)
+    stage = FakeNodeHost(outbound=out)
     assert stage.run(get, step=True) == Failed("fetch_failed", "Refused.")
     assert stage.recorded == {}
     assert stage.run(get, step=True) == Failed("fetch_failed", "Reset.", retryable=False)
@@ -174,6 +174,6 @@ def test_what_the_host_does_not_have() -> None:
     async def more(ctx: weftwork.Context) -> None:
         await ctx.secret("x", y=1)
 
-    found = Stage().run(more)
+    found = FakeNodeHost().run(more)
     assert isinstance(found, Failed)
     assert found.code == "host_capability_missing"

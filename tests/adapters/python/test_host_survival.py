@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from tests.live import start_host, write_workflows
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ WAYS = ["interrupt", "exit", "interrupt-step", "exit-step", "interrupt-task", "e
 
 def test_no_node_ends_the_host(tmp_path: Path) -> None:
     (tmp_path / "acme_nodes.py").write_text(NODES)
-    write_workflows(tmp_path / "flows", *(flow(way, "acme.leaves", {"way": way}) for way in WAYS))
+    write_workflows(tmp_path / "flows", *(single_node_workflow(way, "acme.leaves", {"way": way}) for way in WAYS))
     with start_host(tmp_path, "--nodes", "acme_nodes", "--workflows", tmp_path / "flows", cwd=tmp_path) as host:
         for way in WAYS:
             failed = next(event for event in host.log(host.create(way)) if event["type"] == "node.failed")

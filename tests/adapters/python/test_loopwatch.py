@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.adapters.python import loopwatch
 from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.loopwatch import LoopWatch
@@ -29,7 +29,7 @@ def block(caplog: pytest.LogCaptureFixture, count: int = 1) -> None:
         time.sleep(0.01)
 
 
-def watched(function: Any, stage: Stage, **given: Any) -> None:
+def watched(function: Any, stage: FakeNodeHost, **given: Any) -> None:
     async def story() -> None:
         node = node_of(function)
         assert node is not None
@@ -53,7 +53,7 @@ def test_a_node_that_blocks_is_named_with_its_line(caplog: pytest.LogCaptureFixt
             block(caplog, count)
             await asyncio.sleep(0.3)
 
-    watched(blocking, Stage())
+    watched(blocking, FakeNodeHost())
     line = blocking.__code__.co_firstlineno + 4
     first, second = told(caplog, BLOCKED)
     assert vars(first)["typeId"] == vars(second)["typeId"] == "acme.blocking"
@@ -73,7 +73,7 @@ def test_a_step_in_a_task_of_its_own_is_named_too(caplog: pytest.LogCaptureFixtu
 
         await asyncio.gather(ctx.step("inner", inner))
 
-    watched(group, Stage())
+    watched(group, FakeNodeHost())
     assert [vars(record)["typeId"] for record in told(caplog, BLOCKED)] == ["acme.group"]
 
 
@@ -99,7 +99,7 @@ def test_a_plain_function_may_block(caplog: pytest.LogCaptureFixture) -> None:
     def plain(ctx: weftwork.PlainContext) -> None:
         time.sleep(0.6)
 
-    watched(plain, Stage())
+    watched(plain, FakeNodeHost())
     assert told(caplog, BLOCKED) == []
 
 
@@ -112,5 +112,5 @@ def test_without_the_watch_nobody_is_named(caplog: pytest.LogCaptureFixture, mon
     async def blocking(ctx: weftwork.Context) -> None:
         block(caplog)
 
-    watched(blocking, Stage())
+    watched(blocking, FakeNodeHost())
     assert told(caplog, BLOCKED) == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.adapters.python.calls.invocation import Invocation
 
 seen: list["weakref.ref[Invocation]"] = []
@@ -96,7 +96,7 @@ CALLED = [
 @pytest.mark.parametrize("function", CALLED, ids=lambda each: each.__name__)
 def test_nothing_of_a_call_stays(function: Any) -> None:
     async def story() -> None:
-        stage = Stage()
+        stage = FakeNodeHost()
         await stage.enter(function)
         for _ in range(500):
             if seen[-1]() is None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.adapters.python.errors import CallAbandoned
 from weftwork.ports.node_outcome import Completed, Failed
 
@@ -28,7 +28,7 @@ def test_a_failure_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
             raise weftwork.NodeError("not-today", "Come \0back.", {"when": object()}, retryable=True) from error
 
     caplog.set_level(logging.INFO)
-    found = Stage().run(fail)
+    found = FakeNodeHost().run(fail)
     assert isinstance(found, Failed)
     assert (found.code, found.message, found.retryable) == ("not-today", "Come \ufffdback.", True)
     assert "inner text" in caplog.text
@@ -47,7 +47,7 @@ def test_a_code_that_is_none_is_a_mistake_that_is_not_repeated(code: Any) -> Non
     async def shouts(ctx: weftwork.Context) -> None:
         raise weftwork.NodeError(code, "No.", retryable=True)
 
-    found = Stage().run(shouts)
+    found = FakeNodeHost().run(shouts)
     assert isinstance(found, Failed)
     assert (found.code, found.retryable) == ("node_misused", False)
     assert "is no code" in found.message
@@ -61,9 +61,9 @@ def test_other_errors_are_left_to_the_host_and_no_node_ends_the_process() -> Non
         raise KeyError("inner")
 
     with pytest.raises(KeyError):
-        Stage().run(raising)
+        FakeNodeHost().run(raising)
     with pytest.raises(Exception, match="raised SystemExit"):
-        Stage().run(raising, leave=True)
+        FakeNodeHost().run(raising, leave=True)
 
 
 def test_a_context_is_of_no_use_afterwards() -> None:
@@ -73,12 +73,12 @@ def test_a_context_is_of_no_use_afterwards() -> None:
     async def keep(ctx: weftwork.Context) -> None:
         kept.append(ctx)
 
-    stage = Stage()
+    stage = FakeNodeHost()
     stage.run(keep)
     for call in (kept[0].now, kept[0].heartbeat, lambda: kept[0].log.info("late")):
         with pytest.raises(CallAbandoned):
             call()
-    assert stage.said == []
+    assert stage.emitted == []
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_a_function_without_annotation_returns(returned: Any, outputs: Any)
     async def give(ctx: Any) -> Any:
         return returned
 
-    assert Stage().run(give) == Completed(outputs)
+    assert FakeNodeHost().run(give) == Completed(outputs)
 
 
 class Positive(msgspec.Struct):
@@ -112,7 +112,7 @@ def test_what_does_not_fit_the_annotation_is_a_failure(returned: Any, pointer: s
     async def give(ctx: Any) -> Positive:
         return returned
 
-    found = Stage().run(give)
+    found = FakeNodeHost().run(give)
     assert isinstance(found, Failed)
     assert (found.code, found.details, found.retryable) == ("node_output_invalid", {"pointer": pointer}, False)
 
@@ -135,7 +135,7 @@ def test_the_message_tells_what_is_wrong_and_where(returned: Any, said: str, cap
     async def give(ctx: Any) -> Positive:
         return returned
 
-    found = Stage().run(give)
+    found = FakeNodeHost().run(give)
     message = f"The node returned what cannot be its output: {said}."
     assert isinstance(found, Failed)
     assert found.message == message
@@ -151,7 +151,7 @@ def test_a_coroutine_that_is_returned_is_named() -> None:
         return coroutine  # type: ignore[return-value]
 
     made: list[Any] = []
-    found = Stage().run(forgets)
+    found = FakeNodeHost().run(forgets)
     made[0].close()
     assert isinstance(found, Failed)
     assert "/outputs/output is still to be awaited; is an await missing?" in found.message
@@ -164,14 +164,14 @@ def test_inputs_and_config_that_do_not_fit_are_named_without_their_value() -> No
         return at
 
     good = {"at": "2031-05-06T00:00:00Z", "config": {"count": 1.0}}
-    assert Stage().run(take, **good) == Completed({"output": "2031-05-06T00:00:00Z"})
-    assert Stage().run(take, **{**good, "at": "sesame"}) == Failed(
+    assert FakeNodeHost().run(take, **good) == Completed({"output": "2031-05-06T00:00:00Z"})
+    assert FakeNodeHost().run(take, **{**good, "at": "sesame"}) == Failed(
         "node_input_invalid", "The value of the input at does not fit its type.", retryable=False
     )
-    assert Stage().run(take, **{**good, "config": {"count": "sesame"}}) == Failed(
+    assert FakeNodeHost().run(take, **{**good, "config": {"count": "sesame"}}) == Failed(
         "node_config_invalid", "The value of config does not fit its type at count.", retryable=False
     )
-    assert Stage().run(take, config={"count": 1}) == Failed(
+    assert FakeNodeHost().run(take, config={"count": 1}) == Failed(
         "node_input_missing", "The input at has no value.", retryable=False
     )
 
@@ -190,7 +190,7 @@ def test_a_node_that_is_not_heard_of_is_left_behind() -> None:
             heard.append("cancelled")
             raise
 
-    stage = Stage()
+    stage = FakeNodeHost()
     assert stage.run(quiet, beats=5) == Completed({})
     assert stage.run(quiet) == Failed("node_heartbeat_lost", "Nothing was heard of the node for 1 s.")
     assert heard == ["cancelled"]
@@ -201,7 +201,7 @@ def test_a_once_node_that_was_given_up_is_not_tried_again() -> None:
     async def fire(ctx: weftwork.Context) -> None:
         await asyncio.sleep(60)
 
-    found = Stage().run(fire)
+    found = FakeNodeHost().run(fire)
     assert isinstance(found, Failed)
     assert (found.code, found.retryable) == ("node_heartbeat_lost", False)
 
@@ -223,8 +223,8 @@ def test_a_node_that_was_told_to_stop_records_nothing_more(guarded: bool, monkey
             await ctx.step("late", lambda: 2)
 
     async def cancel() -> dict[str, Any]:
-        stage = Stage()
-        task = asyncio.ensure_future(stage.begin(stubborn))
+        stage = FakeNodeHost()
+        task = asyncio.ensure_future(stage.enter_unbounded(stubborn))
         async with asyncio.timeout(10):
             while not stage.recorded:
                 await asyncio.sleep(0.01)
@@ -243,7 +243,7 @@ def test_a_node_with_heartbeats_can_be_cancelled() -> None:
         await asyncio.sleep(60)
 
     async def cancel() -> None:
-        task = asyncio.ensure_future(Stage().begin(patient))
+        task = asyncio.ensure_future(FakeNodeHost().enter_unbounded(patient))
         await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from tests.live import Host, start_host, until, write_workflows
 
 pytestmark = pytest.mark.slow
@@ -102,22 +102,22 @@ RETRIES = {"maxRetries": 5, "retryDelayMs": 1}
 
 
 def map_flow() -> dict[str, Any]:
-    document = flow("map", "core.flow.map", {"items": [1, 2, 3]})
+    document = single_node_workflow("map", "core.flow.map", {"items": [1, 2, 3]})
     document["nodes"][0]["config"] = {"body": {"typeId": "acme.square"}}
     return document
 
 
 def flows() -> list[dict[str, Any]]:
     return [
-        flow("ask", "acme.ask", {"name": "ask"}),
-        flow("ask-plain", "acme.ask-plain", {"name": "ask-plain"}),
-        flow("flaky", "acme.flaky", {"name": "flaky"}, settings=RETRIES),
-        flow("undone", "acme.flaky", {"name": "undone", "undone": True}, settings=RETRIES),
-        flow("final", "acme.final", settings=RETRIES),
-        flow("version", "acme.version"),
-        flow("newer", "acme.version", {"least": 3}),
-        flow("slow", "acme.slow-step", {"name": "slow"}),
-        flow("one", "acme.one"),
+        single_node_workflow("ask", "acme.ask", {"name": "ask"}),
+        single_node_workflow("ask-plain", "acme.ask-plain", {"name": "ask-plain"}),
+        single_node_workflow("flaky", "acme.flaky", {"name": "flaky"}, settings=RETRIES),
+        single_node_workflow("undone", "acme.flaky", {"name": "undone", "undone": True}, settings=RETRIES),
+        single_node_workflow("final", "acme.final", settings=RETRIES),
+        single_node_workflow("version", "acme.version"),
+        single_node_workflow("newer", "acme.version", {"least": 3}),
+        single_node_workflow("slow", "acme.slow-step", {"name": "slow"}),
+        single_node_workflow("one", "acme.one"),
     ]
 
 

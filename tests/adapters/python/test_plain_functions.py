@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, Suspended
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
@@ -50,7 +50,7 @@ def everything(ctx: weftwork.PlainContext, name: str = "x") -> dict[str, Any]:
 
 
 def test_everything_that_the_context_has() -> None:
-    stage = Stage(outbound=Out())
+    stage = FakeNodeHost(outbound=Out())
     asked = stage.run(everything)
     assert isinstance(asked, Suspended)
     assert asked.interrupt.key == "n:0:ask"
@@ -68,7 +68,7 @@ def test_everything_that_the_context_has() -> None:
         "status": 200,
         "answer": "yes",
     }
-    assert stage.said == [AppendLog("info", "hello", {"a": 1}), EmitEvent("acme.told", {"name": "x"})] * 2
+    assert stage.emitted == [AppendLog("info", "hello", {"a": 1}), EmitEvent("acme.told", {"name": "x"})] * 2
     assert stage.effects == {"plain": "once", "keyed": "once", "awaited": "idempotent"}
 
 
@@ -84,7 +84,7 @@ def test_a_plain_function_gets_a_plain_context() -> None:
     def kind(ctx: Any) -> str:
         return type(ctx).__name__
 
-    assert Stage().run(kind) == Completed({"output": "PlainContext"})
+    assert FakeNodeHost().run(kind) == Completed({"output": "PlainContext"})
 
 
 def test_a_full_pool_still_runs_the_steps_of_its_functions() -> None:
@@ -97,7 +97,7 @@ def test_a_full_pool_still_runs_the_steps_of_its_functions() -> None:
         return ctx.step(f"step-{number}", lambda: number)
 
     async def both() -> tuple[Any, Any]:
-        stage = Stage(ThreadPool(2, 1))
+        stage = FakeNodeHost(ThreadPool(2, 1))
         return await asyncio.gather(stage.enter(pair, number=1), stage.enter(pair, number=2))
 
     assert tuple(asyncio.run(both())) == (Completed({"output": 1}), Completed({"output": 2}))
@@ -109,7 +109,7 @@ def test_threads_of_the_function_may_use_its_context() -> None:
         with ThreadPoolExecutor(4) as pool:
             return sum(pool.map(lambda at: ctx.step(f"s{at}", lambda: at), range(8)))
 
-    assert Stage().run(fan) == Completed({"output": 28})
+    assert FakeNodeHost().run(fan) == Completed({"output": 28})
 
 
 def test_a_step_that_fails_and_a_question_unwind_the_thread() -> None:
@@ -126,7 +126,7 @@ def test_a_step_that_fails_and_a_question_unwind_the_thread() -> None:
             # Swallowed, and yet asked.
             return
 
-    assert isinstance(Stage().run(broken), Suspended)
+    assert isinstance(FakeNodeHost().run(broken), Suspended)
 
 
 def test_blocking_calls_on_the_loop_are_refused(caplog: pytest.LogCaptureFixture) -> None:
@@ -137,7 +137,7 @@ def test_blocking_calls_on_the_loop_are_refused(caplog: pytest.LogCaptureFixture
 
         ctx.step("a", on_loop)
 
-    found = Stage().run(mixed)
+    found = FakeNodeHost().run(mixed)
     assert isinstance(found, Failed)
     assert "would block the event loop" in caplog.text
 
@@ -154,8 +154,8 @@ def test_no_thread_ends_the_process(error: BaseException) -> None:
         out()
 
     with pytest.raises(Exception, match=f"raised {type(error).__name__}"):
-        Stage().run(leave)
-    found = Stage().run(leave, step=True)
+        FakeNodeHost().run(leave)
+    found = FakeNodeHost().run(leave, step=True)
     assert isinstance(found, Failed)
     assert found.code == "step_failed"
 
@@ -166,7 +166,7 @@ def test_an_odd_end_is_an_error_like_others() -> None:
         raise StopIteration
 
     with pytest.raises(RuntimeError):
-        Stage().run(stop)
+        FakeNodeHost().run(stop)
 
 
 def test_saying_too_much_fails_the_node() -> None:
@@ -174,6 +174,6 @@ def test_saying_too_much_fails_the_node() -> None:
     def chatter(ctx: weftwork.PlainContext) -> None:
         ctx.log.info("again")
 
-    stage = Stage()
-    stage.too_much = True
+    stage = FakeNodeHost()
+    stage.rejects_output = True
     assert stage.run(chatter) == Failed("node_output_too_large", "Too much.", retryable=False)

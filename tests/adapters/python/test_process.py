@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from tests.live import KEY, Host, start_host, until, weftwork, write_workflows
 
 pytestmark = pytest.mark.slow
@@ -86,13 +86,13 @@ def broken(ctx: weftwork.PlainContext) -> None:
 
 def flows() -> list[dict[str, Any]]:
     return [
-        flow("score", "acme.score", {"value": 4}, {"factor": 3}),
-        flow("plain", "acme.plain", {"value": 4}),
-        flow("stuck", "acme.stuck"),
-        flow("limited", "acme.stuck", settings={"timeoutMs": 300}),
-        flow("sleepy", "acme.sleepy"),
-        flow("counter", "acme.counter"),
-        flow("broken", "acme.broken"),
+        single_node_workflow("score", "acme.score", {"value": 4}, {"factor": 3}),
+        single_node_workflow("plain", "acme.plain", {"value": 4}),
+        single_node_workflow("stuck", "acme.stuck"),
+        single_node_workflow("limited", "acme.stuck", settings={"timeoutMs": 300}),
+        single_node_workflow("sleepy", "acme.sleepy"),
+        single_node_workflow("counter", "acme.counter"),
+        single_node_workflow("broken", "acme.broken"),
     ]
 
 
@@ -144,14 +144,14 @@ def test_an_error_shows_nothing_of_its_inside(host: Host) -> None:
 
 def test_a_definition_is_checked_against_the_signature(host: Host) -> None:
     for wrong, pointer in (
-        (flow("a", "acme.score", config={"factro": 1}), "/nodes/0/config/factro"),
-        (flow("b", "acme.score", config={"factor": "x"}), "/nodes/0/config/factor"),
-        (flow("c", "acme.plain", config={"any": 1}), "/nodes/0/config/any"),
+        (single_node_workflow("a", "acme.score", config={"factro": 1}), "/nodes/0/config/factro"),
+        (single_node_workflow("b", "acme.score", config={"factor": "x"}), "/nodes/0/config/factor"),
+        (single_node_workflow("c", "acme.plain", config={"any": 1}), "/nodes/0/config/any"),
     ):
         refused = host.call("POST", "/v1/workflows", wrong)
         assert refused.status == 400
         assert refused.document["details"]["pointer"] == pointer
-    text = host.call("POST", "/v1/workflows", flow("text", "acme.score", {"value": "four"}))
+    text = host.call("POST", "/v1/workflows", single_node_workflow("text", "acme.score", {"value": "four"}))
     assert text.status == 201
     failed = next(event for event in host.log(host.create("text")) if event["type"] == "node.failed")
     assert failed["payload"]["error"]["code"] == "node_config_invalid"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.ports.node_outcome import Failed
 from weftwork.protocol.run.versions import version_error
 
@@ -45,7 +45,7 @@ def test_the_id_of_a_change_is_text_that_can_be_stored(change_id: Any) -> None:
         return ctx.get_version(change_id, min=1, max=2)
 
     for function in (changed, changed_plain):
-        stage = Stage()
+        stage = FakeNodeHost()
         found = stage.run(function)
         assert isinstance(found, Failed)
         assert (found.code, found.retryable) == ("node_misused", False)

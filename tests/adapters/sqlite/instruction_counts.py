@@ -7,7 +7,7 @@ from typing import Any
 from weftwork.adapters.sqlite.database.connection import open_reader
 
 
-def steps_of(path: Path, work: Callable[[Any], Any], connect: Callable[[Path, None], Any] = open_reader) -> int:
+def instructions_of(path: Path, work: Callable[[Any], Any], connect: Callable[[Path, None], Any] = open_reader) -> int:
     """How many instructions SQLite carries out for a call."""
     connection = connect(path, None)
     steps = 0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.adapters.sqlite.instruction_counts import steps_of
+from tests.adapters.sqlite.instruction_counts import instructions_of
 from tests.adapters.sqlite.test_child_runs import Listening, lonely_life
 from weftwork.adapters.sqlite import assets, transactions
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
@@ -145,7 +145,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def steps(path: Path, name: str) -> int:
-    return steps_of(path, READS[name], open_writer if name in WRITES else open_reader)
+    return instructions_of(path, READS[name], open_writer if name in WRITES else open_reader)
 
 
 @pytest.mark.parametrize("name", READS)

@@ -9,7 +9,7 @@ import apsw
 import pytest
 from msgspec.structs import replace
 
-from tests.adapters.sqlite.instruction_counts import steps_of
+from tests.adapters.sqlite.instruction_counts import instructions_of
 from weftwork.adapters.sqlite import child_runs, event_log, run_queries, transactions
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -91,8 +91,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def steps(path: Path, name: str) -> int:
     if name not in WRITES:
-        return steps_of(path, READS[name])
-    return steps_of(path, READS[name], open_writer)
+        return instructions_of(path, READS[name])
+    return instructions_of(path, READS[name], open_writer)
 
 
 @pytest.mark.parametrize("name", READS)
@@ -168,13 +168,13 @@ def lonely_life(listening: Any) -> None:
         transactions.append_batch(heads, given.key, expected, step, (), listening)
 
 
-def test_a_run_without_kin_asks_nothing_about_it(listening: Any) -> None:
+def test_a_run_without_child_runs_queries_none(listening: Any) -> None:
     lonely_life(listening)
     assert len(listening.heard) == 12
     assert of_kin(listening) == []
 
 
-def test_a_question_about_kin_is_seen(listening: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_for_child_runs_is_seen(listening: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above: runs that are all taken for children and parents."""
 
     def related(*values: Any) -> RunHead:

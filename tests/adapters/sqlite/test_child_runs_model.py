@@ -183,7 +183,7 @@ SABOTAGES: list[tuple[Any, str, Any]] = [
 
 
 @pytest.mark.parametrize(("module", "name", "without"), SABOTAGES)
-def test_a_store_that_loses_its_kin_is_seen(
+def test_a_store_that_loses_child_runs_is_seen(
     module: Any, name: str, without: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sabotage: walks of the same kind tell a store without one of these from the model."""

@@ -115,7 +115,7 @@ def test_a_table_that_is_left_out_is_seen(tmp_path: Path, table: str, monkeypatc
         test_nothing_is_left_of_a_deleted_run(tmp_path)
 
 
-def test_nothing_is_left_of_what_kin_said(tmp_path: Path) -> None:
+def test_no_child_messages_are_left(tmp_path: Path) -> None:
     """Of a family that was told, told again, ordered and cancelled there are no news and no orders when it is over."""
     path = tmp_path / "store.db"
 
@@ -144,13 +144,13 @@ def test_nothing_is_left_of_what_kin_said(tmp_path: Path) -> None:
     ("module", "name"),
     [(child_runs, "_DELETE_RESULTS"), (child_runs, "_DELETE_CANCEL_REQUEST"), (child_runs, "_DELETE_CHILD")],
 )
-def test_what_kin_said_and_is_left_is_seen(
+def test_child_messages_that_are_left_are_seen(
     tmp_path: Path, module: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sabotage of the test above."""
     monkeypatch.setattr(module, name, "SELECT ?")
     with pytest.raises((AssertionError, StillLive)):
-        test_nothing_is_left_of_what_kin_said(tmp_path)
+        test_no_child_messages_are_left(tmp_path)
 
 
 def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:

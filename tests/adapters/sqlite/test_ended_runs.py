@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.adapters.sqlite.instruction_counts import steps_of
+from tests.adapters.sqlite.instruction_counts import instructions_of
 from weftwork.adapters.sqlite import retention
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, make_run, prove
@@ -46,7 +46,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_the_search_for_old_runs_does_not_look_at_others(stores: tuple[Path, Path], name: str) -> None:
-    few, many = (steps_of(path, SEARCHES[name]) for path in stores)
+    few, many = (instructions_of(path, SEARCHES[name]) for path in stores)
     assert few > 10
     assert many <= few * 1.1
 
@@ -56,5 +56,5 @@ def test_a_search_without_its_index_is_seen(stores: tuple[Path, Path], monkeypat
     monkeypatch.setattr(
         retention, "ENDED_IN_PARTITION", retention.ENDED_IN_PARTITION.replace("completed_at < ?", "+completed_at < ?")
     )
-    few, many = (steps_of(path, SEARCHES["of one partition"]) for path in stores)
+    few, many = (instructions_of(path, SEARCHES["of one partition"]) for path in stores)
     assert many > few * 5

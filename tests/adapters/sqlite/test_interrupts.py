@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.adapters.sqlite.instruction_counts import steps_of
+from tests.adapters.sqlite.instruction_counts import instructions_of
 from weftwork.adapters.sqlite import interrupts, run_queries
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -88,7 +88,7 @@ def test_the_work_does_not_grow_with_who_waits(
     stores: tuple[Path, Path], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interrupts, "MAX_CANDIDATES", 50)
-    few, many = (steps_of(path, READS[name]) for path in stores)
+    few, many = (instructions_of(path, READS[name]) for path in stores)
     assert few > 5
     assert many <= few * 1.1
 
@@ -99,7 +99,7 @@ def test_an_unbounded_walk_is_seen(
 ) -> None:
     """The sabotage of the test above."""
     monkeypatch.setattr(interrupts, "MAX_CANDIDATES", 2 * MANY)
-    few, many = (steps_of(path, lister(query)) for path in stores)
+    few, many = (instructions_of(path, lister(query)) for path in stores)
     assert many > few * 5
 
 
@@ -118,7 +118,7 @@ def test_a_search_without_its_index_is_seen(
 ) -> None:
     """The sabotage of the test above: a unary plus keeps SQLite from using the column in an index."""
     monkeypatch.setattr(module, name, getattr(module, name).replace(plain, f"+{plain}", 1))
-    few, many = (steps_of(path, READS[read]) for path in stores)
+    few, many = (instructions_of(path, READS[read]) for path in stores)
     assert many > few * 5
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.adapters.sqlite.instruction_counts import steps_of
+from tests.adapters.sqlite.instruction_counts import instructions_of
 from weftwork.adapters.sqlite import run_queries
 from weftwork.adapters.sqlite.database.connection import open_reader
 from weftwork.adapters.sqlite.run_queries import find_run, read_events
@@ -73,7 +73,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("name", READS)
 def test_the_work_does_not_grow_with_history(stores: tuple[Path, Path], name: str) -> None:
-    few, many = (steps_of(path, READS[name]) for path in stores)
+    few, many = (instructions_of(path, READS[name]) for path in stores)
     assert few > 10
     assert many <= few * 1.1
 
@@ -87,7 +87,9 @@ def test_a_walk_that_cannot_use_its_index_is_seen(
         run_queries, statement, getattr(run_queries, statement).replace("partition = ?", "+partition = ?")
     )
     query = RunQuery(workflow_id="flow-1" if statement == "BY_WORKFLOW" else None, statuses=("paused",))
-    few, many = (steps_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores)
+    few, many = (
+        instructions_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores
+    )
     assert many > few * 5
 
 
@@ -95,7 +97,9 @@ def test_a_walk_along_a_tag_is_bounded(stores: tuple[Path, Path], monkeypatch: p
     """A page may be short or empty and still say more; walking on finds everything."""
     monkeypatch.setattr(run_queries, "MAX_CANDIDATES", 50)
     query = RunQuery(tags=("often", "rare"))
-    few, many = (steps_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores)
+    few, many = (
+        instructions_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores
+    )
     assert many <= few * 1.1
     connection = open_reader(stores[0], None)
     try:
@@ -117,5 +121,7 @@ def test_an_unbounded_walk_is_seen(stores: tuple[Path, Path], monkeypatch: pytes
     """The sabotage of the test above."""
     monkeypatch.setattr(run_queries, "MAX_CANDIDATES", MANY)
     query = RunQuery(tags=("often", "rare"))
-    few, many = (steps_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores)
+    few, many = (
+        instructions_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores
+    )
     assert many > few * 5

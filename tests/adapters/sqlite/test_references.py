@@ -100,7 +100,7 @@ def test_an_asset_stays_until_the_last_run_that_names_it_is_deleted(
         prove(SqliteStore(tmp_path / f"{number}.db"), check)
 
 
-def test_an_asset_that_nobody_was_said_to_name_is_doomed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_asset_without_references_is_tombstoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above: the commit of a run without its references."""
     monkeypatch.setattr(transactions, "add_references", lambda *_: None)
     with pytest.raises(AssertionError):

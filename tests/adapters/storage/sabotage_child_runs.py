@@ -14,7 +14,7 @@ from weftwork.protocol.run.header import RunHeader, RunKey
 Wrap = Callable[[Any, Any], Any]
 
 
-def born_without_secrets(log: MemoryEventLog, real: Any) -> Any:
+def create_children_without_secrets(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         return await real(
             run, expected, replace(batch, spawns=tuple(replace(each, hidden=()) for each in batch.child_creates))
@@ -23,7 +23,7 @@ def born_without_secrets(log: MemoryEventLog, real: Any) -> Any:
     return append
 
 
-def event_without_children(log: MemoryEventLog, real: Any) -> Any:
+def append_without_children(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         try:
             return await real(run, expected, batch)
@@ -34,7 +34,7 @@ def event_without_children(log: MemoryEventLog, real: Any) -> Any:
     return append
 
 
-def by_id(log: MemoryEventLog, real: Any) -> Any:
+def list_by_id(log: MemoryEventLog, real: Any) -> Any:
     async def children(run: RunKey, after: str | None, limit: int) -> Any:
         found = sorted(await real(run, None, 1000), key=lambda each: each.header.run_id)
         return [each for each in found if after is None or each.header.run_id > after][:limit]
@@ -42,35 +42,35 @@ def by_id(log: MemoryEventLog, real: Any) -> Any:
     return children
 
 
-def count_children(log: MemoryEventLog, real: Any) -> Any:
+def limit_by_count(log: MemoryEventLog, real: Any) -> Any:
     async def descendants(run: RunKey) -> int:
         return len(await log.children(run, None, 1000))
 
     return descendants
 
 
-def any_parent(log: MemoryEventLog, real: Any) -> Any:
+def ignore_parent(log: MemoryEventLog, real: Any) -> Any:
     async def list_runs(partition: str, query: RunQuery) -> RunPage:
         return await real(partition, replace(query, parent=None))
 
     return list_runs
 
 
-def created_without_kin(log: MemoryEventLog, real: Any) -> Any:
+def create_without_parent(log: MemoryEventLog, real: Any) -> Any:
     async def create(header: RunHeader, *rest: Any) -> Any:
         return await real(replace(header, parent=None), *rest)
 
     return create
 
 
-def anybodys_children(log: MemoryEventLog, real: Any) -> Any:
+def list_anybodys_children(log: MemoryEventLog, real: Any) -> Any:
     async def children(run: RunKey, after: str | None, limit: int) -> Any:
         return [each for key in [*log._runs] if key.run_id == run.run_id for each in await real(key, after, limit)]
 
     return children
 
 
-def heard_when_read(log: MemoryEventLog, real: Any) -> Any:
+def acknowledge_on_read(log: MemoryEventLog, real: Any) -> Any:
     async def news(after: PendingChildResult | None, limit: int) -> Any:
         found = await real(after, limit)
         await log.acknowledge_results(tuple(found))
@@ -79,14 +79,14 @@ def heard_when_read(log: MemoryEventLog, real: Any) -> Any:
     return news
 
 
-def hear_everything(log: MemoryEventLog, real: Any) -> Any:
+def acknowledge_everything(log: MemoryEventLog, real: Any) -> Any:
     async def hear(heard: tuple[PendingChildResult, ...]) -> None:
         await real(tuple(replace(each, told=replace(each.result, sequence=2**40)) for each in heard))
 
     return hear
 
 
-def last_told_last(log: MemoryEventLog, real: Any) -> Any:
+def keep_first_result(log: MemoryEventLog, real: Any) -> Any:
     async def news(after: PendingChildResult | None, limit: int) -> Any:
         numbers = [*log._child_runs._results]
         place = 0
@@ -98,7 +98,7 @@ def last_told_last(log: MemoryEventLog, real: Any) -> Any:
     return news
 
 
-def told_in_any_case(log: MemoryEventLog, real: Any) -> Any:
+def store_result_always(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         answer = await real(run, expected, batch)
         found = log._runs[run]
@@ -109,7 +109,7 @@ def told_in_any_case(log: MemoryEventLog, real: Any) -> Any:
     return append
 
 
-def deleted_unheard(log: MemoryEventLog, real: Any) -> Any:
+def delete_unacknowledged(log: MemoryEventLog, real: Any) -> Any:
     async def delete(run: RunKey, *rest: Any) -> Any:
         try:
             return await real(run, *rest)
@@ -120,7 +120,7 @@ def deleted_unheard(log: MemoryEventLog, real: Any) -> Any:
     return delete
 
 
-def the_last_order_counts(log: MemoryEventLog, real: Any) -> Any:
+def keep_last_request(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         for order in batch.cancel_requests:
             child = log._runs.get(RunKey(run.partition, order.child_run_id))
@@ -131,7 +131,7 @@ def the_last_order_counts(log: MemoryEventLog, real: Any) -> Any:
     return append
 
 
-def cascade_to_all(log: MemoryEventLog, real: Any) -> Any:
+def cancel_all_children(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         if batch.cascade_cancel is None:
             return await real(run, expected, batch)
@@ -142,7 +142,7 @@ def cascade_to_all(log: MemoryEventLog, real: Any) -> Any:
     return append
 
 
-def first_given_first(log: MemoryEventLog, real: Any) -> Any:
+def reverse_requests(log: MemoryEventLog, real: Any) -> Any:
     async def instructions(after: RunKey | None, limit: int) -> Any:
         given = [*log._child_runs._cancel_requests.values()]
         names = [each.child for each in given]
@@ -152,7 +152,7 @@ def first_given_first(log: MemoryEventLog, real: Any) -> Any:
     return instructions
 
 
-def heard_of_anybody(log: MemoryEventLog, real: Any) -> Any:
+def acknowledge_anybodys(log: MemoryEventLog, real: Any) -> Any:
     async def hear(heard: tuple[PendingChildResult, ...]) -> None:
         for each in heard:
             for key in [key for key in log._runs if key.run_id == each.result.child_run_id]:
@@ -161,7 +161,7 @@ def heard_of_anybody(log: MemoryEventLog, real: Any) -> Any:
     return hear
 
 
-def spoken_before_it_happened(log: MemoryEventLog, real: Any) -> Any:
+def store_result_before_event(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         log._child_runs.apply_messages(log._runs[run], batch)
         return await real(run, expected, batch)
@@ -169,23 +169,23 @@ def spoken_before_it_happened(log: MemoryEventLog, real: Any) -> Any:
     return append
 
 
-KIN: dict[str, tuple[str, Wrap]] = {
-    "children_come_with_the_append": ("log.append", born_without_secrets),
-    "a_refused_append_makes_no_children": ("log.append", event_without_children),
-    "children_are_given_in_the_order_of_creation": ("log.children", by_id),
-    "a_tree_is_counted_by_its_root": ("log.descendants", count_children),
-    "lists_may_be_of_children": ("log.list_runs", any_parent),
-    "a_run_may_be_created_as_a_child": ("log.create", created_without_kin),
-    "another_partition_has_other_children": ("log.children", anybodys_children),
-    "news_is_kept_until_it_is_heard": ("log.news", heard_when_read),
-    "a_later_word_stands_for_an_earlier_one": ("log.hear", hear_everything),
-    "news_keeps_its_order": ("log.news", last_told_last),
-    "nobody_tells_a_run_that_has_ended": ("log.append", told_in_any_case),
-    "a_child_stays_until_its_end_is_heard": ("log.delete", deleted_unheard),
-    "an_order_stands_until_the_child_has_ended": ("log.append", the_last_order_counts),
-    "a_cascade_reaches_the_children_it_is_about": ("log.append", cascade_to_all),
-    "orders_keep_their_order": ("log.instructions", first_given_first),
-    "kin_of_another_partition_is_not_reached": ("log.hear", heard_of_anybody),
-    "a_refused_append_reaches_nobody": ("log.append", spoken_before_it_happened),
+CHILD_RUNS: dict[str, tuple[str, Wrap]] = {
+    "children_come_with_the_append": ("log.append", create_children_without_secrets),
+    "a_refused_append_makes_no_children": ("log.append", append_without_children),
+    "children_are_given_in_the_order_of_creation": ("log.children", list_by_id),
+    "a_tree_is_counted_by_its_root": ("log.descendants", limit_by_count),
+    "lists_may_be_of_children": ("log.list_runs", ignore_parent),
+    "a_run_may_be_created_as_a_child": ("log.create", create_without_parent),
+    "another_partition_has_other_children": ("log.children", list_anybodys_children),
+    "news_is_kept_until_it_is_heard": ("log.news", acknowledge_on_read),
+    "a_later_word_stands_for_an_earlier_one": ("log.hear", acknowledge_everything),
+    "news_keeps_its_order": ("log.news", keep_first_result),
+    "nobody_tells_a_run_that_has_ended": ("log.append", store_result_always),
+    "a_child_stays_until_its_end_is_heard": ("log.delete", delete_unacknowledged),
+    "an_order_stands_until_the_child_has_ended": ("log.append", keep_last_request),
+    "a_cascade_reaches_the_children_it_is_about": ("log.append", cancel_all_children),
+    "orders_keep_their_order": ("log.instructions", reverse_requests),
+    "kin_of_another_partition_is_not_reached": ("log.hear", acknowledge_anybodys),
+    "a_refused_append_reaches_nobody": ("log.append", store_result_before_event),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""

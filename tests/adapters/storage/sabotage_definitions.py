@@ -96,7 +96,7 @@ def count_versions(port: MemoryDefinitions, real: Any) -> Any:
     return count
 
 
-REGISTRATIONS: dict[str, tuple[str, Wrap]] = {
+DEFINITIONS: dict[str, tuple[str, Wrap]] = {
     "a_registration_comes_back_whole": ("definitions.find", forget_the_description),
     "the_version_registered_last_is_current": ("definitions.find", greatest_version),
     "a_version_is_registered_once": ("definitions.register", overwrite),

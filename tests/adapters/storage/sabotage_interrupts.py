@@ -118,7 +118,7 @@ def keep_it(port: Any, real: Any) -> Any:
     return drop
 
 
-WAITING: dict[str, tuple[str, Wrap]] = {
+INTERRUPTS: dict[str, tuple[str, Wrap]] = {
     "open_interrupts_are_listed_oldest_first": ("log.list_interrupts", changed(by_id)),
     "an_interrupt_is_listed_while_it_is_open": ("log.append", never_close),
     "filters_of_interrupts_combine": ("log.list_interrupts", whenever_due),

@@ -7,10 +7,10 @@ import pytest
 
 from tests.adapters.storage.sabotage_annotations import ANNOTATIONS
 from tests.adapters.storage.sabotage_assets import ASSETS
-from tests.adapters.storage.sabotage_child_runs import KIN
-from tests.adapters.storage.sabotage_definitions import REGISTRATIONS
+from tests.adapters.storage.sabotage_child_runs import CHILD_RUNS
+from tests.adapters.storage.sabotage_definitions import DEFINITIONS
 from tests.adapters.storage.sabotage_deletes import DELETES
-from tests.adapters.storage.sabotage_interrupts import WAITING
+from tests.adapters.storage.sabotage_interrupts import INTERRUPTS
 from tests.adapters.storage.sabotage_reads import READS
 from tests.adapters.storage.sabotage_writes import WRITES
 from weftwork.adapters.memory import event_log
@@ -41,7 +41,9 @@ def test_a_check_goes_red_when_its_promise_is_broken(check: storage.Check, monke
     if check.__name__ == "an_inconsistent_batch_is_refused_whole":
         monkeypatch.setattr(event_log, "check_batch", lambda *_: None)
     else:
-        path, wrap = (READS | WRITES | DELETES | REGISTRATIONS | ANNOTATIONS | ASSETS | WAITING | KIN)[check.__name__]
+        path, wrap = (READS | WRITES | DELETES | DEFINITIONS | ANNOTATIONS | ASSETS | INTERRUPTS | CHILD_RUNS)[
+            check.__name__
+        ]
         port_name, method = path.split(".")
         port = getattr(store, port_name)
         monkeypatch.setattr(port, method, wrap(port, getattr(port, method)))

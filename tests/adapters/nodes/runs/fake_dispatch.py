@@ -165,7 +165,7 @@ class DispatchCall:
         place = 1 + max(each.end_sequence for each in self.children.values())
         self.children[str(index)] = replace(child, status=status, variables=given, error=error, end=place)
 
-    def story(self) -> list[str]:
+    def event_steps(self) -> list[str]:
         """Chain events as `phase worker`, and all else by what it is."""
         told: list[str] = []
         for each in self.events:

@@ -43,7 +43,7 @@ def test_the_steps_of_a_handover_come_in_order() -> None:
     assert one.call() == AwaitsChildren()
     one.end(0, theirs=7)
     one.call()
-    assert one.story() == [*begun("a", 0), "child.completed a", "mine = 7", "output.harvested a"]
+    assert one.event_steps() == [*begun("a", 0), "child.completed a", "mine = 7", "output.harvested a"]
     harvested = one.events[-1]
     assert isinstance(harvested, EmitEvent)
     assert harvested.payload == {
@@ -76,10 +76,16 @@ def test_what_one_worker_gives_the_next_one_gets() -> None:
     one.end(0, output="hello", input="not asked for")
     one.call()
     assert one.inputs_of(1) == {"input": "hello", "more": 1}
-    assert one.story() == [*begun("a", 0), "child.completed a", "shared = hello", "output.harvested a", *begun("b", 1)]
+    assert one.event_steps() == [
+        *begun("a", 0),
+        "child.completed a",
+        "shared = hello",
+        "output.harvested a",
+        *begun("b", 1),
+    ]
     one.end(1)
     one.call()
-    assert one.story()[-1] == "child.completed b"
+    assert one.event_steps()[-1] == "child.completed b"
     assert completed(one).outputs["childRunId"] == "run-1"
     wanted = [each.child.header.parent for each in one.events if isinstance(each, StartChild)]
     assert [(each.cause, each.variables) for each in wanted if each is not None] == [
@@ -102,7 +108,7 @@ def test_a_worker_that_does_not_complete_fails_the_node_and_is_not_harvested(sta
     known = {"workerId": "b", "childRunId": "run-1", "childStatus": status}
     error = {"error": {"code": "busy", "message": "It was busy."}} if status == "failed" else {}
     assert details == {**known, **error}
-    assert one.story()[-1] == f"child.{status} b"
+    assert one.event_steps()[-1] == f"child.{status} b"
     assert (one.variables, len(one.children)) == ({"mine": 1}, 2)
 
 
@@ -121,19 +127,19 @@ def test_an_unknown_worker_fails_the_node(config: dict[str, Any]) -> None:
     one = DispatchCall(workers(UNKNOWN), config)
     one.call()
     assert (failed(one).code, failed(one).details) == ("unknown_child_workflow", {"workerId": UNKNOWN})
-    assert one.story() == [f"dispatch.began {UNKNOWN}", f"dispatch.failed {UNKNOWN}"]
+    assert one.event_steps() == [f"dispatch.began {UNKNOWN}", f"dispatch.failed {UNKNOWN}"]
     second = DispatchCall(workers("a", UNKNOWN), {**config, **({"maxParallel": 1} if config else {})})
     second.call()
     second.end(0)
     second.call()
     assert failed(second).code == "unknown_child_workflow"
     began = [f"dispatch.began {UNKNOWN}", f"dispatch.failed {UNKNOWN}"]
-    assert second.story() == [*begun("a", 0), "child.completed a", *began]
+    assert second.event_steps() == [*begun("a", 0), "child.completed a", *began]
     harvests = DispatchCall(workers("a", UNKNOWN), {"outputMapping": {"mine": "theirs"}})
     harvests.call()
     harvests.end(0, theirs=7)
     harvests.call()
-    assert harvests.story()[4:] == ["child.completed a", "mine = 7", "output.harvested a", *began]
+    assert harvests.event_steps()[4:] == ["child.completed a", "mine = 7", "output.harvested a", *began]
     assert harvests.variables == {"mine": 7}
 
 
@@ -194,7 +200,7 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
     ]
     one.answers = {"node:floor": Resolution({"answers": {"proceed": "proceed"}})}
     assert isinstance(one.call(), AwaitsChildren)
-    assert one.story()[:5] == [ESCALATED_EVENT, *begun("a", 0)]
+    assert one.event_steps()[:5] == [ESCALATED_EVENT, *begun("a", 0)]
     other = DispatchCall(decision, config)
     other.visit = 2
     assert asked(other).key == "node:2:floor"

@@ -15,14 +15,14 @@ from weftwork.protocol.workflow import orchestration
 def test_all_are_waited_for_and_harvested_in_their_order() -> None:
     one = DispatchCall(workers("a", "b", "c"), {**PARALLEL, "outputMapping": {"last": "x"}})
     one.call()
-    assert one.story() == [*begun("a", 0), *begun("b", 1), *begun("c", 2)]
+    assert one.event_steps() == [*begun("a", 0), *begun("b", 1), *begun("c", 2)]
     for index in (2, 0, 1):
         assert one.outcome is None
         one.end(index, x=index)
         one.call()
     harvests = [[f"child.completed {name}", f"last = {index}", f"output.harvested {name}"] for index, name in
                 enumerate("abc")]  # fmt: skip
-    assert one.story()[12:] == [line for each in harvests for line in each]
+    assert one.event_steps()[12:] == [line for each in harvests for line in each]
     assert completed(one).outputs["childRunId"] == "run-2"
 
 
@@ -37,7 +37,7 @@ def test_of_all_the_first_in_their_order_that_failed_counts() -> None:
     one.end(0)
     one.call()
     assert (failed(one).code, (failed(one).details or {})["workerId"]) == ("child_run_cancelled", "b")
-    assert one.story()[12:] == ["child.completed a", "child.cancelled b", "child.failed c"]
+    assert one.event_steps()[12:] == ["child.completed a", "child.cancelled b", "child.failed c"]
 
 
 @pytest.mark.rule("orch-07")
@@ -53,15 +53,15 @@ def test_those_that_are_not_needed_are_cancelled_and_waited_for(mode: dict[str, 
         one.call()
     losers = [index for index in range(4) if not one.children[str(index)].has_ended]
     started = 4 + decides - 1
-    assert [line for line in one.story() if line.startswith("cancel ")] == [f"cancel {key}" for key in one.open]
+    assert [line for line in one.event_steps() if line.startswith("cancel ")] == [f"cancel {key}" for key in one.open]
     assert len(one.children) == started
     assert one.call() == AwaitsChildren()
     assert one.outcome is None
     for index in map(int, one.open):
         one.end(index, "cancelled")
         one.call()
-    assert {f"child.cancelled {'abcde'[index]}" for index in losers} <= set(one.story())
-    assert [line for line in one.story() if line.startswith("found")] == [
+    assert {f"child.cancelled {'abcde'[index]}" for index in losers} <= set(one.event_steps())
+    assert [line for line in one.event_steps() if line.startswith("found")] == [
         f"found = {index}" for index in range(decides)
     ]
     assert completed(one).outputs["childRunId"] == f"run-{decides}"
@@ -76,7 +76,7 @@ def test_a_race_is_over_with_its_first_end() -> None:
     one.end(0)
     one.call()
     assert (failed(one).details or {})["workerId"] == "b", "the one that ended first counts"
-    assert one.story()[-2:] == ["child.completed a", "child.failed b"]
+    assert one.event_steps()[-2:] == ["child.completed a", "child.failed b"]
     first = DispatchCall(workers("a", "b"), {**PARALLEL, "joinMode": "first"})
     first.call()
     first.end(1, "failed")
@@ -116,16 +116,16 @@ def test_a_node_that_fails_waits_for_the_others_as_well(
     for index, status in ends:
         one.end(index, status)
         one.children[str(index)] = replace(one.children[str(index)], hidden=("pin",))
-    told = one.story()
+    told = one.event_steps()
     one.call()
     assert one.outcome is None
-    assert one.story() == [*told, "cancel 0"]
+    assert one.event_steps() == [*told, "cancel 0"]
     assert one.reasons == {"parent-failed"}
     assert one.call() == AwaitsChildren()
     one.end(0, "cancelled")
     one.call()
     assert isinstance(one.outcome, Failed)
-    assert one.story() == [*told, "cancel 0", *tail]
+    assert one.event_steps() == [*told, "cancel 0", *tail]
 
 
 @pytest.mark.rule("orch-07")
@@ -152,7 +152,7 @@ def test_workers_beside_one_that_cannot_be_started_are_not_started() -> None:
     one = DispatchCall(workers("a", UNKNOWN, "b"), PARALLEL)
     one.call()
     assert failed(one).code == "unknown_child_workflow"
-    assert one.story() == [f"dispatch.began {UNKNOWN}", f"dispatch.failed {UNKNOWN}"]
+    assert one.event_steps() == [f"dispatch.began {UNKNOWN}", f"dispatch.failed {UNKNOWN}"]
 
 
 @pytest.mark.rule("orch-07")

@@ -98,7 +98,7 @@ def play(one: DispatchCall, data: st.DataObject) -> None:
 
 
 def check(one: DispatchCall) -> None:
-    names, story = names_of(one), one.story()
+    names, story = names_of(one), one.event_steps()
     assert [line for line, times in Counter(story).items() if times > 1] == [], "something was done twice"
     started = len(one.children)
     assert list(one.children) == [str(index) for index in range(started)]

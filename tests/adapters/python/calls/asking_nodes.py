@@ -4,16 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 
-LATE = Resolution(reason="timeout")
+TIMED_OUT = Resolution(reason="timeout")
 
-Asks = Callable[[Any], Any]
+InterruptCall = Callable[[Any], Any]
 
 
-def asking(ask: Asks, plain: bool = False) -> Any:
+def asking_node(ask: InterruptCall, plain: bool = False) -> Any:
     """A node that asks, in either way of writing one."""
 
     @weftwork.node("acme.asks")
@@ -27,20 +27,20 @@ def asking(ask: Asks, plain: bool = False) -> Any:
     return asks_plainly if plain else asks
 
 
-def asked(ask: Asks, plain: bool = False) -> Interrupt:
-    found = Stage().run(asking(ask, plain))
+def requested_interrupt(ask: InterruptCall, plain: bool = False) -> Interrupt:
+    found = FakeNodeHost().run(asking_node(ask, plain))
     assert isinstance(found, Suspended), found
     return found.interrupt
 
 
-def outcome(ask: Asks, answer: Any, plain: bool = False, key: str = "k") -> NodeOutcome:
-    stage = Stage()
+def outcome_of(ask: InterruptCall, answer: Any, plain: bool = False, key: str = "k") -> NodeOutcome:
+    stage = FakeNodeHost()
     stage.answers[f"n:0:{key}"] = answer
-    return stage.run(asking(ask, plain))
+    return stage.run(asking_node(ask, plain))
 
 
-def got(ask: Asks, answer: Any, plain: bool = False) -> Any:
-    found = outcome(ask, answer, plain)
+def answer_received(ask: InterruptCall, answer: Any, plain: bool = False) -> Any:
+    found = outcome_of(ask, answer, plain)
     assert isinstance(found, Completed), found
     return found.outputs["got"]
 
@@ -58,9 +58,9 @@ DATA: dict[str, Any] = {
 }
 
 
-def interrupt(kind: str, **more: Any) -> Asks:
+def interrupt(kind: str, **more: Any) -> InterruptCall:
     return lambda ctx: ctx.interrupt("k", DATA[kind], kind=kind, **more)
 
 
-def approve(**more: Any) -> Asks:
+def approve(**more: Any) -> InterruptCall:
     return lambda ctx: ctx.approve("k", "Pay it?", **more)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import weftwork
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from weftwork.adapters.nodes.conformance.conformance_nodes import sample_media
 from weftwork.protocol.limits import Limits
 from weftwork.testing import run_node, run_workflow
@@ -15,7 +15,7 @@ WAV = sample_media("audio", 200)
 PDF = sample_media("file", 300)
 
 
-def did(work: Callable[[weftwork.Context], Any], **named: Any) -> tuple[NodeResult, list[Any]]:
+def run_media_node(work: Callable[[weftwork.Context], Any], **named: Any) -> tuple[NodeResult, list[Any]]:
     """A node that does one thing, awaited; what it came to, and what the function got."""
     got: list[Any] = []
 
@@ -26,7 +26,7 @@ def did(work: Callable[[weftwork.Context], Any], **named: Any) -> tuple[NodeResu
     return run_node(does), got
 
 
-def refusal(work: Callable[[weftwork.Context], Any], limits: Limits | None = None) -> tuple[str, list[Any]]:
+def media_error(work: Callable[[weftwork.Context], Any], limits: Limits | None = None) -> tuple[str, list[Any]]:
     """The code that the author can catch, and what was shown all the same."""
     caught: list[str] = []
 
@@ -37,7 +37,7 @@ def refusal(work: Callable[[weftwork.Context], Any], limits: Limits | None = Non
         except weftwork.NodeError as error:
             caught.append(error.code)
 
-    result = run_workflow(flow("does", "acme.does"), nodes=[does], limits=limits)
+    result = run_workflow(single_node_workflow("does", "acme.does"), nodes=[does], limits=limits)
     assert result.error is None
     (code,) = caught
     return code, result.media

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import weftwork
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from weftwork.protocol.limits import Limits
 from weftwork.testing import Crash, FakeModel, crash_everywhere, run_node, run_workflow
 
@@ -19,7 +19,7 @@ class Ticket(msgspec.Struct, forbid_unknown_fields=True):
 
 TICKET = weftwork.EnvelopeKind("vendor.acme.ticket", schema=Ticket)
 URL = "https://api.example.com/x"
-FLOW = flow("tickets", "acme.ticket")
+FLOW = single_node_workflow("tickets", "acme.ticket")
 
 
 def envelope(kind: str, payload: Any) -> str:

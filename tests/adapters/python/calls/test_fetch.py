@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from tests.live import Host, start_host, write_workflows
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def test_a_node_sends_through_the_guard(tmp_path: Path, sink: Any) -> None:
     url = f"http://127.0.0.1:{sink.server_port}/x"
     (tmp_path / "fetching_nodes.py").write_text(NODES)
     names = {"async": "acme.fetch", "plain": "acme.fetch-plain"}
-    flows = [flow(name, type_id, {"url": url}) for name, type_id in names.items()]
+    flows = [single_node_workflow(name, type_id, {"url": url}) for name, type_id in names.items()]
     args = ("--nodes", "fetching_nodes", "--workflows", write_workflows(tmp_path / "flows", *flows))
     with start_host(tmp_path, *args, store="memory", cwd=tmp_path) as host:
         for name in names:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.ports.node_outcome import Completed, Failed, InterruptPending, Suspended
 
 
@@ -22,7 +22,7 @@ async def ask(ctx: weftwork.Context, swallow: bool = False) -> Any:
 
 
 def test_a_question_waits_for_its_answer() -> None:
-    stage = Stage()
+    stage = FakeNodeHost()
     asked = stage.run(ask, visit=2)
     assert isinstance(asked, Suspended)
     assert asked.interrupt.kind == "custom"
@@ -39,13 +39,13 @@ def test_the_kinds_of_the_host_are_its_own(key: str) -> None:
     async def forges(ctx: weftwork.Context) -> None:
         await ctx.interrupt(key, custom_kind=None if key.startswith("weftwork") else "weftwork.effect-unknown")
 
-    assert Stage().run(forges) == Failed(
+    assert FakeNodeHost().run(forges) == Failed(
         "node_misused", "Custom kinds that begin with weftwork. are the host's own.", retryable=False
     )
 
 
 def test_a_question_that_the_code_swallows_is_asked_all_the_same() -> None:
-    assert isinstance(Stage().run(ask, swallow=True), Suspended)
+    assert isinstance(FakeNodeHost().run(ask, swallow=True), Suspended)
 
 
 def test_after_a_question_every_call_asks_again() -> None:
@@ -64,7 +64,7 @@ def test_after_a_question_every_call_asks_again() -> None:
                 raised.append(type(error))
         raise KeyError("never mind")
 
-    stage = Stage()
+    stage = FakeNodeHost()
     asked = stage.run(stubborn)
     assert isinstance(asked, Suspended)
     assert asked.interrupt.data == {"customKind": "first"}
@@ -90,9 +90,9 @@ def test_a_question_beside_a_step_waits_for_the_step() -> None:
     async def gathered(ctx: weftwork.Context) -> None:
         await asyncio.gather(ctx.step("slow", release.wait, 10), ctx.interrupt("ask"))
 
-    assert isinstance(Stage().run(both), Suspended)
+    assert isinstance(FakeNodeHost().run(both), Suspended)
     release.set()
-    stage = Stage()
+    stage = FakeNodeHost()
     assert isinstance(stage.run(gathered), Suspended)
     assert stage.recorded == {"slow": True}
 
@@ -112,7 +112,7 @@ def test_questions_that_cannot_be_asked(arguments: dict[str, Any], why: str) -> 
     async def wrong(ctx: weftwork.Context) -> None:
         await ctx.interrupt(**arguments)
 
-    found = Stage().run(wrong)
+    found = FakeNodeHost().run(wrong)
     assert isinstance(found, Failed)
     assert (found.code, found.retryable) == ("node_misused", False)
     assert why in found.message
@@ -123,7 +123,7 @@ def test_a_once_node_asks_nobody() -> None:
     async def fire(ctx: weftwork.Context) -> None:
         await ctx.interrupt("ask")
 
-    found = Stage().run(fire)
+    found = FakeNodeHost().run(fire)
     assert isinstance(found, Failed)
     assert found.code == "node_misused"
     assert "put its effect into a step" in found.message

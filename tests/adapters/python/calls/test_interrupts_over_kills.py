@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from tests.live import Host, start_host, until, write_workflows
 from tests.live.host import WAIT
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
@@ -79,7 +79,11 @@ OUTPUTS = {"n": {"colour": "red", "action": "accept", "when": "now"}}
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     (tmp_path / "asking_nodes.py").write_text(NODES)
-    write_workflows(tmp_path / "flows", flow("asks", "acme.asks"), flow("asks-plain", "acme.asks-plain"))
+    write_workflows(
+        tmp_path / "flows",
+        single_node_workflow("asks", "acme.asks"),
+        single_node_workflow("asks-plain", "acme.asks-plain"),
+    )
     return tmp_path
 
 
@@ -170,7 +174,7 @@ def test_no_step_is_done_twice_wherever_the_host_dies(place: Path, name: str) ->
         folder = place / f"at-{nth}"
         folder.mkdir()
         (folder / "asking_nodes.py").write_text(NODES)
-        write_workflows(folder / "flows", flow(workflow, f"acme.{workflow}"))
+        write_workflows(folder / "flows", single_node_workflow(workflow, f"acme.{workflow}"))
         if not live_through(folder, workflow, f"{name}:{nth}:kill"):
             assert FULL, f"{name} was not passed {nth} times"
             break
@@ -223,7 +227,9 @@ def test_each_of_several_runs_ends_when_its_own_time_is_up(place: Path) -> None:
     """One that is woken does not keep those after it waiting."""
     (place / "asking_nodes.py").write_text(NODES + LATE)
     times_up = [0.3, 0.5, 0.7, 0.9]
-    flows = [flow(f"late-{number}", "acme.late", {"after": after}) for number, after in enumerate(times_up)]
+    flows = [
+        single_node_workflow(f"late-{number}", "acme.late", {"after": after}) for number, after in enumerate(times_up)
+    ]
     write_workflows(place / "flows", *flows)
     with started(place) as host:
         runs = [host.create(each["id"]) for each in flows]
@@ -234,7 +240,7 @@ def test_each_of_several_runs_ends_when_its_own_time_is_up(place: Path) -> None:
 
 def test_a_time_that_was_up_while_there_was_no_host(place: Path) -> None:
     (place / "asking_nodes.py").write_text(NODES + LATE)
-    write_workflows(place / "flows", flow("late", "acme.late", {"after": 0.2}))
+    write_workflows(place / "flows", single_node_workflow("late", "acme.late", {"after": 0.2}))
     with started(place) as host:
         run_id = host.create("late")
         host.kill()

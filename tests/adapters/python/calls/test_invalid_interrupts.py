@@ -7,12 +7,19 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.calls.asking_nodes import Asks, approve, asked, asking, interrupt, outcome
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.calls.asking_nodes import (
+    InterruptCall,
+    approve,
+    asking_node,
+    interrupt,
+    outcome_of,
+    requested_interrupt,
+)
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.adapters.python.calls import interrupts
 from weftwork.ports.node_outcome import Completed, Failed
 
-REFUSED: list[tuple[Asks, str]] = [
+REFUSED: list[tuple[InterruptCall, str]] = [
     (interrupt("custom", timeout=0), "timeout of the question k takes seconds or a timedelta, more than 0 and up to"),
     (interrupt("custom", timeout=float("nan")), "timeout of the question k takes seconds"),
     (interrupt("custom", timeout=float("inf")), "timeout of the question k takes seconds"),
@@ -54,8 +61,8 @@ REFUSED: list[tuple[Asks, str]] = [
 
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize(("ask", "why"), REFUSED)
-def test_what_cannot_be_asked_is_refused_before_anybody_sees_it(ask: Asks, why: str, plain: bool) -> None:
-    found = Stage().run(asking(ask, plain))
+def test_what_cannot_be_asked_is_refused_before_anybody_sees_it(ask: InterruptCall, why: str, plain: bool) -> None:
+    found = FakeNodeHost().run(asking_node(ask, plain))
     assert isinstance(found, Failed), found
     assert (found.code, found.retryable) == ("node_misused", False)
     assert why in found.message
@@ -63,9 +70,9 @@ def test_what_cannot_be_asked_is_refused_before_anybody_sees_it(ask: Asks, why: 
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_what_the_host_does_not_ask_fails_the_node(plain: bool) -> None:
-    stage = Stage()
-    stage.unaskable.add("conversation.exchange")
-    found = stage.run(asking(interrupt("conversation.exchange"), plain))
+    stage = FakeNodeHost()
+    stage.refused_kinds.add("conversation.exchange")
+    found = stage.run(asking_node(interrupt("conversation.exchange"), plain))
     assert found == Failed("node_misused", "Not here.", retryable=False)
 
 
@@ -73,7 +80,7 @@ def test_what_the_host_does_not_ask_fails_the_node(plain: bool) -> None:
 def test_without_the_check_it_would_be_asked(monkeypatch: pytest.MonkeyPatch, plain: bool) -> None:
     """Sabotage: nobody looks at the data of a kind."""
     monkeypatch.setattr(interrupts, "check_interrupt", lambda asked: [])
-    assert asked(approve(actions=["agree"]), plain).data["actions"] == ["agree"]
+    assert requested_interrupt(approve(actions=["agree"]), plain).data["actions"] == ["agree"]
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -86,7 +93,7 @@ def test_a_key_is_good_for_one_kind_of_question(plain: bool) -> None:
     def mixes_plainly(ctx: weftwork.PlainContext) -> Any:
         return [ctx.interrupt("k"), ctx.approve("k", "Pay it?")]
 
-    stage = Stage()
+    stage = FakeNodeHost()
     stage.answers["n:0:k"] = {"action": "accept"}
     found = stage.run(mixes_plainly if plain else mixes)
     message = "The key k belongs to a question of another kind; give each question a key of its own."
@@ -96,8 +103,8 @@ def test_a_key_is_good_for_one_kind_of_question(plain: bool) -> None:
 @pytest.mark.parametrize(
     "ask", [approve(), lambda ctx: ctx.clarify("k", {"a": "A?"})], ids=["a decision", "answers by id"]
 )
-def test_an_answer_to_what_older_code_asked_is_not_taken_for_another(ask: Asks) -> None:
-    found = outcome(ask, "red")
+def test_an_answer_to_what_older_code_asked_is_not_taken_for_another(ask: InterruptCall) -> None:
+    found = outcome_of(ask, "red")
     assert isinstance(found, Failed)
     assert "belongs to a question of another kind" in found.message
 
@@ -107,7 +114,7 @@ def test_asked_again_in_the_same_entry_a_question_has_its_answer() -> None:
     async def doubts(ctx: weftwork.Context) -> Any:
         return [await ctx.interrupt("k", {"first": True}), await ctx.interrupt("k", {"first": False})]
 
-    stage = Stage()
+    stage = FakeNodeHost()
     stage.answers["n:0:k"] = "yes"
     assert stage.run(doubts) == Completed({"output": ["yes", "yes"]})
 
@@ -127,7 +134,7 @@ def test_a_question_that_is_not_awaited_is_seen(name: str) -> None:
         assert isinstance(call, Coroutine)
         return await ctx.step("after", lambda: 1)
 
-    stage = Stage()
+    stage = FakeNodeHost()
     message = f"ctx.{name} was called without await, so it did not happen."
     assert stage.run(forgets) == Failed("node_misused", message, retryable=False)
     assert stage.recorded == {}

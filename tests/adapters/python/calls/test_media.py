@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.calls.media_nodes import PDF, PNG, WAV, did, refusal
+from tests.adapters.python.calls.media_nodes import PDF, PNG, WAV, media_error, run_media_node
 from weftwork.adapters.python.calls import media
 from weftwork.adapters.python.values import as_json
 from weftwork.protocol.media.asset_references import media_ref
@@ -28,7 +28,7 @@ NOBODYS = media_ref("ab" * 32)
     ],
 )
 def test_what_is_sent_is_shown(kind: str, data: Any, more: dict[str, Any], told: dict[str, Any]) -> None:
-    result, (got,) = did(lambda ctx: getattr(ctx, f"emit_{kind}")(data, **more))
+    result, (got,) = run_media_node(lambda ctx: getattr(ctx, f"emit_{kind}")(data, **more))
     assert result.error is None
     (shown,) = result.media
     assert (shown.kind, shown.data) == (kind, bytes(data))
@@ -42,7 +42,7 @@ def test_what_comes_back_is_a_reference_in_json() -> None:
     async def show(ctx: weftwork.Context) -> Any:
         return await ctx.emit_image(PNG), await ctx.emit_image(PNG, inline=True)
 
-    result, ((by_url, inline),) = did(show)
+    result, ((by_url, inline),) = run_media_node(show)
     assert as_json(by_url) == {
         "mediaRef": by_url.media_ref,
         "mimeType": "image/png",
@@ -105,7 +105,7 @@ def test_reading_makes_the_node_untrusted() -> None:
         content = await ctx.read_media(made)
         return before, ctx.untrusted, content.media_ref == made.media_ref
 
-    result, got = did(read)
+    result, got = run_media_node(read)
     assert got == [(False, True, True)]
     assert "weftwork.content.outside" in [event.type for event in result.events]
 
@@ -113,7 +113,7 @@ def test_reading_makes_the_node_untrusted() -> None:
 @pytest.mark.rule("media-66")
 @pytest.mark.parametrize("ref", [NOBODYS, {"mediaRef": NOBODYS}, {"url": "x"}, "no reference", 7, None])
 def test_what_is_not_there_and_what_is_no_reference_are_not_found(ref: Any) -> None:
-    assert refusal(lambda ctx: ctx.read_media(ref)) == ("media_not_found", [])
+    assert media_error(lambda ctx: ctx.read_media(ref)) == ("media_not_found", [])
 
 
 def test_more_than_the_author_wants_is_not_read() -> None:
@@ -122,16 +122,16 @@ def test_more_than_the_author_wants_is_not_read() -> None:
         assert (await ctx.read_media(made, most=100)).data == PNG
         return await ctx.read_media(made, most=99)
 
-    assert refusal(read)[0] == "media_too_large"
+    assert media_error(read)[0] == "media_too_large"
 
 
 def test_a_foreign_asset_is_not_shown() -> None:
-    assert refusal(lambda ctx: ctx.emit_image(NOBODYS)) == ("media_not_found", [])
+    assert media_error(lambda ctx: ctx.emit_image(NOBODYS)) == ("media_not_found", [])
 
 
 @pytest.mark.parametrize("data", ["a text", "https://example.com/a.png", 7, None, ["a"], {"mediaRef": "x"}, {}])
 def test_what_is_no_source_is_a_mistake_in_the_code(data: Any) -> None:
-    assert refusal(lambda ctx: ctx.emit_image(data)) == ("node_misused", [])
+    assert media_error(lambda ctx: ctx.emit_image(data)) == ("node_misused", [])
 
 
 @pytest.mark.parametrize(
@@ -140,14 +140,14 @@ def test_what_is_no_source_is_a_mistake_in_the_code(data: Any) -> None:
     + [{"duration_seconds": value} for value in (float("nan"), float("inf"), "1", True)],
 )
 def test_what_is_said_of_it_has_its_types(more: dict[str, Any]) -> None:
-    assert refusal(lambda ctx: ctx.emit_audio(WAV, **more)) == ("node_misused", [])
+    assert media_error(lambda ctx: ctx.emit_audio(WAV, **more)) == ("node_misused", [])
 
 
 def test_an_emission_that_nobody_awaits_fails_the_node() -> None:
     async def forget(ctx: weftwork.Context) -> None:
         ctx.emit_image(PNG)  # pyright: ignore[reportUnusedCoroutine]
 
-    result, _ = did(forget)
+    result, _ = run_media_node(forget)
     assert result.error is not None
     assert (result.error.code, result.media) == ("node_misused", [])
 
@@ -160,14 +160,14 @@ async def _in_step(ctx: weftwork.Context) -> None:
 
 
 def test_a_step_cannot_emit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert refusal(_in_step) == ("node_misused", [])
+    assert media_error(_in_step) == ("node_misused", [])
 
     class Nowhere:
         def get(self) -> str:
             return ""
 
     monkeypatch.setattr(media, "current_step", Nowhere())
-    result, _ = did(_in_step)
+    result, _ = run_media_node(_in_step)
     assert [each.data for each in result.media] == [PNG]
 
 
@@ -185,5 +185,5 @@ def test_a_step_can_read() -> None:
 
 
 def test_a_node_of_the_effect_once_may_emit() -> None:
-    result, _ = did(lambda ctx: ctx.emit_image(PNG), effect="once")
+    result, _ = run_media_node(lambda ctx: ctx.emit_image(PNG), effect="once")
     assert (result.error, [each.data for each in result.media]) == (None, [PNG])

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 import pytest
 
 import weftwork
-from tests.adapters.python.calls.media_nodes import PNG, refusal
+from tests.adapters.python.calls.media_nodes import PNG, media_error
 from weftwork.adapters.python.declaration import signature
 from weftwork.adapters.python.declaration import signature as media_port
 from weftwork.adapters.python.values import as_json
@@ -105,14 +105,14 @@ def test_other_annotations_are_as_they_were(kind: Any) -> None:
 @pytest.mark.parametrize("data", [b"", bytearray(), memoryview(b"")])
 @pytest.mark.parametrize("kind", ["image", "audio", "file"])
 def test_no_bytes_are_nothing_to_show(kind: str, data: Any) -> None:
-    assert refusal(lambda ctx: getattr(ctx, f"emit_{kind}")(data)) == ("node_misused", [])
+    assert media_error(lambda ctx: getattr(ctx, f"emit_{kind}")(data)) == ("node_misused", [])
 
 
 def test_an_empty_file_is_nothing_to_show() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "empty")
         path.touch()
-        assert refusal(lambda ctx: ctx.emit_file(path)) == ("node_misused", [])
+        assert media_error(lambda ctx: ctx.emit_file(path)) == ("node_misused", [])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.python.calls.media_nodes import PNG, did, refusal
+from tests.adapters.python.calls.media_nodes import PNG, media_error, run_media_node
 from weftwork.adapters.python.calls import media
 from weftwork.protocol.limits import Limits
 
@@ -15,9 +15,9 @@ from weftwork.protocol.limits import Limits
 def test_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "dot.png"
     path.write_bytes(PNG)
-    result, _ = did(lambda ctx: ctx.emit_image(path))
+    result, _ = run_media_node(lambda ctx: ctx.emit_image(path))
     assert result.media[0].data == PNG
-    failed, _ = did(lambda ctx: ctx.emit_image(tmp_path / "nothing.png"))
+    failed, _ = run_media_node(lambda ctx: ctx.emit_image(tmp_path / "nothing.png"))
     assert failed.error is not None
     assert failed.error.code == "node_failed"
     assert isinstance(failed.raised, FileNotFoundError)
@@ -29,8 +29,8 @@ SMALL = Limits(max_upload_bytes=99)
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "dot.png"
     path.write_bytes(PNG)
-    assert refusal(lambda ctx: ctx.emit_image(path), SMALL) == ("media_too_large", [])
-    assert refusal(lambda ctx: ctx.emit_image(PNG), SMALL) == ("media_too_large", [])
+    assert media_error(lambda ctx: ctx.emit_image(path), SMALL) == ("media_too_large", [])
+    assert media_error(lambda ctx: ctx.emit_image(PNG), SMALL) == ("media_too_large", [])
     read: list[int] = []
     opened = open
 
@@ -38,11 +38,11 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytes
         return _Watched(opened(*given), read)
 
     monkeypatch.setattr(media, "open", watched, raising=False)
-    assert refusal(lambda ctx: ctx.emit_image(path), SMALL)[0] == "media_too_large"
+    assert media_error(lambda ctx: ctx.emit_image(path), SMALL)[0] == "media_too_large"
     assert read == []
     # Without the look at its size, it is read.
     monkeypatch.setattr(os, "fstat", lambda _: os.stat_result((0o100644, *[0] * 9)))
-    assert refusal(lambda ctx: ctx.emit_image(path), SMALL)[0] == "media_too_large"
+    assert media_error(lambda ctx: ctx.emit_image(path), SMALL)[0] == "media_too_large"
     assert read == [100]
 
 
@@ -68,13 +68,13 @@ class _Watched:
 def test_a_pipe_and_a_folder_keep_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    waited, _ = did(lambda ctx: ctx.emit_image(pipe))
+    waited, _ = run_media_node(lambda ctx: ctx.emit_image(pipe))
     assert waited.error is not None
     assert (waited.error.code, "regular file" in waited.error.message) == ("node_misused", True)
-    failed, _ = did(lambda ctx: ctx.emit_image(tmp_path))
+    failed, _ = run_media_node(lambda ctx: ctx.emit_image(tmp_path))
     assert failed.error is not None
     # Without the look at what it is, a pipe counts as an empty file.
     monkeypatch.setattr(stat, "S_ISREG", lambda _: True)
-    result, _ = did(lambda ctx: ctx.emit_image(pipe))
+    result, _ = run_media_node(lambda ctx: ctx.emit_image(pipe))
     assert result.error is not None
     assert "no bytes" in result.error.message

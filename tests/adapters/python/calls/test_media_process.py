@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from tests.live import Host, start_host, until, write_workflows
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ def shown(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.rule("media-65")
 def test_media_outlive_a_kill_and_are_shown_once(tmp_path: Path) -> None:
     (tmp_path / "acme_media.py").write_text(NODES)
-    write_workflows(tmp_path / "flows", flow("shows", "acme.shows"))
+    write_workflows(tmp_path / "flows", single_node_workflow("shows", "acme.shows"))
     options = ("--nodes", "acme_media", "--workflows", tmp_path / "flows")
     with start_host(tmp_path, *options, cwd=tmp_path) as host:
         run_id = host.create("shows")

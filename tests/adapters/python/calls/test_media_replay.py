@@ -7,7 +7,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.calls.media_nodes import PNG, WAV
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from weftwork.adapters.python.calls.model_calls import ModelCalls
 from weftwork.testing import Asset, Crash, RunResult, crash_everywhere, run_workflow
 
@@ -61,7 +61,7 @@ ALL = [numbered(0), numbered(1), numbered(2)]
 
 
 def crashes(function: Any) -> list[RunResult]:
-    return [*crash_everywhere(flow("shows", "acme.shows"), nodes=[function], answers={"go": True})]
+    return [*crash_everywhere(single_node_workflow("shows", "acme.shows"), nodes=[function], answers={"go": True})]
 
 
 def refs(result: RunResult) -> list[str]:
@@ -140,7 +140,7 @@ def test_a_node_that_is_left_behind_emits_no_more() -> None:
 
     tasks: list[Any] = []
     raised: list[str] = []
-    document = flow("shows", "acme.shows")
+    document = single_node_workflow("shows", "acme.shows")
     document["nodes"].append({**document["nodes"][0], "id": "w", "typeId": "acme.waits"})
     document["edges"] = [{"id": "e", "sourceNodeId": "n", "targetNodeId": "w"}]
     result = run_workflow(document, nodes=[leaves, waits])
@@ -154,7 +154,7 @@ def test_an_attempt_after_a_failure_is_another_entry() -> None:
         if ctx.attempt < 2:
             raise weftwork.NodeError("busy", "Not yet.", retryable=True)
 
-    document = flow("shows", "acme.shows", settings={"maxRetries": 2, "retryDelayMs": 0})
+    document = single_node_workflow("shows", "acme.shows", settings={"maxRetries": 2, "retryDelayMs": 0})
     for faults in ([], [Crash(event="node.retried", written=True)]):
         result = run_workflow(document, nodes=[flaky], faults=faults)
         assert result.status == "completed"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import weftwork
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from weftwork.ports.models import Message
 from weftwork.testing import FakeModel, run_node, run_workflow
 from weftwork.testing.result import NodeResult
@@ -148,7 +148,7 @@ def test_the_options_of_the_run_win() -> None:
 
     model = FakeModel(["Hi"])
     options = {"ai.model": "m-9", "temperature": 0, "maxTokens": 7}
-    result = run_workflow(flow("one", "acme.asks"), nodes=[asks], configurable=options, model=model)
+    result = run_workflow(single_node_workflow("one", "acme.asks"), nodes=[asks], configurable=options, model=model)
     assert result.status == "completed"
     request = model.requests[0]
     assert (request.model, request.temperature, request.max_tokens) == ("m-9", 0, 7)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.single_node_workflows import flow
+from tests.adapters.python.single_node_workflows import single_node_workflow
 from weftwork.adapters.python.node_tasks import TaskPath
 from weftwork.testing import Crash, FakeModel, crash_everywhere, run_node
 
@@ -136,7 +136,9 @@ def test_items_of_a_map_have_answers_of_their_own() -> None:
         return reply(request) if request.response_schema is None else "[]"
 
     inputs = {"name": {"type": "expression", "expression": "item"}}
-    map_of = flow("map", "core.flow.map", {"items": ["5", "6"]}, {"body": {"typeId": "acme.item", "inputs": inputs}})
+    map_of = single_node_workflow(
+        "map", "core.flow.map", {"items": ["5", "6"]}, {"body": {"typeId": "acme.item", "inputs": inputs}}
+    )
     expected = [f"re {name} envelope_invalid re again {name}" for name in "56"]
     for result in crash_everywhere(map_of, nodes=[item], model=lambda: FakeModel(answer)):
         assert result.error is None, result.error

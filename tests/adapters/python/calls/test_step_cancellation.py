@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.testing.definitions import chain
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.calls.steps import Steps
@@ -69,7 +69,7 @@ def test_an_author_stops_waiting_and_the_step_goes_on(way: Callable[..., Any], t
             raise weftwork.NodeError("late", "Late.")
         return str(await ctx.interrupt("more") if then == "asks" else "gone on")
 
-    stage = Stage()
+    stage = FakeNodeHost()
     found = stage.run(hasty)
     wanted = {"returns": Completed({"output": "gone on"}), "raises": Failed("late", "Late.", retryable=False)}
     assert isinstance(found, Suspended) if then == "asks" else found == wanted[then]
@@ -89,7 +89,7 @@ def test_without_waiting_for_it_the_step_would_be_lost(monkeypatch: pytest.Monke
         await _timeout(ctx, gate)
         asyncio.get_running_loop().call_later(0.01, gate.set)
 
-    stage = Stage()
+    stage = FakeNodeHost()
     assert stage.run(hasty) == Completed({})
     assert stage.recorded == {}
 
@@ -140,7 +140,7 @@ def test_a_step_that_is_cancelled_by_itself_has_failed(kind: str, caplog: pytest
     async def cancels(ctx: weftwork.Context) -> None:
         await ctx.step("a", awaited if kind == "async" else plain)
 
-    stage = Stage()
+    stage = FakeNodeHost()
     message = "The step a raised an error; the host's log has the details."
     for _ in range(2):
         assert stage.run(cancels) == Failed("step_failed", message, retryable=False)
@@ -175,8 +175,8 @@ def test_the_end_of_the_entry_cuts_its_steps(how: str, guarded: bool, monkeypatc
             await asyncio.sleep(60)
 
         limit = 0.05 if how == "heartbeat" else None
-        stage = Stage()
-        task = asyncio.ensure_future(stage.begin(weftwork.node("acme.pays", heartbeat_timeout=limit)(both)))
+        stage = FakeNodeHost()
+        task = asyncio.ensure_future(stage.enter_unbounded(weftwork.node("acme.pays", heartbeat_timeout=limit)(both)))
         async with asyncio.timeout(BOUND):
             await begun.wait()
         if how == "cancelled":
@@ -206,10 +206,10 @@ def test_a_step_says_its_lines_although_somebody_asks_beside_it() -> None:
 
         await asyncio.gather(ctx.step("pay", pay), ctx.interrupt("ok"))
 
-    stage = Stage()
+    stage = FakeNodeHost()
     assert isinstance(stage.run(beside), Suspended)
     assert stage.recorded == {"pay": "1970"}
-    assert len(stage.said) == 1
+    assert len(stage.emitted) == 1
 
 
 def test_keys_in_threads_that_an_author_starts() -> None:
@@ -247,15 +247,15 @@ def test_keys_in_threads_that_an_author_starts() -> None:
         return [elsewhere(read), ctx.step("a", elsewhere, read), elsewhere(read), ctx.idempotency_key]
 
     alone = ["key:", "key:a", "key:", "key:"]
-    assert Stage().run(keys) == Completed({"output": [*alone, "node_misused", "node_misused"]})
-    assert Stage().run(keys_plain) == Completed({"output": alone})
+    assert FakeNodeHost().run(keys) == Completed({"output": [*alone, "node_misused", "node_misused"]})
+    assert FakeNodeHost().run(keys_plain) == Completed({"output": alone})
 
 
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_node_that_is_launched_from_a_step_is_not_inside_it(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
         monkeypatch.setattr(node_runner, "current_step", ContextVar("another", default=""))
-    stage = Stage()
+    stage = FakeNodeHost()
     launched: list[asyncio.Task[Any]] = []
 
     @weftwork.node("acme.second")
@@ -265,7 +265,7 @@ def test_a_node_that_is_launched_from_a_step_is_not_inside_it(guarded: bool, mon
     @weftwork.node("acme.first")
     async def first(ctx: weftwork.Context) -> None:
         async def launch() -> None:
-            launched.append(asyncio.ensure_future(stage.begin(second)))
+            launched.append(asyncio.ensure_future(stage.enter_unbounded(second)))
 
         await ctx.step("a", launch)
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.calls import steps
 from weftwork.adapters.python.values import as_json
@@ -43,7 +43,7 @@ def test_a_step_runs_once_and_comes_back_in_its_type() -> None:
         assert pair == (1, 2)
         return [receipt, pair, bare, ctx.now()]
 
-    stage = Stage()
+    stage = FakeNodeHost()
     first, again = stage.run(node), stage.run(node)
     assert first == again == Completed({"output": [*first.outputs["output"]]})  # type: ignore[union-attr]
     assert first.outputs["output"][2] == {"a": [1]}  # type: ignore[union-attr]
@@ -63,7 +63,7 @@ def test_a_plain_function_around_an_async_one() -> None:
     def around_plain(ctx: weftwork.PlainContext) -> list[Any]:
         return [ctx.step("a", lambda: twice(2)), ctx.step("b", partial(twice, 3))]
 
-    assert Stage().run(around) == Stage().run(around_plain) == Completed({"output": [4, 6]})
+    assert FakeNodeHost().run(around) == FakeNodeHost().run(around_plain) == Completed({"output": [4, 6]})
 
 
 def test_steps_of_an_idempotent_node_are_idempotent() -> None:
@@ -72,7 +72,7 @@ def test_steps_of_an_idempotent_node_are_idempotent() -> None:
         await ctx.step("a", lambda: None)
         await ctx.step("b", lambda: None, effect="once")
 
-    stage = Stage()
+    stage = FakeNodeHost()
     stage.run(send)
     assert stage.effects == {"a": "idempotent", "b": "once"}
 
@@ -90,7 +90,7 @@ def test_the_key_is_that_of_the_step_in_it_and_in_its_threads() -> None:
             ctx.idempotency_key,
         ]
 
-    assert Stage().run(keys) == Completed({"output": ["key:", "key:a key:a", "key:b", "key:"]})
+    assert FakeNodeHost().run(keys) == Completed({"output": ["key:", "key:a key:a", "key:b", "key:"]})
 
 
 @pytest.mark.parametrize("kind", ["async", "plain"])
@@ -115,7 +115,7 @@ def test_a_step_that_raises_fails_now_and_later_without_its_inner_text(
             seen.append(error)
             raise
 
-    stage = Stage()
+    stage = FakeNodeHost()
     wanted = Failed("step_failed", "The step a raised an error; the host's log has the details.", retryable=False)
     assert stage.run(broken) == wanted
     assert "inner text" in caplog.text
@@ -137,7 +137,7 @@ def test_a_step_fails_with_a_code_of_its_own() -> None:
         except weftwork.StepError as error:
             return [error.code, error.message, error.details]
 
-    stage = Stage()
+    stage = FakeNodeHost()
     assert stage.run(refuse) == stage.run(refuse) == Completed({"output": ["card_declined", "No.", {"card": 1}]})
 
 
@@ -154,7 +154,7 @@ def test_a_step_that_is_not_done_is_run_again() -> None:
 
         return await ctx.step("try", attempt)
 
-    stage = Stage()
+    stage = FakeNodeHost()
     undone = Failed("step_not_done", "A step of the node says that its effect did not happen.")
     assert [stage.run(later) for _ in range(4)] == [undone, undone, Completed({"output": 3}), Completed({"output": 3})]
 
@@ -164,7 +164,7 @@ def test_a_result_that_is_no_json_is_a_failure(caplog: pytest.LogCaptureFixture)
     async def odd(ctx: weftwork.Context) -> None:
         await ctx.step("a", lambda: {"x": object()})
 
-    stage, why = Stage(), "is an object of type object"
+    stage, why = FakeNodeHost(), "is an object of type object"
     wanted = Failed("step_failed", f"The step a returned what is not JSON: /x {why}.", retryable=False)
     assert stage.run(odd) == stage.run(odd) == wanted
     assert why in caplog.text
@@ -178,7 +178,7 @@ def test_a_result_that_does_not_fit_its_annotation() -> None:
     async def node(ctx: weftwork.Context) -> None:
         await ctx.step("a", wrong)
 
-    stage = Stage()
+    stage = FakeNodeHost()
     for _ in range(2):
         found = stage.run(node)
         assert isinstance(found, Failed)
@@ -194,7 +194,7 @@ def test_what_a_person_said_comes_back_although_it_does_not_fit(said: Any) -> No
     async def answered(ctx: weftwork.Context) -> list[Any]:
         return [await ctx.step("pay", pay)]
 
-    stage = Stage()
+    stage = FakeNodeHost()
     stage.recorded["pay"] = said
     assert stage.run(answered) == Completed({"output": [said]})
 
@@ -211,7 +211,7 @@ def test_what_is_too_large_is_named_as_such(kind: str) -> None:
     async def large(ctx: weftwork.Context) -> Any:
         return plain() if kind == "node" else await ctx.step("a", awaited if kind == "async" else plain)
 
-    found = Stage().run(large)
+    found = FakeNodeHost().run(large)
     assert isinstance(found, Failed)
     assert (found.code, found.retryable) == ("node_output_too_large", False)
 
@@ -236,7 +236,7 @@ def test_what_a_plain_function_returns_is_gone_through_in_its_thread(
     async def around(ctx: weftwork.Context) -> list[int]:
         return await ctx.step("a", lambda: [1])
 
-    assert Stage().run(around if "async" in kind else plain) == Completed({"output": [1]})
+    assert FakeNodeHost().run(around if "async" in kind else plain) == Completed({"output": [1]})
     assert threads == [False]
 
 
@@ -247,7 +247,7 @@ def test_steps_have_names_of_their_own(first: Any) -> None:
         await ctx.step(first, lambda: 1)
         await ctx.step("twin", lambda: 2)
 
-    found = Stage().run(twins)
+    found = FakeNodeHost().run(twins)
     assert isinstance(found, Failed)
     assert (found.code, found.retryable) == ("node_misused", False)
 
@@ -261,6 +261,6 @@ def test_nothing_that_is_recorded_stands_inside_a_step(what: str) -> None:
 
         await ctx.step("outer", outer)
 
-    found = Stage().run(nested)
+    found = FakeNodeHost().run(nested)
     assert isinstance(found, Failed)
     assert found.code == "node_misused"

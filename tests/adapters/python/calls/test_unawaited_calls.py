@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.adapters.python.calls.call_state import CallState
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
@@ -70,7 +70,7 @@ async def swallowed(ctx: weftwork.Context) -> Any:
 )
 def test_a_question_that_nobody_awaits_says_yes_to_nothing(function: Any) -> None:
     paid.clear()
-    stage = Stage()
+    stage = FakeNodeHost()
     assert stage.run(weftwork.node("acme.forgets")(_fresh(function))) == Failed(
         "node_misused", "ctx.interrupt was called without await, so it did not happen.", retryable=False
     )
@@ -88,7 +88,7 @@ def _fresh(function: Any) -> Any:
 def test_without_the_guard_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CallState, "on_dropped", lambda self, name, task: self.uncalled.remove(name))
     paid.clear()
-    assert Stage().run(weftwork.node("acme.forgets")(_fresh(statement))) == Completed({})
+    assert FakeNodeHost().run(weftwork.node("acme.forgets")(_fresh(statement))) == Completed({})
     assert paid == ["paid"]
 
 
@@ -115,7 +115,7 @@ def test_the_other_calls_want_to_be_awaited_too(name: str, way: str) -> None:
             await asyncio.create_task(child())
         return "done"
 
-    stage = Stage(outbound=Out())
+    stage = FakeNodeHost(outbound=Out())
     assert stage.run(forgets) == Failed(
         "node_misused", f"ctx.{name} was called without await, so it did not happen.", retryable=False
     )
@@ -174,7 +174,7 @@ async def _spawned(ctx: weftwork.Context) -> list[int]:
     ids=lambda each: each.__name__,
 )
 def test_steps_may_be_awaited_in_any_way(function: Any) -> None:
-    stage = Stage()
+    stage = FakeNodeHost()
     assert stage.run(weftwork.node("acme.awaits")(_fresh(function))) == Completed({"output": [0, 2, 4]})
     assert stage.recorded == {"s0": 0, "s1": 2, "s2": 4}
 
@@ -196,7 +196,7 @@ def test_what_is_cancelled_before_it_began_was_not_forgotten() -> None:
         ctx.log.info("goes on")
         return await ctx.step("pay", pay)
 
-    assert Stage().run(gives_up) == Completed({"output": "receipt"})
+    assert FakeNodeHost().run(gives_up) == Completed({"output": "receipt"})
 
 
 def test_a_question_in_a_task_is_asked_before_what_comes_after_it() -> None:
@@ -206,7 +206,7 @@ def test_a_question_in_a_task_is_asked_before_what_comes_after_it() -> None:
         await ctx.step("pay", pay)
         return await asking
 
-    stage = Stage()
+    stage = FakeNodeHost()
     assert isinstance(stage.run(asks), Suspended)
     assert stage.recorded == {}
     stage.answers["n:0:ok"] = "yes"
@@ -221,7 +221,7 @@ def test_a_call_is_awaited_once() -> None:
         await call
 
     with pytest.raises(RuntimeError, match=r"ctx\.step was awaited already"):
-        Stage().run(twice)
+        FakeNodeHost().run(twice)
 
 
 def test_what_is_closed_is_not_forgotten() -> None:
@@ -229,7 +229,7 @@ def test_what_is_closed_is_not_forgotten() -> None:
     async def closes(ctx: weftwork.Context) -> None:
         ctx.step("pay", pay).close()
 
-    stage = Stage()
+    stage = FakeNodeHost()
     assert stage.run(closes) == Completed({})
     assert stage.recorded == {}
 
@@ -245,4 +245,4 @@ def test_a_function_is_given_not_what_it_returned() -> None:
 
     message = "ctx.step takes the function itself, not what it returned: ctx.step(name, function, *arguments)."
     for function in (calls, calls_plain):
-        assert Stage().run(function) == Failed("node_misused", message, retryable=False)
+        assert FakeNodeHost().run(function) == Failed("node_misused", message, retryable=False)

@@ -9,7 +9,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.declaration import deferred_annotations
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.adapters.python.declaration.decorator import NodeFunction, node_of
 from weftwork.ports.node_outcome import Completed
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -185,7 +185,7 @@ def test_a_type_that_holds_itself() -> None:
 
 
 def test_annotations_that_are_read_late() -> None:
-    assert Stage().run(deferred_annotations.shift, point={"x": 1}, by=2) == Completed({"x": 3, "y": 0})
+    assert FakeNodeHost().run(deferred_annotations.shift, point={"x": 1}, by=2) == Completed({"x": 3, "y": 0})
     found = node_of(deferred_annotations.shift)
     assert found is not None
     assert found.declaration.inputs["required"] == ["point"]
@@ -198,4 +198,4 @@ def test_annotations_of_names_around_the_function() -> None:
     async def use(ctx: Any, local: "Local") -> "Local":
         return local
 
-    assert Stage().run(weftwork.node("acme.local")(use), local={"value": 1}) == Completed({"value": 1})
+    assert FakeNodeHost().run(weftwork.node("acme.local")(use), local={"value": 1}) == Completed({"value": 1})

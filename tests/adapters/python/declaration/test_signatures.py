@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weftwork
-from tests.adapters.python.fake_node_host import Stage
+from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.adapters.python.test_values import jsons, kinds
 from tests.harness.definitions import examples
 from weftwork.adapters.python import node_runner
@@ -68,7 +68,7 @@ def test_a_function_is_called_exactly_with_what_its_schema_takes(
         spied, declaration=msgspec.structs.replace(node.declaration, outputs={"type": "object"})
     )
     fits = schema.check_inline(node.declaration.inputs, inputs, "") == []
-    outcome = Stage().run(called, **inputs)
+    outcome = FakeNodeHost().run(called, **inputs)
     if not fits:
         assert isinstance(outcome, Failed)
         assert outcome.code in ("node_input_invalid", "node_input_missing")
@@ -91,7 +91,7 @@ def test_what_a_node_does_to_its_inputs_stays_in_it(guarded: bool, monkeypatch: 
 
     items: list[Any] = [{}]
     config: dict[str, Any] = {"inner": []}
-    assert Stage().run(rude, items=items, config=config) == Completed({})
+    assert FakeNodeHost().run(rude, items=items, config=config) == Completed({})
     assert ((items, config) == ([{}], {"inner": []})) is guarded
 
 
@@ -106,7 +106,7 @@ def test_a_question_cannot_be_swallowed(guarded: bool, monkeypatch: pytest.Monke
             await ctx.interrupt("why")
         return 1
 
-    assert isinstance(Stage().run(swallow), Suspended if guarded else Completed)
+    assert isinstance(FakeNodeHost().run(swallow), Suspended if guarded else Completed)
 
 
 @pytest.mark.parametrize("guarded", [True, False])
@@ -118,7 +118,7 @@ def test_an_output_that_is_not_declared_does_not_get_out(guarded: bool, monkeypa
     async def lie(ctx: Any) -> int:
         return "text"  # type: ignore[return-value]
 
-    assert isinstance(Stage().run(lie), Failed if guarded else Completed)
+    assert isinstance(FakeNodeHost().run(lie), Failed if guarded else Completed)
 
 
 @pytest.mark.parametrize("guarded", [True, False])
@@ -130,4 +130,4 @@ def test_what_no_log_can_hold_does_not_get_out(guarded: bool, monkeypatch: pytes
     async def infinite(ctx: Any) -> Any:
         return {"a": float("inf")}
 
-    assert isinstance(Stage().run(infinite), Failed if guarded else Completed)
+    assert isinstance(FakeNodeHost().run(infinite), Failed if guarded else Completed)
