@@ -43,10 +43,10 @@ class QuestionServer:
         self._server.server_close()
         self._thread.join(10)
 
-    def show(self) -> bytes:
+    def render(self) -> bytes:
         return self.document if self.document is not None else pages.render_question(self.question, "token")
 
-    def take(self, body: bytes) -> tuple[int, bytes]:
+    def receive_answer(self, body: bytes) -> tuple[int, bytes]:
         """As the route does: an answer, or the form again with what is wrong."""
         fields = form_answer.decode_form(body)
         try:
@@ -66,12 +66,12 @@ class QuestionServer:
             def do_GET(self) -> None:
                 asker.paths.append(self.path)
                 found = self.path == "/v1/interrupts/token"
-                self._send(200 if found else 404, asker.show() if found else b"")
+                self._send(200 if found else 404, asker.render() if found else b"")
 
             def do_POST(self) -> None:
                 asker.paths.append(self.path)
                 assert self.headers["content-type"] == "application/x-www-form-urlencoded"
-                self._send(*asker.take(self.rfile.read(int(self.headers["content-length"]))))
+                self._send(*asker.receive_answer(self.rfile.read(int(self.headers["content-length"]))))
 
             def _send(self, status: int, body: bytes) -> None:
                 self.send_response(status)

@@ -16,7 +16,7 @@ from weftwork.cli.main import main
 KEY = "key-of-somebody"
 
 
-class Asked(NamedTuple):
+class ReceivedRequest(NamedTuple):
     """A request. Header names are lower case."""
 
     method: str
@@ -26,7 +26,7 @@ class Asked(NamedTuple):
     body: Any
 
 
-class Said(NamedTuple):
+class CannedResponse(NamedTuple):
     """An answer."""
 
     status: int = 200
@@ -37,33 +37,33 @@ class Said(NamedTuple):
     """Sends what it likes as an event stream; when it returns, the connection ends."""
 
 
-HANG_UP = Said(0)
+HANG_UP = CannedResponse(0)
 """The connection ends without an answer."""
 DISCOVERY = {"protocolVersion": "1.0", "implementation": {"name": "elsewhere", "version": "7"}}
-NOT_FOUND = Said(404, {"error": "not_found", "message": "Nothing here."})
+NOT_FOUND = CannedResponse(404, {"error": "not_found", "message": "Nothing here."})
 
-Reply = Said | Callable[[Asked], Said]
+Reply = CannedResponse | Callable[[ReceivedRequest], CannedResponse]
 
 
-class Foreign:
+class ForeignHost:
     """Its address, its answers by `METHOD path`, and what it was asked."""
 
     def __init__(self) -> None:
-        self.replies: dict[str, Reply] = {"GET /.well-known/openwop": Said(200, DISCOVERY)}
-        self.asked: list[Asked] = []
+        self.replies: dict[str, Reply] = {"GET /.well-known/openwop": CannedResponse(200, DISCOVERY)}
+        self.asked: list[ReceivedRequest] = []
         self.url = ""
 
-    def reply(self, asked: Asked) -> Said:
+    def reply(self, asked: ReceivedRequest) -> CannedResponse:
         self.asked.append(asked)
         found = self.replies.get(f"{asked.method} {asked.path}", NOT_FOUND)
-        return found if isinstance(found, Said) else found(asked)
+        return found if isinstance(found, CannedResponse) else found(asked)
 
-    def run(self, *args: str, key: str | None = KEY, given: bytes | None = None) -> Result:
+    def run_command(self, *args: str, key: str | None = KEY, given: bytes | None = None) -> Result:
         """A command of ours against this host."""
-        return command(self.url, *args, key=key, given=given)
+        return run_command(self.url, *args, key=key, given=given)
 
 
-def command(url: str, *args: str, key: str | None = KEY, given: bytes | None = None) -> Result:
+def run_command(url: str, *args: str, key: str | None = KEY, given: bytes | None = None) -> Result:
     """A command in this process, with `given` on standard input. Whatever it raises is an error of the test."""
     env = {"WEFTWORK_URL": url, "WEFTWORK_KEY": key, "WEFTWORK_DATA": "/nowhere/at/all"}
     result = CliRunner(env=env).invoke(main, args, input=given)
@@ -73,8 +73,8 @@ def command(url: str, *args: str, key: str | None = KEY, given: bytes | None = N
 
 
 @contextlib.contextmanager
-def open_foreign() -> Generator[Foreign]:
-    foreign = Foreign()
+def open_foreign_host() -> Generator[ForeignHost]:
+    foreign = ForeignHost()
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
@@ -87,7 +87,7 @@ def open_foreign() -> Generator[Foreign]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             is_json = headers.get("content-type") == "application/json"
             document = (json.loads(body) if is_json else body) if body else None
-            said = foreign.reply(Asked(self.command, parts.path, parse_qs(parts.query), headers, document))
+            said = foreign.reply(ReceivedRequest(self.command, parts.path, parse_qs(parts.query), headers, document))
             if said is HANG_UP:
                 return
             if said.stream is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.live.host import WAIT, command, environment
 
 
-def at_a_terminal(folder: Path, answer: bytes, *args: str | Path) -> tuple[int, str]:
+def run_at_terminal(folder: Path, answer: bytes, *args: str | Path) -> tuple[int, str]:
     """Run a command for somebody who types; the exit code and all that is shown."""
     ours, theirs = pty.openpty()
     try:

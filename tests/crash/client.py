@@ -6,15 +6,15 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from tests.crash.client_history import Cancel, Create, Delete, Ledger, Steer
+from tests.crash.client_history import ClientHistory, TrackedCancel, TrackedCreate, TrackedDelete, TrackedSteer
 from tests.live import Answer, Host, until
 from tests.live.host import KEY
 from weftwork.adapters.admin.client import send_request
 
-BROKEN = (OSError, http.client.HTTPException)
+CONNECTION_ERRORS = (OSError, http.client.HTTPException)
 
 
-class Gone(Exception):
+class HostGone(Exception):
     """The host has died or is about to; what was asked last may have happened or not."""
 
 
@@ -44,29 +44,31 @@ def _dechunk(raw: bytes) -> tuple[bytes, bool]:
     return b"".join(parts), False
 
 
-class Client:
+class RecordingClient:
     """Asks one host for things. Raises Gone when there is no answer because there is no host any more."""
 
-    def __init__(self, host: Host, ledger: Ledger, name: str) -> None:
+    def __init__(self, host: Host, ledger: ClientHistory, name: str) -> None:
         self.host = host
-        self.ledger = ledger
+        self.history = ledger
         self.name = name
         self._count = 0
         self.refusals = 0
 
     def create(self, workflow: str, keyed: bool = False, **inputs: Any) -> str | None:
         """A new run; None when the host could not say whether there is one."""
-        return self.send(self.wish(workflow, keyed, **inputs))
+        return self.send_create(self.plan_create(workflow, keyed, **inputs))
 
-    def wish(self, workflow: str, keyed: bool = False, **inputs: Any) -> Create:
+    def plan_create(self, workflow: str, keyed: bool = False, **inputs: Any) -> TrackedCreate:
         """A wish for a new run, written down and not sent."""
         self._count += 1
         tag = f"{self.name}-{self._count}"
-        wish = Create(tag, {"workflowId": workflow, "inputs": inputs, "tags": [tag]}, f"key-{tag}" if keyed else None)
-        self.ledger.creates[tag] = wish
+        wish = TrackedCreate(
+            tag, {"workflowId": workflow, "inputs": inputs, "tags": [tag]}, f"key-{tag}" if keyed else None
+        )
+        self.history.creates[tag] = wish
         return wish
 
-    def send(self, wish: Create) -> str | None:
+    def send_create(self, wish: TrackedCreate) -> str | None:
         """Send a wish for a run, for the first time or again."""
         known = wish.answer
         answer = self._call("POST", "/v1/runs", wish.body, _idempotency(wish.key))
@@ -77,19 +79,19 @@ class Client:
         assert wish.run_id in (None, run_id), f"{wish.tag} was {wish.run_id} and is {run_id} now"
         assert wish.answer in (None, answer.body), f"{wish.tag} is answered in other words"
         if answer.headers.get("openwop-idempotent-replay") != "true":
-            wish.fresh.append(run_id)
+            wish.new_run_ids.append(run_id)
             assert known is None, f"{wish.tag} was not a replay"
-            assert len(wish.fresh) == 1, f"{wish.tag} was new twice"
+            assert len(wish.new_run_ids) == 1, f"{wish.tag} was new twice"
         wish.run_id, wish.answer = run_id, answer.body
         return run_id
 
-    def cancel(self, run_id: str, keyed: bool = False) -> Cancel:
-        wish = Cancel(run_id, f"cancel-{run_id}" if keyed else None)
-        self.ledger.cancels.append(wish)
+    def cancel(self, run_id: str, keyed: bool = False) -> TrackedCancel:
+        wish = TrackedCancel(run_id, f"cancel-{run_id}" if keyed else None)
+        self.history.cancels.append(wish)
         self.send_cancel(wish)
         return wish
 
-    def send_cancel(self, wish: Cancel) -> None:
+    def send_cancel(self, wish: TrackedCancel) -> None:
         answer = self._call("POST", f"/v1/runs/{wish.run_id}/cancel", None, _idempotency(wish.key))
         if answer is not None:
             assert answer.status == 200, answer.body
@@ -97,11 +99,11 @@ class Client:
             wish.answer, wish.status = answer.body, answer.document["status"]
 
     def delete(self, run_id: str, keyed: bool = False) -> None:
-        wish = Delete(run_id, f"delete-{run_id}" if keyed else None)
-        self.ledger.deletes.append(wish)
+        wish = TrackedDelete(run_id, f"delete-{run_id}" if keyed else None)
+        self.history.deletes.append(wish)
         self.send_delete(wish)
 
-    def send_delete(self, wish: Delete) -> None:
+    def send_delete(self, wish: TrackedDelete) -> None:
         answer = self._call("DELETE", f"/v1/runs/{wish.run_id}", None, _idempotency(wish.key))
         if answer is not None:
             assert (answer.status, answer.body) == (204, b""), answer.body
@@ -110,19 +112,19 @@ class Client:
     def steer(self, run_id: str, how: str) -> None:
         """Pause a run at once, resume it, or answer its question, whether it is in a state for that or not."""
         self._count += 1
-        wish = Steer(run_id, f"{self.name}-{self._count}")
-        self.ledger.steers.append(wish)
+        wish = TrackedSteer(run_id, f"{self.name}-{self._count}")
+        self.history.steers.append(wish)
         bodies = {":pause": {"drainPolicy": "immediate", "reason": wish.tag}, ":resume": {"reason": wish.tag}}
         answer = self._call("POST", f"/v1/runs/{run_id}{how}", bodies.get(how, {"resumeValue": wish.tag}), {})
         if answer is not None:
             assert answer.status in (200, 202, 404, 409, 410), answer.body
-            wish.taken = answer.status < 300
+            wish.was_accepted = answer.status < 300
 
     def read(self, run_id: str) -> list[dict[str, Any]]:
         """Events so far."""
         answer = self._call("GET", f"/v1/runs/{run_id}/events", None, {})
         events = answer.document["events"] if answer is not None else []
-        self.ledger.pages.append((run_id, events))
+        self.history.pages.append((run_id, events))
         return events
 
     def await_child(self, run_id: str) -> None:
@@ -139,7 +141,7 @@ class Client:
         if status == 503:
             self.refusals += 1
             return b""
-        self.ledger.streams.append((run_id, body))
+        self.history.streams.append((run_id, body))
         if not ended:
             self.await_death()
         return body
@@ -152,16 +154,16 @@ class Client:
         except OSError as error:
             if "admin.answer" not in self.host.errors:
                 self.await_death()
-                raise Gone from error
+                raise HostGone from error
             answer = {"error": "service_unavailable"}
         if answer is None:
             self.await_death()
-            raise Gone
+            raise HostGone
         if "key" not in answer:
             assert answer["error"] == "service_unavailable", answer
             self.refusals += 1
             return None
-        self.ledger.keys.append(answer["key"])
+        self.history.keys.append(answer["key"])
         return answer["key"]
 
     def await_death(self) -> None:
@@ -175,9 +177,9 @@ class Client:
         """The answer; None for a 503."""
         try:
             answer = self.host.call(method, path, document, headers=headers)
-        except BROKEN as error:
+        except CONNECTION_ERRORS as error:
             self.await_death()
-            raise Gone from error
+            raise HostGone from error
         if answer.status == 503:
             self.refusals += 1
             assert answer.document["error"] == "service_unavailable", answer.body

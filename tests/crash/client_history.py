@@ -5,7 +5,7 @@ from typing import Any
 
 
 @dataclass
-class Create:
+class TrackedCreate:
     """One wish for one run, however often it was sent. Its tag is its own, so its runs can be counted."""
 
     tag: str
@@ -13,7 +13,7 @@ class Create:
     key: str | None
     run_id: str | None = None
     answer: bytes | None = None
-    fresh: list[str] = field(default_factory=list)
+    new_run_ids: list[str] = field(default_factory=list)
     """Runs that were answered as new: no more than one, whoever sends it how often."""
 
     @property
@@ -22,7 +22,7 @@ class Create:
 
 
 @dataclass
-class Cancel:
+class TrackedCancel:
     """One wish that a run end. `answer` is None while nobody was told how it went."""
 
     run_id: str
@@ -32,7 +32,7 @@ class Cancel:
 
 
 @dataclass
-class Delete:
+class TrackedDelete:
     """One wish that an ended run be gone. `done` once somebody was told so."""
 
     run_id: str
@@ -41,29 +41,29 @@ class Delete:
 
 
 @dataclass
-class Steer:
+class TrackedSteer:
     """One pause, resume or answer, with a tag of its own. `taken` is None while nobody was told how it went."""
 
     run_id: str
     tag: str
-    taken: bool | None = None
+    was_accepted: bool | None = None
 
 
 @dataclass
-class Ledger:
+class ClientHistory:
     """What must be there, what may be there, and what was seen. Clients in several threads may write to it."""
 
-    creates: dict[str, Create] = field(default_factory=dict)
-    cancels: list[Cancel] = field(default_factory=list)
-    deletes: list[Delete] = field(default_factory=list)
-    steers: list[Steer] = field(default_factory=list)
+    creates: dict[str, TrackedCreate] = field(default_factory=dict)
+    cancels: list[TrackedCancel] = field(default_factory=list)
+    deletes: list[TrackedDelete] = field(default_factory=list)
+    steers: list[TrackedSteer] = field(default_factory=list)
     streams: list[tuple[str, bytes]] = field(default_factory=list)
     """Run id, and the body of a stream from its beginning as far as it came."""
     pages: list[tuple[str, list[dict[str, Any]]]] = field(default_factory=list)
     """Run id, and events that were read from its beginning."""
     keys: list[str] = field(default_factory=list)
 
-    def acknowledged(self) -> dict[str, Create]:
+    def acknowledged(self) -> dict[str, TrackedCreate]:
         """Run id -> wish, for those that were answered and that nobody wanted to be deleted."""
         doomed = {wish.run_id for wish in self.deletes}
         wishes = self.creates.values()

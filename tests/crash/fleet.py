@@ -6,23 +6,23 @@ import random
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from tests.crash.client import Client, Gone
-from tests.crash.client_history import Ledger
+from tests.crash.client import HostGone, RecordingClient
+from tests.crash.client_history import ClientHistory
 from tests.crash.oracle import Log, instant
 from tests.crash.workflows import WAITS
 from tests.live import Host
 
 CLIENTS = 8
-LASTING = ("delay", "chain", "branches")
-SURE_MS = 2500
+LONG_WORKFLOWS = ("delay", "chain", "branches")
+MIN_MEASURED_MS = 2500
 """Waits of this length and more tell a kept deadline from a new one, however slowly a host starts."""
 
 
-class Fleet:
+class ClientFleet:
     """Makes runs, over any number of lives of a host."""
 
-    def __init__(self, ledger: Ledger, seed: int) -> None:
-        self.ledger = ledger
+    def __init__(self, ledger: ClientHistory, seed: int) -> None:
+        self.history = ledger
         self._chance = random.Random(seed)
         self._life = itertools.count()
 
@@ -32,25 +32,25 @@ class Fleet:
         life = next(self._life)
         with ThreadPoolExecutor(CLIENTS) as pool:
             seeds = [self._chance.randrange(2**32) for _ in range(CLIENTS)]
-            clients = [Client(host, self.ledger, f"l{life}c{number}") for number in range(CLIENTS)]
+            clients = [RecordingClient(host, self.history, f"l{life}c{number}") for number in range(CLIENTS)]
             working = [pool.submit(self._work, *each, wanted) for each in zip(clients, seeds, strict=True)]
             yield working
             for each in working:
                 each.result(120)
 
-    def _work(self, client: Client, seed: int, wanted: int) -> None:
+    def _work(self, client: RecordingClient, seed: int, wanted: int) -> None:
         chance = random.Random(seed)
-        with contextlib.suppress(Gone):
-            while len(self.ledger.creates) < wanted:
+        with contextlib.suppress(HostGone):
+            while len(self.history.creates) < wanted:
                 self._step(client, chance)
 
-    def _step(self, client: Client, chance: random.Random) -> None:
-        lost = [wish for wish in list(self.ledger.creates.values()) if wish.key and wish.run_id is None]
+    def _step(self, client: RecordingClient, chance: random.Random) -> None:
+        lost = [wish for wish in list(self.history.creates.values()) if wish.key and wish.run_id is None]
         if lost and chance.random() < 0.5:
             # Somebody else may be sending it at this moment: one more retry at the same time.
-            client.send(chance.choice(lost))
+            client.send_create(chance.choice(lost))
             return
-        run_id = client.create(chance.choice(LASTING), keyed=chance.random() < 0.5)
+        run_id = client.create(chance.choice(LONG_WORKFLOWS), keyed=chance.random() < 0.5)
         if run_id is not None and chance.random() < 0.1:
             client.cancel(run_id, keyed=chance.random() < 0.5)
 
@@ -62,7 +62,7 @@ def check_deadlines(logs: dict[str, Log], workflows: dict[str, str], restarts: l
         lengths = WAITS[workflows[run_id]]
         begun = {event["nodeId"]: instant(event) for event in log if event["type"] == "node.started"}
         for event in log:
-            if event["type"] != "node.completed" or lengths[event["nodeId"]] < SURE_MS:
+            if event["type"] != "node.completed" or lengths[event["nodeId"]] < MIN_MEASURED_MS:
                 continue
             node = event["nodeId"]
             within = [restart for restart in restarts if begun[node] < restart < instant(event)]

@@ -5,8 +5,8 @@ from collections import Counter
 from datetime import datetime
 from typing import Any
 
-from tests.crash.client import Client, stream
-from tests.crash.client_history import Ledger
+from tests.crash.client import RecordingClient, stream
+from tests.crash.client_history import ClientHistory
 from tests.crash.workflows import WAITS
 from tests.live import Host, frames
 
@@ -20,10 +20,10 @@ NODE_ENDS = ("node.completed", "node.failed", "node.skipped", "node.cancelled")
 Log = list[dict[str, Any]]
 
 
-def audit(host: Host, ledger: Ledger, patience: float = PATIENCE) -> dict[str, Log]:
+def audit(host: Host, ledger: ClientHistory, patience: float = PATIENCE) -> dict[str, Log]:
     """Everything that was acknowledged is there, once, and ends; the logs of all runs by run id."""
     # A ledger may be audited again: what is asked then has other names.
-    client = Client(host, ledger, f"audit{len(ledger.steers)}")
+    client = RecordingClient(host, ledger, f"audit{len(ledger.steers)}")
     _settle(client)
     runs = listing(host)
     _check_runs(ledger, runs)
@@ -110,19 +110,19 @@ def check_log(run_id: str, workflow: str, log: Log) -> None:
         assert set(ended) == set(WAITS[workflow]), f"{run_id} left nodes out"
 
 
-def _settle(client: Client) -> None:
+def _settle(client: RecordingClient) -> None:
     """Send everything that has a key again, and once more: whatever became of it, it is one run."""
-    for wish in list(client.ledger.creates.values()):
+    for wish in list(client.history.creates.values()):
         if wish.key is not None:
-            assert client.send(wish) is not None
-            client.send(wish)
-    for doomed in client.ledger.deletes:
+            assert client.send_create(wish) is not None
+            client.send_create(wish)
+    for doomed in client.history.deletes:
         if doomed.key is not None:
             client.send_delete(doomed)
             client.send_delete(doomed)
 
 
-def _check_runs(ledger: Ledger, runs: dict[str, dict[str, Any]]) -> None:
+def _check_runs(ledger: ClientHistory, runs: dict[str, dict[str, Any]]) -> None:
     tags = Counter(tag for run in runs.values() for tag in run["tags"])
     assert not tags - Counter(list(ledger.creates)), f"runs that nobody asked for, or twice: {tags}"
     for run_id, wish in ledger.acknowledged().items():
@@ -130,7 +130,7 @@ def _check_runs(ledger: Ledger, runs: dict[str, dict[str, Any]]) -> None:
         assert runs[run_id]["tags"] == [wish.tag], f"{run_id} is another run now"
 
 
-def _check_deletes(host: Host, ledger: Ledger, runs: dict[str, dict[str, Any]]) -> None:
+def _check_deletes(host: Host, ledger: ClientHistory, runs: dict[str, dict[str, Any]]) -> None:
     """A run that was deleted is gone; one of which nobody knows is either whole, like all that are listed, or gone."""
     for wish in ledger.deletes:
         gone = host.call("GET", f"/v1/runs/{wish.run_id}").status == 404
@@ -150,8 +150,8 @@ def _check_views(host: Host, run_id: str, run: dict[str, Any], log: Log) -> None
     assert {node: shown for node, shown in states.items() if shown != "pending"} == ends
 
 
-def _check_cancels(client: Client, logs: dict[str, Log]) -> None:
-    for wish in client.ledger.cancels:
+def _check_cancels(client: RecordingClient, logs: dict[str, Log]) -> None:
+    for wish in client.history.cancels:
         if wish.key is not None:
             client.send_cancel(wish)
         if wish.status is not None:
@@ -164,19 +164,21 @@ def tags(log: Log) -> list[Any]:
     return [event["payload"].get(HOLDS[event["type"]]) for event in log if event["type"] in HOLDS]
 
 
-def _check_steers(ledger: Ledger, logs: dict[str, Log]) -> None:
+def _check_steers(ledger: ClientHistory, logs: dict[str, Log]) -> None:
     """A pause, resume or answer that was taken is there once, one that was refused is not."""
     for wish in ledger.steers:
         if wish.run_id in logs:
             found = tags(logs[wish.run_id]).count(wish.tag)
             assert found <= 1, f"{wish.tag} counts twice"
-            assert wish.taken is None or found == wish.taken, f"{wish.tag} was taken and is lost, or was refused and is"
+            assert wish.was_accepted is None or found == wish.was_accepted, (
+                f"{wish.tag} was taken and is lost, or was refused and is"
+            )
     for run_id, log in logs.items():
         answered = [event["interruptId"] for event in log if event["type"] == "interrupt.resolved"]
         assert len(set(answered)) == len(answered), f"{run_id}: a question has two answers"
 
 
-def _check_seen(host: Host, ledger: Ledger, logs: dict[str, Log]) -> None:
+def _check_seen(host: Host, ledger: ClientHistory, logs: dict[str, Log]) -> None:
     """What a reader saw is how the log begins; a stream that broke goes on to the byte where it was."""
     for run_id, events in ledger.pages:
         assert logs[run_id][: len(events)] == events, f"{run_id}: what was read has changed"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash.assets.test_assets import PROVED
-from tests.crash.client import Client
-from tests.crash.client_history import Ledger
+from tests.crash.client import RecordingClient
+from tests.crash.client_history import ClientHistory
 from tests.crash.oracle import audit
 from tests.crash.restartable_host import Ground, check_killed_at, stop
 from tests.crash.store_image import check_image
@@ -118,14 +118,14 @@ def test_a_store_that_fails_before_anybody_is_served_is_named(tmp_path: Path) ->
         assert host.process.wait(20) == 1
         assert host.errors.endswith("weftwork: OSError: fault point writer.commit\n")
         assert "Traceback" not in host.errors
-        audit(ground.start(), Ledger())
+        audit(ground.start(), ClientHistory())
 
 
 def test_a_frame_that_was_cut_is_sent_again_whole(tmp_path: Path, remains: Remains) -> None:
     with Ground(tmp_path) as ground:
         ledger = take_over(ground, remains)
         host = ground.start("stream.piece:3:kill")
-        body = Client(host, ledger, "reader").watch(remains.bulk)
+        body = RecordingClient(host, ledger, "reader").watch(remains.bulk)
         check_killed_at(host, "stream.piece")
         assert not frames(body), "the first frame is longer than three pieces"
         assert len(body) >= 32_768, "and some of it was sent"

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from tests.crash.client import Client, Gone
-from tests.crash.client_history import Create, Ledger
+from tests.crash.client import HostGone, RecordingClient
+from tests.crash.client_history import ClientHistory, TrackedCreate
 from tests.crash.oracle import audit, follow
 from tests.crash.restartable_host import Ground, stop
 from tests.crash.store_image import check_image
@@ -48,7 +48,7 @@ class Lives(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.ledger = Ledger()
+        self.ledger = ClientHistory()
         self.ground = Ground(Path(self.folder.name), self.mischief)
         self.lives = 0
         self._live()
@@ -56,25 +56,25 @@ class Lives(RuleBasedStateMachine):
     def _live(self) -> None:
         self.host = self.ground.start()
         self.lives += 1
-        self.client = Client(self.host, self.ledger, f"life{self.lives}")
+        self.client = RecordingClient(self.host, self.ledger, f"life{self.lives}")
 
     @rule(target=wishes, workflow=FLOWS, keyed=st.booleans())
-    def create(self, workflow: str, keyed: bool) -> Create:
+    def create(self, workflow: str, keyed: bool) -> TrackedCreate:
         run_id = self.client.create(workflow, keyed)
         return self.ledger.acknowledged()[run_id or ""]
 
     @rule(target=wishes, workflow=FLOWS, count=CROWD)
-    def create_at_once(self, workflow: str, count: int) -> Create:
+    def create_at_once(self, workflow: str, count: int) -> TrackedCreate:
         """Many send the same wish before any of them has an answer."""
-        wish = self.client.wish(workflow, keyed=True)
+        wish = self.client.plan_create(workflow, keyed=True)
         self._send(wish, count)
-        assert len(wish.fresh) == 1, f"{wish.tag} was new {len(wish.fresh)} times"
+        assert len(wish.new_run_ids) == 1, f"{wish.tag} was new {len(wish.new_run_ids)} times"
         return wish
 
     @rule(target=wishes, workflow=FLOWS, keyed=st.booleans(), count=CROWD)
-    def create_and_die(self, workflow: str, keyed: bool, count: int) -> Create:
+    def create_and_die(self, workflow: str, keyed: bool, count: int) -> TrackedCreate:
         """The host dies while many send a wish; without a key, one does."""
-        wish = self.client.wish(workflow, keyed)
+        wish = self.client.plan_create(workflow, keyed)
         with ThreadPoolExecutor(1) as pool:
             sending = pool.submit(self._send, wish, count if keyed else 1)
             self.host.kill()
@@ -83,13 +83,13 @@ class Lives(RuleBasedStateMachine):
         return wish
 
     @rule(wish=wishes, count=CROWD)
-    def retry(self, wish: Create, count: int) -> None:
+    def retry(self, wish: TrackedCreate, count: int) -> None:
         if wish.key is not None:
             self._send(wish, count)
             assert wish.run_id is not None
 
     @rule(wish=wishes)
-    def send_something_else(self, wish: Create) -> None:
+    def send_something_else(self, wish: TrackedCreate) -> None:
         """Another body under a key that is taken."""
         if wish.key is not None and wish.run_id is not None:
             other = {**wish.body, "metadata": {"other": True}}
@@ -97,18 +97,18 @@ class Lives(RuleBasedStateMachine):
             assert (answer.status, answer.document["error"]) == (409, "idempotency_key_mismatch")
 
     @rule(wish=wishes, keyed=st.booleans())
-    def cancel(self, wish: Create, keyed: bool) -> None:
+    def cancel(self, wish: TrackedCreate, keyed: bool) -> None:
         if wish.run_id is not None:
             self.client.cancel(wish.run_id, keyed)
 
     @rule(wish=wishes, how=st.lists(STEERS, min_size=1, max_size=4))
-    def steer(self, wish: Create, how: list[str]) -> None:
+    def steer(self, wish: TrackedCreate, how: list[str]) -> None:
         if wish.run_id is not None:
             for each in how:
                 self.client.steer(wish.run_id, each)
 
     @rule(wish=wishes, how=STEERS)
-    def steer_and_die(self, wish: Create, how: str) -> None:
+    def steer_and_die(self, wish: TrackedCreate, how: str) -> None:
         """The host dies while somebody steers a run."""
         if wish.run_id is not None:
             with ThreadPoolExecutor(1) as pool:
@@ -118,25 +118,25 @@ class Lives(RuleBasedStateMachine):
             self._live()
 
     def _steer(self, run_id: str, how: str) -> None:
-        with contextlib.suppress(Gone):
+        with contextlib.suppress(HostGone):
             self.client.steer(run_id, how)
 
     @rule(wish=wishes)
-    def read(self, wish: Create) -> None:
+    def read(self, wish: TrackedCreate) -> None:
         if wish.run_id is not None:
             self.client.read(wish.run_id)
 
     @rule(wish=wishes)
-    def watch(self, wish: Create) -> None:
+    def watch(self, wish: TrackedCreate) -> None:
         if wish.run_id is not None and self._ends(wish):
             self.client.watch(wish.run_id)
 
     @rule(wish=wishes)
-    def wait(self, wish: Create) -> None:
+    def wait(self, wish: TrackedCreate) -> None:
         if wish.run_id is not None and self._ends(wish):
             self.ledger.pages.append((wish.run_id, follow(self.host, wish.run_id)))
 
-    def _ends(self, wish: Create) -> bool:
+    def _ends(self, wish: TrackedCreate) -> bool:
         """Whether the run ends if nobody does anything."""
         return wish.workflow not in ENDLESS and self.host.snapshot(wish.run_id or "")["status"] != "paused"
 
@@ -154,14 +154,14 @@ class Lives(RuleBasedStateMachine):
         stop(self.host)
         self._live()
 
-    def _send(self, wish: Create, count: int) -> None:
+    def _send(self, wish: TrackedCreate, count: int) -> None:
         barrier = Barrier(count)
 
         def send() -> Any:
             barrier.wait(20)
             try:
-                return self.client.send(wish)
-            except Gone:
+                return self.client.send_create(wish)
+            except HostGone:
                 return None
 
         with ThreadPoolExecutor(count) as pool:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.client_history import Ledger
-from tests.crash.fleet import Fleet, check_deadlines
+from tests.crash.client_history import ClientHistory
+from tests.crash.fleet import ClientFleet, check_deadlines
 from tests.crash.oracle import audit, listing
 from tests.crash.restartable_host import Ground, stop
 from tests.crash.store_image import check_image
@@ -24,8 +24,8 @@ SHARE = RUNS // (KILLS + 1)
 
 def test_every_promised_run_ends_once_and_on_time(tmp_path: Path) -> None:
     chance = random.Random(11)
-    ledger = Ledger()
-    fleet = Fleet(ledger, seed=12)
+    ledger = ClientHistory()
+    fleet = ClientFleet(ledger, seed=12)
     restarts: list[int] = []
     with Ground(tmp_path) as ground:
         for life in range(KILLS):

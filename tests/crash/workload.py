@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.crash.client import Client, Gone
-from tests.crash.client_history import Ledger
+from tests.crash.client import HostGone, RecordingClient
+from tests.crash.client_history import ClientHistory
 from tests.crash.restartable_host import Ground, listens
 from tests.live import Host
 
@@ -24,15 +24,15 @@ class Remains(NamedTuple):
     """What a killed host left: its data, and what its clients know."""
 
     data: Path
-    ledger: Ledger
+    history: ClientHistory
     bulk: str
 
 
 def leave_behind(folder: Path) -> Remains:
     """A host dies in the middle of some runs."""
-    ledger = Ledger()
+    ledger = ClientHistory()
     with Ground(folder) as ground:
-        client = Client(ground.start(), ledger, "before")
+        client = RecordingClient(ground.start(), ledger, "before")
         bulk = client.create("bulk", text=BULK)
         assert bulk is not None
         client.watch(bulk)
@@ -42,23 +42,23 @@ def leave_behind(folder: Path) -> Remains:
     return Remains(ground.data, ledger, bulk)
 
 
-def take_over(ground: Ground, remains: Remains) -> Ledger:
+def take_over(ground: Ground, remains: Remains) -> ClientHistory:
     """Put a copy of the data in place; the socket of the dead host stays behind."""
     shutil.copytree(remains.data, ground.data, ignore=shutil.ignore_patterns("*.sock"))
     ground.data.chmod(0o700)
-    return copy.deepcopy(remains.ledger)
+    return copy.deepcopy(remains.history)
 
 
-def prepare(ground: Ground, scenario: str, remains: Remains) -> Ledger:
-    return Ledger() if scenario == "fresh" else take_over(ground, remains)
+def prepare(ground: Ground, scenario: str, remains: Remains) -> ClientHistory:
+    return ClientHistory() if scenario == "fresh" else take_over(ground, remains)
 
 
-def visit(host: Host, ledger: Ledger, scenario: str, rounds: int) -> list[Client]:
+def visit(host: Host, ledger: ClientHistory, scenario: str, rounds: int) -> list[RecordingClient]:
     """Use a host until it is gone, or for so many rounds; returns the clients."""
     if not listens(host):
         return []
     names = [f"c{number}" for number in range(CROWD if scenario == "crowd" else 1)]
-    clients = [Client(host, ledger, name) for name in names]
+    clients = [RecordingClient(host, ledger, name) for name in names]
     with ThreadPoolExecutor(len(clients)) as pool:
         for working in [pool.submit(_use, client, rounds) for client in clients]:
             working.result(120)
@@ -72,13 +72,13 @@ def send_away(host: Host) -> int:
     return host.process.wait(15)
 
 
-def _use(client: Client, rounds: int) -> None:
-    with contextlib.suppress(Gone):
+def _use(client: RecordingClient, rounds: int) -> None:
+    with contextlib.suppress(HostGone):
         for turn in range(rounds):
             _turn(client, turn)
 
 
-def _turn(client: Client, turn: int) -> None:
+def _turn(client: RecordingClient, turn: int) -> None:
     client.create("due")
     client.create("quick", keyed=True, text="x")
     asks = client.create("asks", keyed=True)
@@ -88,10 +88,10 @@ def _turn(client: Client, turn: int) -> None:
     parent = client.create("drops")
     doomed = client.create("long", keyed=turn % 2 == 0)
     client.make_key()
-    for wish in list(client.ledger.creates.values()):
+    for wish in list(client.history.creates.values()):
         # Clients who were not told try again; without a key they had better not.
         if wish.tag.startswith(client.name) and wish.run_id is None and wish.key is not None:
-            client.send(wish)
+            client.send_create(wish)
     if turn < 2 and client.name == "c0" and (bulk := client.create("bulk", text=BULK)) is not None:
         client.watch(bulk)
         client.read(bulk)
@@ -108,7 +108,7 @@ def _turn(client: Client, turn: int) -> None:
     _delete_some(client, turn)
 
 
-def _delete_some(client: Client, turn: int) -> None:
+def _delete_some(client: RecordingClient, turn: int) -> None:
     """One of which so much is left that it goes in pieces, and others that are gone at once."""
     if turn == 0 and client.name == "c0" and (bulk := client.create("bulk", text=BULK)) is not None:
         client.delete(bulk, keyed=True)

@@ -26,7 +26,7 @@ class Racers:
 
     def __init__(self, port: int, count: int, seed: int) -> None:
         self._stack = ExitStack()
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._lanes = [_Lane(self._stack, port) for _ in range(count)]
 
     def __enter__(self) -> "Racers":
@@ -38,9 +38,9 @@ class Racers:
     def run(self, requests: Sequence[bytes]) -> list[Answer]:
         """Send them all, in any order, before any answer is read; the answers in the order of the requests."""
         assert len(requests) <= len(self._lanes)
-        lanes = self._chance.sample(self._lanes, len(requests))
+        lanes = self._rng.sample(self._lanes, len(requests))
         started = list(zip(lanes, requests, strict=True))
-        self._chance.shuffle(started)
+        self._rng.shuffle(started)
         for lane, request in started:
             lane.send(request)
         return [lane.receive() for lane in lanes]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from msgspec.structs import replace
 
-from tests.crash.child_runs.child_run_oracle import check_family, check_nothing_left
+from tests.crash.child_runs.child_run_oracle import check_no_messages, check_tree
 from tests.harness.definitions import edge, node, variable
 from tests.live import Host, until
 from tests.live.child_workflows import tree_of
@@ -65,7 +65,7 @@ WORKFLOWS = (ASKED, EACH)
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     with racing(tmp_path_factory.mktemp("crowd"), *WORKFLOWS) as running:
         yield running
-        check_nothing_left(running.data)
+        check_no_messages(running.data)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def gathered(host: Host, count: int) -> tuple[str, list[str]]:
 
 def ended(host: Host, run_id: str) -> dict[str, Log]:
     """The logs of the whole family, which agree with each other."""
-    return check_family(host, run_id, patience=8.0)
+    return check_tree(host, run_id, patience=8.0)
 
 
 def check_heard(host: Host, run_id: str, children: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.foreign_host import KEY, Asked, Foreign, Said, open_foreign
+from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
 from weftwork.cli.main import main
 
 EVIL = "a\x1b[2J\x9b1m\u202e\nb'; touch x\r"
@@ -46,33 +46,33 @@ POST = f"POST /v1/runs/{RUN}/interrupts"
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
-def asks(foreign: Foreign, *questions: dict[str, Any], status: str = "waiting-approval") -> None:
+def asks(foreign: ForeignHost, *questions: dict[str, Any], status: str = "waiting-approval") -> None:
     """A run that asks these things, and takes any answer."""
     run = {"runId": RUN, "workflowId": "w", "status": status, "interrupts": list(questions)}
-    foreign.replies[f"GET /v1/runs/{RUN}"] = Said(200, run)
+    foreign.replies[f"GET /v1/runs/{RUN}"] = CannedResponse(200, run)
     for each in questions:
         said = {"runId": RUN, "nodeId": each["nodeId"], "status": "completed"}
-        foreign.replies[f"{POST}/{each['nodeId']}"] = Said(200, said)
+        foreign.replies[f"{POST}/{each['nodeId']}"] = CannedResponse(200, said)
 
 
-def posted(foreign: Foreign) -> list[Asked]:
+def posted(foreign: ForeignHost) -> list[ReceivedRequest]:
     return [each for each in foreign.asked if each.method == "POST"]
 
 
-def sent(foreign: Foreign) -> Any:
+def sent(foreign: ForeignHost) -> Any:
     (asked,) = posted(foreign)
     assert set(asked.body) == {"resumeValue"}
     return asked.body["resumeValue"]
 
 
-def test_an_answer_goes_to_the_question_that_was_meant(foreign: Foreign) -> None:
+def test_an_answer_goes_to_the_question_that_was_meant(foreign: ForeignHost) -> None:
     asks(foreign, GATE)
-    done = foreign.run("answer", RUN, "--approve")
+    done = foreign.run_command("answer", RUN, "--approve")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout == f"{RUN}/review answered; the run is completed\n"
     assert sent(foreign) == {"action": "accept"}
@@ -99,28 +99,28 @@ def test_an_answer_goes_to_the_question_that_was_meant(foreign: Foreign) -> None
         (["--value", '{"action": "accept"}', "--as", "bob"], {"action": "accept", "voter": "bob"}),
     ],
 )
-def test_an_approval_is_answered_by_its_actions(foreign: Foreign, args: list[str], value: Any) -> None:
+def test_an_approval_is_answered_by_its_actions(foreign: ForeignHost, args: list[str], value: Any) -> None:
     asks(foreign, GATE)
-    assert foreign.run("answer", f"{RUN}/review", *args).exit_code == 0
+    assert foreign.run_command("answer", f"{RUN}/review", *args).exit_code == 0
     assert sent(foreign) == value
 
 
-def test_what_is_accepted_instead_comes_from_a_file(foreign: Foreign, tmp_path: Path) -> None:
+def test_what_is_accepted_instead_comes_from_a_file(foreign: ForeignHost, tmp_path: Path) -> None:
     asks(foreign, GATE)
     file = tmp_path / "letter.json"
     file.write_text('{"text": "Dear Grace"}', "utf-8")
     line = ["answer", RUN, "--action", "edit-accept"]
-    assert foreign.run(*line).exit_code == 2
-    assert foreign.run(*line, "--data", str(tmp_path / "none")).exit_code == 2
+    assert foreign.run_command(*line).exit_code == 2
+    assert foreign.run_command(*line, "--data", str(tmp_path / "none")).exit_code == 2
     assert posted(foreign) == []
-    assert foreign.run(*line, "--data", str(file)).exit_code == 0
+    assert foreign.run_command(*line, "--data", str(file)).exit_code == 0
     assert sent(foreign) == {"action": "edit-accept", "editedArtifactData": {"text": "Dear Grace"}}
 
 
-def test_questions_are_answered_by_name_and_read_as_each_wants(foreign: Foreign) -> None:
+def test_questions_are_answered_by_name_and_read_as_each_wants(foreign: ForeignHost) -> None:
     asks(foreign, QUESTIONS)
     line = ["--set", "colour=blue", "--set", "count=3", "--set", "zip=01234"]
-    assert foreign.run("answer", RUN, *line).exit_code == 0
+    assert foreign.run_command("answer", RUN, *line).exit_code == 0
     assert sent(foreign) == {"answers": {"colour": "blue", "count": 3, "zip": "01234"}}
 
 
@@ -138,9 +138,9 @@ def test_questions_are_answered_by_name_and_read_as_each_wants(foreign: Foreign)
         (["--value", '{"a": 1, "a": 2}'], "--value: "),
     ],
 )
-def test_what_cannot_be_an_answer_is_not_sent(foreign: Foreign, args: list[str], said: str) -> None:
+def test_what_cannot_be_an_answer_is_not_sent(foreign: ForeignHost, args: list[str], said: str) -> None:
     asks(foreign, QUESTIONS)
-    done = foreign.run("answer", RUN, *args)
+    done = foreign.run_command("answer", RUN, *args)
     assert done.exit_code == 2
     assert said in done.stderr
     assert posted(foreign) == []
@@ -155,9 +155,9 @@ def test_what_cannot_be_an_answer_is_not_sent(foreign: Foreign, args: list[str],
         (["--set", "a=1"], "this is an approval; answer it with --approve"),
     ],
 )
-def test_a_gate_takes_its_actions(foreign: Foreign, args: list[str], said: str) -> None:
+def test_a_gate_takes_its_actions(foreign: ForeignHost, args: list[str], said: str) -> None:
     asks(foreign, GATE)
-    done = foreign.run("answer", RUN, *args)
+    done = foreign.run_command("answer", RUN, *args)
     assert done.exit_code == 2
     assert said in done.stderr
     assert posted(foreign) == []
@@ -183,15 +183,15 @@ def test_a_gate_takes_its_actions(foreign: Foreign, args: list[str], said: str) 
         ["--link", "--expires", "2"],
     ],
 )
-def test_options_that_contradict_each_other_reach_no_host(foreign: Foreign, args: list[str]) -> None:
-    assert foreign.run("answer", RUN, *args).exit_code == 2
+def test_options_that_contradict_each_other_reach_no_host(foreign: ForeignHost, args: list[str]) -> None:
+    assert foreign.run_command("answer", RUN, *args).exit_code == 2
     assert foreign.asked == []
 
 
-def test_without_a_terminal_and_an_answer_it_says_what_to_do(foreign: Foreign) -> None:
+def test_without_a_terminal_and_an_answer_it_says_what_to_do(foreign: ForeignHost) -> None:
     asks(foreign, {"interruptId": "n.1", "nodeId": "n", "kind": "custom", "key": "k", "data": {"customKind": "c"}})
     for args in ([], ["--comment", "x"], ["--yes"]):
-        done = foreign.run("answer", RUN, *args)
+        done = foreign.run_command("answer", RUN, *args)
         assert done.exit_code == 2
         assert "--approve" in done.stderr
         assert "--set NAME=VALUE" in done.stderr
@@ -199,15 +199,15 @@ def test_without_a_terminal_and_an_answer_it_says_what_to_do(foreign: Foreign) -
 
 
 @pytest.mark.parametrize(("text", "value"), [("3", 3), ("north", "north"), ('{"a": [1]}', {"a": [1]})])
-def test_any_value_can_be_given(foreign: Foreign, tmp_path: Path, text: str, value: Any) -> None:
+def test_any_value_can_be_given(foreign: ForeignHost, tmp_path: Path, text: str, value: Any) -> None:
     custom = {"interruptId": "n.1", "nodeId": "n", "kind": "custom", "key": "k", "data": {"customKind": "c"}}
     asks(foreign, custom)
-    assert foreign.run("answer", RUN, "--value", text).exit_code == 0
+    assert foreign.run_command("answer", RUN, "--value", text).exit_code == 0
     assert sent(foreign) == value
     file = tmp_path / "value"
     file.write_text(text, "utf-8")
     foreign.asked.clear()
-    assert foreign.run("answer", RUN, "--value-file", str(file)).exit_code == 0
+    assert foreign.run_command("answer", RUN, "--value-file", str(file)).exit_code == 0
     assert sent(foreign) == value
     foreign.asked.clear()
     env = {"WEFTWORK_URL": foreign.url, "WEFTWORK_KEY": KEY}
@@ -215,77 +215,77 @@ def test_any_value_can_be_given(foreign: Foreign, tmp_path: Path, text: str, val
     assert sent(foreign) == value
 
 
-def test_several_questions_are_listed_to_choose_from(foreign: Foreign) -> None:
+def test_several_questions_are_listed_to_choose_from(foreign: ForeignHost) -> None:
     asks(foreign, GATE, {**QUESTIONS, "nodeId": EVIL})
-    done = foreign.run("answer", RUN, "--approve")
+    done = foreign.run_command("answer", RUN, "--approve")
     assert done.exit_code == 2
     assert f"\n  {RUN}/review" in done.stderr
     assert all(each.isprintable() for each in done.stderr.split("\n"))
     named = next(each for each in done.stderr.splitlines() if "touch" in each)
     assert len(shlex.split(named)) == 1
     assert posted(foreign) == []
-    assert foreign.run("answer", f"{RUN}/review", "--approve").exit_code == 0
+    assert foreign.run_command("answer", f"{RUN}/review", "--approve").exit_code == 0
 
 
-def test_what_is_not_asked_is_not_answered(foreign: Foreign) -> None:
+def test_what_is_not_asked_is_not_answered(foreign: ForeignHost) -> None:
     asks(foreign, GATE)
-    done = foreign.run("answer", f"{RUN}/nothing", "--approve")
+    done = foreign.run_command("answer", f"{RUN}/nothing", "--approve")
     assert (done.exit_code, "what asks is review" in done.stderr) == (7, True)
     asks(foreign, status="completed")
-    done = foreign.run("answer", RUN, "--approve")
+    done = foreign.run_command("answer", RUN, "--approve")
     assert (done.exit_code, "waits for no answer; it is completed" in done.stderr) == (7, True)
     asks(foreign, {**GATE, "status": "resolved"})
-    assert foreign.run("answer", RUN, "--approve").exit_code == 7
+    assert foreign.run_command("answer", RUN, "--approve").exit_code == 7
     for name in ("/", "/review", f"{RUN}/"):
-        assert foreign.run("answer", name, "--approve").exit_code == 2
+        assert foreign.run_command("answer", name, "--approve").exit_code == 2
     assert posted(foreign) == []
 
 
-def test_a_run_is_found_by_how_its_id_begins(foreign: Foreign) -> None:
+def test_a_run_is_found_by_how_its_id_begins(foreign: ForeignHost) -> None:
     asks(foreign, GATE)
     other = "01m7g" + RUN[5:]
     rows = [{"runId": RUN, "nodeId": "review"}, {"runId": RUN, "nodeId": "b"}, {"runId": other, "nodeId": "c"}]
-    foreign.replies["GET /v1/host/weftwork/interrupts"] = Said(200, {"interrupts": rows})
-    assert foreign.run("answer", RUN[:5] + "/review", "--approve").exit_code == 0
+    foreign.replies["GET /v1/host/weftwork/interrupts"] = CannedResponse(200, {"interrupts": rows})
+    assert foreign.run_command("answer", RUN[:5] + "/review", "--approve").exit_code == 0
     assert sent(foreign) == {"action": "accept"}
-    done = foreign.run("answer", RUN[:4], "--approve")
+    done = foreign.run_command("answer", RUN[:4], "--approve")
     assert (done.exit_code, f"\n  {RUN}\n  {other}" in done.stderr) == (2, True)
     for name in ("01m7x", RUN[:3]):
-        done = foreign.run("answer", name, "--approve")
+        done = foreign.run_command("answer", name, "--approve")
         assert (done.exit_code, "(not_found)" in done.stderr) == (7, True)
     del foreign.replies["GET /v1/host/weftwork/interrupts"]
-    assert foreign.run("answer", RUN[:5], "--approve").exit_code == 7
+    assert foreign.run_command("answer", RUN[:5], "--approve").exit_code == 7
     assert len(posted(foreign)) == 1
 
 
-def test_a_host_that_is_brief_is_asked_for_the_events(foreign: Foreign) -> None:
+def test_a_host_that_is_brief_is_asked_for_the_events(foreign: ForeignHost) -> None:
     brief = {"nodeId": "ask", "kind": "clarification", "key": "ask:0:q"}
     run = {"runId": RUN, "status": "waiting-input", "currentNodeId": "ask", "interrupt": brief}
     log = [{"type": "interrupt.requested", "sequence": 1, "nodeId": "ask", "payload": QUESTIONS}]
-    foreign.replies[f"GET /v1/runs/{RUN}"] = Said(200, run)
-    foreign.replies[f"GET /v1/runs/{RUN}/events/poll"] = Said(200, {"events": log, "isComplete": False})
-    foreign.replies[f"{POST}/ask"] = Said(200, {"runId": RUN, "nodeId": "ask", "status": "running"})
+    foreign.replies[f"GET /v1/runs/{RUN}"] = CannedResponse(200, run)
+    foreign.replies[f"GET /v1/runs/{RUN}/events/poll"] = CannedResponse(200, {"events": log, "isComplete": False})
+    foreign.replies[f"{POST}/ask"] = CannedResponse(200, {"runId": RUN, "nodeId": "ask", "status": "running"})
     line = ["--set", "colour=red", "--set", "count=1", "--set", "zip=1"]
-    assert foreign.run("answer", RUN, *line).exit_code == 0
+    assert foreign.run_command("answer", RUN, *line).exit_code == 0
     assert sent(foreign)["answers"] == {"colour": "red", "count": 1, "zip": "1"}
 
 
-def test_nothing_that_a_host_says_moves_a_cursor(foreign: Foreign) -> None:
+def test_nothing_that_a_host_says_moves_a_cursor(foreign: ForeignHost) -> None:
     evil = {"nodeId": EVIL, "kind": EVIL, "interruptId": EVIL, "key": EVIL, "data": {"title": EVIL}}
-    foreign.replies[f"GET /v1/runs/{RUN}"] = Said(200, {"runId": EVIL, "status": EVIL, "interrupts": [evil]})
-    done = foreign.run("answer", RUN, "--approve")
+    foreign.replies[f"GET /v1/runs/{RUN}"] = CannedResponse(200, {"runId": EVIL, "status": EVIL, "interrupts": [evil]})
+    done = foreign.run_command("answer", RUN, "--approve")
     assert done.exit_code == 2
     assert all(each.isprintable() for each in done.stderr.split("\n"))
     gate = {**evil, "kind": "approval", "data": {"title": EVIL, "actions": [EVIL]}}
-    foreign.replies[f"GET /v1/runs/{RUN}"] = Said(200, {"runId": RUN, "status": EVIL, "interrupts": [gate]})
-    done = foreign.run("answer", RUN, "--approve")
+    foreign.replies[f"GET /v1/runs/{RUN}"] = CannedResponse(200, {"runId": RUN, "status": EVIL, "interrupts": [gate]})
+    done = foreign.run_command("answer", RUN, "--approve")
     assert all(each.isprintable() for each in done.stderr.split("\n"))
     foreign.reply = lambda asked: (  # pyright: ignore[reportAttributeAccessIssue]
-        Said(200, {"status": EVIL})
+        CannedResponse(200, {"status": EVIL})
         if asked.method == "POST"
-        else Said(200, {"runId": RUN, "status": EVIL, "interrupts": [{**gate, "data": {}}]})
+        else CannedResponse(200, {"runId": RUN, "status": EVIL, "interrupts": [{**gate, "data": {}}]})
     )
-    done = foreign.run("answer", RUN, "--approve")
+    done = foreign.run_command("answer", RUN, "--approve")
     assert done.exit_code == 0
     assert all(each.isprintable() for each in done.stdout.split("\n"))
 

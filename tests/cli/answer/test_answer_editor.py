@@ -9,12 +9,12 @@ import pytest
 
 from tests.cli.answer.test_answer import GATE, asks, sent
 from tests.cli.answer.test_answer_terminal import sit_down, talk
-from tests.cli.foreign_host import Foreign, open_foreign
+from tests.cli.foreign_host import ForeignHost, open_foreign_host
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
@@ -33,7 +33,7 @@ def editor(folder: Path, *texts: str) -> str:
     return f"{sys.executable} {script}"
 
 
-def test_an_artifact_is_changed_in_an_editor(foreign: Foreign, tmp_path: Path) -> None:
+def test_an_artifact_is_changed_in_an_editor(foreign: ForeignHost, tmp_path: Path) -> None:
     artifact = {"text": "Dear Ada\x9b1m\u202e", "who": "Zoë"}
     asks(foreign, {**GATE, "data": {**GATE["data"], "artifactData": artifact}})
     program = editor(tmp_path, '{"text": oops', '{"text": "Dear Grace"}')
@@ -52,7 +52,7 @@ def test_an_artifact_is_changed_in_an_editor(foreign: Foreign, tmp_path: Path) -
     assert all(each.isprintable() or each == "\n" for each in first)
 
 
-def test_an_artifact_that_is_not_changed_is_not_sent(foreign: Foreign, tmp_path: Path) -> None:
+def test_an_artifact_that_is_not_changed_is_not_sent(foreign: ForeignHost, tmp_path: Path) -> None:
     asks(foreign, {**GATE, "data": {**GATE["data"], "artifactData": "Dear Ada"}})
     terminal = sit_down(foreign, tmp_path, EDITOR=editor(tmp_path, "Dear Ada\n", "Dear Bob\n"), VISUAL="")
     code = talk(

@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.follow.test_run_live import Terminal
-from tests.cli.foreign_host import command
+from tests.cli.foreign_host import run_command
 from tests.harness.definitions import edge, node
 from tests.live import KEY, OTHER_KEY, Host, start_host, until, weftwork, write_workflows
 from tests.live.host import WAIT, environment
@@ -71,7 +71,7 @@ def waiting(host: Host, workflow: str, status: str = "waiting-approval") -> str:
 
 
 def say(host: Host, *args: str, key: str = KEY, code: int = 0) -> Result:
-    done = command(host.address, *args, key=key)
+    done = run_command(host.address, *args, key=key)
     assert done.exit_code == code, done.output
     return done
 

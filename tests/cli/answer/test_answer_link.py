@@ -8,28 +8,28 @@ from typing import Any
 import pytest
 
 from tests.cli.answer.test_answer import EVIL, GATE, RUN, asks, posted
-from tests.cli.foreign_host import Foreign, Said, open_foreign
+from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host
 from weftwork.cli.answer import link
 
 LINKS = f"POST /v1/host/weftwork/runs/{RUN}/interrupts/review/links"
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
-def made(**more: Any) -> Said:
+def made(**more: Any) -> CannedResponse:
     end = (datetime.now(UTC) + timedelta(days=2, minutes=1)).isoformat()
     known = {"runId": RUN, "nodeId": "review", "interruptId": "review.1", "intent": "resolve", "token": "t.x"}
-    return Said(201, {**known, "path": "/v1/interrupts/t.x", "expiresAt": end, **more})
+    return CannedResponse(201, {**known, "path": "/v1/interrupts/t.x", "expiresAt": end, **more})
 
 
-def test_a_link_is_printed_alone(foreign: Foreign) -> None:
+def test_a_link_is_printed_alone(foreign: ForeignHost) -> None:
     asks(foreign, GATE)
     foreign.replies[LINKS] = made()
-    done = foreign.run("answer", RUN, "--link")
+    done = foreign.run_command("answer", RUN, "--link")
     assert (done.exit_code, done.stdout) == (0, f"{foreign.url}/v1/interrupts/t.x\n")
     assert done.stderr.startswith("whoever has it can answer until 20")
     assert done.stderr.endswith(" UTC, in 2 d 0 h.\n")
@@ -37,44 +37,44 @@ def test_a_link_is_printed_alone(foreign: Foreign) -> None:
     assert asked.body == {}
     foreign.replies[LINKS] = made(url="https://public.example/v1/interrupts/t.x", intent="inspect")
     line = ["--for", "ada", "--inspect", "--expires", "2d"]
-    done = foreign.run("answer", RUN, "--link", *line)
+    done = foreign.run_command("answer", RUN, "--link", *line)
     assert done.stdout == "https://public.example/v1/interrupts/t.x\n"
     assert done.stderr.startswith("ada, and whoever else has it, can see the question until ")
     assert posted(foreign)[1].body == {"for": "ada", "intent": "inspect", "expiresInSeconds": 172_800}
-    assert json.loads(foreign.run("answer", RUN, "--link", "--json").stdout)["token"] == "t.x"
+    assert json.loads(foreign.run_command("answer", RUN, "--link", "--json").stdout)["token"] == "t.x"
 
 
 @pytest.mark.parametrize("url", [f"https://x/{EVIL}", "javascript:alert(1)", 5, "https://x/a b", "http://[x", None])
 @pytest.mark.parametrize("path", [None, 5, "v1/x", "/v1/\x1b[2J", "/größe"])
-def test_what_is_no_link_is_not_printed(foreign: Foreign, url: Any, path: Any) -> None:
+def test_what_is_no_link_is_not_printed(foreign: ForeignHost, url: Any, path: Any) -> None:
     asks(foreign, GATE)
     foreign.replies[LINKS] = made(url=url, path=path)
-    done = foreign.run("answer", RUN, "--link")
+    done = foreign.run_command("answer", RUN, "--link")
     assert (done.exit_code, done.stdout) == (6, "")
 
 
-def test_a_link_to_another_question_is_not_handed_out(foreign: Foreign) -> None:
+def test_a_link_to_another_question_is_not_handed_out(foreign: ForeignHost) -> None:
     asks(foreign, GATE)
     foreign.replies[LINKS] = made(interruptId="review.2")
-    done = foreign.run("answer", RUN, "--link")
+    done = foreign.run_command("answer", RUN, "--link")
     assert (done.exit_code, done.stdout) == (7, "")
     assert "meanwhile the node asks something else" in done.stderr
 
 
-def test_without_the_look_it_would_be(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_look_it_would_be(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weftwork.cli.answer.target.AnswerTarget.interrupt_id", None)
     with pytest.raises(AssertionError):
         test_a_link_to_another_question_is_not_handed_out(foreign)
 
 
-def test_a_host_without_links_is_named(foreign: Foreign) -> None:
+def test_a_host_without_links_is_named(foreign: ForeignHost) -> None:
     asks(foreign, GATE)
-    done = foreign.run("answer", RUN, "--link")
+    done = foreign.run_command("answer", RUN, "--link")
     assert (done.exit_code, "only a weftwork host does" in done.stderr) == (1, True)
-    foreign.replies[LINKS] = Said(404, {"error": "interrupt_not_found", "message": "Gone."})
-    assert foreign.run("answer", RUN, "--link").exit_code == 7
-    foreign.replies[LINKS] = Said(201, [])
-    assert foreign.run("answer", RUN, "--link").exit_code == 6
+    foreign.replies[LINKS] = CannedResponse(404, {"error": "interrupt_not_found", "message": "Gone."})
+    assert foreign.run_command("answer", RUN, "--link").exit_code == 7
+    foreign.replies[LINKS] = CannedResponse(201, [])
+    assert foreign.run_command("answer", RUN, "--link").exit_code == 6
 
 
 def test_a_link_is_what_a_browser_takes() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import command
+from tests.cli.foreign_host import run_command
 from tests.harness.definitions import node
 from tests.live import KEY, Host, start_host, write_workflows
 from tests.live.steering import await_status, cancel, flow
@@ -37,7 +37,7 @@ def waiting(host: Host, workflow: str, status: str = "waiting-approval") -> str:
 
 
 def say(host: Host, *args: str, code: int = 0) -> Result:
-    done = command(host.address, *args, key=KEY)
+    done = run_command(host.address, *args, key=KEY)
     assert done.exit_code == code, done.output
     return done
 

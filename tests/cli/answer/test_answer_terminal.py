@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.answer.test_answer import EVIL, GATE, QUESTIONS, RUN, asks, posted, sent
 from tests.cli.follow.test_run_live import Terminal
-from tests.cli.foreign_host import KEY, Foreign, Said, open_foreign
+from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreign_host
 from tests.live.host import command, environment
 from weftwork.cli.answer import prompt
 from weftwork.cli.answer.form import build_form
@@ -36,12 +36,12 @@ FORM: dict[str, Any] = {
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
-def sit_down(foreign: Foreign, folder: Path, *args: str, before: str = "", **env: str) -> Terminal:
+def sit_down(foreign: ForeignHost, folder: Path, *args: str, before: str = "", **env: str) -> Terminal:
     """The command at a terminal; in a process that does `before` first."""
     known = {"WEFTWORK_URL": foreign.url, "WEFTWORK_KEY": KEY, "PYTHONIOENCODING": "utf-8", **env}
     script = (
@@ -61,7 +61,7 @@ def talk(terminal: Terminal, *turns: tuple[str, str]) -> int:
     return terminal.finish()
 
 
-def test_an_approval_is_shown_and_asked_about(foreign: Foreign, tmp_path: Path) -> None:
+def test_an_approval_is_shown_and_asked_about(foreign: ForeignHost, tmp_path: Path) -> None:
     votes = [{"voter": "ada", "action": "accept"}]
     gate = {**GATE, "data": {**GATE["data"], "requiredApprovals": 3}, "votes": votes, "dueAt": "2099-01-01T00:00:00Z"}
     asks(foreign, gate)
@@ -85,7 +85,7 @@ def test_an_approval_is_shown_and_asked_about(foreign: Foreign, tmp_path: Path) 
     assert terminal.shown.endswith(f"{RUN}/review recorded, 1 of 3 approvals; it stays open\r\n")
 
 
-def test_what_is_to_be_changed_has_to_be_said(foreign: Foreign, tmp_path: Path) -> None:
+def test_what_is_to_be_changed_has_to_be_said(foreign: ForeignHost, tmp_path: Path) -> None:
     asks(foreign, GATE)
     code = talk(
         sit_down(foreign, tmp_path, "--yes", "--as", "ada"),
@@ -101,7 +101,7 @@ def test_what_is_to_be_changed_has_to_be_said(foreign: Foreign, tmp_path: Path) 
     }
 
 
-def test_questions_are_asked_one_by_one_until_they_fit(foreign: Foreign, tmp_path: Path) -> None:
+def test_questions_are_asked_one_by_one_until_they_fit(foreign: ForeignHost, tmp_path: Path) -> None:
     asks(foreign, QUESTIONS)
     terminal = sit_down(foreign, tmp_path)
     code = talk(
@@ -120,7 +120,7 @@ def test_questions_are_asked_one_by_one_until_they_fit(foreign: Foreign, tmp_pat
     assert sent(foreign) == {"answers": {"colour": "blue", "count": 3, "zip": "01234"}}
 
 
-def test_an_answer_that_does_not_fit_together_is_asked_for_again(foreign: Foreign, tmp_path: Path) -> None:
+def test_an_answer_that_does_not_fit_together_is_asked_for_again(foreign: ForeignHost, tmp_path: Path) -> None:
     asks(foreign, FORM)
     code = talk(
         sit_down(foreign, tmp_path, "--json"),
@@ -137,7 +137,7 @@ def test_an_answer_that_does_not_fit_together_is_asked_for_again(foreign: Foreig
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n"])
-def test_what_is_not_confirmed_is_not_sent(foreign: Foreign, tmp_path: Path, answer: str) -> None:
+def test_what_is_not_confirmed_is_not_sent(foreign: ForeignHost, tmp_path: Path, answer: str) -> None:
     asks(foreign, GATE)
     terminal = sit_down(foreign, tmp_path)
     assert talk(terminal, ("5) ask", "1\n"), ("left out) > ", "\n"), ("[y/N]", answer)) == 1
@@ -148,7 +148,7 @@ def test_what_is_not_confirmed_is_not_sent(foreign: Foreign, tmp_path: Path, ans
 @pytest.mark.parametrize("place", ["colour", "count", "confirm"])
 @pytest.mark.parametrize(("typed", "code"), [("\x04", 1), ("\x03", 130)])
 def test_who_leaves_in_the_middle_sends_nothing(
-    foreign: Foreign, tmp_path: Path, place: str, typed: str, code: int
+    foreign: ForeignHost, tmp_path: Path, place: str, typed: str, code: int
 ) -> None:
     asks(foreign, QUESTIONS)
     turns = [("2) blue", "2\n"), ("1 or more > ", "3\n"), ("zip: Where to?", "x\n"), ("[y/N]", "y\n")]
@@ -171,7 +171,7 @@ def test_who_leaves_in_the_middle_sends_nothing(
     assert posted(foreign) == []
 
 
-def test_nothing_that_is_asked_moves_the_cursor(foreign: Foreign, tmp_path: Path) -> None:
+def test_nothing_that_is_asked_moves_the_cursor(foreign: ForeignHost, tmp_path: Path) -> None:
     shape = {"enum": [EVIL, "x"], "description": EVIL}
     questions = [{"id": EVIL, "question": EVIL, "schema": shape}, {"id": "b", "question": "Last?\nYes."}]
     evil = {"nodeId": "n", "kind": "clarification", "key": EVIL, "data": {"questions": questions, "contextType": EVIL}}
@@ -190,7 +190,7 @@ def test_nothing_that_is_asked_moves_the_cursor(foreign: Foreign, tmp_path: Path
     assert "\\u{1b}[2J" in ours
 
 
-def test_without_the_guard_it_would(foreign: Foreign, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_without_the_guard_it_would(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     question = {"kind": "clarification", "data": {"questions": [{"id": "a", "question": EVIL}]}}
     TerminalPrompt(lambda: "x\n").form(build_form(question))
     assert "\x9b" not in capsys.readouterr().err
@@ -199,7 +199,7 @@ def test_without_the_guard_it_would(foreign: Foreign, monkeypatch: pytest.Monkey
     assert "\x9b" in capsys.readouterr().err
 
 
-def test_what_is_no_text_is_asked_for_again(foreign: Foreign, tmp_path: Path) -> None:
+def test_what_is_no_text_is_asked_for_again(foreign: ForeignHost, tmp_path: Path) -> None:
     asks(foreign, {**QUESTIONS, "data": {"questions": [{"id": "q", "question": "Who?"}]}})
     code = talk(
         sit_down(foreign, tmp_path, "--yes", PYTHONIOENCODING="utf-8:strict"),
@@ -210,19 +210,19 @@ def test_what_is_no_text_is_asked_for_again(foreign: Foreign, tmp_path: Path) ->
     assert sent(foreign) == {"answers": {"q": "Zoë"}}
 
 
-def pasted(foreign: Foreign, folder: Path, before: str = "") -> int:
+def pasted(foreign: ForeignHost, folder: Path, before: str = "") -> int:
     """A comment of several lines, and then nothing more."""
     asks(foreign, GATE)
     turns = [("5) ask", "1\n"), ("left out) > ", "one\ny\n"), ("[y/N] > ", "\x04")]
     return talk(sit_down(foreign, folder, before=before), *turns)
 
 
-def test_a_text_of_several_lines_confirms_nothing(foreign: Foreign, tmp_path: Path) -> None:
+def test_a_text_of_several_lines_confirms_nothing(foreign: ForeignHost, tmp_path: Path) -> None:
     assert pasted(foreign, tmp_path) == 1
     assert posted(foreign) == []
 
 
-def test_unless_what_was_typed_before_is_kept(foreign: Foreign, tmp_path: Path) -> None:
+def test_unless_what_was_typed_before_is_kept(foreign: ForeignHost, tmp_path: Path) -> None:
     assert pasted(foreign, tmp_path, "answer_prompt._forget_what_was_typed = lambda: None") == 0
     assert len(posted(foreign)) == 1
 
@@ -241,7 +241,7 @@ def test_choices_that_nobody_could_read_are_counted(capsys: Any) -> None:
     assert said[50:52] == ["  50) c049", "  and 150 more"]
 
 
-def test_a_gate_that_wants_to_know_more_asks_for_it(foreign: Foreign, tmp_path: Path) -> None:
+def test_a_gate_that_wants_to_know_more_asks_for_it(foreign: ForeignHost, tmp_path: Path) -> None:
     schema = {
         "type": "object",
         "required": ["action", "budget"],
@@ -257,21 +257,21 @@ def test_a_gate_that_wants_to_know_more_asks_for_it(foreign: Foreign, tmp_path: 
     assert sent(foreign) == {"action": "accept", "comment": "fine", "budget": 500}
 
 
-def test_only_an_approval_takes_a_comment(foreign: Foreign, tmp_path: Path) -> None:
+def test_only_an_approval_takes_a_comment(foreign: ForeignHost, tmp_path: Path) -> None:
     asks(foreign, QUESTIONS)
     terminal = sit_down(foreign, tmp_path, "--comment", "x")
     assert terminal.finish() == 2
     assert posted(foreign) == []
 
 
-def test_a_question_that_changes_while_it_is_asked_is_not_answered(foreign: Foreign, tmp_path: Path) -> None:
+def test_a_question_that_changes_while_it_is_asked_is_not_answered(foreign: ForeignHost, tmp_path: Path) -> None:
     asks(foreign, GATE)
     open_now = ["review.1"]
 
-    def reply(asked: Any) -> Said:
+    def reply(asked: Any) -> CannedResponse:
         if asked.query["interruptId"] == open_now:
-            return Said(200, {"runId": RUN, "nodeId": "review", "status": "completed"})
-        return Said(409, {"error": "interrupt_already_resolved", "message": "Somebody was faster."})
+            return CannedResponse(200, {"runId": RUN, "nodeId": "review", "status": "completed"})
+        return CannedResponse(409, {"error": "interrupt_already_resolved", "message": "Somebody was faster."})
 
     foreign.replies[f"POST /v1/runs/{RUN}/interrupts/review"] = reply
     terminal = sit_down(foreign, tmp_path)

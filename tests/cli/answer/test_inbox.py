@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.foreign_host import Asked, Foreign, Said, open_foreign
+from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.render.interrupt_text import due_text, headline, status_lines, vote_progress
 from weftwork.cli.render.run_progress import RunProgress
@@ -19,8 +19,8 @@ EVIL = "a\x1b[2J\x9b1m\u202e\nb\r"
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
@@ -34,21 +34,21 @@ def row(run_id: str = "r1", **more: Any) -> dict[str, Any]:
 def pages(*found: list[dict[str, Any]]) -> Any:
     """Pages whose cursors are their numbers."""
 
-    def reply(asked: Asked) -> Said:
+    def reply(asked: ReceivedRequest) -> CannedResponse:
         at = int(asked.query.get("cursor", ["0"])[0])
         more = {"nextCursor": str(at + 1)} if at + 1 < len(found) else {}
-        return Said(200, {"interrupts": found[at], **more})
+        return CannedResponse(200, {"interrupts": found[at], **more})
 
     return reply
 
 
-def test_what_waits_is_listed_with_its_age_votes_and_end(foreign: Foreign) -> None:
+def test_what_waits_is_listed_with_its_age_votes_and_end(foreign: ForeignHost) -> None:
     soon = (datetime.now(UTC) + timedelta(hours=2, minutes=10, seconds=30)).isoformat()
     late = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
     clarify = {"questions": [{"id": "q", "question": "Which colour?\nPlease."}]}
     second = row("r2", kind="clarification", nodeId="ask", data=clarify, votes=None, dueAt=late)
-    foreign.replies[PATH] = Said(200, {"interrupts": [row(dueAt=soon), second]})
-    done = foreign.run("inbox")
+    foreign.replies[PATH] = CannedResponse(200, {"interrupts": [row(dueAt=soon), second]})
+    done = foreign.run_command("inbox")
     assert (done.exit_code, done.stderr) == (0, "")
     head, first, other = done.stdout.splitlines()
     assert head.split() == ["run", "node", "asks", "age", "expires", "votes", "kind", "workflow"]
@@ -61,8 +61,8 @@ def test_what_waits_is_listed_with_its_age_votes_and_end(foreign: Foreign) -> No
     ]
 
 
-def test_filters_are_asked_for(foreign: Foreign) -> None:
-    foreign.replies[PATH] = Said(200, {"interrupts": []})
+def test_filters_are_asked_for(foreign: ForeignHost) -> None:
+    foreign.replies[PATH] = CannedResponse(200, {"interrupts": []})
     line = [
         "--kind",
         "approval",
@@ -79,83 +79,85 @@ def test_filters_are_asked_for(foreign: Foreign) -> None:
         "--limit",
         "7",
     ]
-    done = foreign.run("inbox", *line)
+    done = foreign.run_command("inbox", *line)
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing like that waits for an answer.\n")
     (asked,) = foreign.asked
     before = datetime.fromisoformat(asked.query.pop("dueBefore")[0])
     assert timedelta(hours=23) < before - datetime.now(UTC) < timedelta(hours=25)
     known = {"workflowId": ["w"], "runId": ["r"], "nodeId": ["n"], "limit": ["7"]}
     assert asked.query == {"kind": ["approval", "custom"], **known}
-    assert foreign.run("inbox").stderr == "Nothing waits for an answer.\n"
+    assert foreign.run_command("inbox").stderr == "Nothing waits for an answer.\n"
     assert foreign.asked[-1].query == {"limit": ["50"]}
 
 
 @pytest.mark.parametrize("wrong", ["", "2", "h", "0h", "2 days", "-1d"])
-def test_a_length_of_time_has_a_unit(foreign: Foreign, wrong: str) -> None:
-    assert foreign.run("inbox", "--due-within", wrong).exit_code == 2
+def test_a_length_of_time_has_a_unit(foreign: ForeignHost, wrong: str) -> None:
+    assert foreign.run_command("inbox", "--due-within", wrong).exit_code == 2
     assert foreign.asked == []
 
 
-def test_a_length_of_time_may_be_of_seconds(foreign: Foreign) -> None:
-    foreign.replies["GET /v1/host/weftwork/interrupts"] = Said(200, {"interrupts": []})
-    assert foreign.run("inbox", "--due-within", "90s").exit_code == 0
+def test_a_length_of_time_may_be_of_seconds(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/host/weftwork/interrupts"] = CannedResponse(200, {"interrupts": []})
+    assert foreign.run_command("inbox", "--due-within", "90s").exit_code == 0
     before = datetime.fromisoformat(foreign.asked[0].query["dueBefore"][0])
     assert before - datetime.now(UTC) <= timedelta(seconds=90)
 
 
-def test_kinds_that_there_are_not_are_answered_with_those_that_there_are(foreign: Foreign) -> None:
+def test_kinds_that_there_are_not_are_answered_with_those_that_there_are(foreign: ForeignHost) -> None:
     details = {"parameter": "kind", "supported": ["approval", "custom\x1b[2J"]}
     refusal = {"error": "validation_error", "message": "No such kind.", "details": details}
-    foreign.replies["GET /v1/host/weftwork/interrupts"] = Said(400, refusal)
-    done = foreign.run("inbox", "--kind", "nope")
+    foreign.replies["GET /v1/host/weftwork/interrupts"] = CannedResponse(400, refusal)
+    done = foreign.run_command("inbox", "--kind", "nope")
     assert done.exit_code == 7
     assert done.stderr == "Error: No such kind (validation_error).\n  it takes approval, custom\\u{1b}[2J\n"
 
 
-def test_pages_are_followed_to_the_limit_or_to_the_end(foreign: Foreign) -> None:
+def test_pages_are_followed_to_the_limit_or_to_the_end(foreign: ForeignHost) -> None:
     foreign.replies[PATH] = pages([row("r1"), row("r2")], [row("r3"), row("r4")], [row("r5")])
 
     def listed(*args: str) -> list[str]:
-        return [each["runId"] for each in json.loads(foreign.run("inbox", "--json", *args).stdout)["interrupts"]]
+        return [
+            each["runId"] for each in json.loads(foreign.run_command("inbox", "--json", *args).stdout)["interrupts"]
+        ]
 
     assert listed("--all") == ["r1", "r2", "r3", "r4", "r5"]
     assert listed("--limit", "3") == ["r1", "r2", "r3"]
     assert foreign.asked[-1].query == {"cursor": ["1"], "limit": ["1"]}
-    foreign.replies[PATH] = Said(200, {"interrupts": [row()], "nextCursor": "same"})
+    foreign.replies[PATH] = CannedResponse(200, {"interrupts": [row()], "nextCursor": "same"})
     assert len(listed("--all")) == 2
 
 
-def test_json_is_what_the_host_sent(foreign: Foreign) -> None:
-    foreign.replies[PATH] = Said(200, {"interrupts": [row(extra={"a": EVIL})]})
-    done = foreign.run("inbox", "--json")
+def test_json_is_what_the_host_sent(foreign: ForeignHost) -> None:
+    foreign.replies[PATH] = CannedResponse(200, {"interrupts": [row(extra={"a": EVIL})]})
+    done = foreign.run_command("inbox", "--json")
     assert json.loads(done.stdout)["interrupts"][0]["extra"] == {"a": EVIL}
     assert done.stdout.isascii()
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
-def test_a_host_without_an_inbox_is_named(foreign: Foreign, status: int) -> None:
-    foreign.replies[PATH] = Said(status, {"error": "not_found", "message": "No."})
-    done = foreign.run("inbox")
+def test_a_host_without_an_inbox_is_named(foreign: ForeignHost, status: int) -> None:
+    foreign.replies[PATH] = CannedResponse(status, {"error": "not_found", "message": "No."})
+    done = foreign.run_command("inbox")
     assert done.exit_code == 1
     assert "this host has no inbox" in done.stderr
 
 
 @pytest.mark.parametrize("document", [[], {}, {"interrupts": 5}, None])
-def test_what_is_no_list_is_said(foreign: Foreign, document: Any) -> None:
-    foreign.replies[PATH] = Said(200, document)
-    assert foreign.run("inbox").exit_code == 1
+def test_what_is_no_list_is_said(foreign: ForeignHost, document: Any) -> None:
+    foreign.replies[PATH] = CannedResponse(200, document)
+    assert foreign.run_command("inbox").exit_code == 1
 
 
-def test_texts_of_others_move_no_cursor(foreign: Foreign) -> None:
+def test_texts_of_others_move_no_cursor(foreign: ForeignHost) -> None:
     evil = row(EVIL, nodeId=EVIL, kind=EVIL, workflowId=EVIL, data={"title": EVIL, "requiredApprovals": 2})
-    foreign.replies[PATH] = Said(200, {"interrupts": [evil, 5, {"data": EVIL, "votes": 5, "dueAt": 5}]})
-    done = foreign.run("inbox")
+    foreign.replies[PATH] = CannedResponse(200, {"interrupts": [evil, 5, {"data": EVIL, "votes": 5, "dueAt": 5}]})
+    done = foreign.run_command("inbox")
     assert done.exit_code == 0
     assert all(each.isprintable() for each in done.stdout.split("\n"))
     assert "\\u{1b}[2J" in done.stdout
 
 
-def test_without_the_guard_they_would(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_guard_they_would(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weftwork.cli.console.table.clean", lambda text, _most=0: text)
     with pytest.raises(AssertionError):
         test_texts_of_others_move_no_cursor(foreign)

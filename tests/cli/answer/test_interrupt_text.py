@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.foreign_host import Foreign, Said, command, open_foreign
+from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host, run_command
 from tests.cli.render.test_run_progress import START, drawn, tree_after
 from tests.harness.definitions import node
 from tests.live import KEY, Host, start_host, until, write_workflows
@@ -55,8 +55,8 @@ async def pay(ctx: weftwork.Context) -> str:
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
@@ -178,26 +178,30 @@ def log_with(*rest: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("is_answered", [False, True])
-def test_events_tell_of_questions_that_are_open(foreign: Foreign, is_answered: bool) -> None:
+def test_events_tell_of_questions_that_are_open(foreign: ForeignHost, is_answered: bool) -> None:
     answered = [("interrupt.resolved", {"key": ORDER["key"]})] if is_answered else []
     log = log_with(*answered)
     ended = [*log, {"type": "run.cancelled", "sequence": len(log), "payload": {}}]
     frames = b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in ended)
     state = "running" if is_answered else "suspended"
     foreign.replies |= {
-        "GET /v1/runs/r": Said(200, {"runId": "r", "status": "running", "nodeStates": {"n": {"status": state}}}),
-        "GET /v1/runs/r/events/poll": Said(200, {"events": log, "isComplete": True}),
-        "GET /v1/runs/r/events": Said(stream=lambda write: write(frames)),
+        "GET /v1/runs/r": CannedResponse(
+            200, {"runId": "r", "status": "running", "nodeStates": {"n": {"status": state}}}
+        ),
+        "GET /v1/runs/r/events/poll": CannedResponse(200, {"events": log, "isComplete": True}),
+        "GET /v1/runs/r/events": CannedResponse(stream=lambda write: write(frames)),
     }
     for args in ((), ("--follow",)):
-        done = foreign.run("events", "r", *args)
+        done = foreign.run_command("events", "r", *args)
         assert done.exit_code == 0
         assert (f"n asks custom: {LONG}" in done.stderr) != is_answered, args
         assert ("answer with: weftwork answer r/n\n" in done.stderr) != is_answered
-        assert foreign.run("events", "r", "--json", *args).stderr == ""
+        assert foreign.run_command("events", "r", "--json", *args).stderr == ""
 
 
-def test_without_looking_old_questions_would_be_asked_again(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_looking_old_questions_would_be_asked_again(
+    foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("weftwork.cli.follow.interrupt_notices.is_still_open", lambda *_: True)
     with pytest.raises(AssertionError):
         test_events_tell_of_questions_that_are_open(foreign, True)
@@ -213,33 +217,33 @@ def test_without_looking_old_questions_would_be_asked_again(foreign: Foreign, mo
         ([], True),
     ],
 )
-def test_a_snapshot_says_what_is_open(foreign: Foreign, snapshot: Any, is_open: bool) -> None:
+def test_a_snapshot_says_what_is_open(foreign: ForeignHost, snapshot: Any, is_open: bool) -> None:
     last = {"type": "run.cancelled", "sequence": 3, "payload": {}}
     frames = b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in [*log_with(), last])
-    foreign.replies["GET /v1/runs/r"] = Said(200, snapshot)
-    foreign.replies["GET /v1/runs/r/events"] = Said(stream=lambda write: write(frames))
-    assert ("asks custom" in foreign.run("events", "r", "--follow").stderr) == is_open
+    foreign.replies["GET /v1/runs/r"] = CannedResponse(200, snapshot)
+    foreign.replies["GET /v1/runs/r/events"] = CannedResponse(stream=lambda write: write(frames))
+    assert ("asks custom" in foreign.run_command("events", "r", "--follow").stderr) == is_open
 
 
-def test_a_sheet_shows_what_the_events_know_of_a_question(foreign: Foreign) -> None:
+def test_a_sheet_shows_what_the_events_know_of_a_question(foreign: ForeignHost) -> None:
     known = {name: ORDER[name] for name in ("kind", "key", "data")}
     run = {"runId": "r", "status": "waiting-input", "interrupt": {"nodeId": "n", **known}}
-    foreign.replies["GET /v1/runs/r"] = Said(200, run)
-    foreign.replies["GET /v1/runs/r/events/poll"] = Said(200, {"events": log_with(), "isComplete": False})
-    said = foreign.run("runs", "show", "r").stdout
+    foreign.replies["GET /v1/runs/r"] = CannedResponse(200, run)
+    foreign.replies["GET /v1/runs/r/events/poll"] = CannedResponse(200, {"events": log_with(), "isComplete": False})
+    said = foreign.run_command("runs", "show", "r").stdout
     assert f"\nn asks custom: {LONG}\n  Say what you know.\n  amount: 5\n" in said
     short, pasted = said.split("\nanswer with\n")[1].split("/interrupts/n")[0].split("\nor\n")
     assert short == "  weftwork answer r/n"
     assert shlex.split(pasted.replace("\\\n", " "))[2] == '{"resumeValue": {"paid": true, "why": "seen"}}'
     older = {**run, "interrupt": {"nodeId": "n", **known, "key": "n:1:k"}}
-    foreign.replies["GET /v1/runs/r"] = Said(200, older)
-    said = foreign.run("runs", "show", "r").stdout
+    foreign.replies["GET /v1/runs/r"] = CannedResponse(200, older)
+    said = foreign.run_command("runs", "show", "r").stdout
     assert ("Idempotency-Key: r-n:1:k" in said, '{"resumeValue": "..."}' in said) == (True, True)
 
 
 def told(host: Host, *args: str) -> str:
     """All that a command says."""
-    return command(host.address, *args, key=KEY).output
+    return run_command(host.address, *args, key=KEY).output
 
 
 def test_somebody_can_answer_what_a_killed_host_left_open(tmp_path: Path) -> None:
@@ -265,8 +269,8 @@ def test_somebody_can_answer_what_a_killed_host_left_open(tmp_path: Path) -> Non
         answer = next(each for each in process.stderr if each.startswith("answer with: "))
         _, *words = shlex.split(answer.removeprefix("answer with: "))
         assert words == ["answer", f"{run_id}/pay"]
-        assert command(host.address, *words, "--set", "outcome=perhaps", key=KEY).exit_code == 2
-        done = command(host.address, *words, "--set", "outcome=done", "--set", "output=paid", key=KEY)
+        assert run_command(host.address, *words, "--set", "outcome=perhaps", key=KEY).exit_code == 2
+        done = run_command(host.address, *words, "--set", "outcome=done", "--set", "output=paid", key=KEY)
         assert (done.exit_code, done.stderr) == (0, "")
         assert process.wait(WAIT) == 0
         process.stderr.close()

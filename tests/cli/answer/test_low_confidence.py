@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.follow.test_run_live import Terminal
-from tests.cli.foreign_host import command
+from tests.cli.foreign_host import run_command
 from tests.live import KEY, Host, start_host
 from tests.live.host import command as line_of
 from tests.live.host import environment
@@ -35,7 +35,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 def say(host: Host, *args: str, code: int = 0) -> Result:
-    done = command(host.address, *args, key=KEY)
+    done = run_command(host.address, *args, key=KEY)
     assert done.exit_code == code, done.output
     return done
 

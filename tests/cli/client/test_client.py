@@ -6,7 +6,7 @@ from typing import Any
 import click
 import pytest
 
-from tests.cli.foreign_host import HANG_UP, KEY, Asked, Foreign, Said, open_foreign
+from tests.cli.foreign_host import HANG_UP, KEY, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
 from weftwork.cli.client import http_client as client_module
 from weftwork.cli.client import transport
 from weftwork.cli.client.errors import HostUnreachable, RequestRefused
@@ -16,25 +16,25 @@ NOBODY = "http://127.0.0.1:1"
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
-def asking(host: Foreign, timeout: float = 10) -> Client:
+def asking(host: ForeignHost, timeout: float = 10) -> Client:
     client = Client(host.url, KEY, timeout)
     client.notify = lambda text: None
     return client
 
 
-def in_turn(*answers: Said) -> Callable[[Asked], Said]:
+def in_turn(*answers: CannedResponse) -> Callable[[ReceivedRequest], CannedResponse]:
     """Each answer once; the last one for ever."""
     left = list(answers)
     return lambda asked: left.pop(0) if len(left) > 1 else left[0]
 
 
-def test_a_request_carries_the_key_and_its_parameters(foreign: Foreign) -> None:
-    foreign.replies["GET /base/v1/runs/a%2Fb"] = Said(200, {"ok": [1.5, None, "ä"]})
+def test_a_request_carries_the_key_and_its_parameters(foreign: ForeignHost) -> None:
+    foreign.replies["GET /base/v1/runs/a%2Fb"] = CannedResponse(200, {"ok": [1.5, None, "ä"]})
     client = Client(foreign.url + "/base/", KEY)
     assert client.get(f"/v1/runs/{segment('a/b')}", status=["a b", "c&d"], no=None, yes=True) == {
         "ok": [1.5, None, "ä"]
@@ -45,8 +45,11 @@ def test_a_request_carries_the_key_and_its_parameters(foreign: Foreign) -> None:
     assert (client.url, client.has_key) == (foreign.url + "/base", True)
 
 
-def test_bodies_are_sent_and_empty_answers_are_none(foreign: Foreign) -> None:
-    foreign.replies |= {"POST /v1/runs": Said(201, {"runId": "r"}), "DELETE /v1/runs/r": Said(204, raw=b"")}
+def test_bodies_are_sent_and_empty_answers_are_none(foreign: ForeignHost) -> None:
+    foreign.replies |= {
+        "POST /v1/runs": CannedResponse(201, {"runId": "r"}),
+        "DELETE /v1/runs/r": CannedResponse(204, raw=b""),
+    }
     client = asking(foreign)
     assert client.post("/v1/runs", {"workflowId": "w"}, idempotency_key="k-1") == {"runId": "r"}
     assert client.delete("/v1/runs/r") is None
@@ -56,8 +59,8 @@ def test_bodies_are_sent_and_empty_answers_are_none(foreign: Foreign) -> None:
     assert (deleted.body, "idempotency-key" in deleted.headers) == (None, False)
 
 
-def test_without_a_key_none_is_sent(foreign: Foreign) -> None:
-    foreign.replies["GET /v1/runs"] = Said(401, {"error": "unauthenticated", "message": "No."})
+def test_without_a_key_none_is_sent(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(401, {"error": "unauthenticated", "message": "No."})
     with pytest.raises(RequestRefused) as refused:
         Client(foreign.url, None).get("/v1/runs")
     assert "authorization" not in foreign.asked[0].headers
@@ -67,41 +70,75 @@ def test_without_a_key_none_is_sent(foreign: Foreign) -> None:
 @pytest.mark.parametrize(
     ("said", "code", "words"),
     [
-        (Said(401, {"error": "unauthenticated", "message": "No."}), "unauthenticated", "does not know this key; give"),
-        (Said(401, {"error": "key_expired", "message": "No."}), "key_expired", "has expired; give another with --key"),
-        (Said(401, raw=b"<html>"), "", "does not know this key"),
-        (Said(403, {"error": "forbidden", "message": "Scope."}), "forbidden", "Scope (forbidden); this key may not"),
-        (Said(404, {"error": "not_found", "message": "No run."}), "not_found", "No run (not_found); see that the id"),
-        (Said(404, raw=b"<html>nope"), "", "answers 404 Not Found; this does not look like an OpenWOP v1 host"),
-        (Said(429, {"error": "rate_limited", "message": "Slow."}, {"Retry-After": "90"}), "rate_limited", "in 90 s"),
-        (Said(503, raw=b""), "", "answers 503 Service Unavailable; try again later"),
-        (Said(501, {"error": "capability_not_provided", "message": "No"}), "capability_not_provided", "not offer it"),
-        (Said(307, raw=b"", headers={"Location": "http://b\x1b[2J"}), "", "sends on to http://b\\u{1b}[2J; name that"),
         (
-            Said(500, {"error": "internal_error", "message": "Oh.", "details": {"correlationId": "c-9"}}),
+            CannedResponse(401, {"error": "unauthenticated", "message": "No."}),
+            "unauthenticated",
+            "does not know this key; give",
+        ),
+        (
+            CannedResponse(401, {"error": "key_expired", "message": "No."}),
+            "key_expired",
+            "has expired; give another with --key",
+        ),
+        (CannedResponse(401, raw=b"<html>"), "", "does not know this key"),
+        (
+            CannedResponse(403, {"error": "forbidden", "message": "Scope."}),
+            "forbidden",
+            "Scope (forbidden); this key may not",
+        ),
+        (
+            CannedResponse(404, {"error": "not_found", "message": "No run."}),
+            "not_found",
+            "No run (not_found); see that the id",
+        ),
+        (
+            CannedResponse(404, raw=b"<html>nope"),
+            "",
+            "answers 404 Not Found; this does not look like an OpenWOP v1 host",
+        ),
+        (
+            CannedResponse(429, {"error": "rate_limited", "message": "Slow."}, {"Retry-After": "90"}),
+            "rate_limited",
+            "in 90 s",
+        ),
+        (CannedResponse(503, raw=b""), "", "answers 503 Service Unavailable; try again later"),
+        (
+            CannedResponse(501, {"error": "capability_not_provided", "message": "No"}),
+            "capability_not_provided",
+            "not offer it",
+        ),
+        (
+            CannedResponse(307, raw=b"", headers={"Location": "http://b\x1b[2J"}),
+            "",
+            "sends on to http://b\\u{1b}[2J; name that",
+        ),
+        (
+            CannedResponse(500, {"error": "internal_error", "message": "Oh.", "details": {"correlationId": "c-9"}}),
             "internal_error",
             "Oh (internal_error); the host's log has more under c-9.",
         ),
         (
-            Said(400, {"error": "validation_error", "message": "Bad", "details": {"pointer": "/inputs/a"}}),
+            CannedResponse(400, {"error": "validation_error", "message": "Bad", "details": {"pointer": "/inputs/a"}}),
             "validation_error",
             "Bad (validation_error).\n  at /inputs/a",
         ),
         (
-            Said(400, {"error": "validation_error", "message": "Bad", "details": {"supported": ["a", 2]}}),
+            CannedResponse(400, {"error": "validation_error", "message": "Bad", "details": {"supported": ["a", 2]}}),
             "validation_error",
             "Bad (validation_error).\n  it takes a, 2",
         ),
         # What hosts say that do not keep to the protocol.
-        (Said(400, {"error": {"code": "bad", "message": "Inner."}}), "bad", "Inner (bad)."),
-        (Said(422, {"detail": "No such thing."}), "", "No such thing."),
-        (Said(400, {"title": "Title", "status": 400}), "", "Title."),
-        (Said(409, {"error": "conflict"}), "conflict", "conflict (conflict)."),
-        (Said(400, ["what"]), "", "answers 400 Bad Request."),
-        (Said(400, {"error": 5, "message": {}, "details": []}), "", "answers 400 Bad Request."),
+        (CannedResponse(400, {"error": {"code": "bad", "message": "Inner."}}), "bad", "Inner (bad)."),
+        (CannedResponse(422, {"detail": "No such thing."}), "", "No such thing."),
+        (CannedResponse(400, {"title": "Title", "status": 400}), "", "Title."),
+        (CannedResponse(409, {"error": "conflict"}), "conflict", "conflict (conflict)."),
+        (CannedResponse(400, ["what"]), "", "answers 400 Bad Request."),
+        (CannedResponse(400, {"error": 5, "message": {}, "details": []}), "", "answers 400 Bad Request."),
     ],
 )
-def test_a_refusal_says_what_happened_and_what_to_do(foreign: Foreign, said: Said, code: str, words: str) -> None:
+def test_a_refusal_says_what_happened_and_what_to_do(
+    foreign: ForeignHost, said: CannedResponse, code: str, words: str
+) -> None:
     foreign.replies["POST /v1/runs"] = said
     with pytest.raises(RequestRefused) as refused:
         asking(foreign).post("/v1/runs")
@@ -112,26 +149,28 @@ def test_a_refusal_says_what_happened_and_what_to_do(foreign: Foreign, said: Sai
     assert len(foreign.asked) == 1
 
 
-def test_what_a_message_says_already_is_not_said_again(foreign: Foreign) -> None:
+def test_what_a_message_says_already_is_not_said_again(foreign: ForeignHost) -> None:
     details = {"supported": ["accept", "reject"]}
     said = {"error": "validation_error", "message": "This gate takes accept, reject.", "details": details}
-    foreign.replies["POST /v1/runs"] = Said(400, said)
+    foreign.replies["POST /v1/runs"] = CannedResponse(400, said)
     with pytest.raises(RequestRefused) as refused:
         asking(foreign).post("/v1/runs")
     assert refused.value.format_message() == "This gate takes accept, reject (validation_error)."
 
 
-def test_many_alternatives_are_cut(foreign: Foreign) -> None:
+def test_many_alternatives_are_cut(foreign: ForeignHost) -> None:
     details = {"supported": [f"kind-{at}" for at in range(60)]}
-    foreign.replies["POST /v1/runs"] = Said(400, {"error": "validation_error", "message": "No.", "details": details})
+    foreign.replies["POST /v1/runs"] = CannedResponse(
+        400, {"error": "validation_error", "message": "No.", "details": details}
+    )
     with pytest.raises(RequestRefused) as refused:
         asking(foreign).post("/v1/runs")
     assert refused.value.format_message().endswith(", kind-49 and others")
 
 
-def test_many_problems_are_cut(foreign: Foreign) -> None:
+def test_many_problems_are_cut(foreign: ForeignHost) -> None:
     listed = [{"pointer": f"/nodes/{at}", "message": "is wrong"} for at in range(30)]
-    foreign.replies["POST /v1/workflows"] = Said(
+    foreign.replies["POST /v1/workflows"] = CannedResponse(
         400, {"error": "validation_error", "message": "Wrong.", "details": {"pointer": "", "violations": listed}}
     )
     with pytest.raises(RequestRefused) as refused:
@@ -150,17 +189,17 @@ def test_many_problems_are_cut(foreign: Foreign) -> None:
         (b"\xff", "not valid UTF-8"),
     ],
 )
-def test_an_answer_is_decoded_strictly(foreign: Foreign, raw: bytes, words: str) -> None:
-    foreign.replies["GET /v1/runs"] = Said(200, raw=raw)
+def test_an_answer_is_decoded_strictly(foreign: ForeignHost, raw: bytes, words: str) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, raw=raw)
     with pytest.raises(HostUnreachable, match=words):
         asking(foreign).get("/v1/runs")
 
 
-def test_an_answer_beyond_the_bound_is_not_read(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_beyond_the_bound_is_not_read(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "MAX_RESPONSE_BYTES", 1000)
-    foreign.replies["GET /v1/runs"] = Said(200, raw=b'"' + b"x" * 997 + b'"')
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, raw=b'"' + b"x" * 997 + b'"')
     assert asking(foreign).get("/v1/runs") == "x" * 997
-    foreign.replies["GET /v1/runs"] = Said(200, raw=b'"' + b"x" * 1000 + b'"')
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, raw=b'"' + b"x" * 1000 + b'"')
     with pytest.raises(HostUnreachable, match="larger than"):
         asking(foreign).get("/v1/runs")
 
@@ -199,17 +238,17 @@ def test_a_key_that_is_none_is_not_sent_and_not_shown(key: str) -> None:
     assert key not in error.value.format_message()
 
 
-def test_a_redirect_is_not_followed(foreign: Foreign) -> None:
-    with open_foreign() as other:
-        other.replies["GET /v1/runs"] = Said(200, {})
-        foreign.replies["GET /v1/runs"] = Said(302, raw=b"", headers={"Location": f"{other.url}/v1/runs"})
+def test_a_redirect_is_not_followed(foreign: ForeignHost) -> None:
+    with open_foreign_host() as other:
+        other.replies["GET /v1/runs"] = CannedResponse(200, {})
+        foreign.replies["GET /v1/runs"] = CannedResponse(302, raw=b"", headers={"Location": f"{other.url}/v1/runs"})
         with pytest.raises(RequestRefused, match="sends on to"):
             asking(foreign).get("/v1/runs")
         assert other.asked == []
 
 
-def test_a_refusal_is_read_although_the_body_was_not(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    foreign.replies["POST /v1/runs"] = Said(413, {"error": "payload_too_large", "message": "Too large."})
+def test_a_refusal_is_read_although_the_body_was_not(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign.replies["POST /v1/runs"] = CannedResponse(413, {"error": "payload_too_large", "message": "Too large."})
     send = transport.http.client.HTTPConnection.request
 
     def half(self: Any, method: str, target: str, body: Any, headers: dict[str, str]) -> None:
@@ -222,24 +261,24 @@ def test_a_refusal_is_read_although_the_body_was_not(foreign: Foreign, monkeypat
     assert refused.value.code == "payload_too_large"
 
 
-def test_proxies_of_the_environment_are_not_asked(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    foreign.replies["GET /v1/runs"] = Said(200, {})
+def test_proxies_of_the_environment_are_not_asked(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {})
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
         monkeypatch.setenv(name, NOBODY)
     monkeypatch.delenv("no_proxy", raising=False)
     assert asking(foreign).get("/v1/runs") == {}
 
 
-def test_a_host_that_asks_to_wait_is_asked_again(foreign: Foreign) -> None:
-    busy = Said(503, {"error": "service_unavailable", "message": "Full."}, {"Retry-After": "0"})
-    limited = Said(429, {"error": "rate_limited", "message": "Slow.", "details": {"retryAfter": 0}})
-    in_flight = Said(409, {"error": "idempotency_in_flight", "message": "Wait."}, {"Retry-After": "0"})
+def test_a_host_that_asks_to_wait_is_asked_again(foreign: ForeignHost) -> None:
+    busy = CannedResponse(503, {"error": "service_unavailable", "message": "Full."}, {"Retry-After": "0"})
+    limited = CannedResponse(429, {"error": "rate_limited", "message": "Slow.", "details": {"retryAfter": 0}})
+    in_flight = CannedResponse(409, {"error": "idempotency_in_flight", "message": "Wait."}, {"Retry-After": "0"})
     said: list[str] = []
     client = asking(foreign)
     client.notify = said.append
-    foreign.replies["GET /v1/runs"] = in_turn(busy, limited, Said(200, {"runs": []}))
+    foreign.replies["GET /v1/runs"] = in_turn(busy, limited, CannedResponse(200, {"runs": []}))
     assert client.get("/v1/runs") == {"runs": []}
-    foreign.replies["POST /v1/runs"] = in_turn(in_flight, HANG_UP, Said(201, {"runId": "r"}))
+    foreign.replies["POST /v1/runs"] = in_turn(in_flight, HANG_UP, CannedResponse(201, {"runId": "r"}))
     assert client.post("/v1/runs", {}, idempotency_key="once") == {"runId": "r"}
     assert [each.headers.get("idempotency-key") for each in foreign.asked] == [None] * 3 + ["once"] * 3
     assert said == ["the host asks to wait 0 s"] * 3
@@ -248,18 +287,18 @@ def test_a_host_that_asks_to_wait_is_asked_again(foreign: Foreign) -> None:
 @pytest.mark.parametrize(
     ("said", "key", "times"),
     [
-        (Said(503, {}, {"Retry-After": "0"}), "key", client_module.MAX_TRIES),
-        (Said(503, {}, {"Retry-After": "0"}), None, 1),
+        (CannedResponse(503, {}, {"Retry-After": "0"}), "key", client_module.MAX_TRIES),
+        (CannedResponse(503, {}, {"Retry-After": "0"}), None, 1),
         (HANG_UP, "key", client_module.MAX_TRIES),
         (HANG_UP, None, 1),
-        (Said(503, {}, {"Retry-After": "3600"}), "key", 1),
-        (Said(503, {}, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}), "key", 1),
-        (Said(503, {}), "key", 1),
-        (Said(500, {}, {"Retry-After": "0"}), "key", 1),
-        (Said(400, {}, {"Retry-After": "0"}), "key", 1),
+        (CannedResponse(503, {}, {"Retry-After": "3600"}), "key", 1),
+        (CannedResponse(503, {}, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}), "key", 1),
+        (CannedResponse(503, {}), "key", 1),
+        (CannedResponse(500, {}, {"Retry-After": "0"}), "key", 1),
+        (CannedResponse(400, {}, {"Retry-After": "0"}), "key", 1),
     ],
 )
-def test_patience_has_a_bound(foreign: Foreign, said: Said, key: str | None, times: int) -> None:
+def test_polling_has_a_bound(foreign: ForeignHost, said: CannedResponse, key: str | None, times: int) -> None:
     foreign.replies["POST /v1/runs"] = said
     with pytest.raises((RequestRefused, HostUnreachable)):
         asking(foreign).post("/v1/runs", {}, idempotency_key=key)

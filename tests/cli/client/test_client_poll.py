@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.foreign_host import HANG_UP, KEY, Asked, Foreign, Said, open_foreign
+from tests.cli.foreign_host import HANG_UP, KEY, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
 from weftwork.cli.client import event_stream
 from weftwork.cli.client.errors import DeadlineReached, HostUnreachable
 from weftwork.cli.client.http_client import Client
@@ -19,16 +19,16 @@ LOG = [{"eventId": f"e{at}", "type": kind, "sequence": at, "payload": {}} for at
 class Polled:
     """A host that does not stream, with the habits of several that exist."""
 
-    def __init__(self, foreign: Foreign, no_stream: Said, **habits: bool) -> None:
+    def __init__(self, foreign: ForeignHost, no_stream: CannedResponse, **habits: bool) -> None:
         self.habits = habits
         self.pages = 0
         foreign.replies[f"GET {PATH}"] = no_stream
         foreign.replies[f"GET {PATH}/poll"] = self.reply
-        foreign.replies["GET /v1/runs/r"] = lambda asked: Said(
+        foreign.replies["GET /v1/runs/r"] = lambda asked: CannedResponse(
             200, {"status": "completed" if self.pages > 3 else "running"}
         )
 
-    def reply(self, asked: Asked) -> Said:
+    def reply(self, asked: ReceivedRequest) -> CannedResponse:
         self.pages += 1
         last = -1 if "forgets" in self.habits else int(asked.query["lastSequence"][0])
         until = 4 if self.pages < 3 else 9 if "endless" in self.habits else 10
@@ -38,25 +38,25 @@ class Polled:
         page: dict[str, Any] = {"events": events}
         if "tells" in self.habits:
             page["isComplete"] = self.pages > 3
-        return Said(200, page)
+        return CannedResponse(200, page)
 
 
 @pytest.mark.parametrize(
     "no_stream",
     [
-        Said(200, {"events": [], "isComplete": False}),
-        Said(404, {"error": "not_found", "message": "No."}),
-        Said(406, raw=b""),
-        Said(501, {"error": "capability_not_provided", "message": "No."}),
+        CannedResponse(200, {"events": [], "isComplete": False}),
+        CannedResponse(404, {"error": "not_found", "message": "No."}),
+        CannedResponse(406, raw=b""),
+        CannedResponse(501, {"error": "capability_not_provided", "message": "No."}),
     ],
 )
 @pytest.mark.parametrize("habits", [("tells",), (), ("forgets",), ("renames",), ("endless",), ("endless", "tells")])
 def test_a_host_that_does_not_stream_is_polled(
-    monkeypatch: pytest.MonkeyPatch, no_stream: Said, habits: tuple[str, ...]
+    monkeypatch: pytest.MonkeyPatch, no_stream: CannedResponse, habits: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(event_stream, "MIN_POLL_INTERVAL", 0.01)
     said: list[str] = []
-    with open_foreign() as foreign:
+    with open_foreign_host() as foreign:
         Polled(foreign, no_stream, **dict.fromkeys(habits, True))
         client = Client(foreign.url, KEY, 10)
         client.notify = said.append
@@ -68,13 +68,13 @@ def test_a_host_that_does_not_stream_is_polled(
 def test_a_poll_goes_on_after_a_restart_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "MIN_POLL_INTERVAL", 0.01)
     said: list[str] = []
-    with open_foreign() as foreign:
-        polled = Polled(foreign, Said(501, {}), tells=True)
+    with open_foreign_host() as foreign:
+        polled = Polled(foreign, CannedResponse(501, {}), tells=True)
         turn = itertools.count()
 
-        def reply(asked: Asked) -> Said:
+        def reply(asked: ReceivedRequest) -> CannedResponse:
             number = next(turn)
-            return HANG_UP if 0 < number < 6 else Said(503, {}) if number == 7 else polled.reply(asked)
+            return HANG_UP if 0 < number < 6 else CannedResponse(503, {}) if number == 7 else polled.reply(asked)
 
         foreign.replies[f"GET {PATH}/poll"] = reply
         client = Client(foreign.url, KEY, 10)
@@ -91,10 +91,10 @@ def test_a_poll_goes_on_after_a_restart_of_the_host(monkeypatch: pytest.MonkeyPa
 
 def test_a_poll_ends_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "MIN_POLL_INTERVAL", 0.01)
-    with open_foreign() as foreign:
-        Polled(foreign, Said(501, {}))
-        foreign.replies["GET /v1/runs/r"] = Said(200, {"status": "running"})
-        foreign.replies[f"GET {PATH}/poll"] = Said(200, {"events": []})
+    with open_foreign_host() as foreign:
+        Polled(foreign, CannedResponse(501, {}))
+        foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"status": "running"})
+        foreign.replies[f"GET {PATH}/poll"] = CannedResponse(200, {"events": []})
         client = Client(foreign.url, KEY, 10)
         client.notify = lambda text: None
         client.deadline = time.monotonic() + 0.2
@@ -103,9 +103,9 @@ def test_a_poll_ends_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_answer_to_a_poll_that_is_none() -> None:
-    with open_foreign() as foreign:
-        Polled(foreign, Said(501, {}))
-        foreign.replies[f"GET {PATH}/poll"] = Said(200, ["what"])
+    with open_foreign_host() as foreign:
+        Polled(foreign, CannedResponse(501, {}))
+        foreign.replies[f"GET {PATH}/poll"] = CannedResponse(200, ["what"])
         client = Client(foreign.url, KEY, 10)
         client.notify = lambda text: None
         with pytest.raises(HostUnreachable, match="no list of events"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.foreign_host import KEY, open_foreign
+from tests.cli.foreign_host import KEY, open_foreign_host
 from weftwork.cli.client import transport as connection
 from weftwork.cli.client.errors import HostUnreachable
 from weftwork.cli.client.http_client import Client
@@ -118,5 +118,5 @@ def test_without_the_check_any_certificate_would_do(monkeypatch: pytest.MonkeyPa
 
 
 def test_tls_towards_a_host_without_it_is_named() -> None:
-    with open_foreign() as foreign, pytest.raises(HostUnreachable, match="start --url with http://"):
+    with open_foreign_host() as foreign, pytest.raises(HostUnreachable, match="start --url with http://"):
         Client(foreign.url.replace("http:", "https:"), KEY).get("/v1/runs")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import HANG_UP, Asked, Foreign, Said, command, open_foreign
-from tests.cli.terminal import at_a_terminal
+from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_command
+from tests.cli.terminal import run_at_terminal
 from tests.live import KEY, OTHER_KEY, Host, start_host, weftwork
 from tests.live.assets import PNG, UPLOADS, listed, uploaded
 from weftwork.cli.client import upload
@@ -34,8 +34,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as made:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as made:
         yield made
 
 
@@ -47,14 +47,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def assets(host: Host, *args: str, code: int = 0, key: str = KEY) -> Result:
-    done = command(host.address, "assets", *args, key=key)
+    done = run_command(host.address, "assets", *args, key=key)
     assert done.exit_code == code, done.output
     return done
 
 
-def kept(data: bytes = PNG, **more: Any) -> Said:
+def kept(data: bytes = PNG, **more: Any) -> CannedResponse:
     digest = hashlib.sha256(data).hexdigest()
-    return Said(201, {"mediaRef": f"weftwork-asset:{digest}", "sha256": digest, "bytes": len(data), **more})
+    return CannedResponse(201, {"mediaRef": f"weftwork-asset:{digest}", "sha256": digest, "bytes": len(data), **more})
 
 
 def test_a_file_comes_back_as_it_was(host: Host, here: Path) -> None:
@@ -106,33 +106,33 @@ def test_the_list_shows_what_there_is(host: Host) -> None:
 def test_a_terminal_is_shown_short_names_that_can_be_used(host: Host, here: Path) -> None:
     ref = uploaded(host, b"for a terminal")["mediaRef"]
     env = ("--url", host.address, "--key", KEY)
-    code, shown = at_a_terminal(here, b"", "assets", "ls", "--limit", "1", *env)
+    code, shown = run_at_terminal(here, b"", "assets", "ls", "--limit", "1", *env)
     short = shown.splitlines()[1].split()[0]
     assert (code, short) == (0, ref.rpartition(":")[2][:16])
     assert weftwork(here, "assets", "get", short, "-o", "got", *env).returncode == 0
     assert (here / "got").read_bytes() == b"for a terminal"
-    code, shown = at_a_terminal(here, b"", "assets", "get", short, "-o", "-", *env)
+    code, shown = run_at_terminal(here, b"", "assets", "get", short, "-o", "-", *env)
     assert (code, "standard output is a terminal" in shown) == (2, True)
     assert "for a terminal" not in shown
 
 
-def test_all_pages_are_read(foreign: Foreign) -> None:
-    def page(asked: Asked) -> Said:
+def test_all_pages_are_read(foreign: ForeignHost) -> None:
+    def page(asked: ReceivedRequest) -> CannedResponse:
         at = int(asked.query.get("cursor", ["0"])[0])
         rows = [{"mediaRef": f"weftwork-asset:{at + n:064x}", "url": f"/x/{at + n}"} for n in range(200)]
-        return Said(200, {"assets": rows, **({"nextCursor": str(at + 200)} if at < 400 else {})})
+        return CannedResponse(200, {"assets": rows, **({"nextCursor": str(at + 200)} if at < 400 else {})})
 
     foreign.replies[LIST] = page
-    assert len(json.loads(foreign.run("assets", "ls", "--all", "--json").stdout)["assets"]) == 600
-    assert len(json.loads(foreign.run("assets", "ls", "--limit", "250", "--json").stdout)["assets"]) == 250
-    foreign.replies["GET /x/599"] = Said(200, raw=b"last")
-    done = foreign.run("assets", "get", f"weftwork-asset:{599:064x}", "-o", "x")
+    assert len(json.loads(foreign.run_command("assets", "ls", "--all", "--json").stdout)["assets"]) == 600
+    assert len(json.loads(foreign.run_command("assets", "ls", "--limit", "250", "--json").stdout)["assets"]) == 250
+    foreign.replies["GET /x/599"] = CannedResponse(200, raw=b"last")
+    done = foreign.run_command("assets", "get", f"weftwork-asset:{599:064x}", "-o", "x")
     assert (done.exit_code, "are not those of the asset" in done.stderr) == (6, True)
-    foreign.replies[LIST] = Said(200, {"assets": [{}], "nextCursor": "same"})
-    assert foreign.run("assets", "ls", "--all").exit_code == 0
+    foreign.replies[LIST] = CannedResponse(200, {"assets": [{}], "nextCursor": "same"})
+    assert foreign.run_command("assets", "ls", "--all").exit_code == 0
 
 
-def test_what_cannot_be_sent_is_told_before_anything_is(foreign: Foreign, here: Path) -> None:
+def test_what_cannot_be_sent_is_told_before_anything_is(foreign: ForeignHost, here: Path) -> None:
     (here / "empty").touch()
     (here / "folder").mkdir()
     os.mkfifo(here / "pipe")
@@ -143,35 +143,40 @@ def test_what_cannot_be_sent_is_told_before_anything_is(foreign: Foreign, here: 
         ("pipe", "is not a file"),
         ("nul\0", "cannot be read"),
     ):
-        done = foreign.run("assets", "put", "dot.png", bad)
+        done = foreign.run_command("assets", "put", "dot.png", bad)
         assert (done.exit_code, why in done.stderr) == (2, True), done.stderr
-    assert "is no media type" in foreign.run("assets", "put", "dot.png", "--type", "image\r\nx: y").stderr
+    assert "is no media type" in foreign.run_command("assets", "put", "dot.png", "--type", "image\r\nx: y").stderr
     assert foreign.asked == []
 
 
-def test_the_digest_goes_along_and_is_compared(foreign: Foreign) -> None:
+def test_the_digest_goes_along_and_is_compared(foreign: ForeignHost) -> None:
     foreign.replies[POST] = kept()
-    assert foreign.run("assets", "put", "dot.png").exit_code == 0
+    assert foreign.run_command("assets", "put", "dot.png").exit_code == 0
     asked = foreign.asked[-1]
     assert asked.body == PNG
     assert asked.headers["content-type"] == "image/png"
     assert asked.headers["content-digest"].startswith("sha-256=:")
     assert (asked.headers["content-length"], asked.query["name"]) == (str(len(PNG)), ["dot.png"])
-    for wrong in (kept(b"other"), Said(201, {}), Said(201, []), Said(201, {"mediaRef": 7})):
+    for wrong in (
+        kept(b"other"),
+        CannedResponse(201, {}),
+        CannedResponse(201, []),
+        CannedResponse(201, {"mediaRef": 7}),
+    ):
         foreign.replies[POST] = wrong
-        done = foreign.run("assets", "put", "dot.png")
+        done = foreign.run_command("assets", "put", "dot.png")
         assert (done.exit_code, done.stdout) == (6, "")
 
 
-def test_refusals_say_what_to_do(host: Host, foreign: Foreign, here: Path) -> None:
+def test_refusals_say_what_to_do(host: Host, foreign: ForeignHost, here: Path) -> None:
     (here / "large.bin").write_bytes(bytes(3_000_001))
     refused = assets(host, "put", "large.bin", code=7)
     assert "large.bin has 3.0 MB, and the host takes 3.0 MB" in refused.stderr
     assert assets(host, "put", "dot.png", code=7, key="wrong").exit_code == 7
-    assert "takes no files" in foreign.run("assets", "put", "dot.png").stderr
-    assert "does not list assets" in foreign.run("assets", "ls").stderr
-    foreign.replies[LIST] = Said(200, {"assets": 7})
-    assert "is not a list" in foreign.run("assets", "ls").stderr
+    assert "takes no files" in foreign.run_command("assets", "put", "dot.png").stderr
+    assert "does not list assets" in foreign.run_command("assets", "ls").stderr
+    foreign.replies[LIST] = CannedResponse(200, {"assets": 7})
+    assert "is not a list" in foreign.run_command("assets", "ls").stderr
     assert "no such asset" in assets(host, "get", "0" * 64, code=1).stderr
     assert "is no URL, no mediaRef" in assets(host, "get", "dot.png", code=2).stderr
     for short in ("569c60", "weftwork-asset:569c60f"):
@@ -180,15 +185,15 @@ def test_refusals_say_what_to_do(host: Host, foreign: Foreign, here: Path) -> No
     assert "There is no such asset" in gone.stderr
 
 
-def test_a_broken_connection_is_tried_again(foreign: Foreign) -> None:
+def test_a_broken_connection_is_tried_again(foreign: ForeignHost) -> None:
     replies = iter([HANG_UP, HANG_UP, kept()])
     foreign.replies[POST] = lambda asked: next(replies)
-    assert foreign.run("assets", "put", "dot.png").exit_code == 0
+    assert foreign.run_command("assets", "put", "dot.png").exit_code == 0
     assert [asked.body for asked in foreign.asked] == [PNG] * 3
 
 
 def test_a_file_that_becomes_shorter_is_not_waited_for(
-    foreign: Foreign, here: Path, monkeypatch: pytest.MonkeyPatch
+    foreign: ForeignHost, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Shrinking(upload.Upload):
         def __iter__(self) -> Iterator[bytes]:
@@ -197,7 +202,7 @@ def test_a_file_that_becomes_shorter_is_not_waited_for(
 
     foreign.replies[POST] = kept()
     monkeypatch.setattr(upload, "Upload", Shrinking)
-    done = foreign.run("assets", "put", "dot.png")
+    done = foreign.run_command("assets", "put", "dot.png")
     assert (done.exit_code, "became shorter while it was sent" in done.stderr) == (1, True)
 
 
@@ -216,43 +221,43 @@ def test_what_is_there_is_not_written_over(host: Host, here: Path) -> None:
     assert not [each for each in here.iterdir() if each.name.startswith(".")]
 
 
-def test_half_an_asset_is_none(foreign: Foreign, here: Path) -> None:
+def test_half_an_asset_is_none(foreign: ForeignHost, here: Path) -> None:
     before = set(here.iterdir())
     for said in (
-        Said(200, raw=b"half", headers={"Content-Length": "9", "Connection": "close"}),
-        Said(200, raw=b"other", headers={"ETag": f'"{DIGEST}"'}),
+        CannedResponse(200, raw=b"half", headers={"Content-Length": "9", "Connection": "close"}),
+        CannedResponse(200, raw=b"other", headers={"ETag": f'"{DIGEST}"'}),
     ):
         foreign.replies["GET /a"] = said
-        done = foreign.run("assets", "get", f"{foreign.url}/a", "-o", "half")
+        done = foreign.run_command("assets", "get", f"{foreign.url}/a", "-o", "half")
         assert done.exit_code == 6, done.output
         assert set(here.iterdir()) == before
 
 
 def test_without_the_comparison_other_bytes_would_be_kept(
-    foreign: Foreign, here: Path, monkeypatch: pytest.MonkeyPatch
+    foreign: ForeignHost, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asset_get, "_etag_digest", lambda opened: None)
-    foreign.replies["GET /a"] = Said(200, raw=b"other", headers={"ETag": f'"{DIGEST}"'})
-    assert foreign.run("assets", "get", f"{foreign.url}/a", "-o", "half").exit_code == 0
+    foreign.replies["GET /a"] = CannedResponse(200, raw=b"other", headers={"ETag": f'"{DIGEST}"'})
+    assert foreign.run_command("assets", "get", f"{foreign.url}/a", "-o", "half").exit_code == 0
     with pytest.raises(AssertionError):
         test_half_an_asset_is_none(foreign, here)
 
 
-def test_the_key_goes_to_no_url(foreign: Foreign) -> None:
-    foreign.replies["GET /a"] = Said(200, raw=b"x")
-    assert foreign.run("assets", "get", f"{foreign.url}/a", "-o", "x").exit_code == 0
-    foreign.replies[LIST] = Said(200, {"assets": [{"mediaRef": f"weftwork-asset:{'a' * 64}", "url": "/a"}]})
-    foreign.run("assets", "get", "a" * 64, "-o", "y")
+def test_the_key_goes_to_no_url(foreign: ForeignHost) -> None:
+    foreign.replies["GET /a"] = CannedResponse(200, raw=b"x")
+    assert foreign.run_command("assets", "get", f"{foreign.url}/a", "-o", "x").exit_code == 0
+    foreign.replies[LIST] = CannedResponse(200, {"assets": [{"mediaRef": f"weftwork-asset:{'a' * 64}", "url": "/a"}]})
+    foreign.run_command("assets", "get", "a" * 64, "-o", "y")
     sent = [(asked.path, "authorization" in asked.headers) for asked in foreign.asked]
     assert sent == [("/a", False), (UPLOADS, True), ("/a", False)]
-    foreign.replies["GET /a"] = Said(302, {}, headers={"Location": "/b"})
-    assert foreign.run("assets", "get", f"{foreign.url}/a", "-o", "z").exit_code == 7
+    foreign.replies["GET /a"] = CannedResponse(302, {}, headers={"Location": "/b"})
+    assert foreign.run_command("assets", "get", f"{foreign.url}/a", "-o", "z").exit_code == 7
 
 
 def test_a_terminal_is_shown_how_much_was_sent(host: Host, here: Path) -> None:
     (here / "two.bin").write_bytes(os.urandom(2_500_000))
     env = ("--url", host.address, "--key", KEY)
-    code, shown = at_a_terminal(here, b"", "assets", "put", "two.bin", *env)
+    code, shown = run_at_terminal(here, b"", "assets", "put", "two.bin", *env)
     assert code == 0, shown
     assert "sent of 2.5 MB: 2." in shown
     quiet = weftwork(here, "assets", "put", "two.bin", *env)

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from tests.cli.terminal import at_a_terminal
+from tests.cli.terminal import run_at_terminal
 from tests.live import start_host, until, weftwork
 from tests.live.assets import PNG, listed, uploaded
 
@@ -62,10 +62,10 @@ def test_somebody_at_a_terminal_is_asked(tmp_path: Path) -> None:
         assert host.stop() == 0
     forget_holds(host.data)
     line = ("assets", "prune", "--data", host.data)
-    code, shown = at_a_terminal(tmp_path, b"n\n", *line)
+    code, shown = run_at_terminal(tmp_path, b"n\n", *line)
     assert (code, "Delete 1 asset, 1.0 kB?" in shown) == (1, True)
     assert len(files(host.data)) == 1
-    code, shown = at_a_terminal(tmp_path, b"", *line, "--yes")
+    code, shown = run_at_terminal(tmp_path, b"", *line, "--yes")
     assert (code, "1 asset deleted" in shown) == (0, True)
     assert "there is no store" in weftwork(tmp_path, "assets", "prune", "--data", tmp_path / "none").stderr
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import HANG_UP, NOT_FOUND, Foreign, Said, command, open_foreign
+from tests.cli.foreign_host import HANG_UP, NOT_FOUND, CannedResponse, ForeignHost, open_foreign_host, run_command
 from tests.live import KEY, Host, start_host
 from tests.live.assets import PNG, UPLOADS
 
@@ -24,8 +24,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as made:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as made:
         yield made
 
 
@@ -37,7 +37,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def assets(host: Host, *args: str, code: int = 0, given: bytes | None = None) -> Result:
-    done = command(host.address, "assets", *args, key=KEY, given=given)
+    done = run_command(host.address, "assets", *args, key=KEY, given=given)
     assert done.exit_code == code, done.output
     return done
 
@@ -72,19 +72,21 @@ def test_standard_input_is_sent(host: Host, here: Path) -> None:
     assert "can be read once" in assets(host, "put", "-", "-", code=2, given=b"x").stderr
 
 
-def test_standard_input_can_be_sent_again(foreign: Foreign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_can_be_sent_again(
+    foreign: ForeignHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is in a file meanwhile, which is gone in the end, whatever the end is."""
     spool = tmp_path / "spool"
     spool.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(spool))
     digest = hashlib.sha256(b"piped").hexdigest()
-    kept = Said(201, {"mediaRef": f"weftwork-asset:{digest}", "sha256": digest, "bytes": 5})
+    kept = CannedResponse(201, {"mediaRef": f"weftwork-asset:{digest}", "sha256": digest, "bytes": 5})
     replies = iter([HANG_UP, kept, NOT_FOUND])
     foreign.replies[POST] = lambda asked: next(replies)
-    assert foreign.run("assets", "put", "-", given=b"piped").exit_code == 0
+    assert foreign.run_command("assets", "put", "-", given=b"piped").exit_code == 0
     assert [(asked.body, asked.query) for asked in foreign.asked] == [(b"piped", {})] * 2
-    assert foreign.run("assets", "put", "-", given=b"piped").exit_code == 1
+    assert foreign.run_command("assets", "put", "-", given=b"piped").exit_code == 1
     assert list(spool.iterdir()) == []
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
-    done = foreign.run("assets", "put", "-", given=b"piped")
+    done = foreign.run_command("assets", "put", "-", given=b"piped")
     assert (done.exit_code, "standard input cannot be kept: No such file" in done.stderr) == (1, True), done.stderr

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import HANG_UP, Asked, Foreign, Said, command, open_foreign
-from tests.cli.terminal import at_a_terminal
+from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_command
+from tests.cli.terminal import run_at_terminal
 from tests.live import KEY, OTHER_KEY, Host, echoes, start_host, weftwork, write_workflows
 from weftwork.cli.commands import bundle as module
 from weftwork.protocol.json import schema
 
 PATH = "GET /v1/runs/run-1/debug-bundle"
 BUNDLE: dict[str, Any] = {"bundleVersion": "1.0", "run": {"runId": "run-1"}, "events": [{}, {}], "truncated": False}
-OFFERED = Said(200, {"protocolVersion": "1.0", "debugBundle": {"supported": True}})
+OFFERED = CannedResponse(200, {"protocolVersion": "1.0", "debugBundle": {"supported": True}})
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +30,9 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as made:
-        made.replies[PATH] = Said(200, BUNDLE)
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as made:
+        made.replies[PATH] = CannedResponse(200, BUNDLE)
         yield made
 
 
@@ -43,7 +43,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def bundle(host: Host, *args: str, code: int = 0, key: str = KEY) -> Result:
-    done = command(host.address, "bundle", *args, key=key)
+    done = run_command(host.address, "bundle", *args, key=key)
     assert done.exit_code == code, done.output
     return done
 
@@ -92,29 +92,29 @@ def test_a_file_that_cannot_be_written_is_told(host: Host, here: Path, more: lis
     assert list(here.iterdir()) == []
 
 
-def test_somebody_elses_file_that_came_meanwhile_stays(foreign: Foreign, here: Path) -> None:
-    def late(asked: Asked) -> Said:
+def test_somebody_elses_file_that_came_meanwhile_stays(foreign: ForeignHost, here: Path) -> None:
+    def late(asked: ReceivedRequest) -> CannedResponse:
         (here / "out.json").write_text("theirs")
-        return Said(200, BUNDLE)
+        return CannedResponse(200, BUNDLE)
 
     foreign.replies[PATH] = late
-    done = foreign.run("bundle", "run-1", "-o", "out.json")
+    done = foreign.run_command("bundle", "run-1", "-o", "out.json")
     assert (done.exit_code, "File exists" in done.stderr) == (1, True)
     assert (here / "out.json").read_text() == "theirs"
 
 
-def test_a_disk_that_is_full_leaves_nothing(foreign: Foreign, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_leaves_nothing(foreign: ForeignHost, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Path.replace
 
     def full(self: Path, target: Any) -> Path:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    done = foreign.run("bundle", "run-1", "-o", "out.json", "--force")
+    done = foreign.run_command("bundle", "run-1", "-o", "out.json", "--force")
     assert (done.exit_code, "No space left" in done.stderr) == (1, True)
     assert list(here.iterdir()) == []
     monkeypatch.setattr(Path, "replace", honest)
-    assert foreign.run("bundle", "run-1", "-o", "out.json", "--force").exit_code == 0
+    assert foreign.run_command("bundle", "run-1", "-o", "out.json", "--force").exit_code == 0
 
 
 def test_standard_output_gets_the_bundle_and_nothing_else(host: Host, here: Path) -> None:
@@ -151,10 +151,10 @@ def test_what_is_missing_is_said(host: Host, here: Path) -> None:
     }
 
 
-def test_members_that_were_too_large_are_named(foreign: Foreign) -> None:
+def test_members_that_were_too_large_are_named(foreign: ForeignHost) -> None:
     told = {**BUNDLE, "run": {"omitted": ["variables", 7, "\x1b[31m"]}, "truncated": True}
-    foreign.replies[PATH] = Said(200, {**told, "truncatedReason": "run_truncated_to_size_cap"})
-    done = foreign.run("bundle", "run-1")
+    foreign.replies[PATH] = CannedResponse(200, {**told, "truncatedReason": "run_truncated_to_size_cap"})
+    done = foreign.run_command("bundle", "run-1")
     assert done.stderr.startswith("too large for it: variables, ")
     assert "\x1b" not in done.stderr
     assert "only the first" not in done.stderr
@@ -163,7 +163,7 @@ def test_members_that_were_too_large_are_named(foreign: Foreign) -> None:
 def test_a_terminal_is_shown_how_much_has_come(host: Host, here: Path) -> None:
     run_id = finished(host, "large", inputs={"text": "x " * 30_000})
     args = ("bundle", run_id, "-o", "large.json", "--url", host.address, "--key", KEY)
-    code, shown = at_a_terminal(here, b"", *args)
+    code, shown = run_at_terminal(here, b"", *args)
     assert code == 0, shown
     assert "received 1." in shown
     assert shown.rstrip().splitlines()[-1].split("\r")[-1].startswith("large.json: ")
@@ -171,42 +171,44 @@ def test_a_terminal_is_shown_how_much_has_come(host: Host, here: Path) -> None:
     assert (quiet.returncode, quiet.stderr) == (0, "")
 
 
-def test_refusals_say_what_to_do(host: Host, foreign: Foreign, here: Path) -> None:
+def test_refusals_say_what_to_do(host: Host, foreign: ForeignHost, here: Path) -> None:
     run_id = finished(host)
     theirs = bundle(host, run_id, code=7, key=OTHER_KEY)
     assert "There is no such run (not_found); see that the id is right" in theirs.stderr
     assert bundle(host, run_id, code=7, key="wrong").exit_code == 7
     assert bundle(host, run_id, "--max-events", "0", code=2).exit_code == 2
-    foreign.replies[PATH] = Said(404, {"error": "not_found", "message": "Nothing here."})
-    assert "does not offer debug bundles" in foreign.run("bundle", "run-1").stderr
+    foreign.replies[PATH] = CannedResponse(404, {"error": "not_found", "message": "Nothing here."})
+    assert "does not offer debug bundles" in foreign.run_command("bundle", "run-1").stderr
     foreign.replies["GET /.well-known/openwop"] = OFFERED
-    assert "Nothing here (not_found)" in foreign.run("bundle", "run-1").stderr
+    assert "Nothing here (not_found)" in foreign.run_command("bundle", "run-1").stderr
     assert list(here.iterdir()) == []
 
 
 @pytest.mark.parametrize("raw", [b"", b"{}", b"[]", b'{"events": {}}', b'{"events": [', b"<html>", b"[" * 100_000])
-def test_what_is_no_bundle_is_not_kept(foreign: Foreign, here: Path, raw: bytes) -> None:
-    foreign.replies[PATH] = Said(200, raw=raw)
-    done = foreign.run("bundle", "run-1")
+def test_what_is_no_bundle_is_not_kept(foreign: ForeignHost, here: Path, raw: bytes) -> None:
+    foreign.replies[PATH] = CannedResponse(200, raw=raw)
+    done = foreign.run_command("bundle", "run-1")
     assert (done.exit_code, "is no debug bundle" in done.stderr) == (6, True)
     assert list(here.iterdir()) == []
 
 
-def test_a_broken_connection_is_tried_again_and_half_a_bundle_is_none(foreign: Foreign, here: Path) -> None:
-    replies = iter([HANG_UP, HANG_UP, Said(200, BUNDLE)])
+def test_a_broken_connection_is_tried_again_and_half_a_bundle_is_none(foreign: ForeignHost, here: Path) -> None:
+    replies = iter([HANG_UP, HANG_UP, CannedResponse(200, BUNDLE)])
     foreign.replies[PATH] = lambda asked: next(replies)
-    assert foreign.run("bundle", "run-1", "-o", "out.json").exit_code == 0
+    assert foreign.run_command("bundle", "run-1", "-o", "out.json").exit_code == 0
     half = json.dumps(BUNDLE).encode()[:-10]
-    foreign.replies[PATH] = Said(200, raw=half, headers={"Content-Length": str(len(half) + 10), "Connection": "close"})
-    done = foreign.run("bundle", "run-1", "-o", "half.json")
+    foreign.replies[PATH] = CannedResponse(
+        200, raw=half, headers={"Content-Length": str(len(half) + 10), "Connection": "close"}
+    )
+    done = foreign.run_command("bundle", "run-1", "-o", "half.json")
     assert (done.exit_code, "broke before its answer was complete" in done.stderr) == (6, True)
     assert [each.name for each in here.iterdir()] == ["out.json"]
 
 
 @pytest.mark.parametrize("run_id", ["../../etc/passwd", "a b", "é", "x" * 500, "."])
-def test_a_name_of_a_run_is_no_path(foreign: Foreign, here: Path, run_id: str) -> None:
-    foreign.reply = lambda asked: Said(200, BUNDLE)  # type: ignore[method-assign]
-    assert foreign.run("bundle", run_id).exit_code == 0
+def test_a_name_of_a_run_is_no_path(foreign: ForeignHost, here: Path, run_id: str) -> None:
+    foreign.reply = lambda asked: CannedResponse(200, BUNDLE)  # type: ignore[method-assign]
+    assert foreign.run_command("bundle", run_id).exit_code == 0
     (made,) = here.iterdir()
     assert made.name.startswith("bundle-")
     assert len(made.name) <= module.MAX_NAME + 20

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.cli.foreign_host import KEY, Foreign, Said, open_foreign
+from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreign_host
 from tests.live import weftwork
 from tests.live.host import WAIT, environment
 from weftwork.cli.client import suggestions
@@ -21,8 +21,8 @@ SCRIPT = Path(sys.executable).with_name("weftwork")
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
@@ -73,13 +73,13 @@ def test_commands_options_and_statuses_need_no_host(tmp_path: Path) -> None:
     assert complete(tmp_path, "weftwork inbox --kind cu", {}) == ["custom"]
 
 
-def test_ids_come_from_the_host(foreign: Foreign, tmp_path: Path) -> None:
+def test_ids_come_from_the_host(foreign: ForeignHost, tmp_path: Path) -> None:
     ids = ["r1", "r2", "x", "r3; rm", "r$(id)", "r4\nr5", "r\x1b", "-r", "", "r6 r7"]
-    foreign.replies["GET /v1/runs"] = Said(200, {"runs": [*({"runId": each} for each in ids), 5]})
-    foreign.replies["GET /v1/workflows"] = Said(200, {"workflows": [{"workflowId": "hello"}]})
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [*({"runId": each} for each in ids), 5]})
+    foreign.replies["GET /v1/workflows"] = CannedResponse(200, {"workflows": [{"workflowId": "hello"}]})
     waiting = [{"runId": each, "nodeId": "n"} for each in ["r1", "r1", "r2", "r$(id)"]]
-    foreign.replies["GET /v1/host/weftwork/interrupts"] = Said(200, {"interrupts": waiting})
-    foreign.replies["GET /v1/host/weftwork/node-types"] = Said(200, {"nodeTypes": [{"typeId": "acme.score"}]})
+    foreign.replies["GET /v1/host/weftwork/interrupts"] = CannedResponse(200, {"interrupts": waiting})
+    foreign.replies["GET /v1/host/weftwork/node-types"] = CannedResponse(200, {"nodeTypes": [{"typeId": "acme.score"}]})
     env = {"WEFTWORK_URL": foreign.url, "WEFTWORK_KEY": KEY}
     for command in ("show", "cancel", "pause --reason why", "resume"):
         assert complete(tmp_path, f"weftwork runs {command} r", env) == ["r1", "r2"]
@@ -98,8 +98,8 @@ def test_ids_come_from_the_host(foreign: Foreign, tmp_path: Path) -> None:
     assert foreign.asked == []
 
 
-def test_without_the_guard_a_host_could_write_commands(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    foreign.replies["GET /v1/runs"] = Said(200, {"runs": [{"runId": "r1"}, {"runId": "r$(id)"}]})
+def test_without_the_guard_a_host_could_write_commands(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [{"runId": "r1"}, {"runId": "r$(id)"}]})
     monkeypatch.setenv("WEFTWORK_URL", foreign.url)
     monkeypatch.setenv("WEFTWORK_KEY", KEY)
     context, parameter = click.Context(click.Command("x")), click.Argument(["run"])
@@ -108,8 +108,13 @@ def test_without_the_guard_a_host_could_write_commands(foreign: Foreign, monkeyp
     assert suggestions.suggest_runs(context, parameter, "r") == ["r1", "r$(id)"]
 
 
-@pytest.mark.parametrize("answer", [Said(500, {}), Said(200, []), Said(200, {"runs": 5}), Said(raw=b"<html>")])
-def test_whatever_a_host_answers_the_shell_goes_on(foreign: Foreign, tmp_path: Path, answer: Said) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [CannedResponse(500, {}), CannedResponse(200, []), CannedResponse(200, {"runs": 5}), CannedResponse(raw=b"<html>")],
+)
+def test_whatever_a_host_answers_the_shell_goes_on(
+    foreign: ForeignHost, tmp_path: Path, answer: CannedResponse
+) -> None:
     foreign.replies["GET /v1/runs"] = answer
     env = {"WEFTWORK_URL": foreign.url, "WEFTWORK_KEY": KEY}
     assert complete(tmp_path, "weftwork runs show r", env) == []

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.commands.test_runs_foreign import EVIL, harmless
-from tests.cli.foreign_host import Foreign, Said, command, open_foreign
+from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host, run_command
 from tests.live import Host, start_host
 from weftwork.cli.commands import kinds
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS, UNIVERSAL_KINDS
@@ -34,12 +34,12 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 def asked(host: Host, *args: str) -> Result:
     """Without a key: whoever can reach the host may ask."""
-    return command(host.address, *args, key=None)
+    return run_command(host.address, *args, key=None)
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as running:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as running:
         yield running
 
 
@@ -77,29 +77,29 @@ def test_a_kind_that_is_not_there(host: Host) -> None:
 
 
 @pytest.mark.parametrize("answer", [{}, [], {"supportedEnvelopes": 7}, None])
-def test_a_host_that_lists_none(foreign: Foreign, answer: Any) -> None:
-    foreign.replies["GET /.well-known/openwop"] = Said(200, answer)
-    result = foreign.run("kinds", "ls")
+def test_a_host_that_lists_none(foreign: ForeignHost, answer: Any) -> None:
+    foreign.replies["GET /.well-known/openwop"] = CannedResponse(200, answer)
+    result = foreign.run_command("kinds", "ls")
     assert result.exit_code == 1
     assert "does not list kinds of envelopes" in result.stderr
 
 
 @pytest.mark.parametrize("value", [None, 7, EVIL, [EVIL], {EVIL: EVIL}, {"$ref": "#/$defs/x"}, True, {"enum": [EVIL]}])
-def test_whatever_a_host_says_is_harmless(foreign: Foreign, value: Any) -> None:
-    foreign.replies["GET /.well-known/openwop"] = Said(
+def test_whatever_a_host_says_is_harmless(foreign: ForeignHost, value: Any) -> None:
+    foreign.replies["GET /.well-known/openwop"] = CannedResponse(
         200, {"supportedEnvelopes": [EVIL, value], "schemaVersions": {EVIL: value}}
     )
-    foreign.replies["GET /schemas/envelopes/x.schema.json"] = Said(
+    foreign.replies["GET /schemas/envelopes/x.schema.json"] = CannedResponse(
         200, {"description": EVIL, "properties": {EVIL: value, "y": {"enum": [EVIL], "description": value}}}
     )
     for args in (("ls",), ("ls", "--json"), ("show", "x"), ("show", "x", "--json")):
-        done = foreign.run("kinds", *args)
+        done = foreign.run_command("kinds", *args)
         assert (done.exit_code, harmless(done.stdout)) == (0, True), args
 
 
-def test_without_the_guard_it_would_not_be(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_guard_it_would_not_be(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage."""
     monkeypatch.setattr(kinds, "clean", lambda text, most=0: str(text))
-    foreign.replies["GET /.well-known/openwop"] = Said(200, {"supportedEnvelopes": []})
-    foreign.replies["GET /schemas/envelopes/x.schema.json"] = Said(200, {"description": EVIL})
-    assert not harmless(foreign.run("kinds", "show", "x").stdout)
+    foreign.replies["GET /.well-known/openwop"] = CannedResponse(200, {"supportedEnvelopes": []})
+    foreign.replies["GET /schemas/envelopes/x.schema.json"] = CannedResponse(200, {"description": EVIL})
+    assert not harmless(foreign.run_command("kinds", "show", "x").stdout)

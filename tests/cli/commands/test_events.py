@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.cli.foreign_host import Foreign, Said, open_foreign
+from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host
 from tests.live import KEY, SEEDED, Host, delays, seed_messages, start_host, write_workflows
 from tests.live.host import WAIT, command, environment
 from tests.live.steering import cancel
@@ -26,8 +26,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as other:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as other:
         yield other
 
 
@@ -124,62 +124,62 @@ def test_a_run_that_is_not_there(host: Host, follow: list[str], mode: str) -> No
     assert "There is no such run (not_found); see that the id is right" in done.stderr
 
 
-def test_a_host_that_pages_and_repeats_itself(foreign: Foreign) -> None:
+def test_a_host_that_pages_and_repeats_itself(foreign: ForeignHost) -> None:
     log = [{"type": "node.started", "sequence": at, "payload": {}} for at in range(9)]
 
-    def page(asked: Any) -> Said:
+    def page(asked: Any) -> CannedResponse:
         last = int(asked.query["lastSequence"][0])
-        return Said(200, {"events": log[max(0, last - 1) : last + 4]})
+        return CannedResponse(200, {"events": log[max(0, last - 1) : last + 4]})
 
     foreign.replies["GET /v1/runs/r/events/poll"] = page
-    done = foreign.run("events", "r", "--json")
+    done = foreign.run_command("events", "r", "--json")
     assert documents(done) == log
 
 
-def test_a_host_without_the_mode_is_told(foreign: Foreign) -> None:
+def test_a_host_without_the_mode_is_told(foreign: ForeignHost) -> None:
     refusal = {"error": "unsupported_stream_mode", "message": "No.", "details": {"supported": ["updates"]}}
-    foreign.replies["GET /v1/runs/r/events"] = Said(400, refusal)
-    done = foreign.run("events", "r", "--follow", "--mode", "messages")
+    foreign.replies["GET /v1/runs/r/events"] = CannedResponse(400, refusal)
+    done = foreign.run_command("events", "r", "--follow", "--mode", "messages")
     assert (done.exit_code, done.stderr) == (7, "Error: No (unsupported_stream_mode).\n  it takes updates\n")
 
 
-def test_following_a_run_shows_what_such_a_host_has(foreign: Foreign) -> None:
+def test_following_a_run_shows_what_such_a_host_has(foreign: ForeignHost) -> None:
     """`weftwork run` asks for every event, and takes those that matter to most where there are no others."""
     log = [{"type": kind, "sequence": at, "payload": {}} for at, kind in enumerate(("run.started", "run.completed"))]
     body = b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in log)
 
-    def stream(asked: Any) -> Said:
-        refusal = Said(400, {"error": "unsupported_stream_mode", "message": "No."})
-        return refusal if "streamMode" in asked.query else Said(stream=lambda write: write(body))
+    def stream(asked: Any) -> CannedResponse:
+        refusal = CannedResponse(400, {"error": "unsupported_stream_mode", "message": "No."})
+        return refusal if "streamMode" in asked.query else CannedResponse(stream=lambda write: write(body))
 
     foreign.replies |= {
-        "POST /v1/runs": Said(201, {"runId": "r", "status": "pending", "eventsUrl": "x"}),
-        "GET /v1/runs/r": Said(200, {"runId": "r", "status": "completed"}),
+        "POST /v1/runs": CannedResponse(201, {"runId": "r", "status": "pending", "eventsUrl": "x"}),
+        "GET /v1/runs/r": CannedResponse(200, {"runId": "r", "status": "completed"}),
         "GET /v1/runs/r/events": stream,
     }
-    done = foreign.run("run", "w", "--follow")
+    done = foreign.run_command("run", "w", "--follow")
     assert (done.exit_code, done.stdout) == (0, "- 0 run.started -\n- 1 run.completed -\n")
 
 
 @pytest.mark.parametrize(("status", "code"), [("completed", 0), ("failed", 1), ("cancelled", 3), ("of-the-future", 1)])
-def test_a_stream_that_does_not_say_how_the_run_ended(foreign: Foreign, status: str, code: int) -> None:
+def test_a_stream_that_does_not_say_how_the_run_ended(foreign: ForeignHost, status: str, code: int) -> None:
     foreign.replies |= {
-        "POST /v1/runs": Said(201, {"runId": "r"}),
-        "GET /v1/runs/r": Said(200, {"runId": "r", "status": status}),
-        "GET /v1/runs/r/events": Said(stream=lambda write: write(b": nothing\n\n")),
+        "POST /v1/runs": CannedResponse(201, {"runId": "r"}),
+        "GET /v1/runs/r": CannedResponse(200, {"runId": "r", "status": status}),
+        "GET /v1/runs/r/events": CannedResponse(stream=lambda write: write(b": nothing\n\n")),
     }
-    assert foreign.run("run", "w", "--follow").exit_code == code
+    assert foreign.run_command("run", "w", "--follow").exit_code == code
 
 
-def test_a_host_that_takes_no_definitions(foreign: Foreign, tmp_path: Any) -> None:
+def test_a_host_that_takes_no_definitions(foreign: ForeignHost, tmp_path: Any) -> None:
     file = tmp_path / "w.json"
     file.write_text(json.dumps(delays("w", 1)))
-    done = foreign.run("run", str(file))
+    done = foreign.run_command("run", str(file))
     assert done.exit_code == 7
     assert "this host takes no definitions at POST /v1/workflows; register it in the host's own way" in done.stderr
 
 
-def test_a_host_that_does_not_name_its_run(foreign: Foreign) -> None:
-    foreign.replies["POST /v1/runs"] = Said(201, {"id": "r"})
-    done = foreign.run("run", "w")
+def test_a_host_that_does_not_name_its_run(foreign: ForeignHost) -> None:
+    foreign.replies["POST /v1/runs"] = CannedResponse(201, {"id": "r"})
+    done = foreign.run_command("run", "w")
     assert (done.exit_code, "does not say which run it started" in done.stderr) == (6, True)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.commands.test_runs_foreign import EVIL, VALUES, harmless
-from tests.cli.foreign_host import Foreign, Said, command, open_foreign
+from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host, run_command
 from tests.live import KEY as LIVE_KEY
 from tests.live import start_host, weftwork
 from weftwork.cli.commands import nodes
@@ -62,8 +62,8 @@ def score(ctx: weftwork.PlainContext, value: int = 0) -> int:
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
@@ -99,13 +99,13 @@ def test_each_type_is_explained_with_a_node_that_a_host_takes(type_id: str) -> N
     assert not [each for each in violations if each.pointer.startswith("/nodes/0/config")]
 
 
-def test_a_type_of_the_host_is_explained(foreign: Foreign) -> None:
-    foreign.replies[f"GET {nodes.ROUTE}"] = Said(200, {"nodeTypes": [SCORE, "odd"]})
-    assert foreign.run("nodes", "ls").stdout.splitlines() == [
+def test_a_type_of_the_host_is_explained(foreign: ForeignHost) -> None:
+    foreign.replies[f"GET {nodes.ROUTE}"] = CannedResponse(200, {"nodeTypes": [SCORE, "odd"]})
+    assert foreign.run_command("nodes", "ls").stdout.splitlines() == [
         "type        effect  source            title",
         "acme.score  once    acme_nodes.score  Scores a customer.",
     ]
-    said = foreign.run("nodes", "show", "acme.score").stdout
+    said = foreign.run_command("nodes", "show", "acme.score").stdout
     assert said.splitlines()[:9] == [
         "type     acme.score",
         "version  2.0.0",
@@ -124,41 +124,41 @@ def test_a_type_of_the_host_is_explained(foreign: Foreign) -> None:
         "value": {"type": "static", "value": 1},
         "who": {"type": "static", "value": {"id": "text"}},
     }
-    assert json.loads(foreign.run("nodes", "show", "acme.score", "--json").stdout) == SCORE
+    assert json.loads(foreign.run_command("nodes", "show", "acme.score", "--json").stdout) == SCORE
 
 
 def test_a_host_of_ours_lists_what_the_package_has_and_its_own(tmp_path: Path) -> None:
     (tmp_path / "acme_nodes.py").write_text(ACME, "utf-8")
     env = {"PYTHONPATH": str(tmp_path)}
     with start_host(tmp_path, "--nodes", "acme_nodes", store="memory", env=env) as host:
-        found = json.loads(command(host.address, "nodes", "ls", "--json", key=LIVE_KEY).stdout)["nodeTypes"]
+        found = json.loads(run_command(host.address, "nodes", "ls", "--json", key=LIVE_KEY).stdout)["nodeTypes"]
         ours = [row for row in found if row["typeId"] != "acme.score"]
         assert ours == json.loads(offline("ls", "--json").stdout)["nodeTypes"]
-        said = command(host.address, "nodes", "show", "acme.score", key=LIVE_KEY).stdout
+        said = run_command(host.address, "nodes", "show", "acme.score", key=LIVE_KEY).stdout
         assert "Scores a customer." in said
         assert "\ninputs\n  value  integer  0\n" in said
-        assert "acme.score" in command(host.address, "nodes", "ls", key=LIVE_KEY).stdout
+        assert "acme.score" in run_command(host.address, "nodes", "ls", key=LIVE_KEY).stdout
 
 
-def test_a_type_that_is_not_there_has_neighbours(foreign: Foreign) -> None:
+def test_a_type_that_is_not_there_has_neighbours(foreign: ForeignHost) -> None:
     done = offline("show", "core.delai")
     assert (done.exit_code, done.stderr) == (
         1,
         "Error: there is no node type core.delai; there is core.delay, core.wait, core.fail.\n",
     )
-    foreign.replies[f"GET {nodes.ROUTE}"] = Said(200, {"nodeTypes": []})
-    assert "`weftwork nodes ls` lists" in foreign.run("nodes", "show", EVIL).stderr
-    assert harmless(foreign.run("nodes", "show", EVIL).stderr)
+    foreign.replies[f"GET {nodes.ROUTE}"] = CannedResponse(200, {"nodeTypes": []})
+    assert "`weftwork nodes ls` lists" in foreign.run_command("nodes", "show", EVIL).stderr
+    assert harmless(foreign.run_command("nodes", "show", EVIL).stderr)
 
 
-def test_a_host_without_the_route_is_said_to_be_one(foreign: Foreign) -> None:
-    done = foreign.run("nodes", "ls")
+def test_a_host_without_the_route_is_said_to_be_one(foreign: ForeignHost) -> None:
+    done = foreign.run_command("nodes", "ls")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "--offline" in done.stderr
-    foreign.replies[f"GET {nodes.ROUTE}"] = Said(200, {"nodeTypes": 5})
-    assert "not a list of node types" in foreign.run("nodes", "ls").stderr
-    foreign.replies[f"GET {nodes.ROUTE}"] = Said(401, {"error": "unauthenticated", "message": "no"})
-    assert foreign.run("nodes", "ls").exit_code == 7
+    foreign.replies[f"GET {nodes.ROUTE}"] = CannedResponse(200, {"nodeTypes": 5})
+    assert "not a list of node types" in foreign.run_command("nodes", "ls").stderr
+    foreign.replies[f"GET {nodes.ROUTE}"] = CannedResponse(401, {"error": "unauthenticated", "message": "no"})
+    assert foreign.run_command("nodes", "ls").exit_code == 7
 
 
 def test_only_a_host_that_nobody_named_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,13 +184,13 @@ EVIL_TYPE = {
 }
 
 
-def test_texts_of_a_host_move_no_cursor(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    foreign.replies[f"GET {nodes.ROUTE}"] = Said(200, {"nodeTypes": [EVIL_TYPE]})
+def test_texts_of_a_host_move_no_cursor(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign.replies[f"GET {nodes.ROUTE}"] = CannedResponse(200, {"nodeTypes": [EVIL_TYPE]})
     for args in (("ls",), ("show", EVIL), ("show", EVIL, "--json")):
-        done = foreign.run("nodes", *args)
+        done = foreign.run_command("nodes", *args)
         assert (done.exit_code, harmless(done.stdout)) == (0, True), args
     monkeypatch.setattr(node_type_details, "clean", lambda text, most=0: str(text))
-    assert not harmless(foreign.run("nodes", "show", EVIL).stdout)
+    assert not harmless(foreign.run_command("nodes", "show", EVIL).stdout)
 
 
 KEYWORDS = st.sampled_from(

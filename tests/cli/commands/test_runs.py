@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.cli.terminal import at_a_terminal
+from tests.cli.terminal import run_at_terminal
 from tests.live import start_host, until, weftwork
 from weftwork.adapters.admin.client import send_request
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -134,15 +134,15 @@ def test_somebody_at_a_terminal_is_asked_and_sees_how_far_it_is(tmp_path: Path) 
     data = tmp_path / "data"
     fill(data, 3)
     line = ("runs", "prune", "--older-than", "30d", "--data", data)
-    code, shown = at_a_terminal(tmp_path, b"n\n", *line)
+    code, shown = run_at_terminal(tmp_path, b"n\n", *line)
     assert code == 1
     assert "Delete 3 runs that ended before 20" in shown
     assert left(data) == 3
-    code, shown = at_a_terminal(tmp_path, b"y\n", *line)
+    code, shown = run_at_terminal(tmp_path, b"y\n", *line)
     assert (code, left(data)) == (0, 0)
     assert "3 of 3" in shown
     fill(data, 1, "live:other")
-    code, shown = at_a_terminal(tmp_path, b"", *line, "--yes")
+    code, shown = run_at_terminal(tmp_path, b"", *line, "--yes")
     assert code == 0
     assert "[y/N]" not in shown
 

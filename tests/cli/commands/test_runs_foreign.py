@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cli.foreign_host import DISCOVERY, HANG_UP, Asked, Foreign, Said, open_foreign
+from tests.cli.foreign_host import DISCOVERY, HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
 from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.console import table
 from weftwork.cli.console import text as plain
@@ -20,8 +20,8 @@ EVIL = "\x1b[2J\x07\u202eevil\nnext\u2028\x9b31m"
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
@@ -32,12 +32,12 @@ def summary(number: int) -> dict[str, Any]:
 def paged(count: int, size: int) -> Any:
     """A list in pages of a size of the host's own, whatever is asked for."""
 
-    def reply(asked: Asked) -> Said:
+    def reply(asked: ReceivedRequest) -> CannedResponse:
         start = int(asked.query.get("cursor", ["0"])[0])
         document: dict[str, Any] = {"runs": [summary(at) for at in range(start, min(start + size, count))]}
         if start + size < count:
             document["nextCursor"] = str(start + size)
-        return Said(200, document)
+        return CannedResponse(200, document)
 
     return reply
 
@@ -45,45 +45,47 @@ def paged(count: int, size: int) -> Any:
 @pytest.mark.parametrize(
     ("args", "count"), [((), 20), (("--limit", "5"), 5), (("--all",), 23), (("--limit", "99"), 23)]
 )
-def test_pages_are_followed_as_far_as_wanted(foreign: Foreign, args: tuple[str, ...], count: int) -> None:
+def test_pages_are_followed_as_far_as_wanted(foreign: ForeignHost, args: tuple[str, ...], count: int) -> None:
     foreign.replies["GET /v1/runs"] = paged(23, 4)
-    done = foreign.run("runs", "ls", "--json", "--status", "running", "--status", "paused", "--workflow", "w", *args)
+    done = foreign.run_command(
+        "runs", "ls", "--json", "--status", "running", "--status", "paused", "--workflow", "w", *args
+    )
     assert done.exit_code == 0, done.stderr
     assert [run["runId"] for run in json.loads(done.stdout)["runs"]] == [f"r{at}" for at in range(count)]
     for asked in foreign.asked:
         assert (asked.query["status"], asked.query["workflowId"]) == (["running", "paused"], ["w"])
-    plain_text = foreign.run("runs", "ls", *args).stdout.splitlines()
+    plain_text = foreign.run_command("runs", "ls", *args).stdout.splitlines()
     assert plain_text[0].split() == ["run", "status", "workflow", "created", "took", "at"]
     assert len(plain_text) == count + 1
 
 
-def test_a_host_that_gives_the_same_page_for_ever_comes_to_an_end(foreign: Foreign) -> None:
-    foreign.replies["GET /v1/runs"] = Said(200, {"runs": [summary(1)], "nextCursor": "again"})
-    assert len(json.loads(foreign.run("runs", "ls", "--all", "--json").stdout)["runs"]) == 2
+def test_a_host_that_gives_the_same_page_for_ever_comes_to_an_end(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [summary(1)], "nextCursor": "again"})
+    assert len(json.loads(foreign.run_command("runs", "ls", "--all", "--json").stdout)["runs"]) == 2
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
-def test_a_host_that_lists_no_runs_is_said_to_be_one(foreign: Foreign, status: int) -> None:
-    foreign.replies["GET /v1/runs"] = Said(status, {"error": "x", "message": "y"})
-    done = foreign.run("runs", "ls")
+def test_a_host_that_lists_no_runs_is_said_to_be_one(foreign: ForeignHost, status: int) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(status, {"error": "x", "message": "y"})
+    done = foreign.run_command("runs", "ls")
     assert done.exit_code == 1
     assert "this host does not list runs" in done.stderr
     assert "runs show RUN" in done.stderr
 
 
 @pytest.mark.parametrize("document", [[], {"runs": 5}, None, "runs"])
-def test_a_list_that_is_none_is_said_to_be_one(foreign: Foreign, document: Any) -> None:
-    foreign.replies["GET /v1/runs"] = Said(200, document)
-    done = foreign.run("runs", "ls")
+def test_a_list_that_is_none_is_said_to_be_one(foreign: ForeignHost, document: Any) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, document)
+    done = foreign.run_command("runs", "ls")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "not a list of runs" in done.stderr
 
 
-def test_no_runs_are_said_to_be_none(foreign: Foreign) -> None:
-    foreign.replies["GET /v1/runs"] = Said(200, {"runs": []})
-    done = foreign.run("runs", "ls")
+def test_no_runs_are_said_to_be_none(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": []})
+    done = foreign.run_command("runs", "ls")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "There are no such runs.\n")
-    assert json.loads(foreign.run("runs", "ls", "--json").stdout) == {"runs": []}
+    assert json.loads(foreign.run_command("runs", "ls", "--json").stdout) == {"runs": []}
 
 
 def evil_run() -> dict[str, Any]:
@@ -108,26 +110,28 @@ def harmless(text: str) -> bool:
     return all(line.isprintable() for line in text.split("\n"))
 
 
-def test_texts_of_a_host_move_no_cursor(foreign: Foreign) -> None:
-    foreign.replies["GET /v1/runs"] = Said(200, {"runs": [evil_run()]})
-    foreign.replies["GET /v1/runs/r1"] = Said(200, evil_run())
+def test_texts_of_a_host_move_no_cursor(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [evil_run()]})
+    foreign.replies["GET /v1/runs/r1"] = CannedResponse(200, evil_run())
     for args in (("ls",), ("ls", "--json"), ("show", "r1"), ("show", "r1", "--json")):
-        done = foreign.run("runs", *args)
+        done = foreign.run_command("runs", *args)
         assert done.exit_code == 0, done.stderr
         assert harmless(done.stdout), args
-    assert "evil" in foreign.run("runs", "show", "r1").stdout
-    foreign.replies["POST /v1/runs/r1/cancel"] = Said(409, {"error": EVIL, "message": EVIL, "details": {"x": EVIL}})
-    done = foreign.run("runs", "cancel", "r1", EVIL)
+    assert "evil" in foreign.run_command("runs", "show", "r1").stdout
+    foreign.replies["POST /v1/runs/r1/cancel"] = CannedResponse(
+        409, {"error": EVIL, "message": EVIL, "details": {"x": EVIL}}
+    )
+    done = foreign.run_command("runs", "cancel", "r1", EVIL)
     assert (done.exit_code, harmless(done.output)) == (7, True)
 
 
-def test_without_the_guard_they_would(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_guard_they_would(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (run_details, run_details, table):
         monkeypatch.setattr(module, "shown", lambda text, most=0: str(text))
-    foreign.replies["GET /v1/runs"] = Said(200, {"runs": [evil_run()]})
-    foreign.replies["GET /v1/runs/r1"] = Said(200, evil_run())
-    assert not harmless(foreign.run("runs", "ls").stdout)
-    assert not harmless(foreign.run("runs", "show", "r1").stdout)
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [evil_run()]})
+    foreign.replies["GET /v1/runs/r1"] = CannedResponse(200, evil_run())
+    assert not harmless(foreign.run_command("runs", "ls").stdout)
+    assert not harmless(foreign.run_command("runs", "show", "r1").stdout)
 
 
 VALUES = st.recursive(
@@ -173,47 +177,49 @@ def test_much_is_counted_and_not_shown() -> None:
     assert max(map(len, lines)) < 200
 
 
-def test_a_snapshot_with_the_least_that_must_be_there_is_shown(foreign: Foreign) -> None:
-    foreign.replies["GET /v1/runs/a%2Fb"] = Said(200, {"runId": "a/b", "workflowId": "w", "status": "completed"})
-    done = foreign.run("runs", "show", "a/b")
+def test_a_snapshot_with_the_least_that_must_be_there_is_shown(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/runs/a%2Fb"] = CannedResponse(
+        200, {"runId": "a/b", "workflowId": "w", "status": "completed"}
+    )
+    done = foreign.run_command("runs", "show", "a/b")
     assert done.stdout == "run       a/b\nworkflow  w\nstatus    completed\n"
-    foreign.replies["GET /v1/runs/r1"] = Said(200, [])
-    assert foreign.run("runs", "show", "r1").exit_code == 1
+    foreign.replies["GET /v1/runs/r1"] = CannedResponse(200, [])
+    assert foreign.run_command("runs", "show", "r1").exit_code == 1
 
 
-def test_the_times_of_nodes_come_from_the_events(foreign: Foreign) -> None:
+def test_the_times_of_nodes_come_from_the_events(foreign: ForeignHost) -> None:
     def event(sequence: int, kind: str, second: int) -> dict[str, Any]:
         when = f"2026-01-31T08:05:{second:02}.000Z"
         return {"type": kind, "sequence": sequence, "nodeId": "n", "timestamp": when, "payload": {}}
 
     states = {"n": {"status": "completed", "attempt": 1}, "m": "pending"}
-    foreign.replies["GET /v1/runs/r1"] = Said(200, {**summary(1), "nodeStates": states})
+    foreign.replies["GET /v1/runs/r1"] = CannedResponse(200, {**summary(1), "nodeStates": states})
     events = [event(0, "node.started", 1), event(1, "node.completed", 4)]
-    foreign.replies["GET /v1/runs/r1/events/poll"] = Said(200, {"events": events, "isComplete": False})
-    lines = foreign.run("runs", "show", "r1").stdout.splitlines()
+    foreign.replies["GET /v1/runs/r1/events/poll"] = CannedResponse(200, {"events": events, "isComplete": False})
+    lines = foreign.run_command("runs", "show", "r1").stdout.splitlines()
     assert lines[lines.index("nodes") + 1 :] == ["  n  completed  attempt 1  3.0 s", "  m  pending"]
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
-def test_a_host_that_does_not_pause_is_said_to_be_one(foreign: Foreign, verb: str) -> None:
-    done = foreign.run("runs", verb, "r1")
+def test_a_host_that_does_not_pause_is_said_to_be_one(foreign: ForeignHost, verb: str) -> None:
+    done = foreign.run_command("runs", verb, "r1")
     assert done.exit_code == 1
     assert "does not offer to pause and resume" in done.stderr
     offered = {**DISCOVERY, "runs": {"pauseResume": {"supported": True}}}
-    foreign.replies["GET /.well-known/openwop"] = Said(200, offered)
-    done = foreign.run("runs", verb, "r1")
+    foreign.replies["GET /.well-known/openwop"] = CannedResponse(200, offered)
+    done = foreign.run_command("runs", verb, "r1")
     assert (done.exit_code, "Nothing here" in done.stderr) == (7, True)
 
 
-def test_a_lost_answer_is_asked_for_again_under_the_same_key(foreign: Foreign) -> None:
+def test_a_lost_answer_is_asked_for_again_under_the_same_key(foreign: ForeignHost) -> None:
     lost = [True]
 
-    def reply(asked: Asked) -> Said:
-        return HANG_UP if lost and lost.pop() else Said(200, {"runId": "r1", "status": "cancelled"})
+    def reply(asked: ReceivedRequest) -> CannedResponse:
+        return HANG_UP if lost and lost.pop() else CannedResponse(200, {"runId": "r1", "status": "cancelled"})
 
     foreign.replies["POST /v1/runs/r1/cancel"] = reply
-    foreign.replies["POST /v1/runs/r2/cancel"] = Said(200, {"runId": "r2", "status": "completed"})
-    done = foreign.run("runs", "cancel", "r1", "r2", "--reason", "why")
+    foreign.replies["POST /v1/runs/r2/cancel"] = CannedResponse(200, {"runId": "r2", "status": "completed"})
+    done = foreign.run_command("runs", "cancel", "r1", "r2", "--reason", "why")
     assert (done.exit_code, done.stdout) == (0, "r1 is cancelled\nr2 had ended before: completed\n")
     keys = [asked.headers["idempotency-key"] for asked in foreign.asked]
     assert [asked.body for asked in foreign.asked] == [{"reason": "why"}] * 3
@@ -221,14 +227,14 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key(foreign: Foreign) -
     assert all(len(key) >= 22 for key in keys)
 
 
-def test_a_refused_run_does_not_keep_the_others_from_being_cancelled(foreign: Foreign) -> None:
-    foreign.replies["POST /v1/runs/r2/cancel"] = Said(200, {"runId": "r2", "status": "cancelling"})
-    done = foreign.run("runs", "cancel", "r1", "r2", "--json")
+def test_a_refused_run_does_not_keep_the_others_from_being_cancelled(foreign: ForeignHost) -> None:
+    foreign.replies["POST /v1/runs/r2/cancel"] = CannedResponse(200, {"runId": "r2", "status": "cancelling"})
+    done = foreign.run_command("runs", "cancel", "r1", "r2", "--json")
     assert done.exit_code == 7
     first, second = json.loads(done.stdout)["runs"]
     assert (first["runId"], first["error"], second["status"]) == ("r1", "not_found", "cancelling")
-    foreign.replies["POST /v1/runs/r1/cancel"] = Said(401, {"error": "unauthenticated", "message": "no"})
-    done = foreign.run("runs", "cancel", "r1", "r2")
+    foreign.replies["POST /v1/runs/r1/cancel"] = CannedResponse(401, {"error": "unauthenticated", "message": "no"})
+    done = foreign.run_command("runs", "cancel", "r1", "r2")
     assert (done.exit_code, done.stdout) == (7, "")
 
 

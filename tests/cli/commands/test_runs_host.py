@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import command
-from tests.cli.terminal import at_a_terminal
+from tests.cli.foreign_host import run_command
+from tests.cli.terminal import run_at_terminal
 from tests.live import KEY, OTHER_KEY, Host, delays, start_host, until, weftwork, write_workflows
 
 ASKING: dict[str, Any] = {
@@ -35,7 +35,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 def runs(host: Host, *args: str, code: int = 0, key: str = KEY) -> Result:
-    done = command(host.address, "runs", *args, key=key)
+    done = run_command(host.address, "runs", *args, key=key)
     assert done.exit_code == code, done.output
     return done
 
@@ -164,9 +164,9 @@ def test_somebody_at_a_terminal_gets_colours_and_whole_ids(
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     line = ("runs", "ls", "--url", host.address, "--key", KEY, "--status", "failed")
-    code, shown = at_a_terminal(tmp_path, b"", *line)
+    code, shown = run_at_terminal(tmp_path, b"", *line)
     assert code == 0
     assert run_id in shown
     assert "\x1b[31mfailed" in shown
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[31m" not in at_a_terminal(tmp_path, b"", *line)[1]
+    assert "\x1b[31m" not in run_at_terminal(tmp_path, b"", *line)[1]

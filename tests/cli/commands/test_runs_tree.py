@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.follow.test_run_live import Terminal
-from tests.cli.foreign_host import NOT_FOUND, Foreign, Said, command, open_foreign
+from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, open_foreign_host, run_command
 from tests.harness.definitions import edge, node
 from tests.live import KEY, Host, start_host, until, write_workflows
 from tests.live.child_workflows import ASKS, CALLS, LEAVES, MANY, SLOW, TOP, await_tree, calling, family, tree_of
@@ -53,13 +53,13 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as found:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as found:
         yield found
 
 
 def runs(host: Host, *args: str, code: int = 0) -> Result:
-    done = command(host.address, "runs", *args, key=KEY)
+    done = run_command(host.address, "runs", *args, key=KEY)
     assert done.exit_code == code, done.output
     return done
 
@@ -216,18 +216,21 @@ def test_a_run_that_is_not_there_is_told(host: Host) -> None:
     assert runs(host, "ls", "--parent", "nobody").stdout == ""
 
 
-@pytest.mark.parametrize("said", [NOT_FOUND, Said(405), Said(501), Said(200, {"runs": []}), Said(200, [1])])
-def test_a_host_without_trees_is_said_to_be_one(foreign: Foreign, said: Said) -> None:
-    foreign.replies["GET /v1/runs/r"] = Said(200, {"runId": "r", "status": "running"})
+@pytest.mark.parametrize(
+    "said",
+    [NOT_FOUND, CannedResponse(405), CannedResponse(501), CannedResponse(200, {"runs": []}), CannedResponse(200, [1])],
+)
+def test_a_host_without_trees_is_said_to_be_one(foreign: ForeignHost, said: CannedResponse) -> None:
+    foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"runId": "r", "status": "running"})
     foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = said
-    done = foreign.run("runs", "tree", "r")
+    done = foreign.run_command("runs", "tree", "r")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "only a weftwork host does" in done.stderr
 
 
-def test_a_host_that_does_not_know_parents_is_not_believed(foreign: Foreign) -> None:
-    foreign.replies["GET /v1/runs"] = Said(200, {"runs": [{"runId": "a", "status": "running"}]})
-    done = foreign.run("runs", "ls", "--parent", "p")
+def test_a_host_that_does_not_know_parents_is_not_believed(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [{"runId": "a", "status": "running"}]})
+    done = foreign.run_command("runs", "ls", "--parent", "p")
     assert done.exit_code == 1
     assert "does not list the runs of one parent" in done.stderr
     assert foreign.asked[-1].query["parentRunId"] == ["p"]
@@ -237,25 +240,25 @@ def tree_document(status: str, truncated: bool = False) -> dict[str, Any]:
     return {"runId": "r", "runs": [{"runId": "r", "workflowId": "w", "status": status}], "truncated": truncated}
 
 
-def test_a_tree_that_is_cut_says_so(foreign: Foreign) -> None:
-    foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = Said(200, tree_document("running", truncated=True))
-    done = foreign.run("runs", "tree", "r")
+def test_a_tree_that_is_cut_says_so(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = CannedResponse(200, tree_document("running", truncated=True))
+    done = foreign.run_command("runs", "tree", "r")
     assert (done.exit_code, done.stdout) == (0, "w  running  r\n")
     assert "There are more than 1 runs" in done.stderr
     assert foreign.asked[-1].query == {"limit": ["1000"]}
 
 
-def test_a_host_is_not_asked_in_a_hurry(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_is_not_asked_in_a_hurry(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
     """However fast events come, there is a rest between two looks."""
     rests: list[float] = []
     monkeypatch.setattr(
         run_tree_watch.BackgroundThread, "wait_for_change", lambda self: rests.append(1) or self.news.wait(0.01)
     )
     looks = [tree_document("running")] * 5 + [tree_document("completed")]
-    foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = lambda _: Said(
+    foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = lambda _: CannedResponse(
         200, looks.pop(0) if len(looks) > 1 else looks[0]
     )
-    foreign.replies["GET /v1/runs/r"] = Said(200, {"runId": "r", "status": "completed"})
+    foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"runId": "r", "status": "completed"})
 
     def send(write: Any) -> None:
         for at in range(300):
@@ -263,17 +266,17 @@ def test_a_host_is_not_asked_in_a_hurry(foreign: Foreign, monkeypatch: pytest.Mo
             document = json.dumps({"type": kind, "sequence": at, "payload": {}})
             write(f"id: {at}\nevent: {kind}\ndata: {document}\n\n".encode())
 
-    foreign.replies["GET /v1/runs/r/events"] = Said(stream=send)
-    done = foreign.run("runs", "tree", "r", "--follow")
+    foreign.replies["GET /v1/runs/r/events"] = CannedResponse(stream=send)
+    done = foreign.run_command("runs", "tree", "r", "--follow")
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[0] == "w  running  r"
     asked = [each for each in foreign.asked if each.path.endswith("/tree")]
     assert len(asked) == len(rests) + 1
 
 
-def test_a_stream_that_is_refused_ends_it(foreign: Foreign) -> None:
-    foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = Said(200, tree_document("running"))
-    foreign.replies["GET /v1/runs/r/events"] = Said(403, {"error": "forbidden", "message": "No."})
-    done = foreign.run("runs", "tree", "r", "--follow")
+def test_a_stream_that_is_refused_ends_it(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = CannedResponse(200, tree_document("running"))
+    foreign.replies["GET /v1/runs/r/events"] = CannedResponse(403, {"error": "forbidden", "message": "No."})
+    done = foreign.run_command("runs", "tree", "r", "--follow")
     assert done.exit_code == 7
     assert "forbidden" in done.stderr

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import Asked, Foreign, Said, command, open_foreign
+from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_command
 from tests.live import KEY, Host, delays, start_host, weftwork
 
 
@@ -20,8 +20,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as other:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as other:
         yield other
 
 
@@ -31,7 +31,7 @@ def write(folder: Path, name: str, document: Any) -> str:
 
 
 def add(host: Host, *args: str, code: int = 0, key: str = KEY) -> Result:
-    done = command(host.address, "workflows", "add", *args, key=key)
+    done = run_command(host.address, "workflows", "add", *args, key=key)
     assert done.exit_code == code, done.output
     return done
 
@@ -99,9 +99,9 @@ def test_standard_input_and_odd_names(host: Host, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
-def test_a_host_that_takes_none_is_said_to_be_one(foreign: Foreign, tmp_path: Path, status: int) -> None:
-    foreign.replies["POST /v1/workflows"] = Said(status, {"error": "x", "message": "y"})
-    done = foreign.run("workflows", "add", write(tmp_path, "w.json", delays("w", 1)))
+def test_a_host_that_takes_none_is_said_to_be_one(foreign: ForeignHost, tmp_path: Path, status: int) -> None:
+    foreign.replies["POST /v1/workflows"] = CannedResponse(status, {"error": "x", "message": "y"})
+    done = foreign.run_command("workflows", "add", write(tmp_path, "w.json", delays("w", 1)))
     assert (done.exit_code, done.stdout) == (1, "")
     assert "this host takes no definitions" in done.stderr
 
@@ -117,21 +117,26 @@ def test_a_host_that_takes_none_is_said_to_be_one(foreign: Foreign, tmp_path: Pa
     ],
 )
 def test_refusals_of_others_are_placed_as_far_as_they_say(
-    foreign: Foreign, tmp_path: Path, details: Any, told: list[str]
+    foreign: ForeignHost, tmp_path: Path, details: Any, told: list[str]
 ) -> None:
     document = {"error": "validation_error", "message": "refused", "details": details}
-    foreign.replies["POST /v1/workflows"] = Said(400, document)
+    foreign.replies["POST /v1/workflows"] = CannedResponse(400, document)
     file = write(tmp_path, "w.json", delays("w", 1))
-    done = foreign.run("workflows", "add", file)
+    done = foreign.run_command("workflows", "add", file)
     assert (done.exit_code, done.stdout.splitlines()) == (1, [f"{file}:{line}" for line in told])
 
 
-def test_what_others_answer_is_shown_safely_and_what_is_sent_is_the_document(foreign: Foreign, tmp_path: Path) -> None:
-    def reply(asked: Asked) -> Said:
-        return Said(201, {"workflowId": "\x1b[2J", "version": 7})
+def test_what_others_answer_is_shown_safely_and_what_is_sent_is_the_document(
+    foreign: ForeignHost, tmp_path: Path
+) -> None:
+    def reply(asked: ReceivedRequest) -> CannedResponse:
+        return CannedResponse(201, {"workflowId": "\x1b[2J", "version": 7})
 
     foreign.replies["POST /v1/workflows"] = reply
     file = write(tmp_path, "w.json", delays("w", 1))
-    assert foreign.run("workflows", "add", file).stdout == f"{file}: workflow \\u{{1b}}[2J, version 7, registered\n"
+    assert (
+        foreign.run_command("workflows", "add", file).stdout
+        == f"{file}: workflow \\u{{1b}}[2J, version 7, registered\n"
+    )
     assert foreign.asked[0].body == delays("w", 1)
     assert foreign.asked[0].headers["idempotency-key"]

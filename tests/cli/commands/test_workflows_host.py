@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.foreign_host import Said, open_foreign
+from tests.cli.foreign_host import CannedResponse, open_foreign_host
 from tests.live import KEY, delays, start_host, weftwork, write_workflows
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.cli.render.drawing.text import draw_text
@@ -155,19 +155,22 @@ def test_with_a_key_the_host_is_asked_as_any_client_would(tmp_path: Path) -> Non
 
 
 def test_workflows_of_other_hosts() -> None:
-    with open_foreign() as foreign:
-        done = foreign.run("workflows", "ls")
+    with open_foreign_host() as foreign:
+        done = foreign.run_command("workflows", "ls")
         assert (done.exit_code, "this host does not list workflows" in done.stderr) == (1, True)
-        pages = {"": Said(200, {"workflows": [{"workflowId": "a", "name": "\x1b[2J"}], "nextCursor": "a"})}
-        pages["a"] = Said(200, {"workflows": [{"workflowId": "b", "version": 3}, "odd"], "nextCursor": "a"})
+        pages = {"": CannedResponse(200, {"workflows": [{"workflowId": "a", "name": "\x1b[2J"}], "nextCursor": "a"})}
+        pages["a"] = CannedResponse(200, {"workflows": [{"workflowId": "b", "version": 3}, "odd"], "nextCursor": "a"})
         foreign.replies["GET /v1/workflows"] = lambda asked: pages[asked.query.get("cursor", [""])[0]]
-        _, *rows = foreign.run("workflows", "ls").stdout.splitlines()
+        _, *rows = foreign.run_command("workflows", "ls").stdout.splitlines()
         assert [row.split() for row in rows] == [["a", "\\u{1b}[2J"], ["b", "3"]]
-        foreign.replies["GET /v1/workflows"] = Said(200, [])
-        assert "not a list of workflows" in foreign.run("workflows", "ls").stderr
-        foreign.replies["GET /v1/workflows/w"] = Said(200, {"id": "w", "nodes": "\x1b"})
-        done = foreign.run("workflows", "show", "w")
+        foreign.replies["GET /v1/workflows"] = CannedResponse(200, [])
+        assert "not a list of workflows" in foreign.run_command("workflows", "ls").stderr
+        foreign.replies["GET /v1/workflows/w"] = CannedResponse(200, {"id": "w", "nodes": "\x1b"})
+        done = foreign.run_command("workflows", "show", "w")
         assert (done.exit_code, done.stdout, "\x1b" in done.stderr) == (1, "", False)
-        assert json.loads(foreign.run("workflows", "show", "w", "--json").stdout) == {"id": "w", "nodes": "\x1b"}
-        foreign.replies["GET /v1/workflows/d"] = Said(200, delays("d", 1))
-        assert foreign.run("workflows", "show", "d").stdout == draw_text(delays("d", 1))
+        assert json.loads(foreign.run_command("workflows", "show", "w", "--json").stdout) == {
+            "id": "w",
+            "nodes": "\x1b",
+        }
+        foreign.replies["GET /v1/workflows/d"] = CannedResponse(200, delays("d", 1))
+        assert foreign.run_command("workflows", "show", "d").stdout == draw_text(delays("d", 1))

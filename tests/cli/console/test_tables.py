@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.follow.test_run_live import STYLE, Terminal
-from tests.cli.foreign_host import KEY, Foreign, Said, open_foreign
+from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreign_host
 from tests.live.host import command, environment
 from weftwork.cli.console import table
 from weftwork.cli.console.text import display_width
@@ -21,8 +21,8 @@ RUN = "01m7g514jepqa68m7b7k2rf2qx"
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
@@ -38,10 +38,10 @@ TYPES = [
 ]
 
 
-def lines(foreign: Foreign, tmp_path: Any, columns: int, *args: str, encoding: str = "utf-8") -> list[str]:
+def lines(foreign: ForeignHost, tmp_path: Any, columns: int, *args: str, encoding: str = "utf-8") -> list[str]:
     """What a terminal of this width shows."""
-    foreign.replies["GET /v1/runs"] = Said(200, {"runs": [run(0), run(1)]})
-    foreign.replies["GET /v1/host/weftwork/node-types"] = Said(200, {"nodeTypes": TYPES})
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [run(0), run(1)]})
+    foreign.replies["GET /v1/host/weftwork/node-types"] = CannedResponse(200, {"nodeTypes": TYPES})
     more = {"WEFTWORK_URL": foreign.url, "WEFTWORK_KEY": KEY, "TERM": "xterm-256color", "COLUMNS": "", "NO_COLOR": ""}
     env = environment(tmp_path, {**more, "PYTHONIOENCODING": encoding})
     terminal = Terminal(command(*args), env, columns=columns)
@@ -59,7 +59,7 @@ def lines(foreign: Foreign, tmp_path: Any, columns: int, *args: str, encoding: s
         (20, ["run"]),
     ],
 )
-def test_runs_fit_and_can_be_copied(foreign: Foreign, tmp_path: Any, columns: int, heads: list[str]) -> None:
+def test_runs_fit_and_can_be_copied(foreign: ForeignHost, tmp_path: Any, columns: int, heads: list[str]) -> None:
     head, *rows = lines(foreign, tmp_path, columns, "runs", "ls")
     assert head.split() == heads
     assert [row.split()[0] for row in rows] == [RUN, RUN]
@@ -68,7 +68,7 @@ def test_runs_fit_and_can_be_copied(foreign: Foreign, tmp_path: Any, columns: in
 
 
 @pytest.mark.parametrize(("columns", "count"), [(100, 4), (80, 4), (60, 3), (40, 2), (30, 1)])
-def test_node_types_fit(foreign: Foreign, tmp_path: Any, columns: int, count: int) -> None:
+def test_node_types_fit(foreign: ForeignHost, tmp_path: Any, columns: int, count: int) -> None:
     head, *rows = lines(foreign, tmp_path, columns, "nodes", "ls")
     assert (len(head.split()), len(rows)) == (count, 2)
     assert [row.split()[0] for row in rows] == [each["typeId"] for each in TYPES]
@@ -76,13 +76,13 @@ def test_node_types_fit(foreign: Foreign, tmp_path: Any, columns: int, count: in
     assert ("…" in rows[1]) == (count > 2)
 
 
-def test_a_terminal_without_an_ellipsis_gets_dots(foreign: Foreign, tmp_path: Any) -> None:
+def test_a_terminal_without_an_ellipsis_gets_dots(foreign: ForeignHost, tmp_path: Any) -> None:
     rows = lines(foreign, tmp_path, 80, "nodes", "ls", encoding="ascii")
     assert rows[-1].endswith("...")
     assert all(len(row) <= 80 for row in rows)
 
 
-def test_a_row_that_wraps_would_be_seen(foreign: Foreign, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_wraps_would_be_seen(foreign: ForeignHost, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TYPES[1], "typeId", "acme." + "x" * 60)
     with pytest.raises(AssertionError):
         test_node_types_fit(foreign, tmp_path, 40, 2)

@@ -7,35 +7,35 @@ from email.utils import formatdate
 import pytest
 
 from tests.cli.commands.test_runs_foreign import EVIL, harmless
-from tests.cli.foreign_host import KEY, NOT_FOUND, Asked, Foreign, Said, open_foreign
+from tests.cli.foreign_host import KEY, NOT_FOUND, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
 from weftwork.cli.doctor import host_checks
 from weftwork.cli.doctor.finding import Finding
 from weftwork.cli.doctor.host_checks import MAX_CLOCK_SKEW, check_clock, check_host
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
-def asked(foreign: Foreign) -> dict[str, Finding]:
+def asked(foreign: ForeignHost) -> dict[str, Finding]:
     return {each.check: each for each in check_host(foreign.url, KEY, named=True)}
 
 
-def well(foreign: Foreign) -> None:
+def well(foreign: ForeignHost) -> None:
     run = {"runId": "r1", "workflowId": "w", "status": "completed"}
     foreign.replies |= {
-        "GET /health": Said(200, {"status": "ok"}),
-        "GET /readiness": Said(200, {"status": "ready"}),
-        "GET /v1/runs": Said(200, {"runs": [run]}),
-        "GET /v1/runs/r1/events": Said(
+        "GET /health": CannedResponse(200, {"status": "ok"}),
+        "GET /readiness": CannedResponse(200, {"status": "ready"}),
+        "GET /v1/runs": CannedResponse(200, {"runs": [run]}),
+        "GET /v1/runs/r1/events": CannedResponse(
             200, raw=b": hello\n\nid: 0\ndata: {}\n\n", headers={"Content-Type": "text/event-stream; charset=utf-8"}
         ),
     }
 
 
-def test_a_host_of_others_is_well(foreign: Foreign) -> None:
+def test_a_host_of_others_is_well(foreign: ForeignHost) -> None:
     well(foreign)
     found = asked(foreign)
     assert {each.state for each in found.values()} == {"ok"}, found
@@ -47,26 +47,34 @@ def test_a_host_of_others_is_well(foreign: Foreign) -> None:
 @pytest.mark.parametrize(
     ("path", "reply", "check", "state", "piece"),
     [
-        ("/.well-known/openwop", Said(200, {"protocolVersion": "2.0"}), "protocol", "fail", "OpenWOP 2.0"),
-        ("/.well-known/openwop", Said(200, [EVIL]), "protocol", "fail", "OpenWOP null"),
-        ("/.well-known/openwop", Said(200, raw=b"<html>"), "host", "fail", "cannot be read"),
+        ("/.well-known/openwop", CannedResponse(200, {"protocolVersion": "2.0"}), "protocol", "fail", "OpenWOP 2.0"),
+        ("/.well-known/openwop", CannedResponse(200, [EVIL]), "protocol", "fail", "OpenWOP null"),
+        ("/.well-known/openwop", CannedResponse(200, raw=b"<html>"), "host", "fail", "cannot be read"),
         ("/.well-known/openwop", NOT_FOUND, "host", "fail", "Nothing here"),
         ("/health", NOT_FOUND, "health", "warn", "no /health"),
-        ("/readiness", Said(503, {"error": "service_unavailable", "message": "full"}), "readiness", "fail", "full"),
+        (
+            "/readiness",
+            CannedResponse(503, {"error": "service_unavailable", "message": "full"}),
+            "readiness",
+            "fail",
+            "full",
+        ),
         ("/v1/runs", NOT_FOUND, "events", "ok", "does not list"),
-        ("/v1/runs", Said(200, {"runs": []}), "events", "ok", "no run yet"),
-        ("/v1/runs", Said(500, {"error": "x", "message": EVIL}), "events", "fail", "evil"),
-        ("/v1/runs/r1/events", Said(200, []), "events", "fail", "come as application/json"),
+        ("/v1/runs", CannedResponse(200, {"runs": []}), "events", "ok", "no run yet"),
+        ("/v1/runs", CannedResponse(500, {"error": "x", "message": EVIL}), "events", "fail", "evil"),
+        ("/v1/runs/r1/events", CannedResponse(200, []), "events", "fail", "come as application/json"),
         (
             "/v1/runs/r1/events",
-            Said(200, raw=b": x\n", headers={"Content-Type": "text/event-stream"}),
+            CannedResponse(200, raw=b": x\n", headers={"Content-Type": "text/event-stream"}),
             "events",
             "fail",
             "ended before",
         ),
         (
             "/.well-known/openwop",
-            Said(200, {"protocolVersion": "1.1"}, headers={"Date": formatdate(time.time() + 3600, usegmt=True)}),
+            CannedResponse(
+                200, {"protocolVersion": "1.1"}, headers={"Date": formatdate(time.time() + 3600, usegmt=True)}
+            ),
             "clock",
             "warn",
             "ahead of this one",
@@ -74,7 +82,7 @@ def test_a_host_of_others_is_well(foreign: Foreign) -> None:
     ],
 )
 def test_what_is_not_well_with_a_host_of_others(
-    foreign: Foreign, path: str, reply: Said, check: str, state: str, piece: str
+    foreign: ForeignHost, path: str, reply: CannedResponse, check: str, state: str, piece: str
 ) -> None:
     well(foreign)
     foreign.replies[f"GET {path}"] = reply
@@ -83,17 +91,19 @@ def test_what_is_not_well_with_a_host_of_others(
     assert all(harmless(each.said) for each in found.values())
 
 
-def test_scopes_are_seen_by_what_is_refused(foreign: Foreign) -> None:
+def test_scopes_are_seen_by_what_is_refused(foreign: ForeignHost) -> None:
     well(foreign)
 
-    def reply(request: Asked) -> Said:
-        return Said(403, {"error": "forbidden", "message": "no"}) if "/artifacts/" in request.path else NOT_FOUND
+    def reply(request: ReceivedRequest) -> CannedResponse:
+        return (
+            CannedResponse(403, {"error": "forbidden", "message": "no"}) if "/artifacts/" in request.path else NOT_FOUND
+        )
 
     foreign.replies["GET /v1/runs/weftwork-doctor-no-such-run/artifacts/none"] = reply
     found = asked(foreign)
     assert (found["key"].state, found["key"].said) == ("warn", "is accepted, without artifacts:read")
     assert found["events"].state == "ok"
-    refused = Said(401, {"error": "unauthenticated", "message": "no"})
+    refused = CannedResponse(401, {"error": "unauthenticated", "message": "no"})
     foreign.replies["GET /v1/runs/weftwork-doctor-no-such-run"] = refused
     assert asked(foreign)["key"].state == "fail"
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.follow.test_run_live import following
-from tests.cli.foreign_host import NOT_FOUND, Foreign, Said, open_foreign
+from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, open_foreign_host
 from tests.live import start_host, write_workflows
 from tests.live.child_workflows import TOP, family
 from tests.live.host import WAIT
@@ -19,12 +19,12 @@ from weftwork.cli.follow import follow_run, run_tree_watch
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as found:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as found:
         yield found
 
 
-def ended_run(foreign: Foreign, *trees: Said) -> Result:
+def ended_run(foreign: ForeignHost, *trees: CannedResponse) -> Result:
     """A run that starts two children and is cancelled; the host gives these trees, one after the other."""
     rows = [
         ("run.started", {"workflowId": "w"}),
@@ -38,35 +38,39 @@ def ended_run(foreign: Foreign, *trees: Said) -> Result:
             write(f"id: {at}\nevent: {kind}\ndata: {document}\n\n".encode())
 
     looks = list(trees)
-    foreign.replies["POST /v1/runs"] = Said(201, {"runId": "r", "status": "pending"})
-    foreign.replies["GET /v1/runs/r/events"] = Said(stream=send)
-    foreign.replies["GET /v1/runs/r"] = Said(200, {"runId": "r", "workflowId": "w", "status": "cancelled"})
+    foreign.replies["POST /v1/runs"] = CannedResponse(201, {"runId": "r", "status": "pending"})
+    foreign.replies["GET /v1/runs/r/events"] = CannedResponse(stream=send)
+    foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"runId": "r", "workflowId": "w", "status": "cancelled"})
     foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = lambda _: looks.pop(0) if len(looks) > 1 else looks[0]
-    done = foreign.run("run", "w", "--follow")
+    done = foreign.run_command("run", "w", "--follow")
     assert done.exit_code == 3, done.output
     return done
 
 
-def tree_with(*statuses: str) -> Said:
+def tree_with(*statuses: str) -> CannedResponse:
     below = [{"runId": f"c{at}", "parentRunId": "r", "status": status} for at, status in enumerate(statuses, 1)]
-    return Said(200, {"runId": "r", "runs": [{"runId": "r", "status": "cancelled"}, *below], "truncated": False})
+    return CannedResponse(
+        200, {"runId": "r", "runs": [{"runId": "r", "status": "cancelled"}, *below], "truncated": False}
+    )
 
 
 ENDING = (tree_with("running", "waiting-approval"), tree_with("cancelled", "waiting-approval"))
 
 
-def test_children_are_counted_as_they_end_with_the_run(foreign: Foreign) -> None:
+def test_children_are_counted_as_they_end_with_the_run(foreign: ForeignHost) -> None:
     done = ended_run(foreign, *ENDING, tree_with("cancelled", "cancelled"))
     assert done.stderr.splitlines()[-1] == "2 child runs: 2 cancelled"
 
 
-def test_without_another_look_they_would_be_counted_wrongly(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_another_look_they_would_be_counted_wrongly(
+    foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(follow_run, "await_child_ends", lambda *_: None)
     done = ended_run(foreign, *ENDING, tree_with("cancelled", "cancelled"))
     assert done.stderr.splitlines()[-1] == "2 child runs: 2 started"
 
 
-def test_children_that_go_on_are_not_waited_for_long(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_that_go_on_are_not_waited_for_long(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_tree_watch, "END_GRACE_SECONDS", 0.1)
     assert ended_run(foreign, tree_with("running", "cancelled")).stderr.endswith("1 running, 1 cancelled\n")
     # A host that does not tell is asked once.

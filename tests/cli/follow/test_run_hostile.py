@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tests.cli.foreign_host import KEY, Foreign, Said, open_foreign
+from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreign_host
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.follow.run_views import LiveView
 from weftwork.cli.render.drawing import layout
@@ -32,8 +32,8 @@ state.snapshot ai.message.chunk weftwork.map.item acme.unknown run.failed""".spl
 
 
 @pytest.fixture
-def foreign() -> Iterator[Foreign]:
-    with open_foreign() as host:
+def foreign() -> Iterator[ForeignHost]:
+    with open_foreign_host() as host:
         yield host
 
 
@@ -58,14 +58,14 @@ def evil_events() -> list[dict[str, Any]]:
     return [{**each, "sequence": at} for at, each in enumerate(found)]
 
 
-def serve(foreign: Foreign, events: list[dict[str, Any]]) -> None:
+def serve(foreign: ForeignHost, events: list[dict[str, Any]]) -> None:
     body = b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in events)
     run_id = "r"
     foreign.replies |= {
-        "POST /v1/runs": Said(201, {"runId": run_id, "status": EVIL}),
-        f"GET /v1/runs/{run_id}/events": Said(stream=lambda write: write(body)),
-        f"GET /v1/runs/{run_id}/events/poll": Said(200, {"events": events, "isComplete": True}),
-        f"GET /v1/runs/{run_id}": Said(200, {"runId": run_id, "status": "failed", "workflowId": EVIL}),
+        "POST /v1/runs": CannedResponse(201, {"runId": run_id, "status": EVIL}),
+        f"GET /v1/runs/{run_id}/events": CannedResponse(stream=lambda write: write(body)),
+        f"GET /v1/runs/{run_id}/events/poll": CannedResponse(200, {"events": events, "isComplete": True}),
+        f"GET /v1/runs/{run_id}": CannedResponse(200, {"runId": run_id, "status": "failed", "workflowId": EVIL}),
     }
 
 
@@ -74,11 +74,11 @@ def escapes(text: str) -> set[str]:
     return {each for each in STYLE.sub("", text) if not each.isprintable() and each != "\n"}
 
 
-def shown(foreign: Foreign) -> dict[str, str]:
+def shown(foreign: ForeignHost) -> dict[str, str]:
     """All that the commands print of such a run."""
     serve(foreign, evil_events())
     found = {
-        name: foreign.run(*args).output
+        name: foreign.run_command(*args).output
         for name, args in {
             "lines": ("run", "w", "--follow"),
             "json": ("run", "w", "--follow", "--json"),
@@ -89,10 +89,12 @@ def shown(foreign: Foreign) -> dict[str, str]:
             "snapshot": ("events", "r", "--mode", "values"),
         }.items()
     }
-    foreign.replies["POST /v1/runs"] = Said(400, {"error": EVIL, "message": EVIL, "details": {"pointer": EVIL}})
-    found["refused"] = foreign.run("run", "w").output
-    foreign.replies["POST /v1/runs"] = Said(201, {"runId": EVIL})
-    found["id"] = foreign.run("run", "w").output
+    foreign.replies["POST /v1/runs"] = CannedResponse(
+        400, {"error": EVIL, "message": EVIL, "details": {"pointer": EVIL}}
+    )
+    found["refused"] = foreign.run_command("run", "w").output
+    foreign.replies["POST /v1/runs"] = CannedResponse(201, {"runId": EVIL})
+    found["id"] = foreign.run_command("run", "w").output
     return found | {"tree": tree_of(evil_events())}
 
 
@@ -114,7 +116,7 @@ def tree_of(events: list[dict[str, Any]]) -> str:
     return file.getvalue()
 
 
-def test_no_escape_of_a_host_is_printed(foreign: Foreign) -> None:
+def test_no_escape_of_a_host_is_printed(foreign: ForeignHost) -> None:
     found = shown(foreign)
     assert {name: escapes(text) for name, text in found.items()} == {name: set() for name in found}
     assert "\\u{1b}[2J" in found["lines"]
@@ -122,15 +124,15 @@ def test_no_escape_of_a_host_is_printed(foreign: Foreign) -> None:
     assert all(len(text) > 20 for text in found.values()), found
 
 
-def test_each_event_stays_on_its_line(foreign: Foreign) -> None:
+def test_each_event_stays_on_its_line(foreign: ForeignHost) -> None:
     events = evil_events()
     serve(foreign, events)
-    lines = foreign.run("events", "r").stdout.splitlines()
+    lines = foreign.run_command("events", "r").stdout.splitlines()
     assert len(lines) == len(events)
     assert [line.split(" ")[1] for line in lines] == [str(at) for at in range(len(events))]
 
 
-def test_without_the_guard_escapes_would_be_printed(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_guard_escapes_would_be_printed(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "printable", lambda text, most=60: text)
     found = shown(foreign)
     assert all(escapes(found[name]) for name in ("lines", "events", "followed", "refused", "tree", "id"))
@@ -165,9 +167,9 @@ def test_nothing_leaves_the_quotes_of_the_line_that_answers(kind: str | None) ->
     assert json.loads(words[2]).keys() == {"resumeValue"}
 
 
-def test_an_id_cannot_become_a_command_that_is_pasted(foreign: Foreign) -> None:
-    foreign.replies["POST /v1/runs"] = Said(201, {"runId": "r; touch x"})
-    hint = foreign.run("run", "w").stderr
+def test_an_id_cannot_become_a_command_that_is_pasted(foreign: ForeignHost) -> None:
+    foreign.replies["POST /v1/runs"] = CannedResponse(201, {"runId": "r; touch x"})
+    hint = foreign.run_command("run", "w").stderr
     assert shlex.split(hint.split("`")[1]) == ["weftwork", "events", "r; touch x", "--follow"]
 
 
@@ -209,8 +211,8 @@ def test_any_document_can_be_shown(documents: list[Any]) -> None:
     console.print(picture.final(), soft_wrap=True)
 
 
-def test_the_key_is_shown_nowhere(foreign: Foreign) -> None:
+def test_the_key_is_shown_nowhere(foreign: ForeignHost) -> None:
     serve(foreign, [{**each, "payload": {"message": "x"}} for each in evil_events()])
-    run: Callable[..., Any] = foreign.run
+    run: Callable[..., Any] = foreign.run_command
     for args in (("run", "w", "--follow"), ("events", "r"), ("run", "w", "--follow", "--json")):
         assert KEY not in run(*args).output

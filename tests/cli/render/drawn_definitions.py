@@ -47,7 +47,7 @@ EDGE_EXTRAS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 
 
 @st.composite
-def wild(draw: st.DrawFn) -> dict[str, Any]:
+def any_definition(draw: st.DrawFn) -> dict[str, Any]:
     """A definition with names, ports, conditions and edges of every kind; some edges lead nowhere."""
     ids = draw(st.lists(TEXTS, min_size=1, max_size=8))
     nodes = [node(node_id, **draw(NODE_EXTRAS)) for node_id in ids]
@@ -61,7 +61,7 @@ def wild(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def bare(draw: st.DrawFn, most: int = 14, loops: bool = True) -> dict[str, Any]:
+def plain_definition(draw: st.DrawFn, most: int = 14, loops: bool = True) -> dict[str, Any]:
     """A definition of plain nodes a0, a1 and so on, and of plain edges."""
     count = draw(st.integers(1, most))
     at = st.integers(0, count - 1)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cli.render.drawn_definitions import NASTY, bare, wild
+from tests.cli.render.drawn_definitions import NASTY, any_definition, plain_definition
 from tests.harness.definitions import edge, examples, node, variable, workflow
 from weftwork.cli.console.text import display_width, printable
 from weftwork.cli.render.drawing import layout
@@ -72,13 +72,13 @@ def pairs(document: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(bare())
+@given(plain_definition())
 def test_the_lines_lead_from_node_to_node_as_the_edges_do(document: dict[str, Any]) -> None:
     assert Picture(draw_text(document)).edges() == pairs(document)
 
 
 @settings(max_examples=examples(10), deadline=None)
-@given(bare(most=2 * MAX_LANES, loops=False))
+@given(plain_definition(most=2 * MAX_LANES, loops=False))
 def test_large_pictures_say_in_words_what_has_no_room(document: dict[str, Any]) -> None:
     assert Picture(draw_text(document)).edges() == pairs(document)
 
@@ -132,7 +132,7 @@ def reference_back_edges(document: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(bare())
+@given(plain_definition())
 def test_the_order_is_topological_once_the_loops_are_cut(document: dict[str, Any]) -> None:
     drawn = lay_out(document)
     assert sorted(drawn.order) == sorted(each["id"] for each in document["nodes"])
@@ -152,7 +152,7 @@ def is_safe(document: dict[str, Any]) -> bool:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(wild())
+@given(any_definition())
 def test_no_name_moves_the_terminal(document: dict[str, Any]) -> None:
     assert schema.check("workflow-definition", document) == []
     assert is_safe(document)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from tests.cli.render.drawn_definitions import NASTY, bare, wild
+from tests.cli.render.drawn_definitions import NASTY, any_definition, plain_definition
 from tests.harness.definitions import edge, examples, node, workflow
 from weftwork.cli.render.drawing import mermaid
 from weftwork.cli.render.drawing.layout import lay_out
@@ -39,13 +39,13 @@ def is_ours(document: dict[str, Any]) -> bool:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(wild())
+@given(any_definition())
 def test_no_name_gets_out_of_its_label(document: dict[str, Any]) -> None:
     assert is_ours(document)
 
 
 @settings(max_examples=examples(50), deadline=None)
-@given(bare())
+@given(plain_definition())
 def test_every_node_and_edge_is_there(document: dict[str, Any]) -> None:
     assert is_ours(document)
 

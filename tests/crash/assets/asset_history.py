@@ -9,101 +9,103 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tests.crash.client import BROKEN
+from tests.crash.client import CONNECTION_ERRORS
 from tests.live import Host, until
 
 UPLOADS = "/v1/host/weftwork/assets"
 ENDED = ("completed", "failed", "cancelled")
 
 
-def picture(number: int) -> bytes:
+def image_bytes(number: int) -> bytes:
     """Bytes that look like an image, of a size of their own; some are larger than what is written at once."""
     size = (300_000 if number % 7 == 0 else 2_000) + number
     return b"\x89PNG\r\n\x1a\n" + hashlib.shake_128(str(number).encode()).digest(size)
 
 
-def sha(number: int) -> str:
-    return hashlib.sha256(picture(number)).hexdigest()
+def image_digest(number: int) -> str:
+    return hashlib.sha256(image_bytes(number)).hexdigest()
 
 
-class Wish(msgspec.Struct):
+class ImageRun(msgspec.Struct):
     """A run that shows a picture. `sure`: nothing may keep it from doing so."""
 
     picture: int
-    sure: bool = True
+    must_emit: bool = True
     run_id: str | None = None
     deleted: bool = False
     """Somebody tried to."""
-    gone: bool = False
+    delete_confirmed: bool = False
     """And was told that it is."""
 
 
-class Album:
+class AssetHistory:
     """Thread-safe as far as its clients need it: each appends, and looks at what is there."""
 
     def __init__(self) -> None:
         self.uploads: dict[int, str] = {}
         """Picture -> path of its URL, as the host has acknowledged it."""
-        self.lapsed: set[int] = set()
+        self.unheld: set[int] = set()
         """Those of them that stay only as long as a run refers to them."""
-        self.wishes: list[Wish] = []
-        self.looked = 0
+        self.image_runs: list[ImageRun] = []
+        self.checked = 0
         self._lock = threading.Lock()
 
     def upload(self, host: Host, number: int) -> int:
         """The status; 0 for no answer."""
         with self._lock:
             # What is being sent again may be held again, or may not.
-            self.lapsed.add(number)
-        with contextlib.suppress(*BROKEN):
-            answer = host.call("POST", UPLOADS, body=picture(number), headers={"Content-Type": "image/png"})
+            self.unheld.add(number)
+        with contextlib.suppress(*CONNECTION_ERRORS):
+            answer = host.call("POST", UPLOADS, body=image_bytes(number), headers={"Content-Type": "image/png"})
             if answer.status == 201:
                 document = answer.document
-                assert (document["sha256"], document["bytes"]) == (sha(number), len(picture(number))), document
+                assert (document["sha256"], document["bytes"]) == (image_digest(number), len(image_bytes(number))), (
+                    document
+                )
                 assert document["mimeType"] == "image/png"
                 with self._lock:
                     self.uploads[number] = urlsplit(document["url"]).path
-                    self.lapsed.discard(number)
+                    self.unheld.discard(number)
             return answer.status
         return 0
 
-    def show(self, host: Host, number: int) -> Wish:
+    def start_emitting_run(self, host: Host, number: int) -> ImageRun:
         """A run that brings its picture."""
-        return self._begin(host, Wish(number), "shows", {"data": b64encode(picture(number)).decode()})
+        return self._start(host, ImageRun(number), "shows", {"data": b64encode(image_bytes(number)).decode()})
 
-    def refer(self, host: Host, number: int) -> Wish:
+    def start_referring_run(self, host: Host, number: int) -> ImageRun:
         """A run that refers to an upload."""
-        wish = Wish(number, number in self.uploads and number not in self.lapsed)
-        return self._begin(host, wish, "refers", {"photo": f"weftwork-asset:{sha(number)}"})
+        wish = ImageRun(number, number in self.uploads and number not in self.unheld)
+        return self._start(host, wish, "refers", {"photo": f"weftwork-asset:{image_digest(number)}"})
 
-    def _begin(self, host: Host, wish: Wish, workflow: str, inputs: dict[str, Any]) -> Wish:
-        self.wishes.append(wish)
-        with contextlib.suppress(*BROKEN):
+    def _start(self, host: Host, wish: ImageRun, workflow: str, inputs: dict[str, Any]) -> ImageRun:
+        self.image_runs.append(wish)
+        with contextlib.suppress(*CONNECTION_ERRORS):
             answer = host.call("POST", "/v1/runs", {"workflowId": workflow, "inputs": inputs})
             if answer.status == 201:
                 wish.run_id = answer.document["runId"]
         return wish
 
-    def delete(self, host: Host, wish: Wish) -> None:
+    def delete(self, host: Host, wish: ImageRun) -> None:
         wish.deleted = True
-        with contextlib.suppress(*BROKEN):
+        with contextlib.suppress(*CONNECTION_ERRORS):
             answer = host.call("DELETE", f"/v1/runs/{wish.run_id}")
             assert answer.status in (204, 404, 409, 503), answer.body
             if answer.status in (204, 404):
-                wish.gone = True
+                wish.delete_confirmed = True
             elif answer.status == 409:
                 wish.deleted = False
 
-    def lapse(self) -> None:
+    def expire_holds(self) -> None:
         """Time has passed: nobody holds an upload any more."""
-        self.lapsed |= set(self.uploads)
+        self.unheld |= set(self.uploads)
 
     @property
-    def standing(self) -> list[Wish]:
+    def undeleted_runs(self) -> list[ImageRun]:
         """Runs that nobody has tried to delete."""
-        return [wish for wish in self.wishes if wish.run_id is not None and not wish.deleted]
+        return [wish for wish in self.image_runs if wish.run_id is not None and not wish.deleted]
 
-    def settle(self, host: Host) -> None:
+    def await_ends(self, host: Host) -> None:
         """Wait until every run has ended."""
 
         def look() -> bool:
@@ -112,22 +114,22 @@ class Album:
 
         until(look, "the runs to end")
 
-    def audit(self, host: Host) -> set[str]:
+    def check_assets(self, host: Host) -> set[str]:
         """Everything that was promised is there, whole. The digests of all that has to be."""
-        self.settle(host)
+        self.await_ends(host)
         needed: set[str] = set()
         runs = _listed(host)
-        lost = [wish for wish in self.standing if wish.run_id not in runs]
+        lost = [wish for wish in self.undeleted_runs if wish.run_id not in runs]
         assert not lost, f"runs are lost: {lost}"
-        back = [wish for wish in self.wishes if wish.gone and wish.run_id in runs]
+        back = [wish for wish in self.image_runs if wish.delete_confirmed and wish.run_id in runs]
         assert not back, f"runs are back that were deleted: {back}"
-        sure = {wish.run_id: wish.picture for wish in self.standing if wish.sure}
+        sure = {wish.run_id: wish.picture for wish in self.undeleted_runs if wish.must_emit}
         for run_id in runs:
             needed |= self._check_run(host, run_id, sure.get(run_id))
         for number, path in self.uploads.items():
-            if number not in self.lapsed:
-                check_served(host, path, sha(number))
-                needed.add(sha(number))
+            if number not in self.unheld:
+                check_served(host, path, image_digest(number))
+                needed.add(image_digest(number))
         partial = list((host.data / "assets" / "partial").iterdir())
         assert not partial, f"there is a part of an asset: {partial}"
         return needed
@@ -140,10 +142,12 @@ class Album:
             assert number is None, f"{run_id} shows nothing: {host.snapshot(run_id).get('error')}"
             return set()
         payload = shown[0]["payload"]
-        digest = next(sha(each) for each in _known(self) if len(picture(each)) == payload["bytes"])
-        assert number is None or digest == sha(number), f"{run_id} shows another picture"
+        digest = next(
+            image_digest(each) for each in _referenced_images(self) if len(image_bytes(each)) == payload["bytes"]
+        )
+        assert number is None or digest == image_digest(number), f"{run_id} shows another picture"
         check_served(host, urlsplit(payload["url"]).path, digest)
-        self.looked += 1
+        self.checked += 1
         return {digest}
 
 
@@ -153,8 +157,8 @@ def check_served(host: Host, path: str, digest: str) -> None:
     assert hashlib.sha256(answer.body).hexdigest() == digest, "an asset is not what it was"
 
 
-def _known(album: Album) -> set[int]:
-    return {*album.uploads, *(wish.picture for wish in album.wishes)}
+def _referenced_images(album: AssetHistory) -> set[int]:
+    return {*album.uploads, *(wish.picture for wish in album.image_runs)}
 
 
 def _listed(host: Host) -> set[str]:

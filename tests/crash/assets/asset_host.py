@@ -16,25 +16,27 @@ from tests.live.host import WAIT
 from tests.live.steering import flow
 from weftwork.wiring.data_folder import DATABASE_FILE
 
-SABOTEUR = Path(__file__).with_name("asset_sabotage.py")
+SABOTAGE = Path(__file__).with_name("asset_sabotage.py")
 
 
-def _shows(workflow_id: str, port: str, name: str) -> dict[str, Any]:
+def _emitting_workflow(workflow_id: str, port: str, name: str) -> dict[str, Any]:
     inputs = {port: {"type": "variable", "variableName": name}}
     shown = node("show", "core.media.emit", config={"kind": "image", "alt": "A picture."}, inputs=inputs)
     return flow(workflow_id, [shown], [], [variable(name)])
 
 
-class AssetGround(Ground):
+class AssetHost(Ground):
     """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
 
     def __init__(self, folder: Path, mischief: str | None = None) -> None:
         super().__init__(folder)
         self._flows = write_workflows(
-            folder / "showing", _shows("shows", "data", "data"), _shows("refers", "mediaRef", "photo")
+            folder / "showing",
+            _emitting_workflow("shows", "data", "data"),
+            _emitting_workflow("refers", "mediaRef", "photo"),
         )
         if mischief is not None:
-            self._program = [sys.executable, str(SABOTEUR), mischief]
+            self._program = [sys.executable, str(SABOTAGE), mischief]
 
     @property
     def blobs(self) -> dict[str, Path]:
@@ -42,14 +44,14 @@ class AssetGround(Ground):
         root = self.data / "assets"
         return {str(file.relative_to(root)): file for file in root.glob("*/*/*/*")}
 
-    def let_time_pass(self) -> None:
+    def age_assets(self) -> None:
         """For a dead host: nothing is held any longer, and every file is old."""
         with contextlib.closing(apsw.Connection(str(self.data / DATABASE_FILE))) as connection:
             connection.execute("UPDATE assets SET held_until = 0")
         for file in self.blobs.values():
             os.utime(file, (0, 0))
 
-    def check_store(self) -> None:
+    def check_stored_assets(self) -> None:
         """What a dead host has left: every row has its bytes, and every count is right."""
         with contextlib.closing(apsw.Connection(str(self.data / DATABASE_FILE))) as connection:
             rows: list[Any] = connection.execute(

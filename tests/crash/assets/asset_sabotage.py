@@ -19,18 +19,18 @@ from weftwork.ports.storage.blobs import Blob
 _BELONGINGS: dict[str, Any] = retention.RUN_TABLES  # type: ignore[assignment]
 
 
-def unreferred() -> None:
+def drop_references() -> None:
     """No run refers to an asset, whatever it names."""
     for module in (transactions, transactions):
         module.refer = lambda *_: None  # type: ignore[assignment]
 
 
-def greedy() -> None:
+def sweep_referenced() -> None:
     """The sweep takes what nobody holds, whether a run refers to it or not."""
     assets.UNREFERENCED = "SELECT asset_no, key, size FROM assets WHERE held_until <= ? ORDER BY held_until LIMIT ?"
 
 
-def hasty() -> None:
+def commit_blob_late() -> None:
     """Bytes get their key some time after they are said to be kept."""
     rename = LocalSink._rename
     tasks: set[Any] = set()
@@ -53,7 +53,7 @@ def hasty() -> None:
     LocalSink.commit = keep  # type: ignore[method-assign]
 
 
-def backwards() -> None:
+def delete_blob_before_row() -> None:
     """The sweep deletes bytes first, and rows after that."""
     prune = AssetSweep.prune
 
@@ -68,7 +68,7 @@ def backwards() -> None:
     AssetSweep.prune = bytes_first  # type: ignore[method-assign]
 
 
-def littering() -> None:
+def keep_partial_files() -> None:
     """What dead writers left behind unfinished stays."""
 
     def prepared(self: Any) -> FolderTree:
@@ -79,7 +79,7 @@ def littering() -> None:
     LocalBlobs._prepare = prepared  # type: ignore[method-assign]
 
 
-def blind() -> None:
+def skip_orphan_scan() -> None:
     """Nobody looks for bytes that belong to nothing."""
 
     async def strays(self: Any) -> int:
@@ -88,19 +88,31 @@ def blind() -> None:
     AssetSweep.delete_strays = strays  # type: ignore[method-assign]
 
 
-def lingering() -> None:
+def keep_references_of_deleted_runs() -> None:
     """A run that is deleted goes on referring to its assets."""
     del _BELONGINGS["asset_refs"]
 
 
-def rash() -> None:
+def drop_references_of_other_runs() -> None:
     """With the first run that is deleted, all others lose its assets as well."""
     taken = "DELETE FROM asset_refs WHERE ?1 IS NOT NULL AND asset_no = ?2"
     _BELONGINGS["asset_refs"] = _BELONGINGS["asset_refs"]._replace(drop=taken)
 
 
-MISCHIEFS = {each.__name__: each for each in (unreferred, greedy, hasty, backwards, littering, blind, lingering, rash)}
+SABOTAGES = {
+    each.__name__: each
+    for each in (
+        drop_references,
+        sweep_referenced,
+        commit_blob_late,
+        delete_blob_before_row,
+        keep_partial_files,
+        skip_orphan_scan,
+        keep_references_of_deleted_runs,
+        drop_references_of_other_runs,
+    )
+}
 
 if __name__ == "__main__":
-    MISCHIEFS[sys.argv.pop(1)]()
+    SABOTAGES[sys.argv.pop(1)]()
     main()

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.crash.assets.asset_history import Album, check_served, sha
-from tests.crash.assets.asset_host import AssetGround
+from tests.crash.assets.asset_history import AssetHistory, check_served, image_digest
+from tests.crash.assets.asset_host import AssetHost
 from tests.crash.restartable_host import stop
 from tests.live import Host, until
 from weftwork.adapters.admin.client import send_request
@@ -36,23 +36,23 @@ def shown_by(host: Host, run_id: str) -> str:
     return next(urlsplit(each["payload"]["url"]).path for each in host.log(run_id) if each["type"] == "media.image")
 
 
-def share(ground: AssetGround, away: Away) -> None:
+def share(ground: AssetHost, away: Away) -> None:
     """One run brings a picture and another refers to it; the one goes, then the other."""
-    album, host = Album(), ground.start()
+    album, host = AssetHistory(), ground.start()
     runs: list[str] = []
-    for begin in (album.show, album.refer):
+    for begin in (album.start_emitting_run, album.start_referring_run):
         runs.append(begin(host, PICTURE).run_id or "")
-        album.settle(host)
+        album.await_ends(host)
     urls = [shown_by(host, run_id) for run_id in runs]
     assert len(set(urls)) == 2, "each run has a URL of its own"
     for url in urls:
-        check_served(host, url, sha(PICTURE))
+        check_served(host, url, image_digest(PICTURE))
 
     away(host, runs[0])
     host = grown_old(ground, host)
     for url in urls:
-        check_served(host, url, sha(PICTURE))
-    ground.await_sweep({sha(PICTURE)})
+        check_served(host, url, image_digest(PICTURE))
+    ground.await_sweep({image_digest(PICTURE)})
 
     away(host, runs[1])
     # What a deleted run left is taken away behind the answer.
@@ -61,20 +61,20 @@ def share(ground: AssetGround, away: Away) -> None:
     ground.await_sweep(set())
     assert {host.call("GET", url, key=None).status for url in urls} == {404}
     stop(host)
-    ground.check_store()
+    ground.check_stored_assets()
 
 
-def grown_old(ground: AssetGround, host: Host) -> Host:
+def grown_old(ground: AssetHost, host: Host) -> Host:
     """A new host on the same folder, after a time in which whatever was held is not held any more."""
     stop(host)
-    ground.let_time_pass()
+    ground.age_assets()
     return ground.start()
 
 
 @pytest.mark.rule("media-20", "media-80")
 @pytest.mark.parametrize("away", [delete, prune])
 def test_an_asset_stays_until_the_last_run_that_refers_to_it_is_gone(tmp_path: Path, away: Away) -> None:
-    with AssetGround(tmp_path) as ground:
+    with AssetHost(tmp_path) as ground:
         share(ground, away)
 
 
@@ -82,5 +82,5 @@ def test_an_asset_stays_until_the_last_run_that_refers_to_it_is_gone(tmp_path: P
     ("mischief", "seen"), [("rash", "not served"), ("unreferred", "not served"), ("lingering", "the asset to be gone")]
 )
 def test_a_host_that_lets_go_too_early_or_too_late_is_seen(tmp_path: Path, mischief: str, seen: str) -> None:
-    with AssetGround(tmp_path, mischief) as ground, pytest.raises(AssertionError, match=seen):
+    with AssetHost(tmp_path, mischief) as ground, pytest.raises(AssertionError, match=seen):
         share(ground, delete)

@@ -14,82 +14,82 @@ from tests.live.child_workflows import calling
 from tests.live.steering import asking, flow
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
-SABOTEUR = Path(__file__).with_name("child_run_sabotage.py")
-FAN = 6
-CROWD = 4
+SABOTAGE = Path(__file__).with_name("child_run_sabotage.py")
+FAN_OUT = 6
+MAPPED_CHILDREN = 4
 WORKERS = ["asked", "quick", "asked"]
 
 
-def mapping(node_id: str, workflow_id: str, count: int, **config: Any) -> dict[str, Any]:
+def map_node(node_id: str, workflow_id: str, count: int, **config: Any) -> dict[str, Any]:
     """A map over child runs."""
     body = {"workflowId": workflow_id, "output": "item"}
     return node(node_id, "core.flow.map", config={"items": list(range(count)), "body": body, **config})
 
 
-def listed(workflow_id: str, body: str, concurrency: int) -> dict[str, Any]:
+def map_workflow(workflow_id: str, body: str, concurrency: int) -> dict[str, Any]:
     """A map over the items that the run is given."""
     inputs = {"items": {"type": "variable", "variableName": "items"}}
-    each = mapping("each", body, 0, concurrency=concurrency)
+    each = map_node("each", body, 0, concurrency=concurrency)
     del each["config"]["items"]
     return flow(workflow_id, [{**each, "inputs": inputs}], [], [variable("items", "array", required=True)])
 
 
 ITEM = [variable("item", "number", defaultValue=-1)]
-MOODY = [
+CONDITIONAL_EDGES = [
     edge("pick", "fail", condition={"type": "expression", "expression": "variables.item == 1.0"}),
     edge("pick", "gate", condition={"type": "expression", "expression": "variables.item != 1.0"}),
 ]
-DECIDES = node(
+SUPERVISOR = node(
     "decide", "core.orchestrator.supervisor", config={"plan": [{"kind": "next-worker", "nextWorkerIds": WORKERS}]}
 )
-FLOWS: list[dict[str, Any]] = [
+WORKFLOWS: list[dict[str, Any]] = [
     flow("quick", [node("a"), node("b")], [edge("a", "b")], ITEM),
     flow("asked", [asking("gate"), node("last", "core.identity")], [edge("gate", "last", targetInput="given")], ITEM),
-    flow("moody", [node("pick"), node("fail", "core.fail"), asking("gate")], MOODY, ITEM),
+    flow("moody", [node("pick"), node("fail", "core.fail"), asking("gate")], CONDITIONAL_EDGES, ITEM),
     flow("call", [calling("call", "asked")], [], ITEM),
     flow("deep", [calling("begin", "call")]),
     flow("slow", [calling("call", "works")]),
     delays("works", 600),
     flow("left", [calling("call", "quick", waitForCompletion=False)]),
-    flow("fan", [mapping("each", "quick", FAN, concurrency=3)]),
-    flow("bad", [mapping("each", "moody", 3)]),
-    flow("drop", [mapping("each", "call", CROWD)]),
-    flow("fell", [mapping("each", "call", CROWD)]),
+    flow("fan", [map_node("each", "quick", FAN_OUT, concurrency=3)]),
+    flow("bad", [map_node("each", "moody", 3)]),
+    flow("drop", [map_node("each", "call", MAPPED_CHILDREN)]),
+    flow("fell", [map_node("each", "call", MAPPED_CHILDREN)]),
     flow(
         "first",
-        [DECIDES, node("work", "core.dispatch", config={"fanOutPolicy": "parallel", "joinMode": "first"})],
+        [SUPERVISOR, node("work", "core.dispatch", config={"fanOutPolicy": "parallel", "joinMode": "first"})],
         [edge("decide", "work")],
     ),
-    listed("many", "brief", 8),
+    map_workflow("many", "brief", 8),
     {**delays("brief", 30), "variables": ITEM},
-    listed("crowd", "asked", 1000),
+    map_workflow("crowd", "asked", 1000),
 ]
 """A child that is asked something, below a parent and below a parent of that; one that works, and one that nobody
 waits for; a map, one of which an item fails, and two that are cancelled, at once or when they have begun; workers of
 which one is enough; and maps over as many items as they are given, of children that end or that are asked something."""
 
 
-class KinGround(Ground):
+class ChildRunHost(Ground):
     """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
 
     def __init__(self, folder: Path, mischief: str | None = None) -> None:
         super().__init__(folder)
-        self._flows = write_workflows(folder / "kin", *FLOWS)
+        self._flows = write_workflows(folder / "kin", *WORKFLOWS)
         if mischief is not None:
-            self._program = [sys.executable, str(SABOTEUR), mischief]
+            self._program = [sys.executable, str(SABOTAGE), mischief]
 
 
-def tree(host: Host, run_id: str) -> list[dict[str, Any]]:
+def run_tree(host: Host, run_id: str) -> list[dict[str, Any]]:
     """A run and all below it. Raises Gone."""
     return call(host, "GET", f"/v1/host/weftwork/runs/{run_id}/tree?limit=1000").document["runs"]
 
 
-def once(look: Callable[[list[dict[str, Any]]], Any], what: str) -> Step:
+def wait_step(look: Callable[[list[dict[str, Any]]], Any], what: str) -> Step:
     """Wait until the tree of a case is so; there may be nothing left to wait for."""
 
     def step(host: Host, case: Case) -> None:
         def found() -> bool:
-            rows = tree(host, case.run_id)
+            rows = run_tree(host, case.run_id)
             return bool(look(rows)) or rows[0]["status"] in TERMINAL_STATUSES
 
         until(found, f"{case.name}: {what}")
@@ -100,14 +100,14 @@ def once(look: Callable[[list[dict[str, Any]]], Any], what: str) -> Step:
 def answer(host: Host, case: Case) -> None:
     """The one who is asked, at the bottom, says the name of the case."""
     if not case.wishes:
-        rows = until(lambda: _waiting(host, case), f"{case.name}: somebody to be asked")
+        rows = until(lambda: _waiting_runs(host, case), f"{case.name}: somebody to be asked")
         path = f"/v1/runs/{rows[-1]['runId']}/interrupts/gate"
         case.wishes.append(Wish(path, {"resumeValue": case.name}, f"{case.name}-0", case.name))
     wishing(0, lambda _: case.wishes[0])(host, case)
 
 
-def _waiting(host: Host, case: Case) -> list[dict[str, Any]] | None:
-    rows = tree(host, case.run_id)
+def _waiting_runs(host: Host, case: Case) -> list[dict[str, Any]] | None:
+    rows = run_tree(host, case.run_id)
     return rows if rows[-1]["workflowId"] == "asked" and rows[-1]["status"].startswith("waiting") else None
 
 
@@ -124,9 +124,9 @@ SCRIPTS: dict[str, list[Step]] = {
     "bad": [create],
     "first": [create],
     "drop": [create, cancel],
-    "fell": [create, once(lambda rows: len(rows) > CROWD, "some to have begun"), cancel],
+    "fell": [create, wait_step(lambda rows: len(rows) > MAPPED_CHILDREN, "some to have begun"), cancel],
 }
-STORIES = tuple(SCRIPTS)
+SCENARIOS = tuple(SCRIPTS)
 
-KinDesk = partial(Desk, workflows=STORIES, scripts=SCRIPTS)
+ChildRunClients = partial(Desk, workflows=SCENARIOS, scripts=SCRIPTS)
 """People who ask for these runs, and remember what they were told."""

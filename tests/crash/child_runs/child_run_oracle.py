@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from tests.crash.child_runs.child_run_host import FAN, WORKERS, tree
+from tests.crash.child_runs.child_run_host import FAN_OUT, WORKERS, run_tree
 from tests.crash.interrupts.scripted_clients import Case, Desk, call
 from tests.crash.oracle import PATIENCE, TERMINAL, Log, follow, listing
 from tests.live import Host, until
@@ -17,45 +17,45 @@ from weftwork.protocol.run.child_runs import CANCELLED_WITH_PARENT
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED
 from weftwork.wiring.data_folder import DATABASE_FILE
 
-WANTED = {"bad": "failed", "drop": "cancelled", "fell": "cancelled"}
+EXPECTED_STATUS = {"bad": "failed", "drop": "cancelled", "fell": "cancelled"}
 """How a case ends, unless it completes."""
-SETTLES = 10.0
+SETTLE_SECONDS = 10.0
 """Seconds within which parents have heard of their children, and nothing is left of it in the store."""
 
 
-def audit(host: Host, desk: Desk, patience: float = PATIENCE) -> None:
+def check_trees(host: Host, desk: Desk, patience: float = PATIENCE) -> None:
     """Look before anybody does anything; then bring all to its end, and look again."""
     for case in desk.cases:
         if case.run_id:
-            check_mirrored(host, case)
+            check_parent_status(host, case)
     desk.go_on(host)
     runs = listing(host)
     tags = Counter(tag for run in runs.values() for tag in run["tags"])
     assert tags == Counter(case.name for case in desk.cases), "a run is missing or twice"
     related: set[str] = set()
     for case in desk.cases:
-        family = check_family(host, case.run_id, patience)
+        family = check_tree(host, case.run_id, patience)
         assert not related & family.keys(), "a run is in two trees"
         related |= family.keys()
-        check_case(host, case, family)
+        check_run(host, case, family)
     assert related == listing(host).keys(), f"runs without a parent: {listing(host).keys() - related}"
-    check_nothing_left(host.data, min(patience, SETTLES))
+    check_no_messages(host.data, min(patience, SETTLE_SECONDS))
 
 
-def check_mirrored(host: Host, case: Case) -> None:
+def check_parent_status(host: Host, case: Case) -> None:
     """A parent of one that waits comes to stand as its child does, without anybody doing something."""
 
     def look() -> bool:
-        rows = tree(host, case.run_id)
+        rows = run_tree(host, case.run_id)
         status = {row["runId"]: row["status"] for row in rows}
         below = {row["parentRunId"]: row["status"] for row in rows[1:]}
         return all(status[parent] == stands for parent, stands in below.items() if stands.startswith("waiting"))
 
     if case.workflow in ("call", "deep"):
-        until(look, f"{case.name}: a parent to hear that its child waits", SETTLES)
+        until(look, f"{case.name}: a parent to hear that its child waits", SETTLE_SECONDS)
 
 
-def check_family(host: Host, run_id: str, patience: float = PATIENCE) -> dict[str, Log]:
+def check_tree(host: Host, run_id: str, patience: float = PATIENCE) -> dict[str, Log]:
     """The logs of an ended run and of all below it: each child there once, named once, and ended as its parent says."""
     log = follow(host, run_id, patience)
     assert [event["sequence"] for event in log] == list(range(len(log))), f"{run_id} has a gap"
@@ -72,7 +72,7 @@ def check_family(host: Host, run_id: str, patience: float = PATIENCE) -> dict[st
     assert not ended - Counter(list(ended)), f"{run_id} has heard the end of a child twice"
     family = {run_id: log}
     for child in there:
-        family |= check_family(host, child, patience)
+        family |= check_tree(host, child, patience)
     for each in _payloads(log, CHILD_ENDED):
         status = TERMINAL[family[each["childRunId"]][-1]["type"]]
         assert each["status"] == status, f"{run_id} has heard of {each['status']}, and its child has {status}"
@@ -93,11 +93,11 @@ def _check_cascade(run_id: str, logs: list[Log]) -> None:
             assert said["parentRunId"] == run_id, said
 
 
-def check_case(host: Host, case: Case, family: dict[str, Log]) -> None:
+def check_run(host: Host, case: Case, family: dict[str, Log]) -> None:
     """It ended as it should, with the results of its children."""
     log = family[case.run_id]
     status = TERMINAL[log[-1]["type"]]
-    assert status == WANTED.get(case.workflow, "completed"), f"{case.name} is {status}"
+    assert status == EXPECTED_STATUS.get(case.workflow, "completed"), f"{case.name} is {status}"
     shown = call(host, "GET", f"/v1/runs/{case.run_id}").document
     assert shown["status"] == status, f"{case.name} is shown as {shown['status']}"
     stands = {each["runId"]: each["status"] for each in shown.get("childRuns", ())}
@@ -109,7 +109,7 @@ def check_case(host: Host, case: Case, family: dict[str, Log]) -> None:
     elif case.workflow == "deep":
         assert outputs["begin"]["outputs"]["call"]["outputs"] == {"last": {"given": case.name}}, outputs
     elif case.workflow == "fan":
-        assert outputs["each"] == {"results": list(range(FAN)), "count": FAN}, outputs
+        assert outputs["each"] == {"results": list(range(FAN_OUT)), "count": FAN_OUT}, outputs
     elif case.workflow == "bad":
         assert sorted(stands.values()) == ["cancelled", "cancelled", "failed"], stands
     elif case.workflow == "first":
@@ -130,12 +130,12 @@ def children(host: Host, run_id: str) -> list[str]:
     return found
 
 
-def check_nothing_left(data: Path, seconds: float = SETTLES) -> None:
+def check_no_messages(data: Path, seconds: float = SETTLE_SECONDS) -> None:
     """All have ended: nobody has to hear or to do anything any more."""
-    until(lambda: left(data) == (0, 0), "news and orders to be gone from the store", seconds)
+    until(lambda: pending_messages(data) == (0, 0), "news and orders to be gone from the store", seconds)
 
 
-def left(data: Path) -> tuple[int, int]:
+def pending_messages(data: Path) -> tuple[int, int]:
     """How many news and orders are in the store of a host that runs."""
     connection = apsw.Connection(str(data / DATABASE_FILE), flags=apsw.SQLITE_OPEN_READONLY)
     try:

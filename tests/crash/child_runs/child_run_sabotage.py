@@ -20,16 +20,16 @@ from weftwork.protocol.run.batch import Batch, check_batch
 from weftwork.protocol.run.header import RunKey
 
 _append = SqliteEventLog.append
-LATE = 0.5
+DELAY_SECONDS = 0.5
 
 
-def late() -> None:
+def store_children_late() -> None:
     """The word of children is stored first, and the children some time later."""
 
     async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
         taken = await _append(self, run, expected, replace(batch, spawns=()))
         if batch.child_creates:
-            await asyncio.sleep(LATE)
+            await asyncio.sleep(DELAY_SECONDS)
             for spawn in batch.child_creates:
                 await self.create(spawn.header, spawn.hidden)
         return taken
@@ -37,7 +37,7 @@ def late() -> None:
     SqliteEventLog.append = append  # type: ignore[method-assign, assignment]
 
 
-def early() -> None:
+def store_children_early() -> None:
     """Children are stored first, and the word of them some time later."""
 
     async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
@@ -45,23 +45,23 @@ def early() -> None:
         for spawn in batch.child_creates:
             await self.create(spawn.header, spawn.hidden)
         if batch.child_creates:
-            await asyncio.sleep(LATE)
+            await asyncio.sleep(DELAY_SECONDS)
         return await _append(self, run, expected, replace(batch, spawns=()))
 
     SqliteEventLog.append = append  # type: ignore[method-assign, assignment]
 
 
-def mute() -> None:
+def drop_child_results() -> None:
     """What children have to say is not stored: it is on its way, or it is lost."""
     child_runs.put_result = lambda *arguments: None
 
 
-def lax() -> None:
+def drop_cancel_requests() -> None:
     """Orders for children are not stored: they are on their way, or they are lost."""
     child_runs.put_cancel_requests = child_runs.put_cascade = lambda *arguments: None
 
 
-def deaf() -> None:
+def skip_message_recovery() -> None:
     """What is in the store for others is not taken up at start."""
 
     async def recover(self: ChildMessages) -> None:
@@ -70,14 +70,14 @@ def deaf() -> None:
     ChildMessages.recover = recover  # type: ignore[method-assign]
 
 
-def vague() -> None:
+def clear_results_early() -> None:
     """Word of children is forgotten before their parents have heard it."""
     tell = ChildMessages.queue_result
 
     def forgetful(self: ChildMessages, told: PendingChildResult) -> None:
         async def forget() -> None:
             await self._log.acknowledge_results((told,))
-            await asyncio.sleep(LATE)
+            await asyncio.sleep(DELAY_SECONDS)
             tell(self, told)
 
         self.busy = asyncio.create_task(forget())  # type: ignore[attr-defined]
@@ -85,12 +85,12 @@ def vague() -> None:
     ChildMessages.queue_result = forgetful  # type: ignore[method-assign]
 
 
-def stubborn() -> None:
+def keep_cancel_requests() -> None:
     """What was ordered stays ordered when it is done."""
     child_runs.delete_cancel_request = lambda *arguments: None
 
 
-def again() -> None:
+def apply_results_twice() -> None:
     """A parent does not look whether it has heard something."""
     real = receive_results
 

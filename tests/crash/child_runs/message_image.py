@@ -15,10 +15,10 @@ from weftwork.protocol.run.projection import StoredRun
 from weftwork.wiring.data_folder import DATABASE_FILE
 
 PAGE = 1000
-_WORDS = (CHILD_STARTED, CHILD_STATUS, CHILD_ENDED)
+_CHILD_EVENTS = (CHILD_STARTED, CHILD_STATUS, CHILD_ENDED)
 
 
-def check_kin(data: Path, copy: Path) -> None:
+def check_messages(data: Path, copy: Path) -> None:
     """Look at a copy, which is made here: the next host must find the files as they were left."""
     check_image(data, copy)
     asyncio.run(_check(copy / DATABASE_FILE))
@@ -45,7 +45,7 @@ async def _check(path: Path) -> None:
 
 async def _check_run(log: EventLog, key: RunKey, news: dict[str, str], orders: set[str]) -> None:
     events = await _events(log, key)
-    words = [(event.type, msgspec.json.decode(event.payload)) for event in events if event.type in _WORDS]
+    words = [(event.type, msgspec.json.decode(event.payload)) for event in events if event.type in _CHILD_EVENTS]
     started = [said["childRunId"] for kind, said in words if kind == CHILD_STARTED]
     there = await _children(log, key)
     assert list(there) == started, f"{key.run_id} names {len(started)} children, and there are {len(there)}"

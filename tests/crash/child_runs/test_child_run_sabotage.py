@@ -6,10 +6,10 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.crash.child_runs.child_run_host import KinDesk, KinGround
-from tests.crash.child_runs.child_run_oracle import audit, children
-from tests.crash.child_runs.message_image import check_kin
-from tests.crash.client import Gone
+from tests.crash.child_runs.child_run_host import ChildRunClients, ChildRunHost
+from tests.crash.child_runs.child_run_oracle import check_trees, children
+from tests.crash.child_runs.message_image import check_messages
+from tests.crash.client import HostGone
 from tests.crash.interrupts.scripted_clients import Desk
 from tests.crash.restartable_host import check_killed_at
 from tests.live import Host, until
@@ -18,12 +18,12 @@ from weftwork.wiring.data_folder import DATABASE_FILE
 pytestmark = pytest.mark.slow
 
 
-def begin(ground: KinGround, story: str, steps: int | None = None, faults: str | None = None) -> tuple[Desk, Host]:
+def begin(ground: ChildRunHost, story: str, steps: int | None = None, faults: str | None = None) -> tuple[Desk, Host]:
     """A host that breaks its word is in the middle of a story."""
-    desk, host = KinDesk(seed=41), ground.start(faults)
+    desk, host = ChildRunClients(seed=41), ground.start(faults)
     try:
         desk.take_up(host, story, steps)
-    except Gone:
+    except HostGone:
         assert faults is not None, host.errors
     return desk, host
 
@@ -37,47 +37,47 @@ def last_sequence(data: Path) -> int:
 
 
 def test_a_child_that_is_named_before_it_is_there_is_missed(tmp_path: Path) -> None:
-    with KinGround(tmp_path, "late") as ground:
+    with ChildRunHost(tmp_path, "late") as ground:
         _, host = begin(ground, "call", 1)
         until(lambda: last_sequence(ground.data) >= 2, "the word of the child")
         host.kill()
         with pytest.raises(AssertionError, match="names 1 children, and there are 0"):
-            check_kin(ground.data, tmp_path / "image")
+            check_messages(ground.data, tmp_path / "image")
 
 
 def test_a_child_that_is_there_before_it_is_named_is_made_twice(tmp_path: Path) -> None:
-    with KinGround(tmp_path, "early") as ground:
+    with ChildRunHost(tmp_path, "early") as ground:
         desk, host = begin(ground, "call", 1)
         until(lambda: children(host, desk.cases[0].run_id) or None, "the child")
         host.kill()
         with pytest.raises(AssertionError, match="names 0 children, and there are 1"):
-            check_kin(ground.data, tmp_path / "image")
+            check_messages(ground.data, tmp_path / "image")
         with pytest.raises(AssertionError, match="names 1 children, and there are 2"):
-            audit(ground.start(), desk)
+            check_trees(ground.start(), desk)
 
 
 @pytest.mark.parametrize("mischief", ["mute", "vague"])
 def test_word_that_is_in_nobodys_store_is_missed(tmp_path: Path, mischief: str) -> None:
-    with KinGround(tmp_path, mischief) as ground:
+    with ChildRunHost(tmp_path, mischief) as ground:
         desk, host = begin(ground, "fan", 1, "kin.deliver:1:kill")
         check_killed_at(host, "kin.deliver")
         with pytest.raises(AssertionError, match=r"the word of .* is lost"):
-            check_kin(ground.data, tmp_path / "image")
+            check_messages(ground.data, tmp_path / "image")
         with pytest.raises(AssertionError, match="did not go on"):
-            audit(ground.start(), desk, patience=2.0)
+            check_trees(ground.start(), desk, patience=2.0)
 
 
 def test_word_that_nobody_takes_up_is_missed(tmp_path: Path) -> None:
-    with KinGround(tmp_path, "deaf") as ground:
+    with ChildRunHost(tmp_path, "deaf") as ground:
         desk, host = begin(ground, "fan", 1, "kin.deliver:1:kill")
         check_killed_at(host, "kin.deliver")
-        check_kin(ground.data, tmp_path / "image")
+        check_messages(ground.data, tmp_path / "image")
         with pytest.raises(AssertionError, match="did not go on"):
-            audit(ground.start(), desk, patience=2.0)
+            check_trees(ground.start(), desk, patience=2.0)
 
 
 def test_word_that_counts_twice_is_seen(tmp_path: Path) -> None:
-    with KinGround(tmp_path, "again") as ground:
+    with ChildRunHost(tmp_path, "again") as ground:
         _, host = begin(ground, "fan", 1, "kin.deliver:2:kill")
         check_killed_at(host, "kin.deliver")
         known = last_sequence(ground.data)
@@ -85,21 +85,21 @@ def test_word_that_counts_twice_is_seen(tmp_path: Path) -> None:
         until(lambda: last_sequence(ground.data) > known, "the parent to hear it again")
         host.kill()
         with pytest.raises(AssertionError, match="heard the end of a child twice"):
-            check_kin(ground.data, tmp_path / "image")
+            check_messages(ground.data, tmp_path / "image")
 
 
 def test_a_cancel_that_is_in_nobodys_store_is_missed(tmp_path: Path) -> None:
-    with KinGround(tmp_path, "lax") as ground:
+    with ChildRunHost(tmp_path, "lax") as ground:
         desk, host = begin(ground, "fell")
         host.kill()
         with pytest.raises(AssertionError, match="has no order"):
-            check_kin(ground.data, tmp_path / "image")
+            check_messages(ground.data, tmp_path / "image")
         with pytest.raises(AssertionError, match="did not go on"):
-            audit(ground.start(), desk, patience=2.0)
+            check_trees(ground.start(), desk, patience=2.0)
 
 
 def test_orders_that_stay_when_they_are_done_are_seen(tmp_path: Path) -> None:
-    with KinGround(tmp_path, "stubborn") as ground:
+    with ChildRunHost(tmp_path, "stubborn") as ground:
         desk, host = begin(ground, "fell")
         with pytest.raises(AssertionError, match="news and orders to be gone"):
-            audit(host, desk, patience=2.0)
+            check_trees(host, desk, patience=2.0)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.crash.child_runs.child_run_host import STORIES, KinDesk, KinGround
-from tests.crash.child_runs.child_run_oracle import audit
-from tests.crash.child_runs.message_image import check_kin
+from tests.crash.child_runs.child_run_host import SCENARIOS, ChildRunClients, ChildRunHost
+from tests.crash.child_runs.child_run_oracle import check_trees
+from tests.crash.child_runs.message_image import check_messages
 from tests.crash.interrupts.scripted_clients import Desk
 from tests.crash.restartable_host import check_killed_at, listens, stop
 from tests.crash.workload import send_away
@@ -80,11 +80,11 @@ class Remains(NamedTuple):
 def remains(tmp_path_factory: pytest.TempPathFactory) -> Remains:
     """Of a host that died while trees were being built, waited, and were taken down."""
     folder = tmp_path_factory.mktemp("remains")
-    desk = KinDesk(seed=31)
-    with KinGround(folder) as ground:
+    desk = ChildRunClients(seed=31)
+    with ChildRunHost(folder) as ground:
         host = ground.start()
         for steps in (2, 1):
-            for story in STORIES:
+            for story in SCENARIOS:
                 desk.take_up(host, story, steps)
         for _ in range(SELDOM["recover.run"]):
             # Nobody has to be woken for these: their children are at work.
@@ -93,7 +93,7 @@ def remains(tmp_path_factory: pytest.TempPathFactory) -> Remains:
     return Remains(ground.data, desk)
 
 
-def take_over(ground: KinGround, remains: Remains) -> Desk:
+def take_over(ground: ChildRunHost, remains: Remains) -> Desk:
     shutil.copytree(remains.data, ground.data, ignore=shutil.ignore_patterns("*.sock"))
     ground.data.chmod(0o700)
     return copy.deepcopy(remains.desk)
@@ -107,16 +107,16 @@ def cases() -> list[tuple[str, int]]:
 @pytest.mark.rule("kin-02", "kin-04", "kin-05", "kin-06", "kin-07")
 @pytest.mark.parametrize(("name", "nth"), cases())
 def test_each_child_is_made_once_at_any_point(tmp_path: Path, remains: Remains, name: str, nth: int) -> None:
-    with KinGround(tmp_path) as ground:
+    with ChildRunHost(tmp_path) as ground:
         desk = take_over(ground, remains)
         host = ground.launch(f"{name}:{nth + BOOT if name in WRITING else nth}:kill")
         if listens(host):
             desk.work(host, CASES)
         send_away(host)
         check_killed_at(host, name)
-        check_kin(ground.data, tmp_path / "image")
+        check_messages(ground.data, tmp_path / "image")
         host = ground.start()
-        audit(host, desk)
+        check_trees(host, desk)
         stop(host)
 
 
@@ -131,24 +131,24 @@ def failing() -> list[str]:
 def test_a_host_that_fails_at_a_point_again_and_again_keeps_its_trees(
     tmp_path: Path, remains: Remains, name: str
 ) -> None:
-    with KinGround(tmp_path) as ground:
+    with ChildRunHost(tmp_path) as ground:
         desk = take_over(ground, remains)
         first = BOOT if name in WRITING else 0
         host = ground.start(",".join(f"{name}:{first + at}:raise" for at in FAILURES))
         assert desk.work(host, CASES)
-        audit(host, desk)
+        check_trees(host, desk)
         assert f'"message":"fault point reached","point":"{name}"' in host.errors, "nothing has failed"
         assert "Traceback" not in host.errors
         host.kill()
-        check_kin(ground.data, tmp_path / "image")
+        check_messages(ground.data, tmp_path / "image")
 
 
 def test_every_point_that_is_passed_is_put_to_the_proof(tmp_path: Path, remains: Remains) -> None:
-    with KinGround(tmp_path) as ground:
+    with ChildRunHost(tmp_path) as ground:
         desk = take_over(ground, remains)
         host = ground.start(",".join(f"{name}:1:delay=0" for name in POINTS))
         assert desk.work(host, CASES)
-        audit(host, desk)
+        check_trees(host, desk)
         stop(host)
         passed = {name for name in POINTS if f'"message":"fault point reached","point":"{name}"' in host.errors}
     # Pieces are of answers so large that these are not about trees.
@@ -158,15 +158,15 @@ def test_every_point_that_is_passed_is_put_to_the_proof(tmp_path: Path, remains:
 @pytest.mark.rule("kin-02", "kin-04", "kin-05", "kin-06", "kin-07")
 def test_killed_at_any_moment_a_host_keeps_its_trees(tmp_path: Path) -> None:
     chance = random.Random(37)
-    desk = KinDesk(seed=38)
-    with KinGround(tmp_path) as ground:
+    desk = ChildRunClients(seed=38)
+    with ChildRunHost(tmp_path) as ground:
         for life in range(LIVES):
             host = ground.start()
             with desk.at_work(host):
                 time.sleep(chance.uniform(0.05, 0.5))
                 host.kill()
-            check_kin(ground.data, tmp_path / f"image-{life}")
+            check_messages(ground.data, tmp_path / f"image-{life}")
         host = ground.start()
-        audit(host, desk)
+        check_trees(host, desk)
         stop(host)
     assert len(desk.cases) > LIVES * 2

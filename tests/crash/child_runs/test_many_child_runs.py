@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.crash.child_runs.child_run_host import KinGround
-from tests.crash.child_runs.child_run_oracle import check_family, check_nothing_left, left
-from tests.crash.child_runs.message_image import check_kin
+from tests.crash.child_runs.child_run_host import ChildRunHost
+from tests.crash.child_runs.child_run_oracle import check_no_messages, check_tree, pending_messages
+from tests.crash.child_runs.message_image import check_messages
 from tests.crash.interrupts.scripted_clients import call
 from tests.crash.oracle import listing
 from tests.crash.restartable_host import listens, stop
@@ -38,7 +38,7 @@ def ended(host: Host, run_id: str) -> bool:
 
 def check_counted(host: Host, run_id: str) -> None:
     """All children are there once, have ended once, and each has given its result."""
-    family = check_family(host, run_id)
+    family = check_tree(host, run_id)
     log = family[run_id]
     kinds = [event["type"] for event in log]
     assert kinds.count(CHILD_STARTED) == kinds.count(CHILD_ENDED) == CHILDREN
@@ -47,14 +47,14 @@ def check_counted(host: Host, run_id: str) -> None:
     shown: dict[str, Any] = call(host, "GET", f"/v1/runs/{run_id}").document
     assert shown["status"] == "completed", shown
     assert shown["outputs"]["each"] == {"results": list(range(CHILDREN)), "count": CHILDREN}
-    check_nothing_left(host.data)
+    check_no_messages(host.data)
 
 
 @pytest.mark.rule("kin-02", "kin-04", "kin-13")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_each_of_many_children_is_made_once_however_often_the_host_is_killed(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    with KinGround(tmp_path) as ground:
+    with ChildRunHost(tmp_path) as ground:
         host = ground.start()
         run_id = begin(host)
         killed = 0
@@ -63,7 +63,7 @@ def test_each_of_many_children_is_made_once_however_often_the_host_is_killed(tmp
             killed += not ended(host, run_id)
             host.kill()
             if life % 5 == 0:
-                check_kin(ground.data, tmp_path / f"image-{life}")
+                check_messages(ground.data, tmp_path / f"image-{life}")
             host = ground.start()
         until(lambda: ended(host, run_id), "the parent to end", 120)
         check_counted(host, run_id)
@@ -76,7 +76,7 @@ def test_each_of_many_children_is_made_once_however_often_the_host_is_killed(tmp
 def test_killed_while_it_starts_again_a_host_makes_no_child_twice(tmp_path: Path, seed: int) -> None:
     """Kills that come while a host takes up what the one before left, some before it listens."""
     chance = random.Random(100 + seed)
-    with KinGround(tmp_path) as ground:
+    with ChildRunHost(tmp_path) as ground:
         host = ground.start()
         run_id = begin(host)
         host.kill()
@@ -95,7 +95,7 @@ def test_killed_while_it_starts_again_a_host_makes_no_child_twice(tmp_path: Path
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_a_cancel_of_many_that_is_killed_is_carried_to_the_end(tmp_path: Path, seed: int) -> None:
     chance = random.Random(200 + seed)
-    with KinGround(tmp_path) as ground:
+    with ChildRunHost(tmp_path) as ground:
         host = ground.start()
         run_id = host.create("crowd", inputs={"items": list(range(CHILDREN))})
         until(lambda: len(listing(host)) > CHILDREN // 2, "half of them to be there")
@@ -104,11 +104,11 @@ def test_a_cancel_of_many_that_is_killed_is_carried_to_the_end(tmp_path: Path, s
             time.sleep(chance.uniform(0.0, LONGEST / 4))
             host.kill()
             if life == 0:
-                check_kin(ground.data, tmp_path / "image")
+                check_messages(ground.data, tmp_path / "image")
             host = ground.start()
-        until(lambda: left(host.data)[1] == 0, "all orders to be carried out", 60)
-        family = check_family(host, run_id)
+        until(lambda: pending_messages(host.data)[1] == 0, "all orders to be carried out", 60)
+        family = check_tree(host, run_id)
         assert {log[-1]["type"] for log in family.values()} == {"run.cancelled"}
         assert len(family) == len(listing(host))
-        check_nothing_left(host.data)
+        check_no_messages(host.data)
         stop(host)

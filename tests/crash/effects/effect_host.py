@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.crash.client import BROKEN
-from tests.crash.effects.effect_sink import Sink
+from tests.crash.client import CONNECTION_ERRORS
+from tests.crash.effects.effect_sink import CountingSink
 from tests.crash.oracle import Log
 from tests.crash.restartable_host import Ground
 from tests.harness.definitions import node
@@ -16,7 +16,7 @@ from tests.live.host import KEYS, command, environment
 from tests.live.steering import events, flow, reply
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND, effect_key
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 ITEMS = 3
 
 Identity = tuple[str, str]
@@ -32,7 +32,7 @@ ONCE: list[Identity] = [
 IDEMPOTENT: list[Identity] = [("put", "request")]
 EFFECTS = len(ONCE) + len(IDEMPOTENT)
 
-ANSWERED = {"status": 204, "ok": True, "url": "", "headers": {}, "body": "", "binary": False}
+SINK_RESPONSE = {"status": 204, "ok": True, "url": "", "headers": {}, "body": "", "binary": False}
 """What an HTTP request node makes of the sink's answer."""
 
 
@@ -41,7 +41,7 @@ def key_of(run_id: str, identity: Identity) -> str:
     return effect_key("acme", run_id, node_id, 0, f"step:{step}" if step else "node")
 
 
-def effectful(url: str) -> dict[str, Any]:
+def effect_workflow(url: str) -> dict[str, Any]:
     """A run with effects of all kinds, all at the same time."""
     to_sink = {"config": {"url": url}}
     post = {"url": url, "method": "POST", "json": {}}
@@ -58,14 +58,14 @@ def effectful(url: str) -> dict[str, Any]:
     )
 
 
-class EffectGround(Ground):
+class EffectHost(Ground):
     """A data folder whose hosts know the nodes and reach the sink."""
 
-    def __init__(self, folder: Path, sink: Sink, claimed: bool = True) -> None:
+    def __init__(self, folder: Path, sink: CountingSink, claimed: bool = True) -> None:
         super().__init__(folder)
         self._sink = sink
-        self._flows = write_workflows(folder / "effects", effectful(sink.url), pays(sink.url))
-        self._program = command() if claimed else [sys.executable, str(HERE / "effect_sabotage.py")]
+        self._flows = write_workflows(folder / "effects", effect_workflow(sink.url), payment_workflow(sink.url))
+        self._program = command() if claimed else [sys.executable, str(FOLDER / "effect_sabotage.py")]
 
     def launch(self, faults: str | None = None) -> Host:
         assert all(host.process.poll() is not None for host in self._hosts)
@@ -74,7 +74,7 @@ class EffectGround(Ground):
         line = [*self._program, "serve", "--port", "0", "--data", self.data, "--workflows", self._flows, *KEYS]
         line += ["--nodes", "effect_nodes", "--allow-private-network"]
         with output.open("wb") as out, errors.open("wb") as err:
-            process = subprocess.Popen(line, stdout=out, stderr=err, env=environment(self.folder), cwd=HERE)
+            process = subprocess.Popen(line, stdout=out, stderr=err, env=environment(self.folder), cwd=FOLDER)
         host = Host(process, output, errors, self.data)
         self._hosts.append(host)
         return host
@@ -86,44 +86,44 @@ class EffectGround(Ground):
         return host
 
 
-def pays(url: str) -> dict[str, Any]:
+def payment_workflow(url: str) -> dict[str, Any]:
     """A run with one effect."""
     return flow("pays", [node("pay", "test.pay", config={"url": url})])
 
 
-def unanswered(log: Log) -> list[dict[str, Any]]:
+def open_effect_interrupts(log: Log) -> list[dict[str, Any]]:
     """Open questions about effects of unknown outcome."""
     resolved = {event["interruptId"] for event in log if event["type"] == "interrupt.resolved"}
     asked = [event for event in log if event["type"] == "interrupt.requested" and event["interruptId"] not in resolved]
     return [event for event in asked if event["payload"]["data"]["customKind"] == UNKNOWN_OUTCOME_KIND]
 
 
-def answer_truthfully(host: Host, sink: Sink, run_id: str) -> None:
+def answer_truthfully(host: Host, sink: CountingSink, run_id: str) -> None:
     """Say of each effect that is asked about whether the sink has seen it."""
-    for asked in unanswered(events(host, run_id)):
+    for asked in open_effect_interrupts(events(host, run_id)):
         about, node_id = asked["payload"]["data"]["payload"], asked["nodeId"]
         place = f"{node_id}[{about['item']}]" if "item" in about else node_id
         seen = sink.counts[key_of(run_id, (place, about.get("step", "")))]
-        output = ANSWERED if about.get("step") == "request" else 204
+        output = SINK_RESPONSE if about.get("step") == "request" else 204
         value = {"outcome": "done", "output": output} if seen else {"outcome": "again"}
         assert reply(host, run_id, node_id, value).status == 200
 
 
-def attend(host: Host, sink: Sink) -> None:
+def answer_until_host_gone(host: Host, sink: CountingSink) -> None:
     """Answer whatever is asked, until there is no host any more."""
-    with contextlib.suppress(*BROKEN):
+    with contextlib.suppress(*CONNECTION_ERRORS):
         while True:
-            answer_all(host, sink)
+            answer_open_interrupts(host, sink)
 
 
-def answer_all(host: Host, sink: Sink) -> bool:
+def answer_open_interrupts(host: Host, sink: CountingSink) -> bool:
     """Answer whatever is asked now; whether all runs have ended."""
-    for run_id in _standing(host, "waiting-input"):
+    for run_id in _runs_with_status(host, "waiting-input"):
         answer_truthfully(host, sink, run_id)
-    return not _standing(host, "pending,running,waiting-input")
+    return not _runs_with_status(host, "pending,running,waiting-input")
 
 
-def _standing(host: Host, statuses: str) -> list[str]:
+def _runs_with_status(host: Host, statuses: str) -> list[str]:
     """Some of the runs that stand so."""
     page = host.call("GET", f"/v1/runs?limit=200&status={statuses}").document
     return [run["runId"] for run in page["runs"]]

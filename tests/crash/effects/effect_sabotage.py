@@ -9,10 +9,10 @@ from weftwork.cli.main import main
 from weftwork.engine.nodes.effect_ledger import EffectLedger
 
 
-async def unclaimed(self: EffectLedger, place: Any) -> None:
+async def skip_claim(self: EffectLedger, place: Any) -> None:
     """The effect is not announced."""
 
 
 if __name__ == "__main__":
-    EffectLedger._claim = unclaimed  # type: ignore[method-assign]
+    EffectLedger._claim = skip_claim  # type: ignore[method-assign]
     main()

@@ -13,28 +13,28 @@ from typing import Any, cast
 from tests.live import until
 
 
-class Sink(ThreadingHTTPServer):
+class CountingSink(ThreadingHTTPServer):
     """Listens on loopback. What has arrived whole is counted before it is answered."""
 
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, seed: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Taking)
+        super().__init__(("127.0.0.1", 0), _Handler)
         self.counts: Counter[str] = Counter()
         self.answers = threading.Event()
         """While not set, nothing is answered."""
         self.answers.set()
         self._busy = 0
         self._lock = threading.Lock()
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/effect"
 
     @contextlib.contextmanager
-    def listening(self) -> Iterator["Sink"]:
+    def listening(self) -> Iterator["CountingSink"]:
         thread = threading.Thread(target=self.serve_forever, args=(0.05,))
         thread.start()
         try:
@@ -54,11 +54,11 @@ class Sink(ThreadingHTTPServer):
             connection.getresponse().read()
         until(lambda: self._busy == 0, "the sink to have counted everything")
 
-    def arrive(self, key: str) -> None:
+    def count_request(self, key: str) -> None:
         """Count it, and take a little while, so that something is always under way when a host dies."""
         with self._lock:
             self.counts[key] += 1
-            pause = self._chance.uniform(0, 0.03)
+            pause = self._rng.uniform(0, 0.03)
         time.sleep(pause)
         self.answers.wait(20)
 
@@ -78,7 +78,7 @@ class Sink(ThreadingHTTPServer):
         """A host that was killed hangs up; that is no error."""
 
 
-class _Taking(BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     timeout = 20
 
     def do_GET(self) -> None:
@@ -87,7 +87,7 @@ class _Taking(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
         if len(self.rfile.read(length)) == length:
-            cast(Sink, self.server).arrive(self.headers["Idempotency-Key"])
+            cast(CountingSink, self.server).count_request(self.headers["Idempotency-Key"])
             self._answer()
 
     def _answer(self) -> None:

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.client import Client, Gone
-from tests.crash.client_history import Ledger
+from tests.crash.client import HostGone, RecordingClient
+from tests.crash.client_history import ClientHistory
 from tests.crash.effects.effect_host import (
     EFFECTS,
     IDEMPOTENT,
     ONCE,
-    EffectGround,
-    answer_all,
+    EffectHost,
+    answer_open_interrupts,
     answer_truthfully,
-    attend,
+    answer_until_host_gone,
     key_of,
-    unanswered,
+    open_effect_interrupts,
 )
-from tests.crash.effects.effect_sink import Sink
+from tests.crash.effects.effect_sink import CountingSink
 from tests.crash.oracle import follow, listing
 from tests.crash.restartable_host import Ground, stop
 from tests.live import Host, until
@@ -36,21 +36,21 @@ LIVES = 150 if FULL else 8
 """Hosts that are killed."""
 
 
-def ask_again(client: Client) -> None:
+def ask_again(client: RecordingClient) -> None:
     """For runs of which nobody was told whether they are there."""
-    for wish in [each for each in client.ledger.creates.values() if each.run_id is None]:
-        client.send(wish)
+    for wish in [each for each in client.history.creates.values() if each.run_id is None]:
+        client.send_create(wish)
 
 
-def keep_asking(client: Client) -> None:
+def keep_asking(client: RecordingClient) -> None:
     """For one run after the other, each with effects of all kinds, until there is no host."""
-    with contextlib.suppress(Gone):
+    with contextlib.suppress(HostGone):
         ask_again(client)
         while True:
             client.create("effects", keyed=True)
 
 
-def check_sink(sink: Sink, runs: list[str]) -> int:
+def check_sink(sink: CountingSink, runs: list[str]) -> int:
     """Everything happened, once where that was asked for; returns how often an idempotent one was sent again."""
     once = {key_of(run_id, each): (run_id, *each) for run_id in runs for each in ONCE}
     others = {key_of(run_id, each): (run_id, *each) for run_id in runs for each in IDEMPOTENT}
@@ -62,22 +62,22 @@ def check_sink(sink: Sink, runs: list[str]) -> int:
     return sum(sink.counts[key] - 1 for key in others)
 
 
-def live_through(ground: Ground, sink: Sink, lives: int, end: Callable[[Host], object]) -> dict[str, int]:
+def live_through(ground: Ground, sink: CountingSink, lives: int, end: Callable[[Host], object]) -> dict[str, int]:
     """Runs go on over so many hosts and their ends, until all is done; what was counted on the way."""
     chance = random.Random(5)
-    ledger = Ledger()
+    ledger = ClientHistory()
     for life in range(lives):
         host = ground.start()
         with ThreadPoolExecutor(2) as pool:
-            client = Client(host, ledger, f"l{life}")
-            working = [pool.submit(keep_asking, client), pool.submit(attend, host, sink)]
+            client = RecordingClient(host, ledger, f"l{life}")
+            working = [pool.submit(keep_asking, client), pool.submit(answer_until_host_gone, host, sink)]
             time.sleep(chance.uniform(0.1, 0.5))
             end(host)
             for each in working:
                 each.result(60)
     host = ground.start()
-    ask_again(Client(host, ledger, "last"))
-    until(lambda: answer_all(host, sink), "all runs to end", seconds=60)
+    ask_again(RecordingClient(host, ledger, "last"))
+    until(lambda: answer_open_interrupts(host, sink), "all runs to end", seconds=60)
     runs = listing(host)
     assert {run["status"] for run in runs.values()} == {"completed"}
     assert ledger.acknowledged().keys() == runs.keys()
@@ -93,7 +93,7 @@ def live_through(ground: Ground, sink: Sink, lives: int, end: Callable[[Host], o
 def test_nothing_happens_twice_whenever_a_host_is_killed(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    with Sink(5).listening() as sink, EffectGround(tmp_path, sink) as ground:
+    with CountingSink(5).listening() as sink, EffectHost(tmp_path, sink) as ground:
         found = live_through(ground, sink, LIVES, Host.kill)
     for name, number in found.items():
         record_property(name, number)
@@ -103,12 +103,12 @@ def test_nothing_happens_twice_whenever_a_host_is_killed(
 
 @pytest.mark.rule("eff-04")
 def test_nobody_is_asked_after_a_host_that_was_told_to_stop(tmp_path: Path) -> None:
-    with Sink(6).listening() as sink, EffectGround(tmp_path, sink) as ground:
+    with CountingSink(6).listening() as sink, EffectHost(tmp_path, sink) as ground:
         found = live_through(ground, sink, LIVES // 3, stop)
     assert found["questions"] == 0, f"somebody was asked in vain: {found}"
 
 
-def under_way(ground: Ground, sink: Sink) -> tuple[Host, str]:
+def under_way(ground: Ground, sink: CountingSink) -> tuple[Host, str]:
     """The next host, and a run of the host before it, which died while its effect was under way."""
     sink.answers.clear()
     host = ground.start()
@@ -121,9 +121,9 @@ def under_way(ground: Ground, sink: Sink) -> tuple[Host, str]:
 
 @pytest.mark.rule("eff-02")
 def test_somebody_is_asked_and_nothing_is_sent_before_the_answer(tmp_path: Path) -> None:
-    with Sink(1).listening() as sink, EffectGround(tmp_path, sink) as ground:
+    with CountingSink(1).listening() as sink, EffectHost(tmp_path, sink) as ground:
         host, run_id = under_way(ground, sink)
-        until(lambda: bool(unanswered(events(host, run_id))), "the question")
+        until(lambda: bool(open_effect_interrupts(events(host, run_id))), "the question")
         host.kill()
         host = ground.start()
         assert host.snapshot(run_id)["status"] == "waiting-input"
@@ -134,7 +134,7 @@ def test_somebody_is_asked_and_nothing_is_sent_before_the_answer(tmp_path: Path)
 
 
 def test_a_host_that_claims_nothing_is_seen_by_the_sink(tmp_path: Path) -> None:
-    with Sink(1).listening() as sink, EffectGround(tmp_path, sink, claimed=False) as ground:
+    with CountingSink(1).listening() as sink, EffectHost(tmp_path, sink, claimed=False) as ground:
         host, run_id = under_way(ground, sink)
         assert follow(host, run_id)[-1]["type"] == "run.completed"
         assert sink.counts == {key_of(run_id, ("pay", "")): 2}

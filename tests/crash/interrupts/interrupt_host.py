@@ -11,18 +11,18 @@ from tests.live import Host, write_workflows
 from tests.live.steering import QUESTION, asking, flow
 from tests.live.tokens import gate, gated
 
-SABOTEUR = Path(__file__).with_name("interrupt_sabotage.py")
+SABOTAGE = Path(__file__).with_name("interrupt_sabotage.py")
 
-NEEDED = 3
+QUORUM = 3
 SHORT_MS = 400
 SHORT_REMINDERS = [100, 250]
 LONG_MS = 5000
 LONG_REMINDERS = [2500, 3500]
 """So long that a wait that began anew can be told from one that was kept, however slowly a host starts."""
 
-FLOWS: list[dict[str, Any]] = [
+WORKFLOWS: list[dict[str, Any]] = [
     flow("ask", [asking("gate"), node("last", "core.identity")], [edge("gate", "last", targetInput="given")]),
-    gated("vote", requiredApprovals=NEEDED),
+    gated("vote", requiredApprovals=QUORUM),
     flow(
         "turns",
         [node("gate", "core.interrupt", config=QUESTION)],
@@ -35,16 +35,16 @@ FLOWS: list[dict[str, Any]] = [
 """A question; a quorum; questions until it is enough; one that nobody answers, soon or later; one that is cancelled."""
 
 
-class InterruptGround(Ground):
+class InterruptHost(Ground):
     """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
 
     def __init__(self, folder: Path, mischief: str | None = None) -> None:
         super().__init__(folder)
-        self._flows = write_workflows(folder / "asking", *FLOWS)
+        self._flows = write_workflows(folder / "asking", *WORKFLOWS)
         if mischief is not None:
-            self._program = [sys.executable, str(SABOTEUR), mischief]
+            self._program = [sys.executable, str(SABOTAGE), mischief]
 
-    def seize(self, host: Host) -> Host:
+    def kill_and_restart(self, host: Host) -> Host:
         """Kill a host, and start the next one on what it left."""
         host.kill()
         return self.start()

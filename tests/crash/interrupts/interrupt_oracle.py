@@ -14,17 +14,17 @@ from tests.live.steering import events
 from weftwork.protocol.run.events import INTERRUPT_REMINDER
 
 LIMITS = {"due": (SHORT_MS, SHORT_REMINDERS), "late": (LONG_MS, LONG_REMINDERS)}
-TIMED = tuple(LIMITS)
+TIMED_WORKFLOWS = tuple(LIMITS)
 """Workflows that end by themselves."""
-WANTED = {"ask": "completed", "vote": "completed", "turns": "completed", "due": "failed", "drop": "cancelled"}
-MARKS = {"interrupt.resolved": "resumeValue", "approval.granted": "principal"}
-FOLLOWS = {"interrupt.resolved": ("approval.received",), "interrupt.requested": ("approval.requested",)}
+EXPECTED_STATUS = {"ask": "completed", "vote": "completed", "turns": "completed", "due": "failed", "drop": "cancelled"}
+MARK_FIELDS = {"interrupt.resolved": "resumeValue", "approval.granted": "principal"}
+PAIRED_EVENTS = {"interrupt.resolved": ("approval.received",), "interrupt.requested": ("approval.requested",)}
 """Of an approval: what comes with it, in the same commit."""
 
 
-def audit(host: Host, desk: Desk, patience: float = PATIENCE) -> dict[str, Log]:
+def check_runs(host: Host, desk: Desk, patience: float = PATIENCE) -> dict[str, Log]:
     """Look before anybody does anything; then bring all to its end, and look again. The logs by name of case."""
-    check_all_kept(host, desk)
+    check_all_runs(host, desk)
     desk.go_on(host)
     runs = listing(host)
     found = Counter(tag for run in runs.values() for tag in run["tags"])
@@ -36,20 +36,20 @@ def audit(host: Host, desk: Desk, patience: float = PATIENCE) -> dict[str, Log]:
     return logs
 
 
-def agrees(host: Host, desk: Desk) -> bool:
+def views_agree(host: Host, desk: Desk) -> bool:
     """Whether all views agree by now: for a second, a run that was told of a failure that was none may lag behind."""
     try:
-        check_all_kept(host, desk)
+        check_all_runs(host, desk)
     except AssertionError:
         return False
     return True
 
 
-def check_all_kept(host: Host, desk: Desk) -> None:
+def check_all_runs(host: Host, desk: Desk) -> None:
     inbox = open_interrupts(host)
     for case in desk.cases:
         if case.run_id:
-            check_kept(host, case, inbox)
+            check_run(host, case, inbox)
 
 
 def open_interrupts(host: Host) -> dict[str, set[str]]:
@@ -67,7 +67,7 @@ def open_interrupts(host: Host) -> dict[str, set[str]]:
     return found
 
 
-def asked(log: Log) -> dict[str, str]:
+def interrupt_statuses(log: Log) -> dict[str, str]:
     """Every interrupt of a log, and how it stands: open, resolved or cancelled."""
     standing: dict[str, str] = {}
     for event in log:
@@ -81,46 +81,50 @@ def asked(log: Log) -> dict[str, str]:
     return standing
 
 
-def marks(log: Log) -> list[Any]:
+def answer_marks(log: Log) -> list[Any]:
     """Which answers and votes a log has, in order; what ended a quorum is known by its last vote."""
-    found = [(event["type"], event["payload"].get(MARKS[event["type"]])) for event in log if event["type"] in MARKS]
+    found = [
+        (event["type"], event["payload"].get(MARK_FIELDS[event["type"]]))
+        for event in log
+        if event["type"] in MARK_FIELDS
+    ]
     return [mark for kind, mark in found if kind == "approval.granted" or isinstance(mark, str)]
 
 
-def check_kept(host: Host, case: Case, inbox: dict[str, set[str]]) -> None:
+def check_run(host: Host, case: Case, inbox: dict[str, set[str]]) -> None:
     """What was acknowledged is there once, what was not is there as a whole or not at all, and every view agrees."""
     log = events(host, case.run_id)
-    check_whole(case, log)
+    check_log(case, log)
     sent = [wish.mark for wish in case.wishes if wish.mark]
     told = [wish.mark for wish in case.wishes if wish.mark and wish.answer is not None]
-    kept = marks(log)
+    kept = answer_marks(log)
     assert kept[: len(told)] == told, f"{case.name}: {told} was acknowledged and is lost: {kept}"
     assert kept == sent[: len(kept)], f"{case.name}: nobody said {kept}, but {sent}"
     if any(wish.path.endswith("/cancel") and wish.answer is not None for wish in case.wishes):
-        assert "cancelled" in asked(log).values(), f"{case.name}: the cancel is lost"
-    if case.workflow not in TIMED:
+        assert "cancelled" in interrupt_statuses(log).values(), f"{case.name}: the cancel is lost"
+    if case.workflow not in TIMED_WORKFLOWS:
         # Of those the clock may have changed something in the meantime.
         check_views(host, case, log, inbox.get(case.run_id, set()))
 
 
-def check_whole(case: Case, log: Log) -> None:
+def check_log(case: Case, log: Log) -> None:
     """No gap, nothing after the end, and no half of what belongs together."""
     assert log, f"{case.name} was acknowledged and is lost"
     assert [event["sequence"] for event in log] == list(range(len(log))), f"{case.name} has a gap"
     kinds = [event["type"] for event in log]
     ends = [kind for kind in kinds if kind in TERMINAL]
     assert ends in ([], kinds[-1:]), f"{case.name}: something comes after the end"
-    asked(log)
+    interrupt_statuses(log)
     for at, event in enumerate(log):
-        if event["type"] in FOLLOWS and event["payload"]["kind"] == "approval":
-            assert kinds[at + 1] in FOLLOWS[event["type"]], f"{case.name}: half of {event['type']} is there"
-    waiting = [name for name, how in asked(log).items() if how == "open"]
+        if event["type"] in PAIRED_EVENTS and event["payload"]["kind"] == "approval":
+            assert kinds[at + 1] in PAIRED_EVENTS[event["type"]], f"{case.name}: half of {event['type']} is there"
+    waiting = [name for name, how in interrupt_statuses(log).items() if how == "open"]
     assert waiting or ends, f"{case.name}: it waits for nobody and has not ended"
 
 
 def check_views(host: Host, case: Case, log: Log, listed: set[str]) -> None:
     """The inbox, the snapshot and the links say what the log says."""
-    standing = asked(log)
+    standing = interrupt_statuses(log)
     waiting = {name for name, how in standing.items() if how == "open"}
     assert listed == waiting, f"{case.name} waits for {waiting}, and the inbox has {listed}"
     shown = {row["interruptId"]: row for row in host.snapshot(case.run_id).get("interrupts", ())}
@@ -135,19 +139,19 @@ def check_views(host: Host, case: Case, log: Log, listed: set[str]) -> None:
 
 
 def check_ended(host: Host, case: Case, log: Log) -> None:
-    check_whole(case, log)
+    check_log(case, log)
     assert log[-1]["type"] in TERMINAL
     status = TERMINAL[log[-1]["type"]]
-    assert status == WANTED.get(case.workflow, "failed"), f"{case.name} is {status}"
+    assert status == EXPECTED_STATUS.get(case.workflow, "failed"), f"{case.name} is {status}"
     assert host.snapshot(case.run_id)["status"] == status
-    standing = asked(log)
+    standing = interrupt_statuses(log)
     resolved = Counter(event["interruptId"] for event in log if event["type"] == "interrupt.resolved")
     if case.cancelled:
         assert not resolved, f"{case.name} was answered after its cancel"
         return
     assert resolved == Counter(standing.keys()), f"{case.name}: {resolved} of {standing}"
     if case.workflow in ANSWERED:
-        assert marks(log) == [wish.mark for wish in case.wishes], f"{case.name}: not every answer counts once"
+        assert answer_marks(log) == [wish.mark for wish in case.wishes], f"{case.name}: not every answer counts once"
     else:
         check_times(case, log)
 
@@ -166,7 +170,7 @@ def check_times(case: Case, log: Log) -> None:
         assert instant(event) >= begun + reminders[number - 1], f"{case.name}: a reminder came too early"
 
 
-def check_not_anew(log: Log, restart: int) -> None:
+def check_deadline_kept(log: Log, restart: int) -> None:
     """No wait began anew with the host."""
     for event in log:
         if event["type"] in (INTERRUPT_REMINDER, "interrupt.resolved"):

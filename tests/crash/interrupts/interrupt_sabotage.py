@@ -23,7 +23,7 @@ from weftwork.engine.signer import Signer
 from weftwork.protocol.run.interrupts import InterruptState
 
 
-def rash() -> None:
+def acknowledge_answer_before_storing() -> None:
     """What an answer leads to is acknowledged at once and stored half a second later."""
     store = SqliteEventLog.append
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.crash.client import BROKEN, Gone
+from tests.crash.client import CONNECTION_ERRORS, HostGone
 from tests.live import KEY, Answer, Host, until
 
 PEOPLE = 4
@@ -56,9 +56,9 @@ def call(host: Host, method: str, path: str, body: Any = None, key: str | None =
     def ask() -> Answer | None:
         try:
             answer = host.call(method, path, body, key=key, headers=headers)
-        except BROKEN as error:
+        except CONNECTION_ERRORS as error:
             host.process.wait(10)
-            raise Gone from error
+            raise HostGone from error
         return answer if answer.status != 503 else None
 
     return until(ask, f"an answer to {path}")
@@ -80,7 +80,7 @@ class Desk:
     ) -> None:
         self.cases: list[Case] = []
         self._scripts = SCRIPTS if scripts is None else scripts
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._workflows = workflows
         self._numbers = itertools.count()
 
@@ -93,7 +93,7 @@ class Desk:
     def at_work(self, host: Host, count: int = 10_000) -> Iterator[list["Future[bool]"]]:
         """Within it people are busy. It ends when each has taken up so many cases or there is no host any more."""
         with ThreadPoolExecutor(PEOPLE) as pool:
-            seeds = [self._chance.randrange(2**32) for _ in range(PEOPLE)]
+            seeds = [self._rng.randrange(2**32) for _ in range(PEOPLE)]
             working = [pool.submit(self._work, host, count, seed) for seed in seeds]
             yield working
             for each in working:
@@ -101,7 +101,7 @@ class Desk:
 
     def _work(self, host: Host, count: int, seed: int) -> bool:
         chance = random.Random(seed)
-        with contextlib.suppress(Gone):
+        with contextlib.suppress(HostGone):
             for _ in range(count):
                 self.take_up(host, chance.choice(self._workflows))
             return True

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from tests.crash.client import BROKEN, Gone
+from tests.crash.client import CONNECTION_ERRORS, HostGone
 from tests.crash.oracle import Log, instant, tags
 from tests.live import Answer, Host
 from tests.live.steering import events
@@ -68,9 +68,9 @@ def send(host: Host, wish: Wish) -> Answer:
     try:
         path = f"/v1/runs/{wish.run_id}{wish.path}"
         return host.call("POST", path, wish.body, headers={"Idempotency-Key": wish.tag})
-    except BROKEN as error:
+    except CONNECTION_ERRORS as error:
         host.process.wait(10)
-        raise Gone from error
+        raise HostGone from error
 
 
 def steerers(host: Host, chance: random.Random) -> list[Steerer]:

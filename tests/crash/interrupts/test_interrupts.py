@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.crash.interrupts.interrupt_host import InterruptGround
-from tests.crash.interrupts.interrupt_oracle import agrees, audit, check_not_anew
+from tests.crash.interrupts.interrupt_host import InterruptHost
+from tests.crash.interrupts.interrupt_oracle import check_deadline_kept, check_runs, views_agree
 from tests.crash.interrupts.scripted_clients import Desk
 from tests.crash.restartable_host import check_killed_at, listens, stop
 from tests.crash.store_image import check_image
@@ -77,7 +77,7 @@ def remains(tmp_path_factory: pytest.TempPathFactory) -> Remains:
     """Of a host that died while many runs waited, some of them as far as their time was up by now."""
     folder = tmp_path_factory.mktemp("remains")
     desk = Desk(seed=21)
-    with InterruptGround(folder) as ground:
+    with InterruptHost(folder) as ground:
         host = ground.start()
         for steps in (1, 2, 3, 4):
             for workflow in ("ask", "vote", "turns", "drop"):
@@ -88,7 +88,7 @@ def remains(tmp_path_factory: pytest.TempPathFactory) -> Remains:
     return Remains(ground.data, desk)
 
 
-def take_over(ground: InterruptGround, remains: Remains) -> Desk:
+def take_over(ground: InterruptHost, remains: Remains) -> Desk:
     shutil.copytree(remains.data, ground.data, ignore=shutil.ignore_patterns("*.sock"))
     ground.data.chmod(0o700)
     return copy.deepcopy(remains.desk)
@@ -102,7 +102,7 @@ def cases() -> list[tuple[str, int]]:
 @pytest.mark.rule("int-06", "int-17", "int-18", "appr-10", "park-01", "park-02", "tok-04")
 @pytest.mark.parametrize(("name", "nth"), cases())
 def test_nothing_is_lost_at_any_point(tmp_path: Path, remains: Remains, name: str, nth: int) -> None:
-    with InterruptGround(tmp_path) as ground:
+    with InterruptHost(tmp_path) as ground:
         desk = take_over(ground, remains)
         host = ground.launch(f"{name}:{nth + BOOT if name in WRITING else nth}:kill")
         if listens(host):
@@ -111,7 +111,7 @@ def test_nothing_is_lost_at_any_point(tmp_path: Path, remains: Remains, name: st
         check_killed_at(host, name)
         check_image(ground.data, tmp_path / "image")
         host = ground.start()
-        audit(host, desk)
+        check_runs(host, desk)
         stop(host)
 
 
@@ -126,14 +126,14 @@ def test_a_host_that_fails_at_a_point_again_and_again_keeps_its_word(
     tmp_path: Path, remains: Remains, name: str
 ) -> None:
     """People who are told to come back do; what they ask again is one, whether it was stored the first time or not."""
-    with InterruptGround(tmp_path) as ground:
+    with InterruptHost(tmp_path) as ground:
         desk = take_over(ground, remains)
         first = BOOT if name in WRITING else 2 if name == "recover.run" else 0
         host = ground.start(",".join(f"{name}:{first + at}:raise" for at in FAILURES))
         assert desk.work(host, CASES)
         with contextlib.suppress(AssertionError):
-            until(lambda: agrees(host, desk), "all views to agree", seconds=5)
-        audit(host, desk)
+            until(lambda: views_agree(host, desk), "all views to agree", seconds=5)
+        check_runs(host, desk)
         assert f'"message":"fault point reached","point":"{name}"' in host.errors, "nothing has failed"
         assert "Traceback" not in host.errors
         host.kill()
@@ -141,11 +141,11 @@ def test_a_host_that_fails_at_a_point_again_and_again_keeps_its_word(
 
 
 def test_every_point_that_is_passed_is_put_to_the_proof(tmp_path: Path, remains: Remains) -> None:
-    with InterruptGround(tmp_path) as ground:
+    with InterruptHost(tmp_path) as ground:
         desk = take_over(ground, remains)
         host = ground.start(",".join(f"{name}:1:delay=0" for name in POINTS))
         assert desk.work(host, CASES)
-        audit(host, desk)
+        check_runs(host, desk)
         stop(host)
         passed = {name for name in POINTS if f'"message":"fault point reached","point":"{name}"' in host.errors}
     assert passed == {*ONCE, *OFTEN}
@@ -155,14 +155,14 @@ def test_every_point_that_is_passed_is_put_to_the_proof(tmp_path: Path, remains:
 def test_killed_at_any_moment_a_host_keeps_what_people_said(tmp_path: Path) -> None:
     chance = random.Random(17)
     desk = Desk(seed=22)
-    with InterruptGround(tmp_path) as ground:
+    with InterruptHost(tmp_path) as ground:
         for _ in range(LIVES):
             host = ground.start()
             with desk.at_work(host):
                 time.sleep(chance.uniform(0.05, 0.5))
                 host.kill()
         host = ground.start()
-        audit(host, desk)
+        check_runs(host, desk)
         stop(host)
     assert len(desk.cases) > LIVES * 2
 
@@ -170,7 +170,7 @@ def test_killed_at_any_moment_a_host_keeps_what_people_said(tmp_path: Path) -> N
 @pytest.mark.rule("int-17", "int-18", "park-02")
 def test_deadlines_and_reminders_outlive_their_host(tmp_path: Path) -> None:
     desk = Desk(seed=23)
-    with InterruptGround(tmp_path) as ground:
+    with InterruptHost(tmp_path) as ground:
         host = ground.start()
         late = [desk.take_up(host, "late") for _ in range(3)]
         soon = [desk.take_up(host, "due") for _ in range(3)]
@@ -179,9 +179,9 @@ def test_deadlines_and_reminders_outlive_their_host(tmp_path: Path) -> None:
         until(lambda: time.monotonic() > ended, "the time of some to be up while there is no host")
         restart = int(time.time() * 1000)
         host = ground.start()
-        logs = audit(host, desk)
+        logs = check_runs(host, desk)
         for case in late:
-            check_not_anew(logs[case.name], restart)
+            check_deadline_kept(logs[case.name], restart)
             assert [event["type"] for event in logs[case.name]].count("weftwork.interrupt.reminder") == 2
         for case in soon:
             # What came due while nobody was there is not said any more once the time is up.
@@ -189,9 +189,9 @@ def test_deadlines_and_reminders_outlive_their_host(tmp_path: Path) -> None:
         stop(host)
 
 
-def broken(tmp_path: Path, mischief: str, *workflows: str, steps: int | None = None) -> tuple[InterruptGround, Desk]:
+def broken(tmp_path: Path, mischief: str, *workflows: str, steps: int | None = None) -> tuple[InterruptHost, Desk]:
     """A host that breaks its word has been killed after some cases."""
-    ground, desk = InterruptGround(tmp_path, mischief), Desk(seed=24)
+    ground, desk = InterruptHost(tmp_path, mischief), Desk(seed=24)
     with ground:
         host = ground.start()
         for workflow in workflows:
@@ -217,13 +217,13 @@ def test_a_host_that_breaks_its_word_is_seen(
 ) -> None:
     ground, desk = broken(tmp_path, mischief, workflow, steps=steps)
     with ground, pytest.raises(AssertionError, match=said):
-        audit(ground.start(), desk, patience=2.0)
+        check_runs(ground.start(), desk, patience=2.0)
 
 
 def test_a_wait_for_people_that_begins_anew_is_seen(tmp_path: Path) -> None:
     ground, desk = broken(tmp_path, "tardy", "late")
     restart = int(time.time() * 1000)
     with ground:
-        logs = audit(ground.start(), desk)
+        logs = check_runs(ground.start(), desk)
     with pytest.raises(AssertionError, match="began anew"):
-        check_not_anew(logs[desk.cases[0].name], restart)
+        check_deadline_kept(logs[desk.cases[0].name], restart)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.client import Gone
+from tests.crash.client import HostGone
 from tests.crash.interrupts.steering_history import Steerer, check_retry, steerers
 from tests.crash.oracle import check_log, follow, instant
 from tests.crash.restartable_host import Ground, check_killed_at, stop
@@ -88,7 +88,7 @@ def work(host: Host, all_of_them: list[Steerer], count: int) -> bool:
     """All steer at once; whether the host lived through it."""
 
     def steer(each: Steerer) -> bool:
-        with contextlib.suppress(Gone):
+        with contextlib.suppress(HostGone):
             each.work(host, count)
             return True
         return False

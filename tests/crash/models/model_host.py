@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.crash.client import BROKEN
+from tests.crash.client import CONNECTION_ERRORS
 from tests.crash.restartable_host import Ground
 from tests.harness.definitions import edge, node
 from tests.live import Host, write_workflows
@@ -100,7 +100,7 @@ class Person:
         self.runs: list[str] = []
 
     def begin(self, host: Host, count: int) -> None:
-        with contextlib.suppress(*BROKEN):
+        with contextlib.suppress(*CONNECTION_ERRORS):
             for _ in range(count):
                 answer = host.call("POST", "/v1/runs", {"workflowId": "talks"})
                 if answer.status == 201:
@@ -121,7 +121,7 @@ class Person:
                 return True
             return all(tuple(self._see_to(host, run_id) for run_id in self.runs))
 
-        with contextlib.suppress(*BROKEN):
+        with contextlib.suppress(*CONNECTION_ERRORS):
             until(look, "the runs to end")
 
     def _see_to(self, host: Host, run_id: str) -> bool:
