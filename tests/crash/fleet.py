@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from tests.crash.client import HostGone, RecordingClient
 from tests.crash.client_history import ClientHistory
-from tests.crash.oracle import Log, instant
+from tests.crash.oracle import Log, timestamp_ms
 from tests.crash.workflows import WAITS
 from tests.live import Host
 
@@ -60,14 +60,14 @@ def check_deadlines(logs: dict[str, Log], workflows: dict[str, str], restarts: l
     outlived = 0
     for run_id, log in logs.items():
         lengths = WAITS[workflows[run_id]]
-        begun = {event["nodeId"]: instant(event) for event in log if event["type"] == "node.started"}
+        begun = {event["nodeId"]: timestamp_ms(event) for event in log if event["type"] == "node.started"}
         for event in log:
             if event["type"] != "node.completed" or lengths[event["nodeId"]] < MIN_MEASURED_MS:
                 continue
             node = event["nodeId"]
-            within = [restart for restart in restarts if begun[node] < restart < instant(event)]
+            within = [restart for restart in restarts if begun[node] < restart < timestamp_ms(event)]
             if within:
                 outlived += 1
-                late = instant(event) - within[-1]
+                late = timestamp_ms(event) - within[-1]
                 assert late < lengths[node], f"{run_id} began {node} anew: it ended {late} ms after a restart"
     return outlived

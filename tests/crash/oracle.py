@@ -10,21 +10,21 @@ from tests.crash.client_history import ClientHistory
 from tests.crash.workflows import WAITS
 from tests.live import Host, frames
 
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 """Seconds within which a run that was recovered must have ended."""
 TERMINAL = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}
-HOLDS = {"run.paused": "reason", "run.resumed": "reason", "interrupt.resolved": "resumeValue"}
+TAG_FIELDS = {"run.paused": "reason", "run.resumed": "reason", "interrupt.resolved": "resumeValue"}
 """Type of event -> the member in which a wish to steer finds its tag again."""
 NODE_ENDS = ("node.completed", "node.failed", "node.skipped", "node.cancelled")
 
 Log = list[dict[str, Any]]
 
 
-def audit(host: Host, ledger: ClientHistory, patience: float = PATIENCE) -> dict[str, Log]:
+def check_history(host: Host, ledger: ClientHistory, patience: float = TIMEOUT_SECONDS) -> dict[str, Log]:
     """Everything that was acknowledged is there, once, and ends; the logs of all runs by run id."""
     # A ledger may be audited again: what is asked then has other names.
     client = RecordingClient(host, ledger, f"audit{len(ledger.steers)}")
-    _settle(client)
+    _resend_all(client)
     runs = listing(host)
     _check_runs(ledger, runs)
     _check_deletes(host, ledger, runs)
@@ -43,7 +43,7 @@ def audit(host: Host, ledger: ClientHistory, patience: float = PATIENCE) -> dict
         _check_views(host, run_id, run, logs[run_id])
     _check_cancels(client, logs)
     _check_steers(ledger, logs)
-    _check_seen(host, ledger, logs)
+    _check_streams(host, ledger, logs)
     for key in ledger.keys:
         assert host.call("GET", "/v1/runs?limit=1", key=key).status == 200, "a key that was shown does not work"
     return logs
@@ -60,7 +60,7 @@ def listing(host: Host) -> dict[str, dict[str, Any]]:
     return runs
 
 
-def follow(host: Host, run_id: str, patience: float = PATIENCE) -> Log:
+def follow(host: Host, run_id: str, patience: float = TIMEOUT_SECONDS) -> Log:
     """The whole log of a run, once it has ended."""
     until = time.monotonic() + patience
     events: Log = []
@@ -73,7 +73,7 @@ def follow(host: Host, run_id: str, patience: float = PATIENCE) -> Log:
         assert time.monotonic() < until, f"{run_id} did not go on"
 
 
-def instant(event: dict[str, Any]) -> int:
+def timestamp_ms(event: dict[str, Any]) -> int:
     """Its timestamp in milliseconds."""
     return round(datetime.fromisoformat(event["timestamp"]).timestamp() * 1000)
 
@@ -89,7 +89,7 @@ def check_log(run_id: str, workflow: str, log: Log) -> None:
     ended: Counter[str] = Counter()
     due: set[str] = set()
     for event in log:
-        node, at = event.get("nodeId", ""), instant(event)
+        node, at = event.get("nodeId", ""), timestamp_ms(event)
         if event["type"] == "node.started":
             entry = (node, event["payload"]["attempt"])
             assert entry not in begun, f"{run_id} started {entry} twice"
@@ -110,7 +110,7 @@ def check_log(run_id: str, workflow: str, log: Log) -> None:
         assert set(ended) == set(WAITS[workflow]), f"{run_id} left nodes out"
 
 
-def _settle(client: RecordingClient) -> None:
+def _resend_all(client: RecordingClient) -> None:
     """Send everything that has a key again, and once more: whatever became of it, it is one run."""
     for wish in list(client.history.creates.values()):
         if wish.key is not None:
@@ -161,7 +161,7 @@ def _check_cancels(client: RecordingClient, logs: dict[str, Log]) -> None:
 
 def tags(log: Log) -> list[Any]:
     """What was asked of a run, as its log has it."""
-    return [event["payload"].get(HOLDS[event["type"]]) for event in log if event["type"] in HOLDS]
+    return [event["payload"].get(TAG_FIELDS[event["type"]]) for event in log if event["type"] in TAG_FIELDS]
 
 
 def _check_steers(ledger: ClientHistory, logs: dict[str, Log]) -> None:
@@ -178,7 +178,7 @@ def _check_steers(ledger: ClientHistory, logs: dict[str, Log]) -> None:
         assert len(set(answered)) == len(answered), f"{run_id}: a question has two answers"
 
 
-def _check_seen(host: Host, ledger: ClientHistory, logs: dict[str, Log]) -> None:
+def _check_streams(host: Host, ledger: ClientHistory, logs: dict[str, Log]) -> None:
     """What a reader saw is how the log begins; a stream that broke goes on to the byte where it was."""
     for run_id, events in ledger.pages:
         assert logs[run_id][: len(events)] == events, f"{run_id}: what was read has changed"

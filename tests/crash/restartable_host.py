@@ -10,10 +10,10 @@ from tests.crash.workflows import write_flows
 from tests.live import Host
 from tests.live.host import KEYS, WAIT, command, environment
 
-SABOTEUR = Path(__file__).with_name("sabotage.py")
+SABOTAGE = Path(__file__).with_name("sabotage.py")
 
 
-class Ground:
+class RestartableHost:
     """One data folder and its hosts. Use it as a context: no host outlives it.
 
     `mischief` names the guard that is taken away from them, as `saboteur.py` knows it.
@@ -22,8 +22,8 @@ class Ground:
     def __init__(self, folder: Path, mischief: str | None = None) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self._flows = write_flows(folder / "flows")
-        self._program = [sys.executable, str(SABOTEUR), mischief] if mischief else command()
+        self._workflows = write_flows(folder / "flows")
+        self._command = [sys.executable, str(SABOTAGE), mischief] if mischief else command()
         self._hosts: list[Host] = []
 
     def __enter__(self) -> Self:
@@ -45,7 +45,7 @@ class Ground:
         assert all(host.process.poll() is not None for host in self._hosts)
         number = len(self._hosts)
         output, errors = self.folder / f"out-{number}", self.folder / f"err-{number}"
-        line = [*self._program, "serve", "--port", "0", "--data", self.data, "--workflows", self._flows, *KEYS]
+        line = [*self._command, "serve", "--port", "0", "--data", self.data, "--workflows", self._workflows, *KEYS]
         env = environment(self.folder, {"WEFTWORK_FAULTS": faults} if faults else None)
         with output.open("wb") as out, errors.open("wb") as err:
             process = subprocess.Popen(line, stdout=out, stderr=err, env=env)
@@ -54,7 +54,7 @@ class Ground:
         return host
 
 
-def listens(host: Host) -> bool:
+def has_started(host: Host) -> bool:
     """Wait for a host to start; False if it died on the way."""
     try:
         host.wait_for_start()

@@ -24,7 +24,7 @@ from weftwork.protocol.wire.streams import Cursor
 _create = SqliteEventLog.create
 
 
-def hasty() -> None:
+def acknowledge_run_before_storing() -> None:
     """A run is acknowledged first and stored half a second later."""
 
     async def create(self: SqliteEventLog, *arguments: Any) -> RunCreated:
@@ -38,7 +38,7 @@ def hasty() -> None:
     SqliteEventLog.create = create  # type: ignore[method-assign]
 
 
-def forgetful() -> None:
+def skip_recovery() -> None:
     """Nothing is recovered at start."""
 
     async def recover(self: Executor) -> int:
@@ -47,7 +47,7 @@ def forgetful() -> None:
     Executor.recover = recover  # type: ignore[method-assign]
 
 
-def repeating() -> None:
+def restart_running_nodes() -> None:
     """A node that was running when the host died is started a second time in the log."""
     resume = live_run.LiveRun.resume
 
@@ -61,7 +61,7 @@ def repeating() -> None:
     live_run.LiveRun.resume = again  # type: ignore[method-assign]
 
 
-def tardy() -> None:
+def restart_delays() -> None:
     """A wait begins anew when its node is entered again."""
     begin = EntryContext.__init__
 
@@ -72,7 +72,7 @@ def tardy() -> None:
     EntryContext.__init__ = anew  # type: ignore[method-assign]
 
 
-def restless() -> None:
+def retry_without_delay() -> None:
     """A node that failed is tried again as soon as a host is there, whatever its time."""
     wait = activity.Timers._wait
 
@@ -82,7 +82,7 @@ def restless() -> None:
     activity.Timers._wait = at_once  # type: ignore[method-assign]
 
 
-def rash() -> None:
+def acknowledge_append_before_storing() -> None:
     """What a run decides is told at once and stored half a second later."""
     store = SqliteEventLog.append
 
@@ -96,7 +96,7 @@ def rash() -> None:
     SqliteEventLog.append = append  # type: ignore[method-assign]
 
 
-def keyless() -> None:
+def drop_idempotency_records() -> None:
     """Idempotency keys are not written down."""
 
     async def create(self: SqliteEventLog, header: Any, hidden: Any, record: Any, *rest: Any) -> Any:
@@ -105,7 +105,7 @@ def keyless() -> None:
     SqliteEventLog.create = create  # type: ignore[method-assign]
 
 
-def looking() -> None:
+def check_key_outside_transaction() -> None:
     """Whether a key is taken is looked at first and not in the transaction that takes it."""
     creating.idempotency.taken = lambda *_: None  # type: ignore[assignment]
 

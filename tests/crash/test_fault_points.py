@@ -9,8 +9,8 @@ import pytest
 from tests.crash.assets.test_assets import PROVED
 from tests.crash.client import RecordingClient
 from tests.crash.client_history import ClientHistory
-from tests.crash.oracle import audit
-from tests.crash.restartable_host import Ground, check_killed_at, stop
+from tests.crash.oracle import check_history
+from tests.crash.restartable_host import RestartableHost, check_killed_at, stop
 from tests.crash.store_image import check_image
 from tests.crash.workload import SCENARIOS, Remains, leave_behind, prepare, send_away, take_over, visit
 from tests.live import frames, until, weftwork
@@ -68,7 +68,7 @@ def remains(tmp_path_factory: pytest.TempPathFactory) -> Remains:
 def test_a_host_that_is_killed_there_loses_nothing(
     tmp_path: Path, remains: Remains, name: str, nth: int, scenario: str
 ) -> None:
-    with Ground(tmp_path) as ground:
+    with RestartableHost(tmp_path) as ground:
         ledger = prepare(ground, scenario, remains)
         host = ground.launch(f"{name}:{nth}:kill")
         visit(host, ledger, scenario, rounds(name, nth))
@@ -76,7 +76,7 @@ def test_a_host_that_is_killed_there_loses_nothing(
         check_killed_at(host, name)
         check_image(ground.data, tmp_path / "image")
         again = ground.start()
-        audit(again, ledger)
+        check_history(again, ledger)
         stop(again)
 
 
@@ -84,7 +84,7 @@ def test_a_host_that_is_killed_there_loses_nothing(
 def test_a_host_that_fails_there_says_so_and_goes_on(
     tmp_path: Path, remains: Remains, name: str, nth: int, scenario: str
 ) -> None:
-    with Ground(tmp_path) as ground:
+    with RestartableHost(tmp_path) as ground:
         ledger = prepare(ground, scenario, remains)
         host = ground.launch(f"{name}:{nth}:raise")
         clients = visit(host, ledger, scenario, rounds(name, nth))
@@ -104,25 +104,25 @@ def test_a_host_that_fails_there_says_so_and_goes_on(
                 "admin.answer",
             ):
                 assert sum(client.refusals for client in clients) == 1
-            audit(host, ledger)
+            check_history(host, ledger)
             stop(host)
         check_image(ground.data, tmp_path / "image")
         again = ground.start()
-        audit(again, ledger)
+        check_history(again, ledger)
         stop(again)
 
 
 def test_a_store_that_fails_before_anybody_is_served_is_named(tmp_path: Path) -> None:
-    with Ground(tmp_path) as ground:
+    with RestartableHost(tmp_path) as ground:
         host = ground.launch("writer.commit:4:raise")
         assert host.process.wait(20) == 1
         assert host.errors.endswith("weftwork: OSError: fault point writer.commit\n")
         assert "Traceback" not in host.errors
-        audit(ground.start(), ClientHistory())
+        check_history(ground.start(), ClientHistory())
 
 
 def test_a_frame_that_was_cut_is_sent_again_whole(tmp_path: Path, remains: Remains) -> None:
-    with Ground(tmp_path) as ground:
+    with RestartableHost(tmp_path) as ground:
         ledger = take_over(ground, remains)
         host = ground.start("stream.piece:3:kill")
         body = RecordingClient(host, ledger, "reader").watch(remains.bulk)
@@ -130,7 +130,7 @@ def test_a_frame_that_was_cut_is_sent_again_whole(tmp_path: Path, remains: Remai
         assert not frames(body), "the first frame is longer than three pieces"
         assert len(body) >= 32_768, "and some of it was sent"
         again = ground.start()
-        audit(again, ledger)
+        check_history(again, ledger)
 
 
 def test_a_first_key_that_nobody_saw_is_replaced_by_hand(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_first_key_that_nobody_saw_is_replaced_by_hand(tmp_path: Path) -> None
     assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, "")
     made = weftwork(tmp_path, "keys", "create", "--tenant", "acme", "--data", tmp_path / "data")
     assert made.returncode == 0, made.stderr
-    with Ground(tmp_path) as ground:
+    with RestartableHost(tmp_path) as ground:
         host = ground.start()
         assert "API key" not in host.output
         assert host.call("GET", "/v1/runs", key=made.stdout.strip()).document == {"runs": []}

@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 
 from tests.crash.oracle import listing
-from tests.crash.restartable_host import Ground, stop
+from tests.crash.restartable_host import RestartableHost, stop
 from tests.live import Answer, Host
 
 pytestmark = pytest.mark.slow
@@ -43,14 +43,14 @@ def check_rounds(host: Host, rounds: int) -> None:
 
 
 def test_one_key_is_one_run(tmp_path: Path) -> None:
-    with Ground(tmp_path) as ground:
+    with RestartableHost(tmp_path) as ground:
         host = ground.start()
         check_rounds(host, ROUNDS)
         stop(host)
 
 
 def test_looking_first_would_not_do(tmp_path: Path) -> None:
-    with Ground(tmp_path, "looking") as ground:
+    with RestartableHost(tmp_path, "looking") as ground:
         host = ground.start()
         with pytest.raises(AssertionError, match="told different things"):
             check_rounds(host, 10)

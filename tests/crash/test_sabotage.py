@@ -8,8 +8,8 @@ import pytest
 from tests.crash.client import HostGone, RecordingClient
 from tests.crash.client_history import ClientHistory
 from tests.crash.fleet import check_deadlines
-from tests.crash.oracle import audit
-from tests.crash.restartable_host import Ground, check_killed_at
+from tests.crash.oracle import check_history
+from tests.crash.restartable_host import RestartableHost, check_killed_at
 from tests.crash.store_image import check_image
 from tests.crash.workload import visit
 from tests.live import until
@@ -18,57 +18,57 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_run_that_was_acknowledged_too_early_is_missed(tmp_path: Path) -> None:
-    with Ground(tmp_path, "hasty") as ground:
+    with RestartableHost(tmp_path, "hasty") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         assert client.create("quick") is not None
         client.host.kill()
         with pytest.raises(AssertionError, match="was acknowledged and is lost"):
-            audit(ground.start(), client.history)
+            check_history(ground.start(), client.history)
 
 
 def test_a_run_that_nobody_goes_on_with_is_missed(tmp_path: Path) -> None:
-    with Ground(tmp_path, "forgetful") as ground:
+    with RestartableHost(tmp_path, "forgetful") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         client.create("chain")
         client.host.kill()
         with pytest.raises(AssertionError, match="did not go on"):
-            audit(ground.start(), client.history, patience=1)
+            check_history(ground.start(), client.history, patience=1)
 
 
 def test_a_node_that_is_started_again_is_seen(tmp_path: Path) -> None:
-    with Ground(tmp_path, "repeating") as ground:
+    with RestartableHost(tmp_path, "repeating") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         run_id = client.create("long")
         assert run_id is not None
         until(lambda: len(client.read(run_id)) == 2, "the node to start")
         client.host.kill()
         with pytest.raises(AssertionError, match="twice"):
-            audit(ground.start(), client.history)
+            check_history(ground.start(), client.history)
 
 
 def test_a_wait_that_begins_anew_is_seen(tmp_path: Path) -> None:
-    with Ground(tmp_path, "tardy") as ground:
+    with RestartableHost(tmp_path, "tardy") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         run_id = client.create("delay")
         assert run_id is not None
         until(lambda: len(client.read(run_id)) == 2, "the node to start")
         client.host.kill()
         restart = int(time.time() * 1000)
-        logs = audit(ground.start(), client.history)
+        logs = check_history(ground.start(), client.history)
         with pytest.raises(AssertionError, match="began n0 anew"):
             check_deadlines(logs, {run_id: "delay"}, [restart])
 
 
 def test_a_key_that_makes_two_runs_is_seen(tmp_path: Path) -> None:
-    with Ground(tmp_path, "keyless") as ground:
+    with RestartableHost(tmp_path, "keyless") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         client.create("quick", keyed=True)
         with pytest.raises(AssertionError, match=r"was 0\w+ and is 0\w+ now"):
-            audit(client.host, client.history)
+            check_history(client.host, client.history)
 
 
 def test_a_key_without_its_run_is_seen(tmp_path: Path) -> None:
-    with Ground(tmp_path, "halving") as ground:
+    with RestartableHost(tmp_path, "halving") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         with pytest.raises(HostGone):
             client.create("quick", keyed=True)
@@ -77,18 +77,18 @@ def test_a_key_without_its_run_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_deleted_and_comes_back_is_seen(tmp_path: Path) -> None:
-    with Ground(tmp_path, "deceiving") as ground:
+    with RestartableHost(tmp_path, "deceiving") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         run_id = client.create("quick")
         assert run_id is not None
         client.delete(run_id)
         client.host.kill()
         with pytest.raises(AssertionError, match="was deleted and is back"):
-            audit(ground.start(), client.history)
+            check_history(ground.start(), client.history)
 
 
 def test_what_a_deleted_run_leaves_for_ever_is_seen(tmp_path: Path) -> None:
-    with Ground(tmp_path, "littering") as ground:
+    with RestartableHost(tmp_path, "littering") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         run_id = client.create("bulk", text="x" * 400_000)
         assert run_id is not None
@@ -99,17 +99,17 @@ def test_what_a_deleted_run_leaves_for_ever_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_stream_that_skips_is_seen(tmp_path: Path) -> None:
-    with Ground(tmp_path, "skipping") as ground:
+    with RestartableHost(tmp_path, "skipping") as ground:
         client = RecordingClient(ground.start("stream.frame:3:kill"), ClientHistory(), "c")
         run_id = client.create("waits")
         assert run_id is not None
         assert client.watch(run_id)
         with pytest.raises(AssertionError, match="the stream does not go on"):
-            audit(ground.start(), client.history)
+            check_history(ground.start(), client.history)
 
 
 def test_a_point_that_is_never_reached_is_seen(tmp_path: Path) -> None:
-    with Ground(tmp_path, "unarmed") as ground:
+    with RestartableHost(tmp_path, "unarmed") as ground:
         host = ground.launch("create.durable:1:kill")
         visit(host, ClientHistory(), "fresh", rounds=1)
         host.stop()

@@ -15,8 +15,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule,
 
 from tests.crash.client import HostGone, RecordingClient
 from tests.crash.client_history import ClientHistory, TrackedCreate
-from tests.crash.oracle import audit, follow
-from tests.crash.restartable_host import Ground, stop
+from tests.crash.oracle import check_history, follow
+from tests.crash.restartable_host import RestartableHost, stop
 from tests.crash.store_image import check_image
 
 pytestmark = pytest.mark.slow
@@ -49,7 +49,7 @@ class Lives(RuleBasedStateMachine):
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.ledger = ClientHistory()
-        self.ground = Ground(Path(self.folder.name), self.mischief)
+        self.ground = RestartableHost(Path(self.folder.name), self.mischief)
         self.lives = 0
         self._live()
 
@@ -175,7 +175,7 @@ class Lives(RuleBasedStateMachine):
             with self.ground:
                 self.host.kill()
                 check_image(self.ground.data, self.ground.folder / "image")
-                audit(self.ground.start(), self.ledger)
+                check_history(self.ground.start(), self.ledger)
         finally:
             self.folder.cleanup()
 

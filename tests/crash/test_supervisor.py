@@ -9,8 +9,8 @@ import pytest
 
 from tests.crash.client_history import ClientHistory
 from tests.crash.fleet import ClientFleet, check_deadlines
-from tests.crash.oracle import audit, listing
-from tests.crash.restartable_host import Ground, stop
+from tests.crash.oracle import check_history, listing
+from tests.crash.restartable_host import RestartableHost, stop
 from tests.crash.store_image import check_image
 from tests.live import Host, until
 
@@ -27,7 +27,7 @@ def test_every_promised_run_ends_once_and_on_time(tmp_path: Path) -> None:
     ledger = ClientHistory()
     fleet = ClientFleet(ledger, seed=12)
     restarts: list[int] = []
-    with Ground(tmp_path) as ground:
+    with RestartableHost(tmp_path) as ground:
         for life in range(KILLS):
             restarts.append(int(time.time() * 1000))
             host = ground.start()
@@ -45,7 +45,7 @@ def test_every_promised_run_ends_once_and_on_time(tmp_path: Path) -> None:
         host = ground.start()
         with fleet.at_work(host, RUNS):
             pass
-        logs = audit(host, ledger)
+        logs = check_history(host, ledger)
         runs = listing(host)
         outlived = check_deadlines(logs, {run: runs[run]["workflowId"] for run in runs}, restarts[1:])
         assert outlived > RUNS // 4, f"only {outlived} waits outlived a host"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tests.crash.client import HostGone, RecordingClient
 from tests.crash.client_history import ClientHistory
-from tests.crash.restartable_host import Ground, listens
+from tests.crash.restartable_host import RestartableHost, has_started
 from tests.live import Host
 
 SCENARIOS = ("fresh", "recovering", "crowd")
@@ -31,7 +31,7 @@ class Remains(NamedTuple):
 def leave_behind(folder: Path) -> Remains:
     """A host dies in the middle of some runs."""
     ledger = ClientHistory()
-    with Ground(folder) as ground:
+    with RestartableHost(folder) as ground:
         client = RecordingClient(ground.start(), ledger, "before")
         bulk = client.create("bulk", text=BULK)
         assert bulk is not None
@@ -42,20 +42,20 @@ def leave_behind(folder: Path) -> Remains:
     return Remains(ground.data, ledger, bulk)
 
 
-def take_over(ground: Ground, remains: Remains) -> ClientHistory:
+def take_over(ground: RestartableHost, remains: Remains) -> ClientHistory:
     """Put a copy of the data in place; the socket of the dead host stays behind."""
     shutil.copytree(remains.data, ground.data, ignore=shutil.ignore_patterns("*.sock"))
     ground.data.chmod(0o700)
     return copy.deepcopy(remains.history)
 
 
-def prepare(ground: Ground, scenario: str, remains: Remains) -> ClientHistory:
+def prepare(ground: RestartableHost, scenario: str, remains: Remains) -> ClientHistory:
     return ClientHistory() if scenario == "fresh" else take_over(ground, remains)
 
 
 def visit(host: Host, ledger: ClientHistory, scenario: str, rounds: int) -> list[RecordingClient]:
     """Use a host until it is gone, or for so many rounds; returns the clients."""
-    if not listens(host):
+    if not has_started(host):
         return []
     names = [f"c{number}" for number in range(CROWD if scenario == "crowd" else 1)]
     clients = [RecordingClient(host, ledger, name) for name in names]

@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from tests.crash.restartable_host import Ground
+from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import node, variable
 from tests.live import until, write_workflows
 from tests.live.host import WAIT
@@ -25,7 +25,7 @@ def _emitting_workflow(workflow_id: str, port: str, name: str) -> dict[str, Any]
     return flow(workflow_id, [shown], [], [variable(name)])
 
 
-class AssetHost(Ground):
+class AssetHost(RestartableHost):
     """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
 
     def __init__(self, folder: Path, mischief: str | None = None) -> None:

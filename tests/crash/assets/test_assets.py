@@ -12,7 +12,7 @@ import pytest
 
 from tests.crash.assets.asset_history import UPLOADS, AssetHistory, image_bytes, image_digest
 from tests.crash.assets.asset_host import AssetHost
-from tests.crash.restartable_host import check_killed_at, listens, stop
+from tests.crash.restartable_host import check_killed_at, has_started, stop
 from tests.live import KEY, Host, until
 from weftwork.ports.fault_points import POINTS
 
@@ -95,7 +95,7 @@ def test_a_sweep_that_is_killed_takes_only_what_nobody_needs(tmp_path: Path, nam
     with AssetHost(tmp_path) as ground:
         album = leave_some(ground)
         host = ground.launch(f"{name}:1:kill")
-        listens(host)
+        has_started(host)
         check_killed_at(host, name)
         ground.check_stored_assets()
         host = ground.start()
@@ -166,7 +166,7 @@ def test_a_sweep_that_deletes_bytes_before_rows_is_seen(tmp_path: Path) -> None:
     with AssetHost(tmp_path, "backwards") as ground:
         leave_some(ground)
         host = ground.launch("asset.deleted:1:kill")
-        listens(host)
+        has_started(host)
         check_killed_at(host, "asset.deleted")
         with pytest.raises(AssertionError, match="has no bytes"):
             ground.check_stored_assets()

@@ -6,8 +6,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.crash.interrupts.scripted_clients import Case, Desk, Step, Wish, call, create, wishing
-from tests.crash.restartable_host import Ground
+from tests.crash.interrupts.scripted_clients import (
+    ScriptedClients,
+    ScriptedRun,
+    ScriptStep,
+    TrackedRequest,
+    call,
+    create,
+    tracked_step,
+)
+from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import edge, node, variable
 from tests.live import Host, delays, until, write_workflows
 from tests.live.child_workflows import calling
@@ -69,7 +77,7 @@ waits for; a map, one of which an item fails, and two that are cancelled, at onc
 which one is enough; and maps over as many items as they are given, of children that end or that are asked something."""
 
 
-class ChildRunHost(Ground):
+class ChildRunHost(RestartableHost):
     """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
 
     def __init__(self, folder: Path, mischief: str | None = None) -> None:
@@ -84,10 +92,10 @@ def run_tree(host: Host, run_id: str) -> list[dict[str, Any]]:
     return call(host, "GET", f"/v1/host/weftwork/runs/{run_id}/tree?limit=1000").document["runs"]
 
 
-def wait_step(look: Callable[[list[dict[str, Any]]], Any], what: str) -> Step:
+def wait_step(look: Callable[[list[dict[str, Any]]], Any], what: str) -> ScriptStep:
     """Wait until the tree of a case is so; there may be nothing left to wait for."""
 
-    def step(host: Host, case: Case) -> None:
+    def step(host: Host, case: ScriptedRun) -> None:
         def found() -> bool:
             rows = run_tree(host, case.run_id)
             return bool(look(rows)) or rows[0]["status"] in TERMINAL_STATUSES
@@ -97,25 +105,25 @@ def wait_step(look: Callable[[list[dict[str, Any]]], Any], what: str) -> Step:
     return step
 
 
-def answer(host: Host, case: Case) -> None:
+def answer(host: Host, case: ScriptedRun) -> None:
     """The one who is asked, at the bottom, says the name of the case."""
-    if not case.wishes:
+    if not case.requests:
         rows = until(lambda: _waiting_runs(host, case), f"{case.name}: somebody to be asked")
         path = f"/v1/runs/{rows[-1]['runId']}/interrupts/gate"
-        case.wishes.append(Wish(path, {"resumeValue": case.name}, f"{case.name}-0", case.name))
-    wishing(0, lambda _: case.wishes[0])(host, case)
+        case.requests.append(TrackedRequest(path, {"resumeValue": case.name}, f"{case.name}-0", case.name))
+    tracked_step(0, lambda _: case.requests[0])(host, case)
 
 
-def _waiting_runs(host: Host, case: Case) -> list[dict[str, Any]] | None:
+def _waiting_runs(host: Host, case: ScriptedRun) -> list[dict[str, Any]] | None:
     rows = run_tree(host, case.run_id)
     return rows if rows[-1]["workflowId"] == "asked" and rows[-1]["status"].startswith("waiting") else None
 
 
-def cancel(host: Host, case: Case) -> None:
-    wishing(0, lambda case: Wish(f"/v1/runs/{case.run_id}/cancel", None, f"{case.name}-0"))(host, case)
+def cancel(host: Host, case: ScriptedRun) -> None:
+    tracked_step(0, lambda case: TrackedRequest(f"/v1/runs/{case.run_id}/cancel", None, f"{case.name}-0"))(host, case)
 
 
-SCRIPTS: dict[str, list[Step]] = {
+SCRIPTS: dict[str, list[ScriptStep]] = {
     "call": [create, answer],
     "deep": [create, answer],
     "slow": [create],
@@ -128,5 +136,5 @@ SCRIPTS: dict[str, list[Step]] = {
 }
 SCENARIOS = tuple(SCRIPTS)
 
-ChildRunClients = partial(Desk, workflows=SCENARIOS, scripts=SCRIPTS)
+ChildRunClients = partial(ScriptedClients, workflows=SCENARIOS, scripts=SCRIPTS)
 """People who ask for these runs, and remember what they were told."""

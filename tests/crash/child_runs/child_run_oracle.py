@@ -10,8 +10,8 @@ from typing import Any
 import apsw
 
 from tests.crash.child_runs.child_run_host import FAN_OUT, WORKERS, run_tree
-from tests.crash.interrupts.scripted_clients import Case, Desk, call
-from tests.crash.oracle import PATIENCE, TERMINAL, Log, follow, listing
+from tests.crash.interrupts.scripted_clients import ScriptedClients, ScriptedRun, call
+from tests.crash.oracle import TERMINAL, TIMEOUT_SECONDS, Log, follow, listing
 from tests.live import Host, until
 from weftwork.protocol.run.child_runs import CANCELLED_WITH_PARENT
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED
@@ -23,17 +23,17 @@ SETTLE_SECONDS = 10.0
 """Seconds within which parents have heard of their children, and nothing is left of it in the store."""
 
 
-def check_trees(host: Host, desk: Desk, patience: float = PATIENCE) -> None:
+def check_trees(host: Host, desk: ScriptedClients, patience: float = TIMEOUT_SECONDS) -> None:
     """Look before anybody does anything; then bring all to its end, and look again."""
-    for case in desk.cases:
+    for case in desk.runs:
         if case.run_id:
             check_parent_status(host, case)
-    desk.go_on(host)
+    desk.finish_scripts(host)
     runs = listing(host)
     tags = Counter(tag for run in runs.values() for tag in run["tags"])
-    assert tags == Counter(case.name for case in desk.cases), "a run is missing or twice"
+    assert tags == Counter(case.name for case in desk.runs), "a run is missing or twice"
     related: set[str] = set()
-    for case in desk.cases:
+    for case in desk.runs:
         family = check_tree(host, case.run_id, patience)
         assert not related & family.keys(), "a run is in two trees"
         related |= family.keys()
@@ -42,7 +42,7 @@ def check_trees(host: Host, desk: Desk, patience: float = PATIENCE) -> None:
     check_no_messages(host.data, min(patience, SETTLE_SECONDS))
 
 
-def check_parent_status(host: Host, case: Case) -> None:
+def check_parent_status(host: Host, case: ScriptedRun) -> None:
     """A parent of one that waits comes to stand as its child does, without anybody doing something."""
 
     def look() -> bool:
@@ -55,7 +55,7 @@ def check_parent_status(host: Host, case: Case) -> None:
         until(look, f"{case.name}: a parent to hear that its child waits", SETTLE_SECONDS)
 
 
-def check_tree(host: Host, run_id: str, patience: float = PATIENCE) -> dict[str, Log]:
+def check_tree(host: Host, run_id: str, patience: float = TIMEOUT_SECONDS) -> dict[str, Log]:
     """The logs of an ended run and of all below it: each child there once, named once, and ended as its parent says."""
     log = follow(host, run_id, patience)
     assert [event["sequence"] for event in log] == list(range(len(log))), f"{run_id} has a gap"
@@ -93,7 +93,7 @@ def _check_cascade(run_id: str, logs: list[Log]) -> None:
             assert said["parentRunId"] == run_id, said
 
 
-def check_run(host: Host, case: Case, family: dict[str, Log]) -> None:
+def check_run(host: Host, case: ScriptedRun, family: dict[str, Log]) -> None:
     """It ended as it should, with the results of its children."""
     log = family[case.run_id]
     status = TERMINAL[log[-1]["type"]]

@@ -10,7 +10,7 @@ from tests.crash.child_runs.child_run_host import ChildRunClients, ChildRunHost
 from tests.crash.child_runs.child_run_oracle import check_trees, children
 from tests.crash.child_runs.message_image import check_messages
 from tests.crash.client import HostGone
-from tests.crash.interrupts.scripted_clients import Desk
+from tests.crash.interrupts.scripted_clients import ScriptedClients
 from tests.crash.restartable_host import check_killed_at
 from tests.live import Host, until
 from weftwork.wiring.data_folder import DATABASE_FILE
@@ -18,11 +18,13 @@ from weftwork.wiring.data_folder import DATABASE_FILE
 pytestmark = pytest.mark.slow
 
 
-def begin(ground: ChildRunHost, story: str, steps: int | None = None, faults: str | None = None) -> tuple[Desk, Host]:
+def begin(
+    ground: ChildRunHost, story: str, steps: int | None = None, faults: str | None = None
+) -> tuple[ScriptedClients, Host]:
     """A host that breaks its word is in the middle of a story."""
     desk, host = ChildRunClients(seed=41), ground.start(faults)
     try:
-        desk.take_up(host, story, steps)
+        desk.start_run(host, story, steps)
     except HostGone:
         assert faults is not None, host.errors
     return desk, host
@@ -48,7 +50,7 @@ def test_a_child_that_is_named_before_it_is_there_is_missed(tmp_path: Path) -> N
 def test_a_child_that_is_there_before_it_is_named_is_made_twice(tmp_path: Path) -> None:
     with ChildRunHost(tmp_path, "early") as ground:
         desk, host = begin(ground, "call", 1)
-        until(lambda: children(host, desk.cases[0].run_id) or None, "the child")
+        until(lambda: children(host, desk.runs[0].run_id) or None, "the child")
         host.kill()
         with pytest.raises(AssertionError, match="names 0 children, and there are 1"):
             check_messages(ground.data, tmp_path / "image")

@@ -13,8 +13,8 @@ import pytest
 from tests.crash.child_runs.child_run_host import SCENARIOS, ChildRunClients, ChildRunHost
 from tests.crash.child_runs.child_run_oracle import check_trees
 from tests.crash.child_runs.message_image import check_messages
-from tests.crash.interrupts.scripted_clients import Desk
-from tests.crash.restartable_host import check_killed_at, listens, stop
+from tests.crash.interrupts.scripted_clients import ScriptedClients
+from tests.crash.restartable_host import check_killed_at, has_started, stop
 from tests.crash.workload import send_away
 from weftwork.ports.fault_points import POINTS
 
@@ -73,7 +73,7 @@ class Remains(NamedTuple):
     """What a killed host left: its data, and what people know."""
 
     data: Path
-    desk: Desk
+    desk: ScriptedClients
 
 
 @pytest.fixture(scope="module")
@@ -85,15 +85,15 @@ def remains(tmp_path_factory: pytest.TempPathFactory) -> Remains:
         host = ground.start()
         for steps in (2, 1):
             for story in SCENARIOS:
-                desk.take_up(host, story, steps)
+                desk.start_run(host, story, steps)
         for _ in range(SELDOM["recover.run"]):
             # Nobody has to be woken for these: their children are at work.
-            desk.take_up(host, "slow")
+            desk.start_run(host, "slow")
         host.kill()
     return Remains(ground.data, desk)
 
 
-def take_over(ground: ChildRunHost, remains: Remains) -> Desk:
+def take_over(ground: ChildRunHost, remains: Remains) -> ScriptedClients:
     shutil.copytree(remains.data, ground.data, ignore=shutil.ignore_patterns("*.sock"))
     ground.data.chmod(0o700)
     return copy.deepcopy(remains.desk)
@@ -110,8 +110,8 @@ def test_each_child_is_made_once_at_any_point(tmp_path: Path, remains: Remains, 
     with ChildRunHost(tmp_path) as ground:
         desk = take_over(ground, remains)
         host = ground.launch(f"{name}:{nth + BOOT if name in WRITING else nth}:kill")
-        if listens(host):
-            desk.work(host, CASES)
+        if has_started(host):
+            desk.start_runs(host, CASES)
         send_away(host)
         check_killed_at(host, name)
         check_messages(ground.data, tmp_path / "image")
@@ -135,7 +135,7 @@ def test_a_host_that_fails_at_a_point_again_and_again_keeps_its_trees(
         desk = take_over(ground, remains)
         first = BOOT if name in WRITING else 0
         host = ground.start(",".join(f"{name}:{first + at}:raise" for at in FAILURES))
-        assert desk.work(host, CASES)
+        assert desk.start_runs(host, CASES)
         check_trees(host, desk)
         assert f'"message":"fault point reached","point":"{name}"' in host.errors, "nothing has failed"
         assert "Traceback" not in host.errors
@@ -147,7 +147,7 @@ def test_every_point_that_is_passed_is_put_to_the_proof(tmp_path: Path, remains:
     with ChildRunHost(tmp_path) as ground:
         desk = take_over(ground, remains)
         host = ground.start(",".join(f"{name}:1:delay=0" for name in POINTS))
-        assert desk.work(host, CASES)
+        assert desk.start_runs(host, CASES)
         check_trees(host, desk)
         stop(host)
         passed = {name for name in POINTS if f'"message":"fault point reached","point":"{name}"' in host.errors}
@@ -162,11 +162,11 @@ def test_killed_at_any_moment_a_host_keeps_its_trees(tmp_path: Path) -> None:
     with ChildRunHost(tmp_path) as ground:
         for life in range(LIVES):
             host = ground.start()
-            with desk.at_work(host):
+            with desk.running(host):
                 time.sleep(chance.uniform(0.05, 0.5))
                 host.kill()
             check_messages(ground.data, tmp_path / f"image-{life}")
         host = ground.start()
         check_trees(host, desk)
         stop(host)
-    assert len(desk.cases) > LIVES * 2
+    assert len(desk.runs) > LIVES * 2

@@ -13,7 +13,7 @@ from tests.crash.child_runs.child_run_oracle import check_no_messages, check_tre
 from tests.crash.child_runs.message_image import check_messages
 from tests.crash.interrupts.scripted_clients import call
 from tests.crash.oracle import listing
-from tests.crash.restartable_host import listens, stop
+from tests.crash.restartable_host import has_started, stop
 from tests.live import Host, until
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED
 
@@ -83,7 +83,7 @@ def test_killed_while_it_starts_again_a_host_makes_no_child_twice(tmp_path: Path
         for _ in range(KILLS):
             name = chance.choice(["recover.run", "kin.related", "kin.deliver", "append.durable", "writer.committed"])
             host = ground.launch(f"{name}:{chance.randrange(1, 40)}:kill")
-            if listens(host):
+            if has_started(host):
                 host.kill()
         host = ground.start()
         until(lambda: ended(host, run_id), "the parent to end", 120)

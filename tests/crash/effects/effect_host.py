@@ -9,7 +9,7 @@ from typing import Any
 from tests.crash.client import CONNECTION_ERRORS
 from tests.crash.effects.effect_sink import CountingSink
 from tests.crash.oracle import Log
-from tests.crash.restartable_host import Ground
+from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import node
 from tests.live import Host, write_workflows
 from tests.live.host import KEYS, command, environment
@@ -58,7 +58,7 @@ def effect_workflow(url: str) -> dict[str, Any]:
     )
 
 
-class EffectHost(Ground):
+class EffectHost(RestartableHost):
     """A data folder whose hosts know the nodes and reach the sink."""
 
     def __init__(self, folder: Path, sink: CountingSink, claimed: bool = True) -> None:

@@ -25,7 +25,7 @@ from tests.crash.effects.effect_host import (
 )
 from tests.crash.effects.effect_sink import CountingSink
 from tests.crash.oracle import follow, listing
-from tests.crash.restartable_host import Ground, stop
+from tests.crash.restartable_host import RestartableHost, stop
 from tests.live import Host, until
 from tests.live.steering import events
 
@@ -62,7 +62,9 @@ def check_sink(sink: CountingSink, runs: list[str]) -> int:
     return sum(sink.counts[key] - 1 for key in others)
 
 
-def live_through(ground: Ground, sink: CountingSink, lives: int, end: Callable[[Host], object]) -> dict[str, int]:
+def live_through(
+    ground: RestartableHost, sink: CountingSink, lives: int, end: Callable[[Host], object]
+) -> dict[str, int]:
     """Runs go on over so many hosts and their ends, until all is done; what was counted on the way."""
     chance = random.Random(5)
     ledger = ClientHistory()
@@ -108,7 +110,7 @@ def test_nobody_is_asked_after_a_host_that_was_told_to_stop(tmp_path: Path) -> N
     assert found["questions"] == 0, f"somebody was asked in vain: {found}"
 
 
-def under_way(ground: Ground, sink: CountingSink) -> tuple[Host, str]:
+def under_way(ground: RestartableHost, sink: CountingSink) -> tuple[Host, str]:
     """The next host, and a run of the host before it, which died while its effect was under way."""
     sink.answers.clear()
     host = ground.start()

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.crash.restartable_host import Ground
+from tests.crash.restartable_host import RestartableHost
 from tests.crash.workflows import AGAIN
 from tests.harness.definitions import edge, node
 from tests.live import Host, write_workflows
@@ -35,7 +35,7 @@ WORKFLOWS: list[dict[str, Any]] = [
 """A question; a quorum; questions until it is enough; one that nobody answers, soon or later; one that is cancelled."""
 
 
-class InterruptHost(Ground):
+class InterruptHost(RestartableHost):
     """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
 
     def __init__(self, folder: Path, mischief: str | None = None) -> None:

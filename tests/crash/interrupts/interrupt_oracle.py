@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any
 
 from tests.crash.interrupts.interrupt_host import LONG_MS, LONG_REMINDERS, SHORT_MS, SHORT_REMINDERS
-from tests.crash.interrupts.scripted_clients import ANSWERED, Case, Desk, call
-from tests.crash.oracle import PATIENCE, TERMINAL, Log, follow, instant, listing
+from tests.crash.interrupts.scripted_clients import ANSWERED_WORKFLOWS, ScriptedClients, ScriptedRun, call
+from tests.crash.oracle import TERMINAL, TIMEOUT_SECONDS, Log, follow, listing, timestamp_ms
 from tests.live import Host
 from tests.live.steering import events
 from weftwork.protocol.run.events import INTERRUPT_REMINDER
@@ -22,21 +22,21 @@ PAIRED_EVENTS = {"interrupt.resolved": ("approval.received",), "interrupt.reques
 """Of an approval: what comes with it, in the same commit."""
 
 
-def check_runs(host: Host, desk: Desk, patience: float = PATIENCE) -> dict[str, Log]:
+def check_runs(host: Host, desk: ScriptedClients, patience: float = TIMEOUT_SECONDS) -> dict[str, Log]:
     """Look before anybody does anything; then bring all to its end, and look again. The logs by name of case."""
     check_all_runs(host, desk)
-    desk.go_on(host)
+    desk.finish_scripts(host)
     runs = listing(host)
     found = Counter(tag for run in runs.values() for tag in run["tags"])
-    assert found == Counter(case.name for case in desk.cases), "a run is missing or twice"
-    logs = {case.name: follow(host, case.run_id, patience) for case in desk.cases}
-    for case in desk.cases:
+    assert found == Counter(case.name for case in desk.runs), "a run is missing or twice"
+    logs = {case.name: follow(host, case.run_id, patience) for case in desk.runs}
+    for case in desk.runs:
         check_ended(host, case, logs[case.name])
     assert not open_interrupts(host), "the inbox has what was answered"
     return logs
 
 
-def views_agree(host: Host, desk: Desk) -> bool:
+def views_agree(host: Host, desk: ScriptedClients) -> bool:
     """Whether all views agree by now: for a second, a run that was told of a failure that was none may lag behind."""
     try:
         check_all_runs(host, desk)
@@ -45,9 +45,9 @@ def views_agree(host: Host, desk: Desk) -> bool:
     return True
 
 
-def check_all_runs(host: Host, desk: Desk) -> None:
+def check_all_runs(host: Host, desk: ScriptedClients) -> None:
     inbox = open_interrupts(host)
-    for case in desk.cases:
+    for case in desk.runs:
         if case.run_id:
             check_run(host, case, inbox)
 
@@ -91,23 +91,23 @@ def answer_marks(log: Log) -> list[Any]:
     return [mark for kind, mark in found if kind == "approval.granted" or isinstance(mark, str)]
 
 
-def check_run(host: Host, case: Case, inbox: dict[str, set[str]]) -> None:
+def check_run(host: Host, case: ScriptedRun, inbox: dict[str, set[str]]) -> None:
     """What was acknowledged is there once, what was not is there as a whole or not at all, and every view agrees."""
     log = events(host, case.run_id)
     check_log(case, log)
-    sent = [wish.mark for wish in case.wishes if wish.mark]
-    told = [wish.mark for wish in case.wishes if wish.mark and wish.answer is not None]
+    sent = [wish.expected_mark for wish in case.requests if wish.expected_mark]
+    told = [wish.expected_mark for wish in case.requests if wish.expected_mark and wish.answer is not None]
     kept = answer_marks(log)
     assert kept[: len(told)] == told, f"{case.name}: {told} was acknowledged and is lost: {kept}"
     assert kept == sent[: len(kept)], f"{case.name}: nobody said {kept}, but {sent}"
-    if any(wish.path.endswith("/cancel") and wish.answer is not None for wish in case.wishes):
+    if any(wish.path.endswith("/cancel") and wish.answer is not None for wish in case.requests):
         assert "cancelled" in interrupt_statuses(log).values(), f"{case.name}: the cancel is lost"
     if case.workflow not in TIMED_WORKFLOWS:
         # Of those the clock may have changed something in the meantime.
         check_views(host, case, log, inbox.get(case.run_id, set()))
 
 
-def check_log(case: Case, log: Log) -> None:
+def check_log(case: ScriptedRun, log: Log) -> None:
     """No gap, nothing after the end, and no half of what belongs together."""
     assert log, f"{case.name} was acknowledged and is lost"
     assert [event["sequence"] for event in log] == list(range(len(log))), f"{case.name} has a gap"
@@ -122,7 +122,7 @@ def check_log(case: Case, log: Log) -> None:
     assert waiting or ends, f"{case.name}: it waits for nobody and has not ended"
 
 
-def check_views(host: Host, case: Case, log: Log, listed: set[str]) -> None:
+def check_views(host: Host, case: ScriptedRun, log: Log, listed: set[str]) -> None:
     """The inbox, the snapshot and the links say what the log says."""
     standing = interrupt_statuses(log)
     waiting = {name for name, how in standing.items() if how == "open"}
@@ -138,7 +138,7 @@ def check_views(host: Host, case: Case, log: Log, listed: set[str]) -> None:
         assert answer.status == status, f"{case.name}: its link leads nowhere: {answer.body!r}"
 
 
-def check_ended(host: Host, case: Case, log: Log) -> None:
+def check_ended(host: Host, case: ScriptedRun, log: Log) -> None:
     check_log(case, log)
     assert log[-1]["type"] in TERMINAL
     status = TERMINAL[log[-1]["type"]]
@@ -150,24 +150,26 @@ def check_ended(host: Host, case: Case, log: Log) -> None:
         assert not resolved, f"{case.name} was answered after its cancel"
         return
     assert resolved == Counter(standing.keys()), f"{case.name}: {resolved} of {standing}"
-    if case.workflow in ANSWERED:
-        assert answer_marks(log) == [wish.mark for wish in case.wishes], f"{case.name}: not every answer counts once"
+    if case.workflow in ANSWERED_WORKFLOWS:
+        assert answer_marks(log) == [wish.expected_mark for wish in case.requests], (
+            f"{case.name}: not every answer counts once"
+        )
     else:
         check_times(case, log)
 
 
-def check_times(case: Case, log: Log) -> None:
+def check_times(case: ScriptedRun, log: Log) -> None:
     """Nobody answered: people were reminded in time and once, and the end came when the time was up."""
     limit, reminders = LIMITS[case.workflow]
-    (begun,) = [instant(event) for event in log if event["type"] == "interrupt.requested"]
+    (begun,) = [timestamp_ms(event) for event in log if event["type"] == "interrupt.requested"]
     (ended,) = [event for event in log if event["type"] == "interrupt.resolved"]
     assert ended["payload"]["reason"] == "timeout"
-    assert instant(ended) >= begun + limit, f"{case.name} ended too early"
+    assert timestamp_ms(ended) >= begun + limit, f"{case.name} ended too early"
     said = [event for event in log if event["type"] == INTERRUPT_REMINDER]
     numbers = [event["payload"]["number"] for event in said]
     assert numbers == sorted(set(numbers)), f"{case.name}: somebody was reminded twice: {numbers}"
     for event, number in zip(said, numbers, strict=True):
-        assert instant(event) >= begun + reminders[number - 1], f"{case.name}: a reminder came too early"
+        assert timestamp_ms(event) >= begun + reminders[number - 1], f"{case.name}: a reminder came too early"
 
 
 def check_deadline_kept(log: Log, restart: int) -> None:
@@ -175,4 +177,4 @@ def check_deadline_kept(log: Log, restart: int) -> None:
     for event in log:
         if event["type"] in (INTERRUPT_REMINDER, "interrupt.resolved"):
             waits = LONG_MS if event["type"] != INTERRUPT_REMINDER else LONG_REMINDERS[event["payload"]["number"] - 1]
-            assert instant(event) - restart < waits, f"the wait for {event['type']} began anew"
+            assert timestamp_ms(event) - restart < waits, f"the wait for {event['type']} began anew"

@@ -37,7 +37,7 @@ def acknowledge_answer_before_storing() -> None:
     SqliteEventLog.append = append  # type: ignore[method-assign]
 
 
-def unwritten() -> None:
+def keep_votes_in_memory() -> None:
     """Votes are kept in memory until they decide."""
     real = answer_interrupt
     memory: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
@@ -56,12 +56,12 @@ def unwritten() -> None:
     transitions.answer = answer
 
 
-def deaf() -> None:
+def skip_alarm() -> None:
     """Nobody is woken when the time of a waiting run is up."""
     Alarm.start = lambda self: None  # type: ignore[method-assign]
 
 
-def strange() -> None:
+def sign_with_new_secret() -> None:
     """Every host signs with a secret of its own."""
     load = Signer.load
 
@@ -73,12 +73,12 @@ def strange() -> None:
     Signer.load = anew  # type: ignore[method-assign]
 
 
-def unlisted() -> None:
+def skip_inbox_index() -> None:
     """Waiting runs are not entered in the list that the inbox shows."""
     transactions.set_listed = lambda *arguments: None
 
 
-def tardy() -> None:
+def restart_timeouts() -> None:
     """Waits for people begin anew with every host."""
     began = int(time.time() * 1000)
 

@@ -13,8 +13,8 @@ import pytest
 
 from tests.crash.interrupts.interrupt_host import InterruptHost
 from tests.crash.interrupts.interrupt_oracle import check_deadline_kept, check_runs, views_agree
-from tests.crash.interrupts.scripted_clients import Desk
-from tests.crash.restartable_host import check_killed_at, listens, stop
+from tests.crash.interrupts.scripted_clients import ScriptedClients
+from tests.crash.restartable_host import check_killed_at, has_started, stop
 from tests.crash.store_image import check_image
 from tests.crash.workload import send_away
 from tests.live import until
@@ -69,26 +69,26 @@ class Remains(NamedTuple):
     """What a killed host left: its data, and what people know."""
 
     data: Path
-    desk: Desk
+    desk: ScriptedClients
 
 
 @pytest.fixture(scope="module")
 def remains(tmp_path_factory: pytest.TempPathFactory) -> Remains:
     """Of a host that died while many runs waited, some of them as far as their time was up by now."""
     folder = tmp_path_factory.mktemp("remains")
-    desk = Desk(seed=21)
+    desk = ScriptedClients(seed=21)
     with InterruptHost(folder) as ground:
         host = ground.start()
         for steps in (1, 2, 3, 4):
             for workflow in ("ask", "vote", "turns", "drop"):
-                desk.take_up(host, workflow, steps)
+                desk.start_run(host, workflow, steps)
         for _ in range(3):
-            desk.take_up(host, "due")
+            desk.start_run(host, "due")
         host.kill()
     return Remains(ground.data, desk)
 
 
-def take_over(ground: InterruptHost, remains: Remains) -> Desk:
+def take_over(ground: InterruptHost, remains: Remains) -> ScriptedClients:
     shutil.copytree(remains.data, ground.data, ignore=shutil.ignore_patterns("*.sock"))
     ground.data.chmod(0o700)
     return copy.deepcopy(remains.desk)
@@ -105,8 +105,8 @@ def test_nothing_is_lost_at_any_point(tmp_path: Path, remains: Remains, name: st
     with InterruptHost(tmp_path) as ground:
         desk = take_over(ground, remains)
         host = ground.launch(f"{name}:{nth + BOOT if name in WRITING else nth}:kill")
-        if listens(host):
-            desk.work(host, CASES)
+        if has_started(host):
+            desk.start_runs(host, CASES)
         send_away(host)
         check_killed_at(host, name)
         check_image(ground.data, tmp_path / "image")
@@ -130,7 +130,7 @@ def test_a_host_that_fails_at_a_point_again_and_again_keeps_its_word(
         desk = take_over(ground, remains)
         first = BOOT if name in WRITING else 2 if name == "recover.run" else 0
         host = ground.start(",".join(f"{name}:{first + at}:raise" for at in FAILURES))
-        assert desk.work(host, CASES)
+        assert desk.start_runs(host, CASES)
         with contextlib.suppress(AssertionError):
             until(lambda: views_agree(host, desk), "all views to agree", seconds=5)
         check_runs(host, desk)
@@ -144,7 +144,7 @@ def test_every_point_that_is_passed_is_put_to_the_proof(tmp_path: Path, remains:
     with InterruptHost(tmp_path) as ground:
         desk = take_over(ground, remains)
         host = ground.start(",".join(f"{name}:1:delay=0" for name in POINTS))
-        assert desk.work(host, CASES)
+        assert desk.start_runs(host, CASES)
         check_runs(host, desk)
         stop(host)
         passed = {name for name in POINTS if f'"message":"fault point reached","point":"{name}"' in host.errors}
@@ -154,26 +154,26 @@ def test_every_point_that_is_passed_is_put_to_the_proof(tmp_path: Path, remains:
 @pytest.mark.rule("int-06", "appr-10")
 def test_killed_at_any_moment_a_host_keeps_what_people_said(tmp_path: Path) -> None:
     chance = random.Random(17)
-    desk = Desk(seed=22)
+    desk = ScriptedClients(seed=22)
     with InterruptHost(tmp_path) as ground:
         for _ in range(LIVES):
             host = ground.start()
-            with desk.at_work(host):
+            with desk.running(host):
                 time.sleep(chance.uniform(0.05, 0.5))
                 host.kill()
         host = ground.start()
         check_runs(host, desk)
         stop(host)
-    assert len(desk.cases) > LIVES * 2
+    assert len(desk.runs) > LIVES * 2
 
 
 @pytest.mark.rule("int-17", "int-18", "park-02")
 def test_deadlines_and_reminders_outlive_their_host(tmp_path: Path) -> None:
-    desk = Desk(seed=23)
+    desk = ScriptedClients(seed=23)
     with InterruptHost(tmp_path) as ground:
         host = ground.start()
-        late = [desk.take_up(host, "late") for _ in range(3)]
-        soon = [desk.take_up(host, "due") for _ in range(3)]
+        late = [desk.start_run(host, "late") for _ in range(3)]
+        soon = [desk.start_run(host, "due") for _ in range(3)]
         host.kill()
         ended = time.monotonic() + 0.4
         until(lambda: time.monotonic() > ended, "the time of some to be up while there is no host")
@@ -189,13 +189,15 @@ def test_deadlines_and_reminders_outlive_their_host(tmp_path: Path) -> None:
         stop(host)
 
 
-def broken(tmp_path: Path, mischief: str, *workflows: str, steps: int | None = None) -> tuple[InterruptHost, Desk]:
+def broken(
+    tmp_path: Path, mischief: str, *workflows: str, steps: int | None = None
+) -> tuple[InterruptHost, ScriptedClients]:
     """A host that breaks its word has been killed after some cases."""
-    ground, desk = InterruptHost(tmp_path, mischief), Desk(seed=24)
+    ground, desk = InterruptHost(tmp_path, mischief), ScriptedClients(seed=24)
     with ground:
         host = ground.start()
         for workflow in workflows:
-            desk.take_up(host, workflow, steps)
+            desk.start_run(host, workflow, steps)
         host.kill()
     return ground, desk
 
@@ -226,4 +228,4 @@ def test_a_wait_for_people_that_begins_anew_is_seen(tmp_path: Path) -> None:
     with ground:
         logs = check_runs(ground.start(), desk)
     with pytest.raises(AssertionError, match="began anew"):
-        check_deadline_kept(logs[desk.cases[0].name], restart)
+        check_deadline_kept(logs[desk.runs[0].name], restart)

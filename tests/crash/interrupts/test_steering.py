@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.crash.client import HostGone
-from tests.crash.interrupts.steering_history import Steerer, check_retry, steerers
-from tests.crash.oracle import check_log, follow, instant
-from tests.crash.restartable_host import Ground, check_killed_at, stop
+from tests.crash.interrupts.steering_history import SteeringClient, check_retry, steering_clients
+from tests.crash.oracle import check_log, follow, timestamp_ms
+from tests.crash.restartable_host import RestartableHost, check_killed_at, stop
 from tests.crash.store_image import check_image
 from tests.live import Host
 from tests.live.steering import await_status, cancel, code, events, kinds, pause, reply, resume, tokenless
@@ -32,7 +32,7 @@ DELAY = 3000
 
 @pytest.mark.rule("run-12", "run-13", "int-06", "node-12")
 def test_runs_that_wait_for_something_outlive_their_host(tmp_path: Path) -> None:
-    with Ground(tmp_path) as ground:
+    with RestartableHost(tmp_path) as ground:
         host = ground.start()
         paused, draining, resumed = (host.create("delay") for _ in range(3))
         waiting, answered, retrying = host.create("asks"), host.create("asks"), host.create("retries")
@@ -62,8 +62,8 @@ def test_runs_that_wait_for_something_outlive_their_host(tmp_path: Path) -> None
         logs = {run_id: follow(host, run_id) for run_id in (resumed, retrying)}
         check_retry(logs[retrying], restart)
         for log in (events(host, draining), logs[resumed]):
-            begun = [instant(event) for event in log if event["type"] == "node.started"]
-            (ended,) = [instant(event) for event in log if event["type"] == "node.completed"]
+            begun = [timestamp_ms(event) for event in log if event["type"] == "node.started"]
+            (ended,) = [timestamp_ms(event) for event in log if event["type"] == "node.completed"]
             assert ended - begun[-1] >= DELAY
             assert ended - restart < DELAY, "the wait began anew"
         assert host.snapshot(paused)["status"] == "paused"
@@ -84,12 +84,12 @@ def test_runs_that_wait_for_something_outlive_their_host(tmp_path: Path) -> None
         stop(host)
 
 
-def work(host: Host, all_of_them: list[Steerer], count: int) -> bool:
+def work(host: Host, all_of_them: list[SteeringClient], count: int) -> bool:
     """All steer at once; whether the host lived through it."""
 
-    def steer(each: Steerer) -> bool:
+    def steer(each: SteeringClient) -> bool:
         with contextlib.suppress(HostGone):
-            each.work(host, count)
+            each.send_requests(host, count)
             return True
         return False
 
@@ -97,9 +97,9 @@ def work(host: Host, all_of_them: list[Steerer], count: int) -> bool:
         return all(pool.map(steer, all_of_them))
 
 
-def finish(host: Host, all_of_them: list[Steerer]) -> None:
+def finish(host: Host, all_of_them: list[SteeringClient]) -> None:
     for each in all_of_them:
-        each.check(host)
+        each.check_replays(host)
         cancel(host, each.run_id)
         assert follow(host, each.run_id)[-1]["type"] == "run.cancelled"
 
@@ -109,9 +109,9 @@ def finish(host: Host, all_of_them: list[Steerer]) -> None:
 @pytest.mark.parametrize("nth", TIMES)
 def test_what_was_acknowledged_is_never_lost(tmp_path: Path, name: str, nth: int) -> None:
     """The host dies at a point while several steer; whatever they were told holds, and what they ask again is one."""
-    with Ground(tmp_path) as ground:
+    with RestartableHost(tmp_path) as ground:
         host = ground.start()
-        busy = steerers(host, random.Random(nth))
+        busy = steering_clients(host, random.Random(nth))
         assert work(host, busy, 3)
         host.kill()
         host = ground.start(f"{name}:{nth + BOOT if name.startswith('writer.') else nth}:kill")
@@ -126,9 +126,9 @@ def test_what_was_acknowledged_is_never_lost(tmp_path: Path, name: str, nth: int
 @pytest.mark.rule("idem-03", "int-06")
 def test_killed_at_any_moment_a_host_keeps_its_word(tmp_path: Path) -> None:
     chance = random.Random(7)
-    with Ground(tmp_path) as ground:
+    with RestartableHost(tmp_path) as ground:
         host = ground.start()
-        busy = steerers(host, chance)
+        busy = steering_clients(host, chance)
         for _ in range(LIVES):
             with ThreadPoolExecutor(1) as pool:
                 working = pool.submit(work, host, busy, 1000)
@@ -137,25 +137,25 @@ def test_killed_at_any_moment_a_host_keeps_its_word(tmp_path: Path) -> None:
                 assert not working.result(60)
             host = ground.start()
             for each in busy:
-                each.check(host)
-        assert sum(len(each.wishes) for each in busy) > LIVES * len(busy)
+                each.check_replays(host)
+        assert sum(len(each.requests) for each in busy) > LIVES * len(busy)
         finish(host, busy)
 
 
 def test_an_answer_that_is_acknowledged_too_early_is_missed(tmp_path: Path) -> None:
-    with Ground(tmp_path, "rash") as ground:
+    with RestartableHost(tmp_path, "rash") as ground:
         host = ground.start()
-        busy = steerers(host, random.Random(1))
+        busy = steering_clients(host, random.Random(1))
         assert work(host, busy, 1)
         host.kill()
         host = ground.start()
         for each in busy:
             with pytest.raises(AssertionError, match=r"is lost|is refused now"):
-                each.check(host)
+                each.check_replays(host)
 
 
 def test_a_node_that_is_tried_again_too_early_is_seen(tmp_path: Path) -> None:
-    with Ground(tmp_path, "restless") as ground:
+    with RestartableHost(tmp_path, "restless") as ground:
         host = ground.start()
         run_id = host.create("retries")
         host.kill()

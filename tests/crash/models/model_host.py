@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.crash.client import CONNECTION_ERRORS
-from tests.crash.restartable_host import Ground
+from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import edge, node
 from tests.live import Host, write_workflows
 from tests.live.host import KEYS, environment, until
@@ -20,28 +20,28 @@ from weftwork.engine.models.generation import STRUCTURED_KIND
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import Fact
 
-SABOTEUR = Path(__file__).with_name("model_sabotage.py")
+SABOTAGE = Path(__file__).with_name("model_sabotage.py")
 PLAN, NOTE = "vendor.acme.plan", "vendor.acme.note"
-SHAPE = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}
-ASKS = {"questions": [{"id": "who", "question": "Who?"}]}
-SAID: list[Any] = [
-    {"type": "clarification.request", "correlationId": "1", "payload": ASKS},
+PLAN_SCHEMA = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}
+CLARIFICATION = {"questions": [{"id": "who", "question": "Who?"}]}
+MODEL_ENVELOPES: list[Any] = [
+    {"type": "clarification.request", "correlationId": "1", "payload": CLARIFICATION},
     [
         {"type": "schema.request", "correlationId": "1", "payload": {"envelopeType": PLAN}},
         {"type": NOTE, "payload": {"text": "Aside."}},
     ],
     {"type": PLAN, "correlationId": "1", "payload": {"steps": ["pay"]}},
 ]
-TALK = "To be, or not to be, that is the question: whether it is nobler in the mind to suffer."
+LONG_TEXT = "To be, or not to be, that is the question: whether it is nobler in the mind to suffer."
 SCRIPT: dict[str, Any] = {
     "nodes": {
-        "plan": [{"content": json.dumps(each), "delayMsPerToken": 1} for each in SAID],
-        "talk": [{"content": TALK, "delayMsPerToken": 1}],
+        "plan": [{"content": json.dumps(each), "delayMsPerToken": 1} for each in MODEL_ENVELOPES],
+        "talk": [{"content": LONG_TEXT, "delayMsPerToken": 1}],
         "again": [{"content": '{"steps": 1}'}, {"content": '{"steps": [1]}'}],
     },
     "default": {"content": '{"steps": []}', "delayMsPerToken": 3},
 }
-TALKS = flow(
+MODEL_WORKFLOW = flow(
     "talks",
     [
         node(
@@ -57,27 +57,30 @@ TALKS = flow(
             config={
                 "items": [1, 2, 3],
                 "concurrency": 2,
-                "body": {"typeId": "core.ai.structuredOutput", "config": {"prompt": "Fill it.", "outputSchema": SHAPE}},
+                "body": {
+                    "typeId": "core.ai.structuredOutput",
+                    "config": {"prompt": "Fill it.", "outputSchema": PLAN_SCHEMA},
+                },
             },
         ),
-        node("again", "core.ai.structuredOutput", config={"prompt": "Fill it.", "outputSchema": SHAPE}),
+        node("again", "core.ai.structuredOutput", config={"prompt": "Fill it.", "outputSchema": PLAN_SCHEMA}),
     ],
     [edge("plan", "again")],
-    metadata={"envelopeKinds": {PLAN: {"version": 1, "schema": SHAPE}, NOTE: {"version": 1, "schema": {}}}},
+    metadata={"envelopeKinds": {PLAN: {"version": 1, "schema": PLAN_SCHEMA}, NOTE: {"version": 1, "schema": {}}}},
 )
-TEXTS = [TALK, '{"steps": []}', '{"steps": 1}', '{"steps": [1]}', *map(json.dumps, SAID)]
+TEXTS = [LONG_TEXT, '{"steps": []}', '{"steps": 1}', '{"steps": [1]}', *map(json.dumps, MODEL_ENVELOPES)]
 
 
-class EnvelopeGround(Ground):
+class ModelHost(RestartableHost):
     """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
 
     def __init__(self, folder: Path, mischief: str | None = None) -> None:
         super().__init__(folder)
-        self._flows = write_workflows(folder / "talking", TALKS)
+        self._flows = write_workflows(folder / "talking", MODEL_WORKFLOW)
         self._script = folder / "script.json"
         self._script.write_text(json.dumps(SCRIPT))
         if mischief is not None:
-            self._program = [sys.executable, str(SABOTEUR), mischief]
+            self._program = [sys.executable, str(SABOTAGE), mischief]
 
     def launch(self, faults: str | None = None) -> Host:
         assert all(host.process.poll() is not None for host in self._hosts)
@@ -93,38 +96,38 @@ class EnvelopeGround(Ground):
         return host
 
 
-class Person:
+class AnsweringClient:
     """Starts runs and answers what their models ask, for as long as there is a host."""
 
     def __init__(self) -> None:
         self.runs: list[str] = []
 
-    def begin(self, host: Host, count: int) -> None:
+    def start_runs(self, host: Host, count: int) -> None:
         with contextlib.suppress(*CONNECTION_ERRORS):
             for _ in range(count):
                 answer = host.call("POST", "/v1/runs", {"workflowId": "talks"})
                 if answer.status == 201:
                     self.runs.append(answer.document["runId"])
 
-    def use_up(self, host: Host) -> None:
+    def run_until_host_gone(self, host: Host) -> None:
         """One run after the other, until the host dies: how many commits one takes depends on how busy it is."""
         for _ in range(5):
             if host.process.poll() is None:
-                self.begin(host, 1)
-                self.work(host)
+                self.start_runs(host, 1)
+                self.answer_until_ended(host)
 
-    def work(self, host: Host) -> None:
+    def answer_until_ended(self, host: Host) -> None:
         """Until all runs have ended, or the host has."""
 
         def look() -> bool:
             if host.process.poll() is not None:
                 return True
-            return all(tuple(self._see_to(host, run_id) for run_id in self.runs))
+            return all(tuple(self._advance_run(host, run_id) for run_id in self.runs))
 
         with contextlib.suppress(*CONNECTION_ERRORS):
             until(look, "the runs to end")
 
-    def _see_to(self, host: Host, run_id: str) -> bool:
+    def _advance_run(self, host: Host, run_id: str) -> bool:
         answer = host.call("GET", f"/v1/runs/{run_id}")
         status = answer.document.get("status") if answer.status == 200 else None
         if status == "waiting-input":
@@ -132,22 +135,22 @@ class Person:
         return status in ("completed", "failed", "cancelled")
 
 
-def audit(host: Host, person: Person, told: bool = True) -> None:
+def check_runs(host: Host, person: AnsweringClient, told: bool = True) -> None:
     """Every run comes to its end as if nothing had happened, and nothing in its log happened twice.
 
     `told`: the store told of all that it has stored.
     """
-    person.work(host)
+    person.answer_until_ended(host)
     for run_id in person.runs:
         log = events(host, run_id)
         assert log[-1]["type"] == "run.completed", log[-1]
         for each in log:
             assert schema.check_payload(each["type"], each["payload"]) == [], each
-        check(log, told)
+        check_log(log, told)
 
 
-def check(log: list[dict[str, Any]], told: bool) -> None:
-    nodes = {each["id"]: each for each in TALKS["nodes"]}
+def check_log(log: list[dict[str, Any]], told: bool) -> None:
+    nodes = {each["id"]: each for each in MODEL_WORKFLOW["nodes"]}
     facts = [Fact(each["sequence"], each["type"], each["payload"], 0, each.get("nodeId")) for each in log]
     causes: list[Any] = [SimpleNamespace(causation_id=each.get("causationId")) for each in log]
     oracle.check_records(causes, facts, nodes)

@@ -14,7 +14,7 @@ from weftwork.engine.decide import envelopes, transitions
 from weftwork.engine.models.model_calls import EntryModelCalls
 
 
-def repeated() -> None:
+def record_answer_twice() -> None:
     """A record that is there is made again."""
     send, judge = envelopes.record_envelope, EntryModelCalls.emit_envelope
 
@@ -27,7 +27,7 @@ def repeated() -> None:
 
     async def emit(self: Any, document: Any, emission: Any) -> Any:
         known = self._state.envelopes
-        self._gate._state = _Forgetting(self._state)
+        self._gate._state = _StateWithoutEnvelopes(self._state)
         assert known is self._state.envelopes
         return await judge(self, document, emission)
 
@@ -35,7 +35,7 @@ def repeated() -> None:
     EntryModelCalls.emit_envelope = emit  # type: ignore[method-assign]
 
 
-class _Forgetting:
+class _StateWithoutEnvelopes:
     """A state that knows of no envelope."""
 
     def __init__(self, state: Any) -> None:
@@ -46,14 +46,14 @@ class _Forgetting:
         return getattr(self._state, name)
 
 
-def apart() -> None:
+def store_interrupt_separately() -> None:
     """The question of a clarification is not stored with its record."""
     send = envelopes.record_envelope
     transitions.send = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))
 
 
-MISCHIEFS = {"repeated": repeated, "apart": apart}
+SABOTAGES = {"repeated": record_answer_twice, "apart": store_interrupt_separately}
 
 if __name__ == "__main__":
-    MISCHIEFS[sys.argv.pop(1)]()
+    SABOTAGES[sys.argv.pop(1)]()
     main()

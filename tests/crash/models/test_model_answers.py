@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.models.model_host import EnvelopeGround, Person, audit
-from tests.crash.restartable_host import check_killed_at, listens, stop
+from tests.crash.models.model_host import AnsweringClient, ModelHost, check_runs
+from tests.crash.restartable_host import check_killed_at, has_started, stop
 from tests.crash.store_image import check_image
 from weftwork.ports.fault_points import POINTS
 
@@ -43,33 +43,33 @@ def cases() -> list[tuple[str, int]]:
 @pytest.mark.rule("env-26", "model-01", "rel-15", "rel-20")
 @pytest.mark.parametrize(("name", "nth"), cases())
 def test_an_answer_counts_once_wherever_the_host_is_killed(tmp_path: Path, name: str, nth: int) -> None:
-    person = Person()
-    with EnvelopeGround(tmp_path) as ground:
+    person = AnsweringClient()
+    with ModelHost(tmp_path) as ground:
         host = ground.launch(f"{name}:{nth}:kill")
-        if listens(host):
-            person.use_up(host)
+        if has_started(host):
+            person.run_until_host_gone(host)
         check_killed_at(host, name)
         check_image(ground.data, tmp_path / "image")
         host = ground.start()
         if not person.runs:
-            person.begin(host, 1)
-        audit(host, person)
+            person.start_runs(host, 1)
+        check_runs(host, person)
         stop(host)
 
 
 @pytest.mark.rule("env-26", "model-01")
 def test_killed_at_any_moment_a_host_keeps_what_models_said(tmp_path: Path) -> None:
-    chance, person = random.Random(31), Person()
-    with EnvelopeGround(tmp_path) as ground:
+    chance, person = random.Random(31), AnsweringClient()
+    with ModelHost(tmp_path) as ground:
         for _ in range(LIVES):
             host = ground.start()
             # A model that begins anew too often comes to the end of its rounds.
-            audit(host, person)
-            person.begin(host, 4)
+            check_runs(host, person)
+            person.start_runs(host, 4)
             time.sleep(chance.uniform(0.01, 0.25))
             host.kill()
         host = ground.start()
-        audit(host, person)
+        check_runs(host, person)
         stop(host)
     assert len(person.runs) == LIVES * 4
 
@@ -77,24 +77,24 @@ def test_killed_at_any_moment_a_host_keeps_what_models_said(tmp_path: Path) -> N
 @pytest.mark.rule("env-26", "model-01")
 @pytest.mark.parametrize("name", FAILING)
 def test_a_store_that_fails_again_and_again_changes_nothing(tmp_path: Path, name: str) -> None:
-    person = Person()
+    person = AnsweringClient()
     first = BOOT if name.startswith("writer") else 0
-    with EnvelopeGround(tmp_path) as ground:
+    with ModelHost(tmp_path) as ground:
         host = ground.start(",".join(f"{name}:{first + nth}:raise" for nth in (3, 4, 9, 15)))
-        person.begin(host, 2)
+        person.start_runs(host, 2)
         # What was stored without anybody being told is shown again.
-        audit(host, person, told=name != "append.durable")
+        check_runs(host, person, told=name != "append.durable")
         assert f'"message":"fault point reached","point":"{name}"' in host.errors, "nothing has failed"
         assert "Traceback" not in host.errors
         stop(host)
 
 
 def test_the_points_that_a_turn_of_a_model_passes_are_put_to_the_proof(tmp_path: Path) -> None:
-    person = Person()
-    with EnvelopeGround(tmp_path) as ground:
+    person = AnsweringClient()
+    with ModelHost(tmp_path) as ground:
         host = ground.start(",".join(f"{name}:{MOST_APPENDS if name in APPENDS else 1}:delay=0" for name in POINTS))
-        person.begin(host, 3)
-        audit(host, person)
+        person.start_runs(host, 3)
+        check_runs(host, person)
         passed = {name for name in POINTS if f'"message":"fault point reached","point":"{name}"' in host.errors}
         stop(host)
     assert passed >= {*APPENDS, *OTHERS, "answer.durable", "run.ended"}
@@ -102,13 +102,13 @@ def test_the_points_that_a_turn_of_a_model_passes_are_put_to_the_proof(tmp_path:
 
 @pytest.mark.parametrize(("mischief", "seen"), [("repeated", "recorded twice"), ("apart", "was handled")])
 def test_a_host_that_breaks_its_word_is_seen(tmp_path: Path, mischief: str, seen: str) -> None:
-    person = Person()
-    with EnvelopeGround(tmp_path, mischief) as ground:
+    person = AnsweringClient()
+    with ModelHost(tmp_path, mischief) as ground:
         for nth in (6, 9):
             host = ground.launch(f"append.durable:{nth}:kill")
-            if listens(host):
-                person.use_up(host)
+            if has_started(host):
+                person.run_until_host_gone(host)
             host.process.wait(20)
         host = ground.start()
         with pytest.raises(AssertionError, match=seen):
-            audit(host, person)
+            check_runs(host, person)
