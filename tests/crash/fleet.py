@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from tests.crash.client import HostGone, RecordingClient
 from tests.crash.client_history import ClientHistory
 from tests.crash.oracle import Log, timestamp_ms
-from tests.crash.workflows import WAITS
+from tests.crash.workflows import MIN_NODE_MS
 from tests.live import Host
 
 CLIENTS = 8
@@ -59,7 +59,7 @@ def check_deadlines(logs: dict[str, Log], workflows: dict[str, str], restarts: l
     """No wait that began before a restart was begun anew by it; returns how many waits outlived one."""
     outlived = 0
     for run_id, log in logs.items():
-        lengths = WAITS[workflows[run_id]]
+        lengths = MIN_NODE_MS[workflows[run_id]]
         begun = {event["nodeId"]: timestamp_ms(event) for event in log if event["type"] == "node.started"}
         for event in log:
             if event["type"] != "node.completed" or lengths[event["nodeId"]] < MIN_MEASURED_MS:

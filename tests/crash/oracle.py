@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.crash.client import RecordingClient, stream
 from tests.crash.client_history import ClientHistory
-from tests.crash.workflows import WAITS
+from tests.crash.workflows import MIN_NODE_MS
 from tests.live import Host, frames
 
 TIMEOUT_SECONDS = 30.0
@@ -104,10 +104,10 @@ def check_log(run_id: str, workflow: str, log: Log) -> None:
             ended[node] += 1
             if event["type"] == "node.completed":
                 waited = at - begun[node, 1]
-                assert waited >= WAITS[workflow][node], f"{run_id} cut {node} short: {waited} ms"
+                assert waited >= MIN_NODE_MS[workflow][node], f"{run_id} cut {node} short: {waited} ms"
     assert all(count == 1 for count in ended.values()), f"{run_id} ended a node twice"
     if kinds[-1] == "run.completed":
-        assert set(ended) == set(WAITS[workflow]), f"{run_id} left nodes out"
+        assert set(ended) == set(MIN_NODE_MS[workflow]), f"{run_id} left nodes out"
 
 
 def _resend_all(client: RecordingClient) -> None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-from tests.crash.workflows import write_flows
+from tests.crash.workflows import write_crash_workflows
 from tests.live import Host
 from tests.live.host import KEYS, WAIT, command, environment
 
@@ -22,7 +22,7 @@ class RestartableHost:
     def __init__(self, folder: Path, mischief: str | None = None) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self._workflows = write_flows(folder / "flows")
+        self._workflows = write_crash_workflows(folder / "flows")
         self._command = [sys.executable, str(SABOTAGE), mischief] if mischief else command()
         self._hosts: list[Host] = []
 

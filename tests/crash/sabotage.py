@@ -110,7 +110,7 @@ def check_key_outside_transaction() -> None:
     creating.idempotency.taken = lambda *_: None  # type: ignore[assignment]
 
 
-def halving() -> None:
+def store_key_separately() -> None:
     """The key is stored in a transaction of its own, and the host dies before the next."""
 
     async def create(self: SqliteEventLog, header: Any, hidden: Any, record: Any, *rest: Any) -> Any:
@@ -122,7 +122,7 @@ def halving() -> None:
     SqliteEventLog.create = create  # type: ignore[method-assign]
 
 
-def deceiving() -> None:
+def hide_instead_of_delete() -> None:
     """A run is said to be deleted and is only hidden, for as long as this process lives."""
     find = SqliteEventLog.read_run
 
@@ -138,7 +138,7 @@ def deceiving() -> None:
     SqliteEventLog.read_run = stored  # type: ignore[method-assign]
 
 
-def littering() -> None:
+def purge_partially() -> None:
     """A deleted run is marked as purged although most of it is there."""
     take_away = retention._delete_piece
 
@@ -149,7 +149,7 @@ def littering() -> None:
     retention._delete_piece = careless
 
 
-def skipping() -> None:
+def skip_event_on_resume() -> None:
     """Who resumes a stream misses an event."""
     parse = events.streams.parse_cursor
 
@@ -160,7 +160,7 @@ def skipping() -> None:
     events.streams.parse_cursor = beyond
 
 
-def unarmed() -> None:
+def leave_faults_unarmed() -> None:
     """Fault points are asked for and not armed."""
     faults.arm = lambda actions: None
 

@@ -23,7 +23,7 @@ ORPHANS = """
 """
 
 
-def check_image(data: Path, copy: Path) -> None:
+def check_store_image(data: Path, copy: Path) -> None:
     """Look at a copy: the next host must find the files as they were left."""
     copy.mkdir()
     for file in data.glob(f"{DATABASE_FILE}*"):

@@ -11,8 +11,16 @@ from tests.crash.client import RecordingClient
 from tests.crash.client_history import ClientHistory
 from tests.crash.oracle import check_history
 from tests.crash.restartable_host import RestartableHost, check_killed_at, stop
-from tests.crash.store_image import check_image
-from tests.crash.workload import SCENARIOS, Remains, leave_behind, prepare, send_away, take_over, visit
+from tests.crash.store_image import check_store_image
+from tests.crash.workload import (
+    SCENARIOS,
+    DeadHostData,
+    copy_data,
+    kill_busy_host,
+    prepare_scenario,
+    run_workload,
+    terminate,
+)
 from tests.live import frames, until, weftwork
 from weftwork.ports.fault_points import POINTS
 
@@ -60,21 +68,21 @@ def cases(action: str) -> list[tuple[str, int, str]]:
 
 
 @pytest.fixture(scope="module")
-def remains(tmp_path_factory: pytest.TempPathFactory) -> Remains:
-    return leave_behind(tmp_path_factory.mktemp("remains"))
+def remains(tmp_path_factory: pytest.TempPathFactory) -> DeadHostData:
+    return kill_busy_host(tmp_path_factory.mktemp("remains"))
 
 
 @pytest.mark.parametrize(("name", "nth", "scenario"), cases("kill"))
 def test_a_host_that_is_killed_there_loses_nothing(
-    tmp_path: Path, remains: Remains, name: str, nth: int, scenario: str
+    tmp_path: Path, remains: DeadHostData, name: str, nth: int, scenario: str
 ) -> None:
     with RestartableHost(tmp_path) as ground:
-        ledger = prepare(ground, scenario, remains)
+        ledger = prepare_scenario(ground, scenario, remains)
         host = ground.launch(f"{name}:{nth}:kill")
-        visit(host, ledger, scenario, rounds(name, nth))
-        send_away(host)
+        run_workload(host, ledger, scenario, rounds(name, nth))
+        terminate(host)
         check_killed_at(host, name)
-        check_image(ground.data, tmp_path / "image")
+        check_store_image(ground.data, tmp_path / "image")
         again = ground.start()
         check_history(again, ledger)
         stop(again)
@@ -82,12 +90,12 @@ def test_a_host_that_is_killed_there_loses_nothing(
 
 @pytest.mark.parametrize(("name", "nth", "scenario"), cases("raise"))
 def test_a_host_that_fails_there_says_so_and_goes_on(
-    tmp_path: Path, remains: Remains, name: str, nth: int, scenario: str
+    tmp_path: Path, remains: DeadHostData, name: str, nth: int, scenario: str
 ) -> None:
     with RestartableHost(tmp_path) as ground:
-        ledger = prepare(ground, scenario, remains)
+        ledger = prepare_scenario(ground, scenario, remains)
         host = ground.launch(f"{name}:{nth}:raise")
-        clients = visit(host, ledger, scenario, rounds(name, nth))
+        clients = run_workload(host, ledger, scenario, rounds(name, nth))
         until(lambda: f'"point":"{name}"' in host.errors, f"{name} to be reached")
         assert "Traceback" not in host.errors
         if not clients:
@@ -106,7 +114,7 @@ def test_a_host_that_fails_there_says_so_and_goes_on(
                 assert sum(client.refusals for client in clients) == 1
             check_history(host, ledger)
             stop(host)
-        check_image(ground.data, tmp_path / "image")
+        check_store_image(ground.data, tmp_path / "image")
         again = ground.start()
         check_history(again, ledger)
         stop(again)
@@ -121,9 +129,9 @@ def test_a_store_that_fails_before_anybody_is_served_is_named(tmp_path: Path) ->
         check_history(ground.start(), ClientHistory())
 
 
-def test_a_frame_that_was_cut_is_sent_again_whole(tmp_path: Path, remains: Remains) -> None:
+def test_a_frame_that_was_cut_is_sent_again_whole(tmp_path: Path, remains: DeadHostData) -> None:
     with RestartableHost(tmp_path) as ground:
-        ledger = take_over(ground, remains)
+        ledger = copy_data(ground, remains)
         host = ground.start("stream.piece:3:kill")
         body = RecordingClient(host, ledger, "reader").watch(remains.bulk)
         check_killed_at(host, "stream.piece")

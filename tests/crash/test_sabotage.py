@@ -10,8 +10,8 @@ from tests.crash.client_history import ClientHistory
 from tests.crash.fleet import check_deadlines
 from tests.crash.oracle import check_history
 from tests.crash.restartable_host import RestartableHost, check_killed_at
-from tests.crash.store_image import check_image
-from tests.crash.workload import visit
+from tests.crash.store_image import check_store_image
+from tests.crash.workload import run_workload
 from tests.live import until
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ def test_a_key_without_its_run_is_seen(tmp_path: Path) -> None:
         with pytest.raises(HostGone):
             client.create("quick", keyed=True)
         with pytest.raises(AssertionError, match="a key answers for a run that is not there"):
-            check_image(ground.data, tmp_path / "image")
+            check_store_image(ground.data, tmp_path / "image")
 
 
 def test_a_run_that_is_deleted_and_comes_back_is_seen(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_a_deleted_run_leaves_for_ever_is_seen(tmp_path: Path) -> None:
         client.delete(run_id)
         client.host.kill()
         with pytest.raises(AssertionError, match="neither there nor being taken away"):
-            check_image(ground.data, tmp_path / "image")
+            check_store_image(ground.data, tmp_path / "image")
 
 
 def test_a_stream_that_skips_is_seen(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_stream_that_skips_is_seen(tmp_path: Path) -> None:
 def test_a_point_that_is_never_reached_is_seen(tmp_path: Path) -> None:
     with RestartableHost(tmp_path, "unarmed") as ground:
         host = ground.launch("create.durable:1:kill")
-        visit(host, ClientHistory(), "fresh", rounds=1)
+        run_workload(host, ClientHistory(), "fresh", rounds=1)
         host.stop()
         with pytest.raises(AssertionError, match="the host ended with 0"):
             check_killed_at(host, "create.durable")

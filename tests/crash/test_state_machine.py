@@ -17,7 +17,7 @@ from tests.crash.client import HostGone, RecordingClient
 from tests.crash.client_history import ClientHistory, TrackedCreate
 from tests.crash.oracle import check_history, follow
 from tests.crash.restartable_host import RestartableHost, stop
-from tests.crash.store_image import check_image
+from tests.crash.store_image import check_store_image
 
 pytestmark = pytest.mark.slow
 
@@ -174,7 +174,7 @@ class Lives(RuleBasedStateMachine):
         try:
             with self.ground:
                 self.host.kill()
-                check_image(self.ground.data, self.ground.folder / "image")
+                check_store_image(self.ground.data, self.ground.folder / "image")
                 check_history(self.ground.start(), self.ledger)
         finally:
             self.folder.cleanup()

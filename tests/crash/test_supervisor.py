@@ -11,7 +11,7 @@ from tests.crash.client_history import ClientHistory
 from tests.crash.fleet import ClientFleet, check_deadlines
 from tests.crash.oracle import check_history, listing
 from tests.crash.restartable_host import RestartableHost, stop
-from tests.crash.store_image import check_image
+from tests.crash.store_image import check_store_image
 from tests.live import Host, until
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ def test_every_promised_run_ends_once_and_on_time(tmp_path: Path) -> None:
                     enough = ended(host) + chance.randrange(1, SHARE // 4)
                     until(lambda host=host, enough=enough: ended(host) >= enough, "runs to end")
                 host.kill()
-            check_image(ground.data, tmp_path / f"image-{life}")
+            check_store_image(ground.data, tmp_path / f"image-{life}")
         restarts.append(int(time.time() * 1000))
         host = ground.start()
         with fleet.at_work(host, RUNS):

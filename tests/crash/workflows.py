@@ -12,7 +12,7 @@ LONG = 3_600_000
 """A run that nobody cancels does not end within a test."""
 BULK_NODES = 8
 
-WAITS: dict[str, dict[str, int]] = {
+MIN_NODE_MS: dict[str, dict[str, int]] = {
     "quick": {"e000": 0, "e001": 0, "e002": 0},
     "waits": {"n0": 0, "n1": 30, "n2": 60, "n3": 0, "n4": 20},
     "fork": {"start": 0, "short": 40, "middle": 90, "far": 150, "join": 0},
@@ -30,7 +30,7 @@ WAITS: dict[str, dict[str, int]] = {
 """Workflow -> node -> milliseconds. A completed run has completed each of these nodes once and no other."""
 
 
-def fork(workflow_id: str, lengths: dict[str, int]) -> dict[str, Any]:
+def fan_out(workflow_id: str, lengths: dict[str, int]) -> dict[str, Any]:
     """The first node, then all the inner ones at the same time, then the last."""
     first, *inner, last = lengths
     document = delays(workflow_id, *lengths.values())
@@ -41,23 +41,28 @@ def fork(workflow_id: str, lengths: dict[str, int]) -> dict[str, Any]:
     return document
 
 
-DUE = {"timeoutMs": 100, "remindAfterMs": [40], "defaultValue": "nobody"}
-AGAIN = {"type": "expression", "expression": "nodes.ask.outputs.output != 'enough'"}
-QUESTIONS = [
+EXPIRING = {"timeoutMs": 100, "remindAfterMs": [40], "defaultValue": "nobody"}
+REPEAT_UNTIL_ENOUGH = {"type": "expression", "expression": "nodes.ask.outputs.output != 'enough'"}
+INTERRUPT_WORKFLOWS = [
     flow("asks", [asking("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")]),
-    flow("due", [node("ask", "core.interrupt", config={**QUESTION, **DUE})]),
-    flow("rounds", [asking("ask")], [edge("ask", "ask", condition=AGAIN)], settings={"maxLoopbackIterations": 100_000}),
+    flow("due", [node("ask", "core.interrupt", config={**QUESTION, **EXPIRING})]),
+    flow(
+        "rounds",
+        [asking("ask")],
+        [edge("ask", "ask", condition=REPEAT_UNTIL_ENOUGH)],
+        settings={"maxLoopbackIterations": 100_000},
+    ),
     flow("retries", [node("try", "core.fail", settings={"maxRetries": 1, "retryDelayMs": 6000})]),
 ]
 """One that asks once, one that nobody answers, one that asks until it has had enough, and one that is tried again."""
-PARENTS = [flow("calls", [calling("call", "quick")]), flow("drops", [calling("call", "long")])]
+PARENT_WORKFLOWS = [flow("calls", [calling("call", "quick")]), flow("drops", [calling("call", "long")])]
 """One whose child ends, and one whose child has to be cancelled with it."""
 
 
-def write_flows(folder: Path) -> Path:
+def write_crash_workflows(folder: Path) -> Path:
     """A folder for --workflows that holds them all."""
-    chains = [delays(name, *WAITS[name].values()) for name in ("waits", "long", "delay", "chain")]
-    forks = [fork(name, WAITS[name]) for name in ("fork", "branches")]
+    chains = [delays(name, *MIN_NODE_MS[name].values()) for name in ("waits", "long", "delay", "chain")]
+    forks = [fan_out(name, MIN_NODE_MS[name]) for name in ("fork", "branches")]
     return write_workflows(
-        folder, *chains, *forks, *QUESTIONS, *PARENTS, echoes("quick", 3), echoes("bulk", BULK_NODES)
+        folder, *chains, *forks, *INTERRUPT_WORKFLOWS, *PARENT_WORKFLOWS, echoes("quick", 3), echoes("bulk", BULK_NODES)
     )

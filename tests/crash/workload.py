@@ -15,12 +15,12 @@ from tests.live import Host
 
 SCENARIOS = ("fresh", "recovering", "crowd")
 """An empty data folder; one that a killed host left behind; the same with several clients at once."""
-CROWD = 4
-BULK = "x" * 400_000
+CONCURRENT_CLIENTS = 4
+BULK_TEXT = "x" * 400_000
 """One run of `bulk` with this text fills the write-ahead log, and its frames need several pieces."""
 
 
-class Remains(NamedTuple):
+class DeadHostData(NamedTuple):
     """What a killed host left: its data, and what its clients know."""
 
     data: Path
@@ -28,57 +28,57 @@ class Remains(NamedTuple):
     bulk: str
 
 
-def leave_behind(folder: Path) -> Remains:
+def kill_busy_host(folder: Path) -> DeadHostData:
     """A host dies in the middle of some runs."""
     ledger = ClientHistory()
     with RestartableHost(folder) as ground:
         client = RecordingClient(ground.start(), ledger, "before")
-        bulk = client.create("bulk", text=BULK)
+        bulk = client.create("bulk", text=BULK_TEXT)
         assert bulk is not None
         client.watch(bulk)
         for workflow in ("long", "waits", "long", "delay", "long", "quick"):
             client.create(workflow, keyed=workflow == "long")
         client.host.kill()
-    return Remains(ground.data, ledger, bulk)
+    return DeadHostData(ground.data, ledger, bulk)
 
 
-def take_over(ground: RestartableHost, remains: Remains) -> ClientHistory:
+def copy_data(ground: RestartableHost, remains: DeadHostData) -> ClientHistory:
     """Put a copy of the data in place; the socket of the dead host stays behind."""
     shutil.copytree(remains.data, ground.data, ignore=shutil.ignore_patterns("*.sock"))
     ground.data.chmod(0o700)
     return copy.deepcopy(remains.history)
 
 
-def prepare(ground: RestartableHost, scenario: str, remains: Remains) -> ClientHistory:
-    return ClientHistory() if scenario == "fresh" else take_over(ground, remains)
+def prepare_scenario(ground: RestartableHost, scenario: str, remains: DeadHostData) -> ClientHistory:
+    return ClientHistory() if scenario == "fresh" else copy_data(ground, remains)
 
 
-def visit(host: Host, ledger: ClientHistory, scenario: str, rounds: int) -> list[RecordingClient]:
+def run_workload(host: Host, ledger: ClientHistory, scenario: str, rounds: int) -> list[RecordingClient]:
     """Use a host until it is gone, or for so many rounds; returns the clients."""
     if not has_started(host):
         return []
-    names = [f"c{number}" for number in range(CROWD if scenario == "crowd" else 1)]
+    names = [f"c{number}" for number in range(CONCURRENT_CLIENTS if scenario == "crowd" else 1)]
     clients = [RecordingClient(host, ledger, name) for name in names]
     with ThreadPoolExecutor(len(clients)) as pool:
-        for working in [pool.submit(_use, client, rounds) for client in clients]:
+        for working in [pool.submit(_run_rounds, client, rounds) for client in clients]:
             working.result(120)
     return clients
 
 
-def send_away(host: Host) -> int:
+def terminate(host: Host) -> int:
     """SIGTERM, if it still runs; the exit code."""
     if host.process.poll() is None:
         host.process.send_signal(signal.SIGTERM)
     return host.process.wait(15)
 
 
-def _use(client: RecordingClient, rounds: int) -> None:
+def _run_rounds(client: RecordingClient, rounds: int) -> None:
     with contextlib.suppress(HostGone):
         for turn in range(rounds):
-            _turn(client, turn)
+            _run_round(client, turn)
 
 
-def _turn(client: RecordingClient, turn: int) -> None:
+def _run_round(client: RecordingClient, turn: int) -> None:
     client.create("due")
     client.create("quick", keyed=True, text="x")
     asks = client.create("asks", keyed=True)
@@ -92,7 +92,7 @@ def _turn(client: RecordingClient, turn: int) -> None:
         # Clients who were not told try again; without a key they had better not.
         if wish.tag.startswith(client.name) and wish.run_id is None and wish.key is not None:
             client.send_create(wish)
-    if turn < 2 and client.name == "c0" and (bulk := client.create("bulk", text=BULK)) is not None:
+    if turn < 2 and client.name == "c0" and (bulk := client.create("bulk", text=BULK_TEXT)) is not None:
         client.watch(bulk)
         client.read(bulk)
     if waits is not None:
@@ -110,7 +110,7 @@ def _turn(client: RecordingClient, turn: int) -> None:
 
 def _delete_some(client: RecordingClient, turn: int) -> None:
     """One of which so much is left that it goes in pieces, and others that are gone at once."""
-    if turn == 0 and client.name == "c0" and (bulk := client.create("bulk", text=BULK)) is not None:
+    if turn == 0 and client.name == "c0" and (bulk := client.create("bulk", text=BULK_TEXT)) is not None:
         client.delete(bulk, keyed=True)
     # Each of these waits for a commit, while pieces of the other one go.
     for number in range(2):

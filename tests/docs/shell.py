@@ -41,7 +41,7 @@ def need_curl() -> None:
         pytest.skip("the pages use curl and bash")
 
 
-class Newcomer:
+class DocsUser:
     """Somebody with a home of their own who starts a host with the examples."""
 
     def __init__(self, home: Path) -> None:
@@ -55,7 +55,7 @@ class Newcomer:
         self._said, self._log = home / "said", home / "log"
 
     @property
-    def said(self) -> str:
+    def printed(self) -> str:
         return self._said.read_text("utf-8")
 
     @property
@@ -72,11 +72,11 @@ class Newcomer:
 
         def look() -> bool:
             assert process.poll() is None, self.log
-            return "  try " in self.said and self.said.endswith("\n")
+            return "  try " in self.printed and self.printed.endswith("\n")
 
         try:
             until(look, "the host to start")
-            self.key = next(iter(re.findall(r"API key +(\S+)", self.said)), self.key)
+            self.key = next(iter(re.findall(r"API key +(\S+)", self.printed)), self.key)
             yield process
             process.terminate()
             process.wait(BOUND)
@@ -86,7 +86,7 @@ class Newcomer:
 
     @property
     def address(self) -> str:
-        return re.findall(r"listens on (\S+)", self.said)[0]
+        return re.findall(r"listens on (\S+)", self.printed)[0]
 
     def run(self, blocks: Sequence[Block]) -> list[str]:
         """What each block prints, standard error included. They share one shell, and stop at the first failure."""
@@ -110,7 +110,7 @@ class Newcomer:
         return said.split(MARK)[:-1]
 
 
-def steady(text: str) -> str:
+def without_volatile(text: str) -> str:
     """The text without what differs from run to run."""
     for pattern, word in _VOLATILE:
         text = pattern.sub(word, text)
@@ -119,14 +119,14 @@ def steady(text: str) -> str:
 
 def matches(shown: str, said: str) -> bool:
     """Whether a page may show that: `…` stands for anything within a line."""
-    pattern = "[^\n]*".join(re.escape(part) for part in steady(shown).split("…"))
-    return re.fullmatch(pattern, steady(said)) is not None
+    pattern = "[^\n]*".join(re.escape(part) for part in without_volatile(shown).split("…"))
+    return re.fullmatch(pattern, without_volatile(said)) is not None
 
 
 def differences(blocks: Sequence[Block], said: Sequence[str]) -> list[str]:
     """Each block whose output is not the one that is shown; a block without one must print nothing."""
     return [
-        f"{block.code}\nshown:\n{steady(block.shown or '')}\n\nprinted:\n{steady(text)}"
+        f"{block.code}\nshown:\n{without_volatile(block.shown or '')}\n\nprinted:\n{without_volatile(text)}"
         for block, text in zip(blocks, said, strict=True)
         if not matches(block.shown or "", text)
     ]

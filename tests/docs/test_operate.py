@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.docs.pages import ROOT, Block, blocks
-from tests.docs.shell import Newcomer, need_curl
+from tests.docs.shell import DocsUser, need_curl
 
 PAGE = (ROOT / "docs" / "operate" / "sqlite.md").read_text("utf-8")
 LASTING = {"weftwork.db", "weftwork.lock", "assets"}
@@ -23,24 +23,24 @@ curl -sN $URL/v1/runs/%s/events?streamMode=debug -H "$AUTH" | sed -n 's/^data: /
 
 
 @pytest.fixture
-def someone(tmp_path: Path) -> Newcomer:
+def someone(tmp_path: Path) -> DocsUser:
     need_curl()
-    return Newcomer(tmp_path / "person")
+    return DocsUser(tmp_path / "person")
 
 
-def run(someone: Newcomer, code: str) -> str:
+def run(someone: DocsUser, code: str) -> str:
     return someone.run([Block("bash", code, None)])[0].strip()
 
 
-def events(someone: Newcomer, run_id: str) -> list[dict[str, Any]]:
+def events(someone: DocsUser, run_id: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run(someone, EVENTS % run_id).splitlines()]
 
 
-def files(someone: Newcomer) -> set[str]:
+def files(someone: DocsUser) -> set[str]:
     return {path.name for path in someone.data.iterdir()}
 
 
-def test_the_folder_holds_what_the_page_lists(someone: Newcomer) -> None:
+def test_the_folder_holds_what_the_page_lists(someone: DocsUser) -> None:
     rows = re.findall(r"^\| (`weftwork\.\S+`|`admin\.sock`|`assets`)(?:, (`\S+`))? \|", PAGE, re.MULTILINE)
     listed = {name.strip("`") for row in rows for name in row if name} - {"weftwork.toml"}
     with someone.host():
@@ -50,13 +50,13 @@ def test_the_folder_holds_what_the_page_lists(someone: Newcomer) -> None:
     assert files(someone) == LASTING
 
 
-def test_an_acknowledged_run_survives_a_killed_process(someone: Newcomer) -> None:
+def test_an_acknowledged_run_survives_a_killed_process(someone: DocsUser) -> None:
     with someone.host() as process:
         run_id = run(someone, CREATE % 300)
         process.kill()
     with someone.host():
-        assert "1 unfinished, going on" in someone.said
-        assert "API key" not in someone.said
+        assert "1 unfinished, going on" in someone.printed
+        assert "API key" not in someone.printed
         log = events(someone, run_id)
     assert [event["sequence"] for event in log] == list(range(8))
     assert log[-1]["type"] == "run.completed"
@@ -64,7 +64,7 @@ def test_an_acknowledged_run_survives_a_killed_process(someone: Newcomer) -> Non
     assert started == ["greet", "wait", "answer"]
 
 
-def test_a_backup_of_a_running_host_can_be_restored(someone: Newcomer) -> None:
+def test_a_backup_of_a_running_host_can_be_restored(someone: DocsUser) -> None:
     backup = next(block.code for block in blocks(PAGE) if block.language == "bash")
     with someone.host():
         ended = run(someone, CREATE % 0)
@@ -77,7 +77,7 @@ def test_a_backup_of_a_running_host_can_be_restored(someone: Newcomer) -> None:
         (someone.data / name).unlink(missing_ok=True)
     shutil.copy(someone.home / "backup.db", someone.data / "weftwork.db")
     with someone.host():
-        assert "1 unfinished, going on" in someone.said
+        assert "1 unfinished, going on" in someone.printed
         assert events(someone, ended) == before
         answer = run(someone, f'curl -s $URL/v1/runs/{later} -H "$AUTH"\n')
         assert json.loads(answer)["error"] == "not_found"

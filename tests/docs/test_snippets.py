@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, Block, blocks, name, pages
-from tests.docs.shell import RUNS, Newcomer, differences, matches, need_curl
+from tests.docs.shell import RUNS, DocsUser, differences, matches, need_curl
 from tests.live import until, weftwork
 from weftwork.settings import SettingsError, load_settings
 
@@ -17,9 +17,9 @@ WITH_COMMANDS = [page for page in pages() if any(b.language in RUNS for b in blo
 
 
 @pytest.fixture
-def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
+def newcomer(tmp_path: Path) -> Iterator[DocsUser]:
     need_curl()
-    someone = Newcomer(tmp_path / "person")
+    someone = DocsUser(tmp_path / "person")
     with someone.host():
         yield someone
 
@@ -34,19 +34,19 @@ def test_the_pages_with_commands_are_found() -> None:
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name)
-def test_the_commands_of_a_page_print_what_it_shows(page: Path, newcomer: Newcomer) -> None:
+def test_the_commands_of_a_page_print_what_it_shows(page: Path, newcomer: DocsUser) -> None:
     listed = [block for block in blocks(page.read_text("utf-8")) if block.language in RUNS]
     found = differences(listed, newcomer.run(listed))
     assert not found, "\n\n".join(found)
 
 
-def test_a_new_host_says_what_the_quickstart_shows(newcomer: Newcomer) -> None:
+def test_a_new_host_says_what_the_quickstart_shows(newcomer: DocsUser) -> None:
     start = next(block for block in all_blocks("docs/quickstart.md") if block.code == "make run\n")
     assert start.shown is not None
-    assert matches(start.shown, newcomer.said)
+    assert matches(start.shown, newcomer.printed)
 
 
-def test_a_finished_run_is_logged_as_shown(newcomer: Newcomer) -> None:
+def test_a_finished_run_is_logged_as_shown(newcomer: DocsUser) -> None:
     shown = next(b.code for b in all_blocks("docs/operate/observability.md") if b.code.startswith('{"time"'))
     newcomer.run([Block("bash", 'curl -s $URL/v1/runs -H "$AUTH" -H "$JSON" -d \'{"workflowId":"hello"}\'\n', None)])
     line = until(
@@ -107,7 +107,7 @@ def test_output_is_compared(shown: str, said: str, right: bool) -> None:
     assert matches(shown, said) is right
 
 
-def test_a_wrong_or_failing_command_is_seen(newcomer: Newcomer) -> None:
+def test_a_wrong_or_failing_command_is_seen(newcomer: DocsUser) -> None:
     wrong = Block("bash", "echo one\n", "two\n")
     assert len(differences([wrong], newcomer.run([wrong]))) == 1
     with pytest.raises(AssertionError, match="exit 22"):

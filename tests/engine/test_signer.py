@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.harness.engine_harness import run
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.system.clock_and_ids import RandomIds
@@ -52,7 +52,7 @@ def test_a_signature_is_known_again_even_after_a_restart() -> None:
 
 
 @pytest.mark.rule("tok-02")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.binary(max_size=64), st.binary(max_size=64), st.integers(0, 255))
 def test_nothing_else_is(text: bytes, other: bytes, bit: int) -> None:
     async def work() -> None:

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from tests.harness.child_workflows import settled
-from tests.harness.engine_harness import Bench
+from tests.harness.child_workflows import settle
+from tests.harness.engine_harness import EngineHarness
 from weftwork.ports.nodes import (
     NodeType,
 )
@@ -13,7 +13,7 @@ from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunKey
 
 
-class Ending:
+class CrashAfterEventLog:
     """A log behind which the process dies, or hears nothing once, when an event of this type is durable."""
 
     def __init__(self, log: Any, kind: str, dies: bool) -> None:
@@ -35,13 +35,13 @@ class Ending:
         return taken
 
 
-def ending(kind: str, *types: NodeType, dies: bool = True) -> Bench:
-    return Bench(*types, wrap=lambda log: Ending(log, kind, dies))
+def harness_crashing_after(kind: str, *types: NodeType, dies: bool = True) -> EngineHarness:
+    return EngineHarness(*types, wrap=lambda log: CrashAfterEventLog(log, kind, dies))
 
 
-async def restarted(bench: Bench) -> Bench:
+async def restart(bench: EngineHarness) -> EngineHarness:
     await bench.crash()
     after = bench.again()
     await after.executor.recover()
-    await settled()
+    await settle()
     return after

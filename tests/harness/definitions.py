@@ -11,7 +11,7 @@ from weftwork.protocol.workflow.validation import parse_workflow
 TYPES = {node.declaration.type_id: node.declaration for node in BUILTIN_TYPES}
 
 
-def examples(count: int) -> int:
+def example_count(count: int) -> int:
     """How many cases a property tries; many more where the full proof is asked for."""
     return count * 20 if os.environ.get("WEFTWORK_PROOF") == "full" else count
 

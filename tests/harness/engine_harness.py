@@ -86,7 +86,7 @@ async def quiet() -> None:
         await asyncio.sleep(0)
 
 
-class Stage:
+class GateNode:
     """The node type `test.gate`: each call waits until the test lets it go."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class Mortal:
         return call
 
 
-class Bench:
+class EngineHarness:
     """A host without edges. `again` makes the next one over the same store, as after a restart."""
 
     def __init__(
@@ -143,7 +143,7 @@ class Bench:
         models: ModelProviders | None = None,
         blobs: Blobs | None = None,
     ) -> None:
-        self.stage = Stage()
+        self.stage = GateNode()
         self.clock = clock or ManualClock()
         self.ids = ids or SequentialIds()
         self.store = store or MemoryStore()
@@ -169,9 +169,9 @@ class Bench:
         self.service = Runs(self.runtime, self.catalog, self.executor)
         self.workflows = Workflows(self.runtime, self.catalog)
 
-    def again(self, **changes: Any) -> "Bench":
+    def again(self, **changes: Any) -> "EngineHarness":
         made = {**self._made, "store": self.store, "clock": self.clock, "ids": self.ids, **changes}
-        return Bench(*made.pop("types"), **made)
+        return EngineHarness(*made.pop("types"), **made)
 
     async def open(self) -> None:
         await self.store.open()

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from tests.harness.engine_harness import Bench, quiet
+from tests.harness.engine_harness import EngineHarness, quiet
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
@@ -61,11 +61,11 @@ def working(type_id: str, body: Body, effect: Effect = "pure", **more: Any) -> W
     return WaitingNode(declared, body)
 
 
-async def answer(bench: Bench, key: RunKey, value: Any, node_id: str = "a") -> Any:
+async def answer(bench: EngineHarness, key: RunKey, value: Any, node_id: str = "a") -> Any:
     return await bench.answer(key, value, node_id)
 
 
-async def settle(bench: Bench, key: RunKey, find_out: Callable[[int], Any | Awaitable[Any]]) -> int:
+async def settle(bench: EngineHarness, key: RunKey, find_out: Callable[[int], Any | Awaitable[Any]]) -> int:
     """Go on to the end; a person answers each question by what can be found out. Returns how many there were."""
     asked = 0
     for _ in range(400):

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.engine_harness import Bench, quiet
+from tests.harness.engine_harness import EngineHarness, quiet
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.people.approvals import Answerer
@@ -15,24 +15,24 @@ from weftwork.protocol.run.projection import run_snapshot
 ADA, BOB, EVE = (Answerer(f"key_{name}", frozenset({name})) for name in ("ada", "bob", "eve"))
 
 
-async def begun(document: dict[str, Any], **request: Any) -> tuple[Bench, RunKey]:
-    bench = Bench()
+async def begun(document: dict[str, Any], **request: Any) -> tuple[EngineHarness, RunKey]:
+    bench = EngineHarness()
     key = await bench.start(document, **request)
     await quiet()
     return bench, key
 
 
-async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
+async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored(key))))
 
 
-async def refused(bench: Bench, key: RunKey, value: Any, node_id: str, by: Answerer = ADA) -> tuple[int, str]:
+async def refused(bench: EngineHarness, key: RunKey, value: Any, node_id: str, by: Answerer = ADA) -> tuple[int, str]:
     with pytest.raises(ClientFault) as caught:
         await bench.answer(key, value, node_id, by)
     return caught.value.status, caught.value.code
 
 
-async def outputs(bench: Bench, key: RunKey) -> dict[str, Any]:
+async def outputs(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     """Of a run that completes; every payload on the way fits its schema."""
     for event in await bench.end(key):
         assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []

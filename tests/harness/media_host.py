@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench
+from tests.harness.engine_harness import EngineHarness
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.engine.models.generation import generate_envelope, generate_text
 from weftwork.ports.media import OutgoingMedia
@@ -39,27 +39,27 @@ def showing(*sent: OutgoingMedia, asks: bool = False) -> WaitingNode:
     return WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)
 
 
-def bench_of(*types: WaitingNode, limits: Limits | None = None, models: Any = None) -> Bench:
-    fresh = Bench()
+def bench_of(*types: WaitingNode, limits: Limits | None = None, models: Any = None) -> EngineHarness:
+    fresh = EngineHarness()
     blobs = MemoryBlobs(fresh.clock, fresh.ids)
-    return Bench(*types, limits=limits, models=models, blobs=blobs, clock=fresh.clock, ids=fresh.ids)
+    return EngineHarness(*types, limits=limits, models=models, blobs=blobs, clock=fresh.clock, ids=fresh.ids)
 
 
-async def ended(bench: Bench) -> RunKey:
+async def ended(bench: EngineHarness) -> RunKey:
     key = await bench.start(ONE)
     await bench.end(key)
     return key
 
 
-async def outputs(bench: Bench, key: RunKey) -> list[Any]:
+async def outputs(bench: EngineHarness, key: RunKey) -> list[Any]:
     return (await bench.payloads(key, "node.completed"))[0]["outputs"]["shown"]
 
 
-async def log_of(bench: Bench, key: RunKey) -> bytes:
+async def log_of(bench: EngineHarness, key: RunKey) -> bytes:
     return b"\n".join([event.document for event in await bench.events(key)])
 
 
-async def opened(bench: Bench, url: str) -> bytes:
+async def opened(bench: EngineHarness, url: str) -> bytes:
     assert bench.assets is not None
     _, asset = await bench.assets.open_token(url.partition(ASSET_PREFIX)[2])
     return await bench.assets.read(asset)

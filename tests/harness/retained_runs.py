@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, Bench
+from tests.harness.engine_harness import CALLER, EngineHarness
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import Retention
@@ -16,14 +16,14 @@ GATE = workflow([node("a", "test.gate")])
 NOOP = {**workflow([node("a", "core.noop")]), "id": "noop"}
 
 
-def keeper(bench: Bench, days: int = 0) -> Retention:
+def keeper(bench: EngineHarness, days: int = 0) -> Retention:
     return Retention(bench.mortal, bench.clock, bench.executor, days)
 
 
 async def opened(folder: Path) -> tuple[SqliteStore, Retention]:
     store = SqliteStore(folder / "store.db")
     await store.open()
-    return store, Retention(store.log, Bench().clock)
+    return store, Retention(store.log, EngineHarness().clock)
 
 
 async def long_run(store: SqliteStore, run_id: str, count: int = 5000) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet
 from weftwork.protocol.run.header import RunKey
 
 ACCEPT = {"action": "accept"}
@@ -28,7 +28,7 @@ def gate(workflow_id: str = "gate", **more: Any) -> dict[str, Any]:
     return flow(workflow_id, node("ask", "core.approvalGate", config={"title": "Go on?"}), **more)
 
 
-async def begin(bench: Bench, parent: dict[str, Any], *children: dict[str, Any], **request: Any) -> RunKey:
+async def begin(bench: EngineHarness, parent: dict[str, Any], *children: dict[str, Any], **request: Any) -> RunKey:
     """A run of the first definition, which may start runs of the others; it is as far as it gets without time."""
     await bench.store.open()
     for document in children:
@@ -38,7 +38,7 @@ async def begin(bench: Bench, parent: dict[str, Any], *children: dict[str, Any],
     return key
 
 
-async def restarted(bench: Bench, *documents: dict[str, Any]) -> Bench:
+async def restarted(bench: EngineHarness, *documents: dict[str, Any]) -> EngineHarness:
     """The next host over the same store, which is given these definitions again, after this one has died."""
     await bench.crash()
     after = bench.again()
@@ -49,29 +49,29 @@ async def restarted(bench: Bench, *documents: dict[str, Any]) -> Bench:
     return after
 
 
-async def children(bench: Bench, key: RunKey) -> list[RunKey]:
+async def children(bench: EngineHarness, key: RunKey) -> list[RunKey]:
     """In the order of their creation."""
     found = await bench.store.log.children(key, None, 1000)
     return [each.header.key for each in found]
 
 
-async def only_child(bench: Bench, key: RunKey) -> RunKey:
+async def only_child(bench: EngineHarness, key: RunKey) -> RunKey:
     (found,) = await children(bench, key)
     return found
 
 
-async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
+async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     """The run as its owner sees it."""
     return msgspec.json.decode(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
 
 
-async def ended(bench: Bench, key: RunKey) -> dict[str, Any]:
+async def ended(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     """The same, once it has ended."""
     await bench.end(key)
     return await shown(bench, key)
 
 
-async def waits(bench: Bench, *keys: RunKey, status: str = "waiting-approval") -> bool:
+async def waits(bench: EngineHarness, *keys: RunKey, status: str = "waiting-approval") -> bool:
     """Whether all of these wait, by now."""
     await quiet()
     return [await bench.status(key) for key in keys] == [status] * len(keys)

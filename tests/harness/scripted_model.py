@@ -16,7 +16,7 @@ class Model:
     name = "test"
     default_model = "test-1"
     names = ("test",)
-    perceives: frozenset[Modality] = frozenset()
+    input_modalities: frozenset[Modality] = frozenset()
 
     def __init__(self, *answers: str | Sequence[Piece]) -> None:
         self.answers = list(answers)
@@ -24,7 +24,7 @@ class Model:
         self.closed = 0
 
     def modalities(self, model: str) -> frozenset[Modality]:
-        return self.perceives
+        return self.input_modalities
 
     def find(self, request: ModelRequest) -> "Model":
         return self

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from tests.harness.child_workflows import settled
+from tests.harness.child_workflows import settle
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench
+from tests.harness.engine_harness import EngineHarness
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.header import RunKey
 
@@ -37,7 +37,7 @@ def parallel(*names: str, **config: Any) -> dict[str, Any]:
     return supervised(plan, made, variables=[variable("found", defaultValue="")])
 
 
-async def story(bench: Bench, key: RunKey) -> list[str]:
+async def story(bench: EngineHarness, key: RunKey) -> list[str]:
     """The steps of the handovers, each of them well-formed and because of the decision."""
     events = await bench.events(key)
     documents = [msgspec.json.decode(each.document) for each in events]
@@ -52,10 +52,10 @@ async def story(bench: Bench, key: RunKey) -> list[str]:
     return told
 
 
-async def found(bench: Bench, key: RunKey) -> Any:
+async def found(bench: EngineHarness, key: RunKey) -> Any:
     return (await bench.state(key)).variables["found"]
 
 
-async def let_go(bench: Bench, name: str, outcome: Any = None) -> None:
+async def let_go(bench: EngineHarness, name: str, outcome: Any = None) -> None:
     bench.stage.release(name, outcome)
-    await settled()
+    await settle()

@@ -3,9 +3,9 @@
 from itertools import pairwise
 from typing import Any
 
-from tests.harness.child_workflows import begun
+from tests.harness.child_workflows import start_run
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench
+from tests.harness.engine_harness import EngineHarness
 from tests.simulation.trust_workflows import MIXERS
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
@@ -49,5 +49,7 @@ def trust_of(events: list[Event], kind: str = "node.completed") -> dict[str, boo
     return {each.node_id or "": each.content_trust == "untrusted" for each in events if each.type == kind}
 
 
-async def told(document: dict[str, Any], *others: dict[str, Any], bench: Bench | None = None) -> tuple[Bench, RunKey]:
-    return await begun(document, *others, bench=bench or Bench(*MIXERS))
+async def told(
+    document: dict[str, Any], *others: dict[str, Any], bench: EngineHarness | None = None
+) -> tuple[EngineHarness, RunKey]:
+    return await start_run(document, *others, bench=bench or EngineHarness(*MIXERS))

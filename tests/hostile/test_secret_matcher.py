@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples, node, plan_of, variable, workflow
+from tests.harness.definitions import example_count, node, plan_of, variable, workflow
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy import redaction
 from weftwork.protocol.privacy.redaction import COPY_NAME, MAX_EXACT_TEXT, MAX_EXACT_VALUES, Redactor, reveal
@@ -50,7 +50,7 @@ def test_every_letter_is_searched_for_as_it_is() -> None:
 TEXTS = st.text(st.sampled_from("ab.*+?()[]{}|^$\\/-\n\t é\U0001f9f6"), max_size=8)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.lists(TEXTS, max_size=6), st.lists(TEXTS, max_size=6).map("".join))
 def test_both_engines_find_the_same(learnt: list[str], text: str) -> None:
     made = knowing(*learnt)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.engine_harness import CALLER, Bench
+from tests.harness.engine_harness import CALLER, EngineHarness
 from tests.power.recording_disk import Disk
 from tests.power.seeded_history import STORE, Ack
 from tests.power.turn_based_log import content_of
@@ -34,7 +34,7 @@ def go_on(folder: Path, acks: list[Ack], vfs: str | None = None) -> None:
 
     async def work() -> None:
         store: Any = SqliteStore(folder / STORE, vfs)
-        bench = Bench(store=store, clock=ManualClock(LATER), ids=LaterIds())
+        bench = EngineHarness(store=store, clock=ManualClock(LATER), ids=LaterIds())
         async with asyncio.timeout(BOUND):
             await store.open()
             try:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import apsw
 import pytest
 
-from tests.harness.engine_harness import CALLER, Bench
+from tests.harness.engine_harness import CALLER, EngineHarness
 from tests.power.recording_disk import QUICK_FOLDER, Disk, Op, open_disk
 from tests.power.turn_based_log import Rounds, State
 from tests.power.workflows import TAGS, WORKFLOWS, secret_of
@@ -61,7 +61,7 @@ class Story:
         self.path = folder / STORE
         self.disk = disk
         self.rounds = Rounds(disk, self.path)
-        self.bench = Bench(store=self._store(), wrap=lambda _: self.rounds)
+        self.bench = EngineHarness(store=self._store(), wrap=lambda _: self.rounds)
         self._asked: dict[str, dict[str, Any]] = {}
         self._told: dict[str, str] = {}
         self._tasks: list[asyncio.Task[None]] = []

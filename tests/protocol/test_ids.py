@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import TEST_KEY_PREFIX, is_idempotency_key, is_path_id, is_tenant, mode_of_key, partition
 from weftwork.protocol.wire import idempotency
@@ -34,7 +34,7 @@ def test_a_path_id_needs_no_escaping(text: str, fits: bool) -> None:
 
 
 @pytest.mark.rule("idem-04")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.text(max_size=300) | st.text("!a~ \x7f\n", max_size=300))
 def test_an_idempotency_key_is_printable_ascii_without_spaces(text: str) -> None:
     fits = 1 <= len(text) <= 255 and all("!" <= each <= "~" for each in text)
@@ -68,7 +68,7 @@ def test_the_mode_of_a_key_is_part_of_the_partition() -> None:
 
 
 @pytest.mark.rule("auth-03")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,8}", fullmatch=True), st.from_regex(r"[a-z.-]{1,5}", fullmatch=True))
 def test_no_two_tenants_share_a_partition(one: str, other: str) -> None:
     partitions = {partition(tenant, mode) for tenant, mode in product({one, other}, ("live", "test"))}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol import timestamps
 from weftwork.protocol.timestamps import iso
 
@@ -21,7 +21,7 @@ def expected(milliseconds: int) -> str:
     return text.replace("+00:00", "Z")
 
 
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(st.integers(FIRST, LAST))
 @example(0)
 @example(-1)
@@ -45,7 +45,7 @@ def test_kept_dates_are_bounded_and_stay_right() -> None:
     assert timestamps._iso_seconds.cache_info().currsize <= 64
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.integers(FIRST, LAST))
 def test_an_instant_is_read_again(milliseconds: int) -> None:
     assert timestamps.parse_iso(iso(milliseconds)) == milliseconds

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.live import KEY, Inside, frames, open_inside
 from weftwork.adapters.http import response_writer, sse
 from weftwork.engine.streams import feeds
@@ -94,7 +94,7 @@ def _whole(body: bytes, batched: bool) -> Any:
     return [item for frame in shown for item in frame.document] if batched else [frame.raw for frame in shown]
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(
     sizes=st.lists(st.sampled_from([0, 1, 40, 300, 1000]), max_size=9),
     mode=st.sampled_from(MODES),

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tests.harness.engine_harness import Bench, quiet
+from tests.harness.engine_harness import EngineHarness, quiet
 from tests.simulation.fold_driver import Choose, answer_to
 from tests.simulation.random_workflows import FLAKY, INPUTS
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
@@ -75,7 +75,7 @@ class Gated:
             for each in (*BUILTIN_TYPES, FLAKY)
             if isinstance(each, InstantNode) and each.declaration.type_id not in instant
         ]
-        self.bench = Bench(*types, limits=Limits(max_parallel_nodes=parallel), wrap=Watched)
+        self.bench = EngineHarness(*types, limits=Limits(max_parallel_nodes=parallel), wrap=Watched)
         self.key = RunKey("", "")
         self.crashes = 0
         self.fails: Callable[[], str | None] = lambda: None

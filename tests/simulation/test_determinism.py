@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, examples, header_of, node, variable, workflow
+from tests.harness.definitions import edge, example_count, header_of, node, variable, workflow
 from tests.simulation.fold_driver import Walk, drawn, ending, first, happened, last
 from tests.simulation.random_workflows import INPUTS, a_workflow, judged
 from weftwork.engine.decide.decision import Decision
@@ -121,7 +121,7 @@ def fold_of(plan: Plan) -> RunState:
 
 
 @pytest.mark.rule("run-02", "fold-01", "data-05", "data-06")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(0, 2**16))
 def test_the_order_in_which_nodes_end_changes_nothing(dice: random.Random, seed: int) -> None:
     asking = {"core.interrupt": dice.choice([0, 1])}
@@ -129,7 +129,7 @@ def test_the_order_in_which_nodes_end_changes_nothing(dice: random.Random, seed:
 
 
 @pytest.mark.rule("data-05")
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_nodes_that_follow_each_other_see_the_last_write(dice: random.Random) -> None:
     check_causality(planned(a_chain(dice)))
@@ -154,7 +154,7 @@ def orders(plan: Plan, most: int) -> list[Walk]:
 
 
 @pytest.mark.rule("run-02")
-@settings(max_examples=examples(12), deadline=None)
+@settings(max_examples=example_count(12), deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_every_order_of_a_small_graph_ends_the_same(dice: random.Random) -> None:
     walks = orders(planned(a_workflow(dice, 5)), 120)
@@ -179,7 +179,7 @@ def test_all_orders_of_five_branches_agree() -> None:
 
 
 @pytest.mark.rule("fold-01")
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=example_count(25), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(0, 2**16))
 def test_a_run_is_the_fold_of_its_facts_at_every_moment(dice: random.Random, seed: int) -> None:
     plan = planned(a_workflow(dice, 7))

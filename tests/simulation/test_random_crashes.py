@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.run.test_event_logs import check_caches, check_log
-from tests.harness.definitions import edge, examples, node, variable, workflow
+from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import run
 from tests.simulation.fold_driver import drawn, ending, happened
 from tests.simulation.random_workflows import a_workflow
@@ -71,7 +71,7 @@ def check_crashes(document: dict[str, Any], expected: Ended, seed: int) -> None:
 
 
 @pytest.mark.rule("fold-01", "run-01")
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=example_count(20), deadline=None)
 @given(st.integers(0, 2**48))
 def test_a_crash_at_any_append_changes_nothing(seed: int) -> None:
     document = a_workflow(random.Random(seed), 5, ASKING)
@@ -79,7 +79,7 @@ def test_a_crash_at_any_append_changes_nothing(seed: int) -> None:
 
 
 @pytest.mark.rule("fold-01")
-@settings(max_examples=examples(10), deadline=None)
+@settings(max_examples=example_count(10), deadline=None)
 @given(st.integers(0, 2**48))
 def test_a_crash_between_the_items_of_a_map_changes_nothing(seed: int) -> None:
     document = a_workflow(random.Random(seed), 4, {"core.flow.map": 12, "core.delay": 6})
@@ -101,7 +101,7 @@ async def troubled(document: dict[str, Any], seed: int, crashes: bool, pauses: b
 
 
 @pytest.mark.rule("run-12", "run-13")
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=example_count(80), deadline=None)
 @given(st.integers(0, 2**48), st.booleans(), st.booleans(), st.booleans())
 def test_crashes_pauses_and_a_bad_store_change_nothing(seed: int, crashes: bool, pauses: bool, failures: bool) -> None:
     document = a_workflow(random.Random(seed), 8, ASKING)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, examples, node, variable, workflow
+from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.simulation.fold_driver import Walk, first
 from tests.simulation.random_workflows import DECLARATIONS, a_workflow, judged
 from weftwork.protocol.json.schema import Violation
@@ -101,7 +101,7 @@ def check_refusal(document: dict[str, Any]) -> bool:
 
 
 @pytest.mark.rule("wf-01")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(st.integers(0, 2**48))
 def test_a_definition_is_taken_or_refused_with_reasons(seed: int) -> None:
     dice = random.Random(seed)
@@ -111,7 +111,7 @@ def test_a_definition_is_taken_or_refused_with_reasons(seed: int) -> None:
 
 
 @pytest.mark.rule("wf-01", "run-02")
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**48))
 def test_a_changed_definition_that_is_taken_runs_to_its_end(seed: int) -> None:
     dice = random.Random(seed)

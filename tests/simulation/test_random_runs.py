@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.run.test_event_logs import check_caches, check_log
-from tests.harness.definitions import edge, examples, node, workflow
+from tests.harness.definitions import edge, example_count, node, workflow
 from tests.harness.engine_harness import run
 from tests.simulation.fold_driver import Walk, drawn, ending, first, happened, last
 from tests.simulation.random_workflows import a_workflow, judged
@@ -48,7 +48,7 @@ async def check_run(document: dict[str, Any], seed: int) -> None:
 
 
 @pytest.mark.rule("run-02", "fold-01", "data-05")
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**48))
 def test_an_engine_ends_as_the_fold_alone_does(seed: int) -> None:
     document = a_workflow(random.Random(seed), more=ASKING)
@@ -56,7 +56,7 @@ def test_an_engine_ends_as_the_fold_alone_does(seed: int) -> None:
 
 
 @pytest.mark.rule("fold-01")
-@settings(max_examples=examples(10), deadline=None)
+@settings(max_examples=example_count(10), deadline=None)
 @given(st.integers(0, 2**48))
 def test_every_prefix_of_a_log_can_be_folded_and_goes_on_to_its_end(seed: int) -> None:
     document = a_workflow(random.Random(seed), 6, ASKING)

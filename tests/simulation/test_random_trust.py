@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.definitions import example_count
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT, draw, words
 from weftwork.engine.decide import interrupts
 from weftwork.engine.run import append
@@ -31,7 +31,7 @@ BOOM = {"code": "boom"}
 
 async def story(document: dict[str, Any], dice: random.Random) -> tuple[list[Event], int]:
     """The log of a run, and how often it was taken up by another process."""
-    bench, moved = Bench(*MIXERS), 0
+    bench, moved = EngineHarness(*MIXERS), 0
     key = await bench.start(document)
     for _ in range(60):
         await quiet()
@@ -79,7 +79,7 @@ def told(seed: int) -> tuple[dict[str, Any], list[Event]]:
 @pytest.mark.rule("trust-02")
 @pytest.mark.rule("trust-03")
 @pytest.mark.rule("trust-06")
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_an_event_is_untrusted_if_what_it_carries_came_from_outside_and_only_then(seed: int) -> None:
     document, events = told(seed)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.harness.definitions import edge, examples, node, workflow
+from tests.harness.definitions import edge, example_count, node, workflow
 from weftwork.engine.nodes import effect_ledger
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.testing import Crash, Fault, LostAnswer, Outage, Unreached, crash_everywhere, find_out, run_workflow
@@ -108,7 +108,7 @@ def test_two_faults_anywhere(name: str) -> None:
     places = [(first, first + more) for first, more in itertools.product(range(1, 14), range(1, 8))]
     pairs = [(*each, *strikes) for each in places for strikes in itertools.product(STRIKES, repeat=2)]
     met = 0
-    for number in range(min(examples(80), len(pairs))):
+    for number in range(min(example_count(80), len(pairs))):
         first, second, strike, again = pairs[number * 331 % len(pairs)]
         TOUCHED.clear()
         faults = [strike(first), again(second)]

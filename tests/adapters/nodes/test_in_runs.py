@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 
 
 def static(value: Any) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def outputs(document: dict[str, Any]) -> dict[str, Any]:
     """The outputs of a run that completes."""
 
     async def work() -> dict[str, Any]:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document)
         await bench.end(key)
         (completed,) = await bench.payloads(key, "run.completed")
@@ -97,7 +97,7 @@ def test_a_list_is_filtered_mapped_and_summed() -> None:
 
 def test_the_answer_to_a_question_is_its_output() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         ask = node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKind": "choose"}})
         key = await bench.start(workflow([ask]))
         await quiet()
@@ -114,7 +114,7 @@ def test_the_answer_to_a_question_is_its_output() -> None:
 
 def test_a_map_goes_on_after_a_crash_with_what_is_not_recorded() -> None:
     async def work() -> None:
-        first = Bench()
+        first = EngineHarness()
         body = {"typeId": "core.delay", "inputs": {"delayMs": expression("item")}}
         config = {"items": [1_000, 2_000, 3_000, 4_000], "body": body, "concurrency": 2}
         key = await first.start(workflow([node("map", "core.flow.map", config=config)]))
@@ -157,7 +157,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("type_id", "config", "pointer"), REFUSED)
 def test_a_mistake_is_found_when_the_definition_is_registered(type_id: str, config: Any, pointer: str) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         violations = await bench.catalog.register(workflow([node("a", type_id, config=config)]))
         assert [each.pointer for each in violations] == [f"/nodes/0/config{pointer}"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.models import selection
 from weftwork.protocol.models.selection import ModelSelection, check_selection, select_model
@@ -36,7 +36,7 @@ def test_the_run_wins_over_the_node(
 
 
 @pytest.mark.rule("model-17")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(
     st.fixed_dictionaries({}, optional={"provider": st.sampled_from("ab"), "model": st.sampled_from("mn")}),
     st.fixed_dictionaries({}, optional={"provider": st.sampled_from("ab"), "model": st.sampled_from("mn")}),

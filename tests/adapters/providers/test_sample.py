@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.providers import schema_sample as sample_module
 from weftwork.adapters.providers.schema_sample import MAX_ITEMS, sample_value
 from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
@@ -49,7 +49,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(SCHEMAS)
 def test_a_sample_fits_its_schema_and_is_the_same_again(schema: dict[str, Any]) -> None:
     whole = {**schema, "$defs": {"Word": {"type": "string", "minLength": 3}}}
@@ -113,6 +113,6 @@ def test_a_schema_cannot_make_a_sample_grow() -> None:
         ),
     )
 )
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_what_is_no_schema_does_no_harm(written: Any) -> None:
     sample_value({"type": "object", "required": ["a"], "properties": {"a": written}})

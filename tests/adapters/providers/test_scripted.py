@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.providers.provider_calls import collect_answer, generate_text, model_request, run
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.providers import programs as programs_module
 from weftwork.adapters.providers.programs import MAX_NODES, ScriptedPrograms
 from weftwork.adapters.providers.script import EMPTY_ENTRY, Script, ScriptEntry, parse_entry
@@ -247,7 +247,7 @@ Operation = st.one_of(
 
 
 @pytest.mark.rule("model-12")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.lists(Operation, max_size=20))
 def test_programs_are_queues(operations: list[tuple[str, str, str, list[str]]]) -> None:
     programs = ScriptedPrograms(Script(default=ScriptEntry(content="(script)")))
@@ -274,7 +274,7 @@ def test_without_taking_a_program_would_not_end(monkeypatch: pytest.MonkeyPatch)
     assert [run(generate_text(provider, model_request())) for _ in range(2)] == ["one", "one"]
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.text())
 def test_pieces_together_are_the_text(text: str) -> None:
     parts = split_words(text)

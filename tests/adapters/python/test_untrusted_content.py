@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.harness.child_workflows import begun
+from tests.harness.child_workflows import start_run
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.adapters.python.calls.invocation import Invocation, NodeServices
 from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.node_runner import to_node_type
@@ -59,7 +59,7 @@ def story(function: Any) -> list[tuple[str, str | None]]:
         assert found is not None
         made = to_node_type(found, NodeServices(ThreadPool(4, 4), answers))
         flow = workflow([node("f", made.declaration.type_id), node("after", "core.identity")], [edge("f", "after")])
-        bench, key = await begun(flow, bench=Bench(made))
+        bench, key = await start_run(flow, bench=EngineHarness(made))
         events = await bench.end(key)
         return [(each.type, each.content_trust) for each in events]
 

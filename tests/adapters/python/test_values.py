@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.python.declaration.type_schemas import ports_schema
 from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, convert, storable_text, to_loggable
 from weftwork.protocol.json import schema
@@ -65,7 +65,7 @@ jsons = st.recursive(
 )
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(kinds, jsons)
 def test_what_the_schema_takes_converts_and_the_other_way_round(kind: Any, value: Any) -> None:
     try:
@@ -85,7 +85,7 @@ def test_what_the_schema_takes_converts_and_the_other_way_round(kind: Any, value
     assert convert(again, kind) == found
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(jsons)
 def test_json_stays_what_it_is_and_shares_nothing(value: Any) -> None:
     made = as_json(value)

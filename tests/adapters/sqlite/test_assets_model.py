@@ -10,7 +10,7 @@ from hypothesis.stateful import initialize, invariant, rule, run_state_machine_a
 from msgspec.structs import replace
 
 from tests.adapters.sqlite.test_model import PARTITIONS, RUN_IDS, Pair
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.sqlite import assets, transactions
 from weftwork.ports.storage.assets import AssetCursor, AssetQuery
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey, Status
@@ -153,7 +153,7 @@ def test_the_stores_agree_on_assets() -> None:
 
 @pytest.mark.slow
 def test_the_stores_agree_on_assets_for_long() -> None:
-    explore(examples(20))
+    explore(example_count(20))
 
 
 def short_life() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli.render.drawn_definitions import NASTY, any_definition, plain_definition
-from tests.harness.definitions import edge, examples, node, variable, workflow
+from tests.harness.definitions import edge, example_count, node, variable, workflow
 from weftwork.cli.console.text import display_width, printable
 from weftwork.cli.render.drawing import layout
 from weftwork.cli.render.drawing import text as drawing
@@ -71,13 +71,13 @@ def pairs(document: dict[str, Any]) -> set[tuple[str, str]]:
     return {(line.source, line.target) for line in lay_out(document).forward}
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(plain_definition())
 def test_the_lines_lead_from_node_to_node_as_the_edges_do(document: dict[str, Any]) -> None:
     assert Picture(draw_text(document)).edges() == pairs(document)
 
 
-@settings(max_examples=examples(10), deadline=None)
+@settings(max_examples=example_count(10), deadline=None)
 @given(plain_definition(most=2 * MAX_LANES, loops=False))
 def test_large_pictures_say_in_words_what_has_no_room(document: dict[str, Any]) -> None:
     assert Picture(draw_text(document)).edges() == pairs(document)
@@ -131,7 +131,7 @@ def reference_back_edges(document: dict[str, Any]) -> set[tuple[str, str]]:
     return back
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(plain_definition())
 def test_the_order_is_topological_once_the_loops_are_cut(document: dict[str, Any]) -> None:
     drawn = lay_out(document)
@@ -151,7 +151,7 @@ def is_safe(document: dict[str, Any]) -> bool:
     return len(lines) == meant + 1 and not odd
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(any_definition())
 def test_no_name_moves_the_terminal(document: dict[str, Any]) -> None:
     assert schema.check("workflow-definition", document) == []

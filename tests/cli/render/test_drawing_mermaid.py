@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.cli.render.drawn_definitions import NASTY, any_definition, plain_definition
-from tests.harness.definitions import edge, examples, node, workflow
+from tests.harness.definitions import edge, example_count, node, workflow
 from weftwork.cli.render.drawing import mermaid
 from weftwork.cli.render.drawing.layout import lay_out
 from weftwork.cli.render.drawing.mermaid import draw_mermaid, quote_label
@@ -38,13 +38,13 @@ def is_ours(document: dict[str, Any]) -> bool:
     )
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(any_definition())
 def test_no_name_gets_out_of_its_label(document: dict[str, Any]) -> None:
     assert is_ours(document)
 
 
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=example_count(50), deadline=None)
 @given(plain_definition())
 def test_every_node_and_edge_is_there(document: dict[str, Any]) -> None:
     assert is_ours(document)

@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from tests.crash.store_image import check_image
+from tests.crash.store_image import check_store_image
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.run.events import CANCEL_REQUESTED, CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
@@ -20,7 +20,7 @@ _CHILD_EVENTS = (CHILD_STARTED, CHILD_STATUS, CHILD_ENDED)
 
 def check_messages(data: Path, copy: Path) -> None:
     """Look at a copy, which is made here: the next host must find the files as they were left."""
-    check_image(data, copy)
+    check_store_image(data, copy)
     asyncio.run(_check(copy / DATABASE_FILE))
 
 

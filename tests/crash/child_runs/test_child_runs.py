@@ -15,7 +15,7 @@ from tests.crash.child_runs.child_run_oracle import check_trees
 from tests.crash.child_runs.message_image import check_messages
 from tests.crash.interrupts.scripted_clients import ScriptedClients
 from tests.crash.restartable_host import check_killed_at, has_started, stop
-from tests.crash.workload import send_away
+from tests.crash.workload import terminate
 from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
@@ -112,7 +112,7 @@ def test_each_child_is_made_once_at_any_point(tmp_path: Path, remains: Remains, 
         host = ground.launch(f"{name}:{nth + BOOT if name in WRITING else nth}:kill")
         if has_started(host):
             desk.start_runs(host, CASES)
-        send_away(host)
+        terminate(host)
         check_killed_at(host, name)
         check_messages(ground.data, tmp_path / "image")
         host = ground.start()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.restartable_host import RestartableHost
-from tests.crash.workflows import AGAIN
+from tests.crash.workflows import REPEAT_UNTIL_ENOUGH
 from tests.harness.definitions import edge, node
 from tests.live import Host, write_workflows
 from tests.live.steering import QUESTION, asking, flow
@@ -26,7 +26,11 @@ WORKFLOWS: list[dict[str, Any]] = [
     flow(
         "turns",
         [node("gate", "core.interrupt", config=QUESTION)],
-        [edge("gate", "gate", condition={**AGAIN, "expression": "nodes.gate.outputs.output != 'enough'"})],
+        [
+            edge(
+                "gate", "gate", condition={**REPEAT_UNTIL_ENOUGH, "expression": "nodes.gate.outputs.output != 'enough'"}
+            )
+        ],
     ),
     gated("due", timeoutMs=SHORT_MS, remindAfterMs=SHORT_REMINDERS),
     gated("late", timeoutMs=LONG_MS, remindAfterMs=LONG_REMINDERS),

@@ -15,8 +15,8 @@ from tests.crash.interrupts.interrupt_host import InterruptHost
 from tests.crash.interrupts.interrupt_oracle import check_deadline_kept, check_runs, views_agree
 from tests.crash.interrupts.scripted_clients import ScriptedClients
 from tests.crash.restartable_host import check_killed_at, has_started, stop
-from tests.crash.store_image import check_image
-from tests.crash.workload import send_away
+from tests.crash.store_image import check_store_image
+from tests.crash.workload import terminate
 from tests.live import until
 from weftwork.ports.fault_points import POINTS
 
@@ -107,9 +107,9 @@ def test_nothing_is_lost_at_any_point(tmp_path: Path, remains: Remains, name: st
         host = ground.launch(f"{name}:{nth + BOOT if name in WRITING else nth}:kill")
         if has_started(host):
             desk.start_runs(host, CASES)
-        send_away(host)
+        terminate(host)
         check_killed_at(host, name)
-        check_image(ground.data, tmp_path / "image")
+        check_store_image(ground.data, tmp_path / "image")
         host = ground.start()
         check_runs(host, desk)
         stop(host)
@@ -137,7 +137,7 @@ def test_a_host_that_fails_at_a_point_again_and_again_keeps_its_word(
         assert f'"message":"fault point reached","point":"{name}"' in host.errors, "nothing has failed"
         assert "Traceback" not in host.errors
         host.kill()
-        check_image(ground.data, tmp_path / "image")
+        check_store_image(ground.data, tmp_path / "image")
 
 
 def test_every_point_that_is_passed_is_put_to_the_proof(tmp_path: Path, remains: Remains) -> None:

@@ -13,7 +13,7 @@ from tests.crash.client import HostGone
 from tests.crash.interrupts.steering_history import SteeringClient, check_retry, steering_clients
 from tests.crash.oracle import check_log, follow, timestamp_ms
 from tests.crash.restartable_host import RestartableHost, check_killed_at, stop
-from tests.crash.store_image import check_image
+from tests.crash.store_image import check_store_image
 from tests.live import Host
 from tests.live.steering import await_status, cancel, code, events, kinds, pause, reply, resume, tokenless
 
@@ -46,7 +46,7 @@ def test_runs_that_wait_for_something_outlive_their_host(tmp_path: Path) -> None
         seen = {run_id: events(host, run_id) for run_id in (*shown, draining, resumed, retrying)}
         assert [event["type"] for event in seen[retrying]][-1] == "node.retried"
         host.kill()
-        check_image(ground.data, tmp_path / "image")
+        check_store_image(ground.data, tmp_path / "image")
 
         restart = int(time.time() * 1000)
         host = ground.start()
@@ -117,7 +117,7 @@ def test_what_was_acknowledged_is_never_lost(tmp_path: Path, name: str, nth: int
         host = ground.start(f"{name}:{nth + BOOT if name.startswith('writer.') else nth}:kill")
         assert not work(host, busy, 40)
         check_killed_at(host, name)
-        check_image(ground.data, tmp_path / "image")
+        check_store_image(ground.data, tmp_path / "image")
         host = ground.start()
         finish(host, busy)
         stop(host)

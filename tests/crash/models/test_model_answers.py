@@ -9,7 +9,7 @@ import pytest
 
 from tests.crash.models.model_host import AnsweringClient, ModelHost, check_runs
 from tests.crash.restartable_host import check_killed_at, has_started, stop
-from tests.crash.store_image import check_image
+from tests.crash.store_image import check_store_image
 from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
@@ -49,7 +49,7 @@ def test_an_answer_counts_once_wherever_the_host_is_killed(tmp_path: Path, name:
         if has_started(host):
             person.run_until_host_gone(host)
         check_killed_at(host, name)
-        check_image(ground.data, tmp_path / "image")
+        check_store_image(ground.data, tmp_path / "image")
         host = ground.start()
         if not person.runs:
             person.start_runs(host, 1)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.api.test_annotations import FLAG, GATE, listed, refusal, say
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run
 from weftwork.engine.api.annotations import MAX_CACHED_REDACTORS, SecretScanner
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
@@ -32,7 +32,7 @@ SAYING = {
 }
 
 
-async def guarded(bench: Bench) -> RunKey:
+async def guarded(bench: EngineHarness) -> RunKey:
     key = await bench.start(GUARDED, inputs={"secret": CANARY, "open": "plain"})
     await quiet()
     return key
@@ -42,7 +42,7 @@ async def guarded(bench: Bench) -> RunKey:
 @pytest.mark.parametrize("when", ["live", "ended", "restarted"])
 def test_what_a_run_hides_is_masked_in_what_is_said_of_it(when: str) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await guarded(bench)
         if when == "ended":
             bench.stage.release("b")
@@ -68,7 +68,7 @@ def test_without_the_redactor_it_would_be_kept_in_clear(monkeypatch: pytest.Monk
     monkeypatch.setattr(Redactor, "visible_value", lambda self, value: value)
 
     async def work() -> str:
-        bench = Bench()
+        bench = EngineHarness()
         return json.dumps(await say(bench, await guarded(bench), SAYING))
 
     assert CANARY in run(work)
@@ -77,7 +77,7 @@ def test_without_the_redactor_it_would_be_kept_in_clear(monkeypatch: pytest.Monk
 @pytest.mark.rule("hide-03")
 def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await guarded(bench)
         learner = SecretScanner(bench.log)
         reads = 0
@@ -116,7 +116,7 @@ def test_a_run_whose_definition_cannot_be_read_is_judged_by_what_is_stored(
     hides: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         key = await bench.start(GUARDED, inputs={"secret": CANARY}) if hides else await _foreign(bench)
         monkeypatch.setattr(bench.catalog, "pinned", _unreadable)
@@ -134,7 +134,7 @@ async def _unreadable(*_: Any) -> Any:
     raise HostFault("this host cannot run it")
 
 
-async def _foreign(bench: Bench) -> RunKey:
+async def _foreign(bench: EngineHarness) -> RunKey:
     """A run that no definition here belongs to, with the state of one node."""
     header = RunHeader("foreign", CALLER.partition, Owner("acme", "key_1"), "gone", "gone", 1_000)
     event = Event("foreign", 0, "event-of-foreign", "run.failed", 1_000, b'{"error":{"code":"x","message":"x"}}')
@@ -147,7 +147,7 @@ async def _foreign(bench: Bench) -> RunKey:
 @pytest.mark.rule("sse-13")
 def test_readers_of_the_run_are_told_behind_its_last_event() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key, other = await bench.start(GATE), await bench.start(GATE)
         await quiet()
         last = (await bench.events(key))[-1].sequence
@@ -171,7 +171,7 @@ def test_readers_of_the_run_are_told_behind_its_last_event() -> None:
 @pytest.mark.rule("sse-13")
 def test_a_run_without_events_has_nothing_to_come_behind() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         header = RunHeader("empty", CALLER.partition, Owner("acme", "key_1"), "gone", "gone", 1_000)
         await bench.store.log.create(header)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run
 from weftwork.engine.api import annotations as module
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.keyring import Principal
@@ -24,23 +24,23 @@ FLAG: dict[str, Any] = {"signal": {"kind": "flag"}}
 GATE = workflow([node("a", "test.gate")])
 
 
-def facade(bench: Bench) -> Annotations:
+def facade(bench: EngineHarness) -> Annotations:
     return Annotations(bench.runtime, bench.catalog, bench.executor, bench.store.annotations)
 
 
-async def say(bench: Bench, about: RunKey, document: Any = FLAG, **more: Any) -> dict[str, Any]:
+async def say(bench: EngineHarness, about: RunKey, document: Any = FLAG, **more: Any) -> dict[str, Any]:
     said = await facade(bench).create(more.pop("caller", CALLER), about.run_id, document, **more)
     shown = json.loads(said.document)
     assert schema.check("annotation", shown) == []
     return shown
 
 
-async def listed(bench: Bench, key: RunKey) -> list[dict[str, Any]]:
+async def listed(bench: EngineHarness, key: RunKey) -> list[dict[str, Any]]:
     page = await facade(bench).page(CALLER, key.run_id, None, 1000)
     return [json.loads(each.document) for each in page.annotations]
 
 
-async def refusal(bench: Bench, about: RunKey, document: Any = FLAG, **more: Any) -> ClientFault:
+async def refusal(bench: EngineHarness, about: RunKey, document: Any = FLAG, **more: Any) -> ClientFault:
     before = await bench.store.annotations.page(about, None, 1000, 2**30)
     with pytest.raises(ClientFault) as caught:
         await say(bench, about, document, **more)
@@ -51,7 +51,7 @@ async def refusal(bench: Bench, about: RunKey, document: Any = FLAG, **more: Any
 @pytest.mark.rule("fb-02")
 def test_a_run_is_annotated_while_it_is_live_and_after_its_end() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(GATE)
         await quiet()
         log = await bench.events(key)
@@ -72,7 +72,7 @@ def test_a_run_is_annotated_while_it_is_live_and_after_its_end() -> None:
 @pytest.mark.rule("fb-05")
 def test_what_is_meant_must_be_there() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key, other = await bench.start(GATE), await bench.start(GATE)
         await quiet()
         event, theirs = [(await bench.events(each))[0].event_id for each in (key, other)]
@@ -92,7 +92,7 @@ def test_what_is_meant_must_be_there() -> None:
 @pytest.mark.rule("fb-05")
 def test_an_event_is_not_searched_for_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(GATE)
         await quiet()
         events = await bench.events(key)
@@ -106,7 +106,7 @@ def test_an_event_is_not_searched_for_without_bound(monkeypatch: pytest.MonkeyPa
 
 def test_a_run_that_is_not_there_cannot_be_annotated() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(GATE)
         theirs = RunKey("live:other", key.run_id)
         for given, caller in ((theirs, OTHER), (RunKey(key.partition, "nobody"), CALLER)):
@@ -120,7 +120,7 @@ def test_a_run_that_is_not_there_cannot_be_annotated() -> None:
 
 def test_a_run_that_is_deleted_meanwhile_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a")]))
         honest = bench.store.annotations.add
 
@@ -140,7 +140,7 @@ def test_a_run_takes_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(annotations, "MAX_ANNOTATIONS", 3)
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(GATE)
         for at in range(3):
             await say(bench, key, key=f"k{at}")
@@ -155,7 +155,7 @@ def test_a_run_takes_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.rule("idem-02", "idem-03")
 def test_one_key_is_one_annotation() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key, other = await bench.start(GATE), await bench.start(GATE)
         said = facade(bench)
         many = await asyncio.gather(*(said.create(CALLER, key.run_id, FLAG, "k") for _ in range(8)))
@@ -177,7 +177,7 @@ def test_one_key_is_one_annotation() -> None:
 @pytest.mark.rule("idem-02")
 def test_without_the_slot_in_the_commit_one_key_would_be_many(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> int:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(GATE)
         honest = bench.store.annotations.add
 
@@ -194,7 +194,7 @@ def test_without_the_slot_in_the_commit_one_key_would_be_many(monkeypatch: pytes
 
 def test_a_repeat_after_the_run_is_gone_has_nothing_to_show() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a")]))
         await say(bench, key, key="k")
         assert await bench.store.log.delete(key, 0)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, Bench, run
+from tests.harness.engine_harness import CALLER, EngineHarness, run
 from weftwork.engine.api import run_control
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_control import BulkCancel
@@ -25,14 +25,14 @@ def codes(results: list[dict[str, Any]]) -> list[str]:
     return [entry["status"] if entry["ok"] else entry["error"]["code"] for entry in results]
 
 
-async def started(bench: Bench, count: int) -> list[str]:
+async def started(bench: EngineHarness, count: int) -> list[str]:
     return [(await bench.start(GATE)).run_id for _ in range(count)]
 
 
 @pytest.mark.rule("run-10")
 def test_each_run_has_its_own_answer_in_the_order_of_the_request() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         bulk = BulkCancel(bench.runtime, bench.executor)
         first, second, third = await started(bench, 3)
         done = (await bench.start(NOOP)).run_id
@@ -58,7 +58,7 @@ def test_each_run_has_its_own_answer_in_the_order_of_the_request() -> None:
 @pytest.mark.rule("run-10", "auth-03")
 def test_a_run_of_another_tenant_is_not_there() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         (theirs,) = await started(bench, 1)
         outcome = await BulkCancel(bench.runtime, bench.executor).cancel_runs(OTHER, {"runIds": [theirs, "unknown"]})
         first, second = outcome.results
@@ -71,7 +71,7 @@ def test_a_run_of_another_tenant_is_not_there() -> None:
 @pytest.mark.rule("idem-03")
 def test_the_same_key_gives_the_whole_answer_again() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         bulk = BulkCancel(bench.runtime, bench.executor)
         (run_id,) = await started(bench, 1)
         asked = {"runIds": [run_id, "unknown"]}
@@ -91,7 +91,7 @@ def test_the_same_key_gives_the_whole_answer_again() -> None:
 
 def test_two_at_once_with_the_same_key_say_the_same() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         bulk = BulkCancel(bench.runtime, bench.executor)
         ids = await started(bench, 4)
         outcomes = await asyncio.gather(*(bulk.cancel_runs(CALLER, {"runIds": ids}, "k") for _ in range(5)))
@@ -103,7 +103,7 @@ def test_two_at_once_with_the_same_key_say_the_same() -> None:
 
 def test_one_that_fails_does_not_stop_the_others() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         ids = await started(bench, 3)
         real = bench.executor.cancel
 
@@ -131,7 +131,7 @@ def test_not_more_than_some_are_cancelled_at_the_same_time(monkeypatch: pytest.M
     monkeypatch.setattr(run_control, "MAX_CONCURRENT_CANCELS", bound)
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         busy, most = 0, 0
 
@@ -153,7 +153,7 @@ def test_not_more_than_some_are_cancelled_at_the_same_time(monkeypatch: pytest.M
 
 def test_an_error_of_ours_is_not_hidden_in_an_entry() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         (run_id,) = await started(bench, 1)
 
         async def cancel(*_: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, Witness
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api import bundles as module
 from weftwork.engine.api import test_endpoints
@@ -29,11 +29,11 @@ OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))
 
 
-def bundles(bench: Bench) -> Bundles:
+def bundles(bench: EngineHarness) -> Bundles:
     return Bundles(bench.runtime, bench.service, "0.1.0")
 
 
-async def whole(bench: Bench, key: RunKey, **more: Any) -> tuple[dict[str, Any], list[bytes]]:
+async def whole(bench: EngineHarness, key: RunKey, **more: Any) -> tuple[dict[str, Any], list[bytes]]:
     pieces = await bundles(bench).open(CALLER, key.run_id, **more)
     parts: list[bytes] = []
     while (piece := await pieces.next_chunk()) is not None:
@@ -74,7 +74,7 @@ class Pages:
 @pytest.mark.rule("bundle-01")
 def test_a_bundle_is_the_log_and_the_snapshot() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate"), node("b", "core.noop")]))
         await until(lambda: bench.stage.waiting)
         live, _ = await whole(bench, key)
@@ -95,7 +95,7 @@ def test_a_bundle_is_the_log_and_the_snapshot() -> None:
 @pytest.mark.parametrize(("count", "size"), [(3_000, 20), (300, 5_000), (3, 300_000)])
 def test_a_log_is_read_one_page_at_a_time(count: int, size: int) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await long_run(bench.store, count, size)
         pages = Pages(bench.runtime.log)
         made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
@@ -118,7 +118,7 @@ def test_a_log_is_read_one_page_at_a_time(count: int, size: int) -> None:
 @pytest.mark.rule("bundle-04", "bundle-07")
 def test_nothing_is_read_behind_the_cap() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await long_run(bench.store, 12_000, 1_000)
         pages = Pages(bench.runtime.log)
         made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
@@ -148,7 +148,7 @@ def test_reading_all_of_it_at_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(module, "PAGE_BYTES", 10**12)
 
     async def work() -> int:
-        bench = Bench()
+        bench = EngineHarness()
         key = await long_run(bench.store, 3_000, 1_000)
         _, parts = await whole(bench, key)
         return max(map(len, parts))
@@ -159,7 +159,7 @@ def test_reading_all_of_it_at_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.rule("bundle-05")
 def test_a_run_of_others_has_no_bundle() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await long_run(bench.store, 3, 1)
         for caller, run_id in ((OTHER, key.run_id), (TESTER, key.run_id), (CALLER, "nobody")):
             with pytest.raises(ClientFault, match="no such run") as fault:
@@ -172,7 +172,7 @@ def test_a_run_of_others_has_no_bundle() -> None:
 @pytest.mark.rule("bundle-05")
 def test_a_run_that_is_deleted_meanwhile_is_no_shorter_bundle() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await long_run(bench.store, 2_000, 1_000)
         pieces = await bundles(bench).open(CALLER, key.run_id)
         assert await pieces.next_chunk()
@@ -188,7 +188,7 @@ def test_a_run_that_is_deleted_meanwhile_is_no_shorter_bundle() -> None:
 
 def test_a_run_that_goes_on_meanwhile_is_told_as_it_stood() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.stage.waiting)
         pieces = await bundles(bench).open(CALLER, key.run_id)
@@ -207,7 +207,7 @@ def test_what_the_log_hides_is_in_no_bundle() -> None:
     witness = Witness()
 
     async def work() -> None:
-        bench = Bench(*witness.types())
+        bench = EngineHarness(*witness.types())
         key = await bench.start(DOCUMENT, inputs=INPUTS)
         await until(lambda: bench.stage.waiting)
         shown = [json.dumps((await whole(bench, key))[0])]
@@ -225,7 +225,7 @@ def test_what_the_log_hides_is_in_no_bundle() -> None:
 @pytest.mark.rule("seam-02", "bundle-06")
 def test_seams_see_a_run_and_what_was_projected_for_its_id() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a", "core.noop")]))
         await bench.end(key)
         await quiet()

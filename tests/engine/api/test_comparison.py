@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, examples, node, variable, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run
+from tests.harness.definitions import edge, example_count, node, variable, workflow
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api import run_diff as module
 from weftwork.engine.api.keyring import Principal
@@ -31,7 +31,7 @@ CHAIN = workflow(
 )
 
 
-async def compared(bench: Bench, a: RunKey, b: RunKey, caller: Principal = CALLER) -> dict[str, Any]:
+async def compared(bench: EngineHarness, a: RunKey, b: RunKey, caller: Principal = CALLER) -> dict[str, Any]:
     made = await RunDiffs(bench.runtime, bench.executor).compare(caller, a.run_id, b.run_id)
     document = json.loads(msgspec.json.encode(made))
     assert schema.check("run-diff-response", document) == []
@@ -55,11 +55,11 @@ SIZES = st.lists(st.sampled_from([0, 1, 300, 2_000]), min_size=1, max_size=25)
 
 
 @pytest.mark.rule("diff-01")
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=example_count(80), deadline=None)
 @given(SIZES, SIZES, st.integers(1, 6), st.sampled_from([1, 700, 5_000]))
 def test_pages_of_any_size_give_the_same(a: list[int], b: list[int], page: int, budget: int) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         one, other = await written(bench.store, "one", a), await written(bench.store, "other", b)
         document = await compared(bench, one, other)
@@ -86,7 +86,7 @@ def most_at_once() -> int:
     """The most bytes of a log that are read at once to compare two long ones."""
 
     async def work() -> int:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         sizes = [1_000] * 2_000
         one, other = await written(bench.store, "one", sizes), await written(bench.store, "other", sizes)
@@ -117,7 +117,7 @@ def test_no_more_than_a_page_of_each_log_is_read_at_once(monkeypatch: pytest.Mon
 @pytest.mark.rule("diff-02")
 def test_two_runs_of_one_workflow_are_equal_and_differ_by_their_inputs() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         keys: list[RunKey] = []
         for word in ("same", "same", "other"):
             keys.append(await bench.start(CHAIN, inputs={"word": word}))
@@ -138,7 +138,7 @@ def test_two_runs_of_one_workflow_are_equal_and_differ_by_their_inputs() -> None
 @pytest.mark.rule("diff-03")
 def test_a_live_run_is_compared_as_far_as_it_has_come() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         live = await bench.start(CHAIN, inputs={"word": "x"})
         await quiet()
         ended = await bench.start(CHAIN, inputs={"word": "x"})
@@ -160,7 +160,7 @@ def test_a_live_run_is_compared_as_far_as_it_has_come() -> None:
 @pytest.mark.rule("diff-04")
 def test_what_the_runs_hide_is_not_in_the_difference() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         keys = [await bench.start(CHAIN, inputs={"secret": f"{CANARY}-{n}", "word": f"say {CANARY}-{n}"}) for n in "ab"]
         await quiet()
         document = await compared(bench, keys[0], keys[1])
@@ -173,7 +173,7 @@ def test_what_the_runs_hide_is_not_in_the_difference() -> None:
 
 def test_a_run_that_is_not_there_is_not_found() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         one, nobody = await written(bench.store, "one", [1, 2]), RunKey(CALLER.partition, "nobody")
         for pair, caller in (((one, nobody), CALLER), ((nobody, one), CALLER), ((one, one), OTHER)):
@@ -185,7 +185,7 @@ def test_a_run_that_is_not_there_is_not_found() -> None:
 
 def test_a_run_that_is_deleted_meanwhile_is_not_found() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         one, other = await written(bench.store, "one", [1] * 600), await written(bench.store, "other", [1] * 600)
         honest = bench.log.read

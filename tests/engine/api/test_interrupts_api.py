@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.engine_harness import CALLER, Bench, run
+from tests.harness.engine_harness import CALLER, EngineHarness, run
 from tests.live.steering import asking, flow
 from tests.live.tokens import gated
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts, decode_cursor, encode_cursor
@@ -24,8 +24,8 @@ NAMED = gated("facade-named", approversList=["ada", "bob"])
 PLAIN = Principal.of("key_9", "acme", "live", frozenset({"approvals:respond"}), "ada")
 
 
-async def opened(*definitions: dict[str, Any]) -> tuple[Bench, Interrupts]:
-    bench = Bench()
+async def opened(*definitions: dict[str, Any]) -> tuple[EngineHarness, Interrupts]:
+    bench = EngineHarness()
     await bench.store.open()
     for document in definitions:
         assert await bench.catalog.register(document) == []
@@ -35,7 +35,7 @@ async def opened(*definitions: dict[str, Any]) -> tuple[Bench, Interrupts]:
     return bench, Interrupts(bench.runtime, bench.executor, links)
 
 
-async def waiting(bench: Bench, workflow_id: str) -> str:
+async def waiting(bench: EngineHarness, workflow_id: str) -> str:
     return (await bench.service.create_run(CALLER, {"workflowId": workflow_id})).run_id
 
 

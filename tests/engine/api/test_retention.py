@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from tests.harness.retained_runs import GATE, keeper, long_run, opened
 from weftwork.engine.api import retention as module
 from weftwork.engine.api.retention import DAY_MS, DELETE_BATCH, MAX_PER_CALL, PruneResult
@@ -33,7 +33,7 @@ async def make_ended(store: Any, count: int, partition: str = "live:acme", days:
 @pytest.mark.rule("run-11")
 def test_pruning_deletes_what_ended_before_and_nothing_else() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         live = await bench.start(GATE)
         old = await make_ended(bench.store, 5, days=10)
         young = await make_ended(bench.store, 3, "test:acme", days=20)
@@ -58,7 +58,7 @@ def test_pruning_deletes_what_ended_before_and_nothing_else() -> None:
 @pytest.mark.parametrize("limit", [1, DELETE_BATCH - 1, DELETE_BATCH, DELETE_BATCH + 1, MAX_PER_CALL])
 def test_pruning_goes_slice_by_slice_to_the_end(limit: int) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         await make_ended(bench.store, 2 * DELETE_BATCH + 3)
         retention = keeper(bench)
@@ -82,7 +82,7 @@ def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pytest.Log
     caplog.set_level("INFO", "weftwork.retention")
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         today = bench.clock.now() // DAY_MS
         await make_ended(bench.store, MAX_PER_CALL + 5, days=today)
@@ -106,7 +106,7 @@ def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pytest.Log
 
 def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         retention = keeper(bench, 1)
         real, calls = retention.prune, 0

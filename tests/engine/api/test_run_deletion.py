@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from tests.harness.retained_runs import GATE, NOOP, OTHER, TESTER, keeper, long_run, opened
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import PruneResult, Retention
@@ -24,7 +24,7 @@ async def refusal(retention: Retention, run_id: str, key: str | None = None, cal
 @pytest.mark.rule("run-08")
 def test_a_deleted_run_is_unknown_to_every_operation() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         ended = await bench.start(NOOP)
         retention = keeper(bench)
         assert await bench.executor.read_run(ended) is not None
@@ -53,7 +53,7 @@ def test_a_host_that_remembers_an_ended_run_would_go_on_showing_it(monkeypatch: 
     """The sabotage: what the executor keeps of runs that ended lately is not forgotten."""
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         ended = await bench.start(NOOP)
         monkeypatch.setattr(bench.executor, "forget", lambda _: True)
         await keeper(bench).delete_run(CALLER, ended.run_id)
@@ -65,7 +65,7 @@ def test_a_host_that_remembers_an_ended_run_would_go_on_showing_it(monkeypatch: 
 @pytest.mark.rule("run-08")
 def test_a_live_run_is_refused_with_its_status() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         live = await bench.start(GATE)
         retention = keeper(bench)
         found = await refusal(retention, live.run_id, "k")
@@ -81,7 +81,7 @@ def test_a_live_run_is_refused_with_its_status() -> None:
 @pytest.mark.parametrize("caller", [OTHER, TESTER], ids=["another tenant", "a test key"])
 def test_a_run_of_others_is_not_there(caller: Principal) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         ended = await bench.start(NOOP)
         assert (await refusal(keeper(bench), ended.run_id, None, caller)).code == "not_found"
         assert await bench.status(ended) == "completed"
@@ -92,7 +92,7 @@ def test_a_run_of_others_is_not_there(caller: Principal) -> None:
 @pytest.mark.rule("idem-03")
 def test_a_repeat_with_the_same_key_is_answered_as_the_first() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         first, second = await bench.start(NOOP), await bench.start(NOOP)
         retention = keeper(bench)
         assert [await retention.delete_run(CALLER, first.run_id, "k") for _ in range(3)] == [False, True, True]
@@ -105,7 +105,7 @@ def test_a_repeat_with_the_same_key_is_answered_as_the_first() -> None:
 
 def test_the_key_of_a_deleted_run_makes_no_second_one() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.start(NOOP)
         asked = {"workflowId": "noop"}
         made = await bench.service.create_run(CALLER, asked, "k")
@@ -134,7 +134,7 @@ def test_a_run_that_ends_and_is_deleted_at_once_stays_deleted() -> None:
             return answer
 
     async def work() -> None:
-        bench = Bench(wrap=Slow)
+        bench = EngineHarness(wrap=Slow)
         live = await bench.start(GATE)
         await until(lambda: bench.stage.waiting)
         bench.stage.release("a")
@@ -157,7 +157,7 @@ def test_what_the_host_executes_is_not_deleted_whatever_the_store_says() -> None
     """An append that was reported as failed may have ended the run in the store; the host has yet to look there."""
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         live = await bench.start(GATE)
         await bench.store.log.append(live, 1, batch(live, 1, status="failed"))
         with pytest.raises(StoreUnavailable):
@@ -172,7 +172,7 @@ def test_what_the_host_executes_is_not_deleted_whatever_the_store_says() -> None
 @pytest.mark.parametrize("guarded", [True, False], ids=["as it is", "without the end of its feed"])
 def test_a_reader_of_a_deleted_run_comes_to_an_end(monkeypatch: pytest.MonkeyPatch, guarded: bool) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         ended = await bench.start(NOOP)
         reader, _ = await bench.service.join(CALLER, ended.run_id, -1)
         assert [event.sequence for event in await reader.next(0, 1)] == [0]

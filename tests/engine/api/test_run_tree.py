@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
-from tests.harness.engine_harness import BOUND, CALLER, Bench, run
+from tests.harness.definitions import example_count
+from tests.harness.engine_harness import BOUND, CALLER, EngineHarness, run
 from weftwork.engine.api import run_tree
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_tree import RunTrees
@@ -49,7 +49,7 @@ class Planted:
     """A bench with a tree of runs in its store: `run-0` at the top, numbered in the order of their creation."""
 
     def __init__(self, parents: list[int]) -> None:
-        self.bench = Bench(wrap=Counted)
+        self.bench = EngineHarness(wrap=Counted)
         self.log: Counted = self.bench.log
         self.kinship = RunTrees(self.bench.runtime, self.bench.executor, "here")
         self.parents = parents
@@ -110,7 +110,7 @@ async def check_leaves(tree: Planted) -> None:
 
 
 @pytest.mark.rule("kin-12")
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(TREES, st.data())
 def test_a_tree_holds_what_is_below_level_by_level(parents: list[int], data: st.DataObject) -> None:
     top = data.draw(st.integers(0, len(parents)))

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
 from weftwork.ports.storage.event_log import EventLog, RunQuery, StoreUnavailable
@@ -34,7 +34,9 @@ LADDER: list[tuple[dict[str, Any], str, str]] = [
 """Faults of a request to create a run, from the one that is found first to the one that is found last."""
 
 
-async def refusal(bench: Bench, document: Any, key: str | None = None, caller: Principal = CALLER) -> ClientFault:
+async def refusal(
+    bench: EngineHarness, document: Any, key: str | None = None, caller: Principal = CALLER
+) -> ClientFault:
     with pytest.raises(ClientFault) as caught:
         await bench.service.create_run(caller, document, key)
     return caught.value
@@ -44,7 +46,7 @@ async def refusal(bench: Bench, document: Any, key: str | None = None, caller: P
 @pytest.mark.parametrize("first", range(len(LADDER)))
 def test_of_several_faults_the_first_check_speaks(first: int) -> None:
     async def work() -> None:
-        bench = Bench(limits=Limits(max_live_runs=0))
+        bench = EngineHarness(limits=Limits(max_live_runs=0))
         await bench.store.open()
         await bench.catalog.register(GATE)
         document: dict[str, Any] = {"workflowId": "sample"}
@@ -62,7 +64,7 @@ def test_of_several_faults_the_first_check_speaks(first: int) -> None:
 @pytest.mark.rule("run-07")
 def test_the_idempotency_key_is_looked_at_before_the_body() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         await bench.catalog.register(GATE)
         assert (await refusal(bench, {"nonsense": 1}, "no key")).details == {"pointer": ""}
@@ -79,7 +81,7 @@ def test_the_idempotency_key_is_looked_at_before_the_body() -> None:
 @pytest.mark.rule("idem-01", "idem-02", "idem-03")
 def test_one_key_makes_one_run_until_it_is_forgotten() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         await bench.catalog.register(workflow([node("a")]))
         body = {"workflowId": "sample", "inputs": {"a": 1, "b": 2}}
@@ -101,7 +103,7 @@ def test_one_key_makes_one_run_until_it_is_forgotten() -> None:
 
 def test_a_full_host_says_when_to_come_again() -> None:
     async def work() -> None:
-        bench = Bench(limits=Limits(max_live_runs=1))
+        bench = EngineHarness(limits=Limits(max_live_runs=1))
         key = await bench.start(GATE)
         await until(lambda: bench.stage.waiting)
         fault = await refusal(bench, {"workflowId": "sample"})
@@ -129,7 +131,7 @@ class Slow:
 
 def test_runs_that_are_being_created_count_as_live() -> None:
     async def work() -> None:
-        bench = Bench(limits=Limits(max_live_runs=5), wrap=Slow)
+        bench = EngineHarness(limits=Limits(max_live_runs=5), wrap=Slow)
         await bench.start(GATE)
         await until(lambda: bench.stage.waiting)
         body = {"workflowId": "sample"}
@@ -144,7 +146,7 @@ def test_runs_that_are_being_created_count_as_live() -> None:
 
 def test_one_live_run_per_scope_when_that_is_asked_for() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(GATE, scopeId="s")
         body = {"workflowId": "sample", "scopeId": "s"}
         with pytest.raises(ClientFault) as caught:
@@ -161,7 +163,7 @@ def test_one_live_run_per_scope_when_that_is_asked_for() -> None:
 @pytest.mark.parametrize("stranger", [OTHER, TESTER])
 def test_another_partition_sees_nothing_of_a_run(stranger: Principal) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a")]))
         await bench.end(key)
         service = bench.service
@@ -183,7 +185,7 @@ def test_another_partition_sees_nothing_of_a_run(stranger: Principal) -> None:
 @pytest.mark.rule("wf-08")
 def test_a_definition_that_names_a_tenant_is_that_tenants_alone() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         document = workflow([node("a")], tenantId="other")
         assert await bench.catalog.register(document) == []
@@ -199,7 +201,7 @@ def test_a_definition_that_names_a_tenant_is_that_tenants_alone() -> None:
 @pytest.mark.rule("run-05", "run-06")
 def test_a_snapshot_and_a_listing_show_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         given = {"tags": ["t"], "metadata": {"m": 1}, "configurable": {"acme.x": [1]}, "inputs": {"n": 1, "free": "f"}}
         key = await bench.start(GATE, **given)
         await until(lambda: bench.stage.waiting)
@@ -218,7 +220,7 @@ def test_a_snapshot_and_a_listing_show_the_run(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_reader_beyond_the_log_waits_at_its_end_or_is_done() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(GATE)
         await until(lambda: bench.stage.waiting)
         reader, _ = await bench.service.join(CALLER, key.run_id, 1000)
@@ -235,7 +237,7 @@ def test_a_reader_beyond_the_log_waits_at_its_end_or_is_done() -> None:
 @pytest.mark.rule("trace-04")
 def test_spans_are_projected_from_the_log() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a"), node("b", "core.fail")]))
         await bench.end(key)
         found = await bench.service.run_spans(CALLER, key.run_id)
@@ -247,7 +249,7 @@ def test_spans_are_projected_from_the_log() -> None:
 
 def test_the_sweeper_goes_on_when_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         sweeper = Sweeper(bench.log, bench.clock)
         sweeper.start()
         await quiet()

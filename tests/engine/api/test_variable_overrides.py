@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, Bench, run
+from tests.harness.engine_harness import CALLER, EngineHarness, run
 from weftwork.engine.api.run_control import RunControl
 from weftwork.protocol.errors import ClientFault
 
@@ -22,7 +22,7 @@ def test_what_is_set_is_there_for_what_comes_after() -> None:
     document = {**ASKS, "nodes": [ASKS["nodes"][0], node("after", "core.identity", inputs=READS)]}
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document)
         control = RunControl(bench.runtime, bench.executor)
         assert await control.set_variables(CALLER, key.run_id, {"variables": {"colour": "blue"}}) == "waiting-input"
@@ -44,7 +44,7 @@ def test_what_is_set_is_there_for_what_comes_after() -> None:
 )
 def test_what_does_not_fit_changes_nothing(variables: dict[str, Any], code: str) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(ASKS)
         with pytest.raises(ClientFault) as caught:
             await RunControl(bench.runtime, bench.executor).set_variables(CALLER, key.run_id, {"variables": variables})
@@ -56,7 +56,7 @@ def test_what_does_not_fit_changes_nothing(variables: dict[str, Any], code: str)
 
 def test_a_run_that_has_ended_or_is_not_there_is_told() -> None:
     async def work() -> list[str]:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(ASKS)
         await bench.cancel(key)
         codes: list[str] = []

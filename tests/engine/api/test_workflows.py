@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, Bench, run
+from tests.harness.engine_harness import CALLER, EngineHarness, run
 from weftwork.engine.api import workflows as workflows_module
 from weftwork.engine.api.keyring import Principal
 from weftwork.protocol.errors import ClientFault, error_document
@@ -22,13 +22,15 @@ V1 = workflow([node("one")], version="1")
 V2 = workflow([node("two")], version="2")
 
 
-async def opened(**made: Any) -> Bench:
-    bench = Bench(**made)
+async def opened(**made: Any) -> EngineHarness:
+    bench = EngineHarness(**made)
     await bench.store.open()
     return bench
 
 
-async def refused(bench: Bench, document: Any, key: str | None = None, caller: Principal = CALLER) -> ClientFault:
+async def refused(
+    bench: EngineHarness, document: Any, key: str | None = None, caller: Principal = CALLER
+) -> ClientFault:
     with pytest.raises(ClientFault) as caught:
         await bench.workflows.register(caller, document, key)
     fault = caught.value
@@ -36,14 +38,14 @@ async def refused(bench: Bench, document: Any, key: str | None = None, caller: P
     return fault
 
 
-async def read(bench: Bench, version: str | None = None, caller: Principal = CALLER) -> Any:
+async def read(bench: EngineHarness, version: str | None = None, caller: Principal = CALLER) -> Any:
     try:
         return msgspec.json.decode(await bench.workflows.get(caller, "sample", version))
     except ClientFault as fault:
         return fault.code
 
 
-async def nodes_run(bench: Bench, caller: Principal = CALLER) -> list[str]:
+async def nodes_run(bench: EngineHarness, caller: Principal = CALLER) -> list[str]:
     outcome = await bench.service.create_run(caller, {"workflowId": "sample"})
     stored = await bench.executor.read_run(caller.run(outcome.run_id))
     assert stored is not None
@@ -160,7 +162,7 @@ def test_every_violation_is_listed_up_to_a_bound() -> None:
     run(work)
 
 
-def without(bench: Bench, *types: str) -> None:
+def without(bench: EngineHarness, *types: str) -> None:
     """As a host that never had these types."""
     for each in types:
         del cast(dict[str, Any], bench.catalog.types)[each]

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import GATE, HELD, SUB, begun, calls, kids, settled
+from tests.harness.child_workflows import GATE, GATED, SUB_WORKFLOW, calling_workflow, child_keys, settle, start_run
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.engine.decide import transitions
 from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.run.append import BatchBuilder
@@ -19,12 +19,12 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 async def _cancelled(**config: Any) -> tuple[list[str], list[dict[str, Any]]]:
-    top = workflow([node("up", SUB, config={"workflowId": "calls-gate", **config})], id="top")
-    bench, key = await begun(top, GATE, calls("gate"))
-    (middle,) = await kids(bench, key)
-    (low,) = await kids(bench, middle)
+    top = workflow([node("up", SUB_WORKFLOW, config={"workflowId": "calls-gate", **config})], id="top")
+    bench, key = await start_run(top, GATE, calling_workflow("gate"))
+    (middle,) = await child_keys(bench, key)
+    (low,) = await child_keys(bench, middle)
     assert await bench.cancel(key, "enough") == "cancelled"
-    await settled()
+    await settle()
     logs = [await bench.payloads(each, "run.cancelled") for each in (key, middle, low)]
     return [await bench.status(each) for each in (key, middle, low)], [log[0] for log in logs if log]
 
@@ -49,17 +49,17 @@ def test_a_cancelled_run_takes_all_below_it_along(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.rule("kin-06")
 def test_a_cascade_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench, key = await begun(calls("gate"), GATE)
-        (child,) = await kids(bench, key)
+        bench, key = await start_run(calling_workflow("gate"), GATE)
+        (child,) = await child_keys(bench, key)
         monkeypatch.setattr(ChildMessages, "queue_cancels", lambda kin: None)
         await bench.cancel(key)
-        await settled()
+        await settle()
         monkeypatch.undo()
         assert await bench.status(child) == "waiting-approval"
         await bench.crash()
         after = bench.again()
         await after.executor.recover()
-        await settled()
+        await settle()
         assert await after.status(child) == "cancelled"
         assert await after.store.log.cancel_requests(None, 10) == []
 
@@ -68,7 +68,7 @@ def test_a_cascade_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.rule("kin-06")
 def test_children_are_cancelled_before_the_nodes_of_their_parent_have_stopped() -> None:
-    both = workflow([node("call", SUB, config={"workflowId": "gate"}), node("h", "test.stubborn")], id="both")
+    both = workflow([node("call", SUB_WORKFLOW, config={"workflowId": "gate"}), node("h", "test.stubborn")], id="both")
 
     async def never(call: NodeCall, context: NodeContext) -> NodeOutcome:
         while True:
@@ -82,10 +82,10 @@ def test_children_are_cancelled_before_the_nodes_of_their_parent_have_stopped() 
     stubborn = WaitingNode(NodeDeclaration("test.stubborn", "Does not stop.", instant=False), never)
 
     async def work() -> None:
-        bench, key = await begun(both, GATE, bench=Bench(stubborn))
-        (child,) = await kids(bench, key)
+        bench, key = await start_run(both, GATE, bench=EngineHarness(stubborn))
+        (child,) = await child_keys(bench, key)
         assert await bench.cancel(key) == "cancelling"
-        await settled()
+        await settle()
         assert await bench.status(key) == "cancelling"
         assert await bench.status(child) == "cancelled"
         ending.set()
@@ -118,14 +118,14 @@ RACE = workflow([node("call", "test.race")], id="race")
 @pytest.mark.rule("kin-07")
 def test_those_that_are_not_needed_are_cancelled_and_waited_for() -> None:
     async def work() -> None:
-        bench, key = await begun(RACE, GATE, HELD, bench=Bench(racer("gate", "held", "gate")))
+        bench, key = await start_run(RACE, GATE, GATED, bench=EngineHarness(racer("gate", "held", "gate")))
         assert await bench.status(key) == "waiting-approval"
         bench.stage.release("h")
-        await settled()
+        await settle()
         assert await bench.status(key) == "completed"
         (ended,) = await bench.payloads(key, "node.completed")
         assert ended["outputs"] == {"won": ["1"], "statuses": ["cancelled", "completed", "cancelled"]}
-        first = (await kids(bench, key))[0]
+        first = (await child_keys(bench, key))[0]
         (said,) = await bench.payloads(first, "run.cancelled")
         assert said == {"reason": "join-decided", "parentRunId": key.run_id}
 
@@ -133,12 +133,12 @@ def test_those_that_are_not_needed_are_cancelled_and_waited_for() -> None:
 
 
 async def _out_of_time() -> str:
-    document = calls("gate")
+    document = calling_workflow("gate")
     document["nodes"][0]["settings"] = {"timeoutMs": 5000}
-    bench, key = await begun(document, GATE)
-    (child,) = await kids(bench, key)
+    bench, key = await start_run(document, GATE)
+    (child,) = await child_keys(bench, key)
     await pass_time(bench, 5000)
-    await settled()
+    await settle()
     assert await bench.status(key) == "failed"
     (failed,) = await bench.payloads(key, "node.failed")
     assert failed["error"]["code"] == "node_timeout"
@@ -166,10 +166,10 @@ def test_time_in_which_a_node_waited_for_a_person_does_not_count_for_its_childre
     document = workflow([node("call", "test.asker", settings={"timeoutMs": 5000})])
 
     async def work() -> None:
-        bench, key = await begun(document, GATE, bench=Bench(asker))
+        bench, key = await start_run(document, GATE, bench=EngineHarness(asker))
         await pass_time(bench, 60_000)
         await bench.answer(key, "yes", "call")
-        await settled()
+        await settle()
         assert await bench.status(key) == "waiting-approval"
         await pass_time(bench, 4_000)
         assert await bench.status(key) == "waiting-approval"

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.child_runs.test_child_maps import DOUBLING, mapping
 from tests.engine.child_runs.test_sub_workflows import adding, number
 from tests.harness.definitions import node, variable
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from tests.harness.run_tree import ACCEPT, begin, calling, children, flow, gate, restarted, shown
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.ports.storage.event_log import EventLog
@@ -61,7 +61,7 @@ async def lived(name: str, at: int, written: bool, slow: bool) -> bool:
         logs.append(Dying(log, at, written))
         return logs[0]
 
-    bench = Bench(wrap=wrap)
+    bench = EngineHarness(wrap=wrap)
     key = await begin(bench, *documents)
     died = await _dies(bench, key, logs[0].died)
     if died:
@@ -83,7 +83,7 @@ async def lived(name: str, at: int, written: bool, slow: bool) -> bool:
     return died
 
 
-async def _dies(bench: Bench, key: RunKey, died: asyncio.Event) -> bool:
+async def _dies(bench: EngineHarness, key: RunKey, died: asyncio.Event) -> bool:
     """Whether the host dies before the run has ended. Whoever is asked says yes."""
     for _ in range(40):
         await quiet()

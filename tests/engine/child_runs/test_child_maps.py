@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples, node, variable
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.definitions import example_count, node, variable
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from tests.harness.run_tree import ACCEPT, begin, children, ended, flow, gate, restarted, shown
 from weftwork.adapters.nodes.flow import map_children
 from weftwork.ports.node_outcome import Failed
@@ -35,22 +35,22 @@ def mapping(items: list[Any], concurrency: int = 8, more: dict[str, Any] | None 
     return flow("parent", node("map", "core.flow.map", config=config, **(more or {})))
 
 
-async def opened(bench: Bench, key: RunKey) -> list[RunKey]:
+async def opened(bench: EngineHarness, key: RunKey) -> list[RunKey]:
     return [each for each in await children(bench, key) if await bench.status(each) not in TERMINAL_STATUSES]
 
 
 @pytest.mark.rule("kin-13")
 def test_a_list_is_worked_through_by_children() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         found = await ended(bench, await begin(bench, mapping(list(range(25)), 4, output="result"), DOUBLING))
         assert found["outputs"] == {"map": {"results": [2 * each for each in range(25)], "count": 25}}
         assert len(found["childRuns"]) == 25
         assert {each["status"] for each in found["childRuns"]} == {"completed"}
-        bench = Bench()
+        bench = EngineHarness()
         found = await ended(bench, await begin(bench, mapping([3]), DOUBLING))
         assert found["outputs"]["map"]["results"] == [{"twice": {"output": 6}}]
-        bench = Bench()
+        bench = EngineHarness()
         found = await ended(bench, await begin(bench, mapping([]), DOUBLING))
         assert (found["outputs"], "childRuns" in found) == ({"map": {"results": [], "count": 0}}, False)
 
@@ -59,7 +59,7 @@ def test_a_list_is_worked_through_by_children() -> None:
 
 def test_a_child_that_fails_ends_the_map_and_those_that_are_open() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         held = flow("child", node("hold", "test.gate"), variables=DECLARED)
         key = await begin(bench, mapping(list(range(9)), 1, output="item"), held)
         for _ in range(2):
@@ -80,7 +80,7 @@ def test_a_child_that_fails_ends_the_map_and_those_that_are_open() -> None:
 @pytest.mark.rule("kin-08")
 def test_a_child_that_somebody_cancels_ends_the_others() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await begin(bench, mapping(list(range(9)), 3, {"settings": {"maxRetries": 3}}), GATED)
         line = await children(bench, key)
         await bench.cancel(line[1])
@@ -98,7 +98,7 @@ def test_a_child_that_somebody_cancels_ends_the_others() -> None:
 @pytest.mark.rule("kin-06")
 def test_children_of_a_map_are_cancelled_with_the_run() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await begin(bench, mapping(list(range(40)), 20), GATED)
         line = await children(bench, key)
         assert (len(line), await bench.status(key)) == (20, "waiting-approval")
@@ -115,7 +115,7 @@ def test_children_of_a_map_are_cancelled_with_the_run() -> None:
 
 def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         held = flow("child", node("hold", "test.gate"), variables=DECLARED)
         more = {"settings": {"maxRetries": 1, "retryDelayMs": 10}}
         key = await begin(bench, mapping([1, 2], 1, more, output="item"), held)
@@ -143,7 +143,7 @@ def test_an_item_for_which_no_child_can_be_started_ends_the_map(
     limits: Limits, document: Any, code: str, started: int
 ) -> None:
     async def work() -> None:
-        bench = Bench(limits=limits)
+        bench = EngineHarness(limits=limits)
         key = await begin(bench, mapping(list(range(9)), 2), document)
         error = (await ended(bench, key))["error"]
         assert (error["code"], error["details"]["code"]) == ("map_item_failed", code)
@@ -159,7 +159,7 @@ def test_an_item_for_which_no_child_can_be_started_ends_the_map(
 async def lived(seed: int, crashes: bool = True) -> None:
     """Children wait for people, who answer in any order; the host dies and starts again in between."""
     dice = random.Random(seed)
-    bench = Bench()
+    bench = EngineHarness()
     count, concurrency = dice.randint(1, 9), dice.randint(1, 4)
     key = await begin(bench, mapping(list(range(count)), concurrency, output="item"), GATED)
     for _ in range(200):
@@ -187,7 +187,7 @@ async def lived(seed: int, crashes: bool = True) -> None:
 
 
 @pytest.mark.rule("kin-13", "kin-02")
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=example_count(25), deadline=None)
 @given(st.integers(0, 2**32))
 def test_each_item_has_one_child_whatever_happens_to_the_host(seed: int) -> None:
     run(lambda: lived(seed))

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import HELD, begun, calls, settled
-from tests.harness.crash_log import ending, restarted
+from tests.harness.child_workflows import GATED, calling_workflow, settle, start_run
+from tests.harness.crash_log import harness_crashing_after, restart
 from tests.harness.engine_harness import run
 from weftwork.engine.decide.inputs import NodeCompleted, PauseRequested, ResumeRequested
 from weftwork.engine.decide.transitions import decide
@@ -17,17 +17,17 @@ from weftwork.protocol.run.events import Fact
 
 
 async def _after_a_pause() -> str:
-    bench, key = await begun(calls("held"), HELD, bench=ending("run.resumed"))
+    bench, key = await start_run(calling_workflow("held"), GATED, bench=harness_crashing_after("run.resumed"))
     assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
     bench.stage.release("h")
-    await settled()
+    await settle()
     await pass_time(bench, 1000)
     assert await bench.store.log.child_results(None, 10) == []
     asking = asyncio.create_task(bench.executor.request(key, ResumeRequested()))
-    await settled()
+    await settle()
     assert bench.log.reached
     asking.cancel()
-    return await (await restarted(bench)).status(key)
+    return await (await restart(bench)).status(key)
 
 
 @pytest.mark.rule("park-01")
@@ -46,10 +46,10 @@ def _without_debts() -> dict[str, Any]:
 
 def test_a_look_after_a_pause_that_finds_nothing_lets_the_run_rest() -> None:
     async def work() -> None:
-        bench, key = await begun(calls("held"), HELD)
+        bench, key = await start_run(calling_workflow("held"), GATED)
         assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
         assert await bench.executor.request(key, ResumeRequested()) == "running"
-        await settled()
+        await settle()
         assert key not in bench.executor._live
         assert (await bench.stored(key)).projection.parked
         await bench.close()
@@ -58,7 +58,7 @@ def test_a_look_after_a_pause_that_finds_nothing_lets_the_run_rest() -> None:
 
 
 def test_time_that_is_up_while_the_run_is_paused_counts_when_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = calls("held")
+    document = calling_workflow("held")
     document["nodes"][0]["settings"] = {"timeoutMs": 5000}
     turns = 0
     drive = LiveRun._drive
@@ -69,13 +69,13 @@ def test_time_that_is_up_while_the_run_is_paused_counts_when_it_goes_on(monkeypa
         await drive(live)
 
     async def work() -> None:
-        bench, key = await begun(document, HELD)
+        bench, key = await start_run(document, GATED)
         assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
         monkeypatch.setattr(LiveRun, "_drive", counted)
         await pass_time(bench, 6000)
         assert (await bench.status(key), turns) == ("paused", 0)
         await bench.executor.request(key, ResumeRequested())
-        await settled()
+        await settle()
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] == "node_timeout"
         await bench.close()
@@ -85,7 +85,7 @@ def test_time_that_is_up_while_the_run_is_paused_counts_when_it_goes_on(monkeypa
 
 def test_what_a_look_finds_after_a_pause_counts_when_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     async def kinds() -> list[str]:
-        bench, key = await begun(calls("held"), HELD)
+        bench, key = await start_run(calling_workflow("held"), GATED)
         state = await bench.state(key)
         bounds = run_bounds(bench.runtime, state)
         paused = decide(state, bounds, PauseRequested("immediate"))

@@ -7,9 +7,18 @@ import msgspec
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import GATE, HELD, QUICK, SUB, begun, calls, kids, settled
+from tests.harness.child_workflows import (
+    GATE,
+    GATED,
+    QUICK,
+    SUB_WORKFLOW,
+    calling_workflow,
+    child_keys,
+    settle,
+    start_run,
+)
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.inputs import ChildrenRecheck, ChildResultsReceived, PauseRequested, ResumeRequested
 from weftwork.engine.host.child_messages import ChildMessages
@@ -23,13 +32,13 @@ from weftwork.protocol.run.header import RunKey
 @pytest.mark.rule("park-01")
 def test_nothing_of_a_parent_is_in_memory_while_its_child_works() -> None:
     async def work() -> None:
-        bench, key = await begun(calls("held"), HELD)
-        (child,) = await kids(bench, key)
+        bench, key = await start_run(calling_workflow("held"), GATED)
+        (child,) = await child_keys(bench, key)
         assert list(bench.executor._live) == [child]
         assert (await bench.stored(key)).projection.parked
         assert await bench.status(key) == "running"
         bench.stage.release("h")
-        await settled()
+        await settle()
         assert await bench.status(key) == "completed"
         assert not bench.executor._live
         expected = ["run.started", "node.started", "weftwork.child.started", "weftwork.child.ended"]
@@ -58,12 +67,12 @@ class Refusing:
 @pytest.mark.rule("kin-02")
 def test_a_child_that_could_not_be_stored_is_made_again_and_there_is_one() -> None:
     async def work() -> None:
-        bench, key = await begun(calls("quick"), QUICK, bench=Bench(wrap=Refusing))
+        bench, key = await start_run(calling_workflow("quick"), QUICK, bench=EngineHarness(wrap=Refusing))
         assert bench.log.refused == 1
-        assert await kids(bench, key) == []
+        assert await child_keys(bench, key) == []
         await pass_time(bench, 2000)
         assert await bench.status(key) == "completed"
-        assert len(await kids(bench, key)) == 1
+        assert len(await child_keys(bench, key)) == 1
         assert len(await bench.payloads(key, "weftwork.child.started")) == 1
 
     run(work)
@@ -89,29 +98,29 @@ class Silent:
 
 def test_a_child_that_was_stored_without_a_word_is_found_and_executed() -> None:
     async def work() -> None:
-        bench, key = await begun(calls("quick"), QUICK, bench=Bench(wrap=Silent))
+        bench, key = await start_run(calling_workflow("quick"), QUICK, bench=EngineHarness(wrap=Silent))
         assert bench.log.lied == 1
         await pass_time(bench, 5000)
         assert await bench.status(key) == "completed"
-        assert len(await kids(bench, key)) == 1
+        assert len(await child_keys(bench, key)) == 1
 
     run(work)
 
 
 @pytest.mark.rule("kin-03")
 def test_parents_wait_as_their_children_do_and_go_on_with_them() -> None:
-    top = workflow([node("up", SUB, config={"workflowId": "calls-gate"})], id="top")
+    top = workflow([node("up", SUB_WORKFLOW, config={"workflowId": "calls-gate"})], id="top")
 
     async def work() -> None:
-        bench, key = await begun(top, GATE, calls("gate"))
-        (middle,) = await kids(bench, key)
-        (low,) = await kids(bench, middle)
+        bench, key = await start_run(top, GATE, calling_workflow("gate"))
+        (middle,) = await child_keys(bench, key)
+        (low,) = await child_keys(bench, middle)
         stored = await bench.stored(key)
         assert (stored.projection.status, stored.projection.current_node) == ("waiting-approval", "up")
         assert await bench.status(middle) == "waiting-approval"
         assert not bench.executor._live
         await bench.answer(low, {"action": "accept"}, "g")
-        await settled()
+        await settle()
         assert [await bench.status(each) for each in (key, middle, low)] == ["completed"] * 3
 
     run(work)
@@ -122,16 +131,16 @@ def test_a_parent_runs_again_when_its_child_does_for_a_while() -> None:
     then = workflow([*GATE["nodes"], node("h", "test.gate")], [edge("g", "h")], id="gate")
 
     async def work() -> None:
-        bench, key = await begun(calls("gate"), then)
-        (child,) = await kids(bench, key)
+        bench, key = await start_run(calling_workflow("gate"), then)
+        (child,) = await child_keys(bench, key)
         await bench.answer(child, {"action": "accept"}, "g")
-        await settled()
+        await settle()
         assert await bench.status(child) == "running"
         assert await bench.status(key) == "waiting-approval"
         await pass_time(bench, 300)
         assert await bench.status(key) == "running"
         bench.stage.release("h")
-        await settled()
+        await settle()
         assert await bench.status(key) == "completed"
         said = [each["status"] for each in await bench.payloads(key, "weftwork.child.status")]
         assert said == ["waiting-approval", "running"]
@@ -144,12 +153,12 @@ def test_a_child_that_asks_again_at_once_says_nothing_new() -> None:
     twice["edges"] = [edge("g", "h"), edge("h", "g2")]
 
     async def work() -> None:
-        bench, key = await begun(calls("gate"), twice)
-        (child,) = await kids(bench, key)
+        bench, key = await start_run(calling_workflow("gate"), twice)
+        (child,) = await child_keys(bench, key)
         await bench.answer(child, {"action": "accept"}, "g")
-        await settled()
+        await settle()
         bench.stage.release("h")
-        await settled()
+        await settle()
         await pass_time(bench, 1000)
         assert await bench.status(child) == "waiting-approval"
         assert len(await bench.payloads(key, "weftwork.child.status")) == 1
@@ -161,20 +170,20 @@ def test_a_child_that_asks_again_at_once_says_nothing_new() -> None:
 @pytest.mark.rule("kin-04")
 def test_word_of_a_child_outlives_the_process_that_heard_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> int:
-        bench, key = await begun(calls("held"), HELD)
+        bench, key = await start_run(calling_workflow("held"), GATED)
 
         def deaf(kin: ChildMessages, news: Any) -> None:
             bench.mortal.dead = True
 
         monkeypatch.setattr(ChildMessages, "queue_result", deaf)
         bench.stage.release("h")
-        await settled()
+        await settle()
         monkeypatch.undo()
         assert await bench.status(key) == "running"
         await bench.crash()
         after = bench.again()
         await after.executor.recover()
-        await settled()
+        await settle()
         assert await after.status(key) == "completed"
         await pass_time(after, 1000)
         return len(await after.store.log.child_results(None, 10))
@@ -188,8 +197,8 @@ def told(child: str, status: Any, key: str = "child", **outcome: Any) -> ChildRe
 
 async def _heard(*tells: Callable[[str], ChildResult]) -> tuple[list[str], int]:
     """Types of what the parent appends when it hears this of its child, and how often its node is called for it."""
-    bench, key = await begun(calls("gate"), GATE)
-    (child,) = await kids(bench, key)
+    bench, key = await start_run(calling_workflow("gate"), GATE)
+    (child,) = await child_keys(bench, key)
     state = await bench.state(key)
     given = ChildResultsReceived("call", tuple(each(child.run_id) for each in tells))
     decision = transitions.decide(state, run_bounds(bench.runtime, state), given)
@@ -197,7 +206,7 @@ async def _heard(*tells: Callable[[str], ChildResult]) -> tuple[list[str], int]:
 
 
 @pytest.mark.rule("kin-04")
-def test_only_new_word_of_the_child_itself_counts() -> None:
+def test_only_new_results_of_the_child_itself_count() -> None:
     async def work() -> None:
         assert await _heard(lambda child: told(child, "completed")) == (["weftwork.child.ended"], True)
         assert await _heard(lambda child: told(child, "running")) == (["weftwork.child.status"], False)
@@ -211,11 +220,11 @@ def test_only_new_word_of_the_child_itself_counts() -> None:
 @pytest.mark.rule("kin-05")
 def test_a_look_that_finds_nothing_new_changes_nothing() -> None:
     async def work() -> None:
-        bench, key = await begun(calls("gate"), GATE)
+        bench, key = await start_run(calling_workflow("gate"), GATE)
         before = await bench.kinds(key)
         for _ in range(3):
             await bench.executor.request(key, ChildrenRecheck("call"))
-            await settled()
+            await settle()
         assert await bench.kinds(key) == before
         assert not bench.executor._live
 
@@ -224,13 +233,13 @@ def test_a_look_that_finds_nothing_new_changes_nothing() -> None:
 
 def test_a_child_that_ends_while_its_parent_is_paused_is_seen_to_afterwards() -> None:
     async def work() -> None:
-        bench, key = await begun(calls("held"), HELD)
+        bench, key = await start_run(calling_workflow("held"), GATED)
         assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
         bench.stage.release("h")
-        await settled()
+        await settle()
         assert await bench.status(key) == "paused"
         assert await bench.executor.request(key, ResumeRequested()) in ("running", "completed")
-        await settled()
+        await settle()
         assert await bench.status(key) == "completed"
 
     run(work)

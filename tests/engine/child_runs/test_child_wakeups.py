@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import GATE, HELD, QUICK, begun, calls, kids, settled
-from tests.harness.crash_log import ending, restarted
+from tests.harness.child_workflows import GATE, GATED, QUICK, calling_workflow, child_keys, settle, start_run
+from tests.harness.crash_log import harness_crashing_after, restart
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.node_outcome import (
@@ -28,12 +28,12 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 async def _after_the_end() -> str:
-    bench, key = await begun(calls("held"), HELD, bench=ending("weftwork.child.ended"))
+    bench, key = await start_run(calling_workflow("held"), GATED, bench=harness_crashing_after("weftwork.child.ended"))
     bench.stage.release("h")
-    await settled()
+    await settle()
     assert bench.log.reached
     assert await bench.kinds(key) == ["run.started", "node.started", "weftwork.child.started", "weftwork.child.ended"]
-    return await (await restarted(bench)).status(key)
+    return await (await restart(bench)).status(key)
 
 
 @pytest.mark.rule("kin-05")
@@ -68,13 +68,13 @@ async def _cancels_one(call: NodeCall, context: NodeContext) -> NodeOutcome:
 def test_what_a_look_does_is_done_once_though_no_word_of_it_came_back() -> None:
     async def work() -> None:
         node_type = scripted(_cancels_one)
-        bench, key = await begun(SCRIPT, GATE, bench=ending("acme.dropped", node_type, dies=False))
-        _, second = await kids(bench, key)
+        bench, key = await start_run(SCRIPT, GATE, bench=harness_crashing_after("acme.dropped", node_type, dies=False))
+        _, second = await child_keys(bench, key)
         assert bench.log.reached
         await pass_time(bench, 5000)
         assert len(await bench.payloads(key, "acme.dropped")) == 1
         await bench.answer(second, {"action": "accept"}, "g")
-        await settled()
+        await settle()
         assert await bench.status(key) == "completed"
         said = [each["status"] for each in await bench.payloads(key, "weftwork.child.status")]
         assert said.count("cancelling") == 1
@@ -87,9 +87,11 @@ def test_a_detached_child_that_was_stored_without_a_word_is_executed() -> None:
         return Completed({}, (await new(context, "a", "quick", awaited=False),))
 
     async def work() -> None:
-        bench, key = await begun(SCRIPT, QUICK, bench=ending("weftwork.child.started", scripted(alone), dies=False))
+        bench, key = await start_run(
+            SCRIPT, QUICK, bench=harness_crashing_after("weftwork.child.started", scripted(alone), dies=False)
+        )
         await pass_time(bench, 5000)
-        (child,) = await kids(bench, key)
+        (child,) = await child_keys(bench, key)
         assert await bench.status(child) == "completed"
 
     run(work)
@@ -99,7 +101,7 @@ async def _misused(outcome: Any) -> str:
     async def script(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return await outcome(context)
 
-    bench, key = await begun(SCRIPT, GATE, bench=Bench(scripted(script)))
+    bench, key = await start_run(SCRIPT, GATE, bench=EngineHarness(scripted(script)))
     (failed,) = await bench.payloads(key, "node.failed")
     return failed["error"]["message"]
 
@@ -123,7 +125,7 @@ def test_what_a_failing_node_says_is_said_along_with_its_failure() -> None:
         return Failed("acme", "No.", effects=(EmitEvent("acme.said", {"a": 1}),))
 
     async def work() -> None:
-        bench, key = await begun(SCRIPT, bench=Bench(scripted(script)))
+        bench, key = await start_run(SCRIPT, bench=EngineHarness(scripted(script)))
         assert await bench.kinds(key) == ["run.started", "node.started", "acme.said", "node.failed", "run.failed"]
 
     run(work)
@@ -137,24 +139,24 @@ def test_a_parent_with_other_work_hears_of_its_child_all_the_same() -> None:
     )
 
     async def work() -> None:
-        bench, key = await begun(both, QUICK)
+        bench, key = await start_run(both, QUICK)
         assert isinstance(bench.executor._live[key], LiveRun)
         assert "weftwork.child.ended" in await bench.kinds(key)
         bench.stage.release("h")
-        await settled()
+        await settle()
         assert await bench.status(key) == "completed"
 
     run(work)
 
 
 def test_a_guarded_parent_is_kept_with_what_it_has_learnt_to_hide() -> None:
-    document = calls("held")
+    document = calling_workflow("held")
     document["variables"] = [variable("secret", sensitive=True)]
 
     async def work() -> None:
-        bench, _ = await begun(HELD)
+        bench, _ = await start_run(GATED)
         key = await bench.start(document, inputs={"secret": "hunter2-hunter2"})
-        await settled()
+        await settle()
         kept = bench.executor._loader._parked[True][key]
         assert kept.redactor is not None
         assert "hunter2" not in kept.redactor.visible_value("it is hunter2-hunter2")
@@ -176,13 +178,13 @@ async def _asks_with_an_open_child(call: NodeCall, context: NodeContext) -> Node
 def test_a_node_that_was_answered_while_it_has_children_is_called_after_a_crash() -> None:
     async def work() -> str:
         node_type = scripted(_asks_with_an_open_child)
-        bench, key = await begun(SCRIPT, GATE, QUICK, bench=ending("node.resumed", node_type))
+        bench, key = await start_run(SCRIPT, GATE, QUICK, bench=harness_crashing_after("node.resumed", node_type))
         await pass_time(bench, 1000)
         asking = asyncio.create_task(bench.answer(key, "yes", "call"))
-        await settled()
+        await settle()
         assert bench.log.reached
         asking.cancel()
-        return await (await restarted(bench)).status(key)
+        return await (await restart(bench)).status(key)
 
     assert run(work) == "completed"
 
@@ -201,13 +203,15 @@ def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatc
     )
 
     async def work() -> int:
-        bench, key = await begun(SCRIPT, QUICK, bench=ending("node.resumed", WaitingNode(declared, script)))
+        bench, key = await start_run(
+            SCRIPT, QUICK, bench=harness_crashing_after("node.resumed", WaitingNode(declared, script))
+        )
         await pass_time(bench, 1000)
         asking = asyncio.create_task(bench.answer(key, "yes", "call"))
-        await settled()
+        await settle()
         asking.cancel()
-        after = await restarted(bench)
-        assert len(await kids(after, key)) == 1
+        after = await restart(bench)
+        assert len(await child_keys(after, key)) == 1
         return (await after.kinds(key)).count("node.started")
 
     assert run(work) == 1

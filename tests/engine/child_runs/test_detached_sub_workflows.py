@@ -3,14 +3,14 @@
 import pytest
 
 from tests.harness.definitions import node
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from tests.harness.run_tree import ACCEPT, begin, calling, ended, flow, gate, only_child, waits
 
 
 @pytest.mark.parametrize("cascade", [True, False])
 def test_a_child_that_nobody_waits_for_goes_its_own_way(cascade: bool) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         call = calling("gate", waitForCompletion=False, propagateCancellation=cascade)
         key = await begin(bench, flow("parent", call, node("hold", "test.gate")), gate())
         await until(lambda: bench.stage.waiting)
@@ -28,7 +28,7 @@ def test_a_child_that_nobody_waits_for_goes_its_own_way(cascade: bool) -> None:
 
 def test_a_child_that_nobody_waits_for_may_outlive_its_parent() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await begin(bench, flow("parent", calling("gate", waitForCompletion=False)), gate())
         assert (await ended(bench, key))["status"] == "completed"
         child = await only_child(bench, key)
@@ -41,7 +41,7 @@ def test_a_child_that_nobody_waits_for_may_outlive_its_parent() -> None:
 
 def test_a_child_that_is_awaited_and_not_cancelled_along_lives_on() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await begin(bench, flow("parent", calling("gate", propagateCancellation=False)), gate())
         child = await only_child(bench, key)
         await bench.cancel(key)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.run.test_pause import pause, resume
 from tests.harness.definitions import edge, node, variable
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from tests.harness.retained_runs import keeper
 from tests.harness.run_tree import (
     ACCEPT,
@@ -33,7 +33,7 @@ RETRIED = {"maxRetries": 2, "retryDelayMs": 10}
 
 def test_a_child_that_fails_fails_the_parent_by_name() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await begin(bench, flow("parent", calling("fail", outputMapping={"v": "v"})), FAILING)
         found = await ended(bench, key)
         child = await only_child(bench, key)
@@ -53,7 +53,7 @@ def test_a_child_that_fails_fails_the_parent_by_name() -> None:
 
 def test_a_failure_that_is_absorbed_lets_the_parent_go_on() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         after = node(
             "after",
             "core.identity",
@@ -72,7 +72,7 @@ def test_a_failure_that_is_absorbed_lets_the_parent_go_on() -> None:
 
 def test_a_failure_can_take_another_way() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         parent = flow("parent", calling("fail"), node("rescue"), edges=[edge("call", "rescue", "any_failed")])
         assert (await ended(bench, await begin(bench, parent, FAILING)))["status"] == "completed"
 
@@ -81,7 +81,7 @@ def test_a_failure_can_take_another_way() -> None:
 
 def test_a_retry_starts_another_child() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         parent = flow("parent", calling("held", settings=RETRIED, outputMapping={"v": "v"}))
         key = await begin(bench, parent, HELD)
         for tries in (1, 2):
@@ -103,7 +103,7 @@ def test_a_retry_starts_another_child() -> None:
 @pytest.mark.parametrize("absorb", [False, True])
 def test_a_child_that_somebody_cancels_is_not_tried_again(absorb: bool) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         more = {"onChildFailure": "absorb"} if absorb else {}
         key = await begin(bench, flow("parent", calling("gate", settings=RETRIED, **more)), gate())
         child = await only_child(bench, key)
@@ -124,7 +124,7 @@ def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
     """Once the parent has heard of its end, and not before."""
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         parent = flow("parent", calling("held", outputMapping={"v": "v"}), node("then", "test.gate"))
         key = await begin(bench, parent, HELD)
         child = await only_child(bench, key)
@@ -148,7 +148,7 @@ def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
 @pytest.mark.parametrize("policy", ["immediate", "drain-current-node"])
 def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await begin(bench, flow("parent", calling("held", outputMapping={"v": "v"}), node("then")), HELD)
         await pause(bench, key, drainPolicy=policy)
         assert await bench.status(key) == "paused"
@@ -165,7 +165,7 @@ def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
     run(work)
 
 
-async def out_of_time(bench: Bench, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+async def out_of_time(bench: EngineHarness, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """A node whose time is up while its child waits for a person: the parent and the child."""
     key = await begin(bench, flow("parent", calling("gate", settings={"timeoutMs": 5_000}, **more)), gate())
     child = await only_child(bench, key)
@@ -178,7 +178,7 @@ async def out_of_time(bench: Bench, **more: Any) -> tuple[dict[str, Any], dict[s
 
 def test_a_node_whose_time_is_up_lets_its_child_go() -> None:
     async def work() -> None:
-        parent, child = await out_of_time(Bench())
+        parent, child = await out_of_time(EngineHarness())
         assert (parent["status"], parent["error"]["code"]) == ("failed", "node_timeout")
         assert child["status"] == "cancelled"
 
@@ -194,7 +194,7 @@ def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one_goes(
         monkeypatch.setattr(transitions, "cancel_open_children", lambda state, draft, cause=None: draft)
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         settings = {"timeoutMs": 5_000, "maxRetries": 1, "retryDelayMs": 10}
         key = await begin(bench, flow("parent", calling("gate", settings=settings)), gate())
         bench.clock.advance(6_000)
@@ -215,7 +215,7 @@ def test_a_branch_that_fails_leaves_the_children_of_others_alone() -> None:
     """As with nodes of any type: the run fails when all of them have ended."""
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         parent = flow("parent", calling("gate", outputMapping={"v": "v"}), calling("fail", "other"), edges=[])
         key = await begin(bench, parent, gate(variables=LATE), FAILING)
         child, _ = await children(bench, key)
@@ -229,7 +229,7 @@ def test_a_branch_that_fails_leaves_the_children_of_others_alone() -> None:
 
 def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         parent = flow("parent", calling("gate", propagateCancellation=False), settings={"timeout": 5_000})
         key = await begin(bench, parent, gate())
         child = await only_child(bench, key)
@@ -246,7 +246,7 @@ def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
 @pytest.mark.parametrize("when", ["waiting", "answered", "ended"])
 def test_a_host_that_starts_again_goes_on_with_the_same_child(when: str) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await begin(bench, flow("parent", calling("gate", outputMapping={"v": "v"})), gate(variables=LATE))
         child = await only_child(bench, key)
         assert await waits(bench, key, child)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import node, variable
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.run_tree import begin, calling, children, ended, flow, only_child
 from weftwork.protocol.run.header import RunKey
 
@@ -24,14 +24,14 @@ def child(*names: str, hidden: tuple[str, ...] = (), **more: Any) -> dict[str, A
     return flow("child", node("a"), variables=declared, **more)
 
 
-async def all_shown(bench: Bench, key: RunKey) -> str:
+async def all_shown(bench: EngineHarness, key: RunKey) -> str:
     return "".join([await everything_shown(bench, each) for each in (key, *await children(bench, key))])
 
 
 @pytest.mark.rule("hide-03")
 def test_a_secret_goes_down_into_a_variable_that_hides_it() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         keeps = flow("child", node("a", "core.identity", inputs=READ), variables=[variable("s", sensitive=True)])
         key = await begin(bench, parent(inputMapping={"s": "secret"}), keeps, **GIVEN)
         assert (await ended(bench, key))["status"] == "completed"
@@ -48,7 +48,7 @@ READ = {"s": {"type": "variable", "variableName": "s"}}
 
 def test_a_variable_of_the_child_that_would_show_a_secret_gets_none() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await begin(bench, parent(inputMapping={"s": "secret"}), child("s"), **GIVEN)
         assert (await ended(bench, key))["error"]["code"] == "child_input_hidden"
         assert await children(bench, key) == []
@@ -59,7 +59,7 @@ def test_a_variable_of_the_child_that_would_show_a_secret_gets_none() -> None:
 
 def test_what_is_in_the_open_may_go_down_beside_a_secret() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         mapping = {"s": "secret", "o": "open"}
         key = await begin(bench, parent(inputMapping=mapping), child("s", "o", hidden=("s",)), **GIVEN)
         found = await ended(bench, key)
@@ -74,7 +74,7 @@ def test_a_secret_of_the_child_does_not_come_up(sensitive: bool) -> None:
     """Not even into a variable that would hide it."""
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         has = flow("child", node("a"), variables=[variable("s", sensitive=True, defaultValue=SECRET)])
         wants = [variable("v", sensitive=sensitive)]
         key = await begin(bench, flow("parent", calling("child", outputMapping={"v": "s"}), variables=wants), has)
@@ -87,7 +87,7 @@ def test_a_secret_of_the_child_does_not_come_up(sensitive: bool) -> None:
 
 def test_outputs_that_hold_a_secret_come_up_without_it() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         declared = [variable("s", sensitive=True, defaultValue=SECRET)]
         tells = flow("child", node("a", "core.identity", inputs=READ), variables=declared)
         key = await begin(bench, flow("parent", calling("child")), tells)
@@ -101,7 +101,7 @@ def test_outputs_that_hold_a_secret_come_up_without_it() -> None:
 @pytest.mark.parametrize("output", ["s", None])
 def test_a_map_does_not_get_a_secret_of_its_children(output: str | None) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         declared = [variable("s", sensitive=True, defaultValue=SECRET)]
         tells = flow("child", node("a", "core.identity", inputs=READ), variables=declared)
         body: dict[str, Any] = {"workflowId": "child", "inputs": {}, **({"output": output} if output else {})}
@@ -120,7 +120,7 @@ def test_a_map_does_not_get_a_secret_of_its_children(output: str | None) -> None
 def test_items_that_hold_a_secret_go_to_children_that_hide_them() -> None:
     async def work() -> None:
         for hidden in (True, False):
-            bench = Bench()
+            bench = EngineHarness()
             body = {"workflowId": "child", "inputs": {"s": {"type": "expression", "expression": "variables.secret"}}}
             mapping = node("m", "core.flow.map", config={"items": [1], "body": body})
             document = flow("parent", mapping, variables=DECLARED)

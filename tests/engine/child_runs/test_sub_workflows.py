@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from tests.harness.run_tree import ACCEPT, begin, calling, children, ended, flow, gate, only_child, shown, waits
 from weftwork.engine.host import child_start
 from weftwork.protocol.limits import Limits
@@ -40,7 +40,7 @@ def test_a_child_starts_with_its_defaults_and_what_is_mapped_above_them(
     """A variable that is not set is never null in the child; one that is null stays so, where nothing forbids it."""
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         declared = [variable("d", defaultValue="kept")]
         if expected["c"] is not None:
             declared.append(variable("c", defaultValue="default of the child"))
@@ -59,7 +59,7 @@ def test_a_child_starts_with_its_defaults_and_what_is_mapped_above_them(
 
 def test_a_variable_that_neither_has_is_absent() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         parent = flow("parent", calling("child", inputMapping={"c": "p"}, outputMapping={"back": "c"}))
         key = await begin(bench, parent, flow("child", node("a"), variables=[variable("c")]))
         found = await ended(bench, key)
@@ -72,7 +72,7 @@ def test_a_variable_that_neither_has_is_absent() -> None:
 
 def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         parent = flow("parent", calling("child", inputMapping={"c": "p"}), variables=[number("p", 7)])
         key = await begin(bench, parent, flow("child", node("a"), variables=[variable("c")]))
         error = (await ended(bench, key))["error"]
@@ -84,7 +84,7 @@ def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
 
 def test_what_comes_back_has_the_type_of_the_variable() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         parent = flow("parent", calling("child", outputMapping={"p": "c"}), variables=[number("p")])
         key = await begin(bench, parent, flow("child", node("a"), variables=[variable("c", defaultValue="text")]))
         found = await ended(bench, key)
@@ -96,7 +96,7 @@ def test_what_comes_back_has_the_type_of_the_variable() -> None:
 @pytest.mark.rule("kin-14")
 def test_three_deep_each_gives_back_what_it_got() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         both: dict[str, Any] = {"inputMapping": {"n": "n"}, "outputMapping": {"n": "n"}}
         adds = node("add", "core.setVariable", config={"name": "n"}, inputs=ADD)
         middle = flow("middle", calling("inner", **both), adds, variables=[number("n")])
@@ -120,7 +120,7 @@ def test_three_deep_each_gives_back_what_it_got() -> None:
 @pytest.mark.rule("kin-03")
 def test_a_question_three_below_is_seen_at_the_top_and_its_answer_frees_all() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         middle, outer = flow("middle", calling("gate", "in")), flow("outer", calling("middle", "on"))
         key = await begin(bench, flow("root", calling("outer")), outer, middle, gate())
         line = [key]
@@ -142,7 +142,7 @@ def test_a_question_three_below_is_seen_at_the_top_and_its_answer_frees_all() ->
 @pytest.mark.rule("kin-06")
 def test_who_is_cancelled_at_the_top_takes_all_below_along() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         middle, outer = flow("middle", calling("gate")), flow("outer", calling("middle"))
         key = await begin(bench, flow("root", calling("outer")), outer, middle, gate())
         line = [key]
@@ -161,7 +161,7 @@ def test_who_is_cancelled_at_the_top_takes_all_below_along() -> None:
 
 def test_each_round_of_a_loop_has_a_child_of_its_own() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         loop = node("head", "core.loop", config={"times": 4})
         call = calling("add", inputMapping={"n": "n"}, outputMapping={"n": "n"})
         edges = [edge("head", "call", sourceOutput="body"), edge("call", "head")]
@@ -185,7 +185,7 @@ def test_children_of_branches_work_side_by_side(order: tuple[int, int]) -> None:
     """Whoever is answered first: the variable that both write takes the value of the one later in the graph."""
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         gates = [gate(each, variables=[variable("v", defaultValue=each)]) for each in ("left", "right")]
         nodes = [calling(each, each, outputMapping={"v": "v", each: "v"}) for each in ("left", "right")]
         key = await begin(bench, workflow(nodes, id="parent"), *gates)
@@ -204,7 +204,7 @@ def test_children_of_branches_work_side_by_side(order: tuple[int, int]) -> None:
 
 def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         later = node("set", "core.setVariable", config={"name": "p", "value": "changed"})
         nodes = [calling("gate", inputMapping={"c": "p"}), node("hold", "test.gate"), later]
         parent = workflow(nodes, [edge("hold", "set")], [variable("p", defaultValue="seeded")], id="parent")
@@ -222,7 +222,7 @@ def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child() -> 
 
 def test_an_unknown_workflow_fails_the_parent() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await begin(bench, flow("parent", calling("nowhere", onChildFailure="absorb")))
         error = (await ended(bench, key))["error"]
         assert (error["code"], error["message"]) == ("unknown_child_workflow", "There is no workflow nowhere.")
@@ -231,7 +231,7 @@ def test_an_unknown_workflow_fails_the_parent() -> None:
     run(work)
 
 
-async def dug(bench: Bench) -> list[str]:
+async def dug(bench: EngineHarness) -> list[str]:
     """The errors of a workflow that calls itself, from the first run to the last."""
     line = [await begin(bench, flow("self", calling("self")))]
     await bench.end(line[0])
@@ -244,7 +244,7 @@ def test_a_workflow_that_calls_itself_ends_at_the_bound(monkeypatch: pytest.Monk
     """Without the count of levels it goes on to the bound of the whole tree."""
 
     async def work() -> list[str]:
-        return await dug(Bench(limits=Limits(max_run_depth=5, max_descendants=30)))
+        return await dug(EngineHarness(limits=Limits(max_run_depth=5, max_descendants=30)))
 
     assert run(work) == ["child_run_failed"] * 5 + ["child_depth_exceeded"]
     counted = child_start._parent_of_child

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import begun, kids, settled
-from tests.harness.engine_harness import Bench, run
+from tests.harness.child_workflows import child_keys, settle, start_run
+from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.supervised_runs import WORKERS, found, let_go, parallel, story
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.ports.node_outcome import Completed, Failed
@@ -21,12 +21,12 @@ FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 @pytest.mark.rule("orch-07")
 def test_the_first_answer_wins_and_the_others_are_really_cancelled() -> None:
     async def work() -> None:
-        bench, key = await begun(parallel("a", "b", "c", joinMode="first"), *WORKERS)
+        bench, key = await start_run(parallel("a", "b", "c", joinMode="first"), *WORKERS)
         assert sorted(bench.stage.waiting) == ["a", "b", "c"]
         await let_go(bench, "b")
         assert sorted(bench.stage.stopped) == ["a", "c"]
         assert await bench.status(key) == "completed"
-        children = await kids(bench, key)
+        children = await child_keys(bench, key)
         assert [await bench.status(each) for each in children] == ["cancelled", "completed", "cancelled"]
         (told,) = await bench.payloads(children[0], "run.cancelled")
         assert (told["reason"], told["parentRunId"]) == ("join-decided", key.run_id)
@@ -43,7 +43,7 @@ def test_the_first_answer_wins_and_the_others_are_really_cancelled() -> None:
 def test_a_quorum_and_its_bound() -> None:
     async def work() -> None:
         document = parallel("a", "b", "c", "d", joinMode="quorum", quorum=2, maxParallel=2)
-        bench, key = await begun(document, *WORKERS)
+        bench, key = await start_run(document, *WORKERS)
         assert sorted(bench.stage.waiting) == ["a", "b"]
         await let_go(bench, "a", Failed("busy", "No."))
         assert sorted(bench.stage.waiting) == ["b", "c"]
@@ -61,12 +61,12 @@ def test_a_quorum_and_its_bound() -> None:
 @pytest.mark.rule("kin-08")
 def test_a_race_that_is_lost_fails_the_run_and_ends_the_others() -> None:
     async def work() -> None:
-        bench, key = await begun(parallel("a", "b", joinMode="race"), *WORKERS)
+        bench, key = await start_run(parallel("a", "b", joinMode="race"), *WORKERS)
         await let_go(bench, "b", Failed("busy", "No."))
         assert await bench.status(key) == "failed"
         assert bench.stage.stopped == ["a"]
         assert (await story(bench, key))[-2:] == ["child.cancelled a", "child.failed b"]
-        (told,) = await bench.payloads((await kids(bench, key))[0], "run.cancelled")
+        (told,) = await bench.payloads((await child_keys(bench, key))[0], "run.cancelled")
         assert (told["reason"], told["parentRunId"]) == ("parent-failed", key.run_id)
         assert await found(bench, key) == ""
 
@@ -77,13 +77,13 @@ def test_a_race_that_is_lost_fails_the_run_and_ends_the_others() -> None:
 @pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
 def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, second: str) -> None:
     async def work() -> None:
-        bench, key = await begun(parallel("a", "b", joinMode="race"), *WORKERS)
+        bench, key = await start_run(parallel("a", "b", joinMode="race"), *WORKERS)
         assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
         await let_go(bench, first, Failed("busy", "No."))
         await let_go(bench, second)
         assert await bench.status(key) == "paused"
         await bench.executor.request(key, ResumeRequested())
-        await settled()
+        await settle()
         assert await bench.status(key) == "failed"
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["details"]["workerId"] == first
@@ -95,7 +95,7 @@ def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, second
 @pytest.mark.rule("orch-04")
 def test_a_worker_that_cannot_be_started_ends_the_others_before_the_node_fails() -> None:
     async def work() -> None:
-        bench, key = await begun(parallel("a", "b", "nowhere", maxParallel=2), *WORKERS)
+        bench, key = await start_run(parallel("a", "b", "nowhere", maxParallel=2), *WORKERS)
         await let_go(bench, "a")
         assert await bench.status(key) == "failed"
         assert bench.stage.stopped == ["b"]
@@ -108,7 +108,7 @@ def test_a_worker_that_cannot_be_started_ends_the_others_before_the_node_fails()
     run(work)
 
 
-async def after_crash(bench: Bench) -> Bench:
+async def after_crash(bench: EngineHarness) -> EngineHarness:
     """The next host over the same store. Twice: what ends may begin something."""
     await bench.crash()
     await bench.crash()
@@ -130,7 +130,7 @@ def test_a_host_that_dies_anywhere_repeats_nothing(seed: int) -> None:
     third = "nowhere" if seed % 5 == 2 else "c"
 
     async def work() -> None:
-        bench, key = await begun(parallel("a", "b", third, maxParallel=2, **mode), *WORKERS)
+        bench, key = await start_run(parallel("a", "b", third, maxParallel=2, **mode), *WORKERS)
         for _ in range(40):
             if await bench.status(key) in TERMINAL_STATUSES:
                 break
@@ -147,7 +147,7 @@ def test_a_host_that_dies_anywhere_repeats_nothing(seed: int) -> None:
             for gate in bench.stage.waiting.values():
                 if not gate.done():
                     gate.set_result(Completed({}))
-            await settled()
+            await settle()
             await pass_time(bench, 1000)
         status = await bench.status(key)
         assert status == "completed" or (status == "failed" and (fails or third == "nowhere")), await bench.kinds(key)
@@ -156,7 +156,7 @@ def test_a_host_that_dies_anywhere_repeats_nothing(seed: int) -> None:
         begun_well = [line.split()[1] for line in told if line.startswith("dispatch.succeeded ")]
         assert sorted(begun_well) == sorted(line.split()[1] for line in told if line.startswith("child."))
         started = await bench.payloads(key, "weftwork.child.started")
-        assert len(started) == len(await kids(bench, key)) == len({each["key"] for each in started})
-        assert {await bench.status(each) for each in await kids(bench, key)} <= TERMINAL_STATUSES
+        assert len(started) == len(await child_keys(bench, key)) == len({each["key"] for each in started})
+        assert {await bench.status(each) for each in await child_keys(bench, key)} <= TERMINAL_STATUSES
 
     run(work)

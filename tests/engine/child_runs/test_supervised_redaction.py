@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.child_workflows import begun, kids, settled
+from tests.harness.child_workflows import child_keys, settle, start_run
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy.redaction import Redactor
 
@@ -24,11 +24,11 @@ def supervised(**config: Any) -> dict[str, Any]:
     )
 
 
-async def logs(document: dict[str, Any]) -> tuple[Bench, list[Any], str]:
-    bench, key = await begun(document, WORKER)
+async def logs(document: dict[str, Any]) -> tuple[EngineHarness, list[Any], str]:
+    bench, key = await start_run(document, WORKER)
     for _ in range(5):
-        await settled()
-    events = [event for each in (key, *await kids(bench, key)) for event in await bench.events(each)]
+        await settle()
+    events = [event for each in (key, *await child_keys(bench, key)) for event in await bench.events(each)]
     return bench, events, await bench.status(key)
 
 

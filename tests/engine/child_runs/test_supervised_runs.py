@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.child_workflows import begun, kids, settled
+from tests.harness.child_workflows import child_keys, settle, start_run
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.supervised_runs import END, WORKERS, let_go, story, supervised, work_on
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.privacy import value_paths
@@ -16,7 +16,7 @@ from weftwork.protocol.privacy import value_paths
 @pytest.mark.rule("orch-11")
 def test_the_newest_decision_counts() -> None:
     async def work() -> None:
-        bench, key = await begun(supervised([work_on("a"), work_on("b"), END]), *WORKERS)
+        bench, key = await start_run(supervised([work_on("a"), work_on("b"), END]), *WORKERS)
         await let_go(bench, "a")
         await let_go(bench, "b")
         assert await bench.status(key) == "completed"
@@ -42,7 +42,7 @@ def test_a_dispatch_follows_the_supervisor_before_it_else_the_newest_decision() 
     edges = [edge("one", "two"), edge("two", "then"), edge("one", "behind"), edge("then", "behind")]
 
     async def work() -> None:
-        bench, key = await begun(workflow(nodes, [*edges, edge("then", "apart")], id="two"), *WORKERS)
+        bench, key = await start_run(workflow(nodes, [*edges, edge("then", "apart")], id="two"), *WORKERS)
         sent = [
             (event["nodeId"], event["payload"]["childWorkflowId"])
             for event in (msgspec.json.decode(each.document) for each in await bench.events(key))
@@ -70,10 +70,10 @@ def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
     document = workflow(nodes, [edge("lead", "send"), back], id="asks")
 
     async def work() -> None:
-        bench, key = await begun(document, *WORKERS)
+        bench, key = await start_run(document, *WORKERS)
         assert await bench.status(key) == "waiting-input"
         await bench.answer(key, {"answers": {"answer": "c"}}, "send")
-        await settled()
+        await settle()
         assert list(bench.stage.waiting) == ["c"]
         await let_go(bench, "c")
         assert await bench.status(key) == "completed"
@@ -90,9 +90,9 @@ def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answer() ->
     document["nodes"][0]["agent"] = {"agentId": "host:lead"}
 
     async def work() -> None:
-        bench, key = await begun(document)
+        bench, key = await start_run(document)
         await bench.answer(key, "blue", "send")
-        await settled()
+        await settle()
         assert await bench.status(key) == "completed"
         assert await story(bench, key) == []
         (opened,) = await bench.payloads(key, "conversation.opened")
@@ -118,18 +118,18 @@ def test_a_loop_that_goes_on_is_ended(limits: Limits, configurable: Any, cap: An
     quick = workflow([node("q")], id="quick")
 
     async def work() -> None:
-        bench = Bench(limits=limits)
+        bench = EngineHarness(limits=limits)
         await bench.store.open()
         assert await bench.catalog.register(quick) == []
         key = await bench.start(supervised([work_on("quick")] * 9, cap), configurable=configurable)
-        await settled()
+        await settle()
         assert await bench.status(key) == "failed"
         (breach,) = await bench.payloads(key, "cap.breached")
         assert (breach["kind"], breach["limit"], breach["observed"]) == ("loop-iterations", limit, limit + 1)
         (failed,) = await bench.payloads(key, "run.failed")
         assert failed["error"]["code"] == "loop_limit_exceeded"
         assert "maxLoopIterations of the run, or iterationCap of the dispatch" in failed["error"]["message"]
-        assert len(await kids(bench, key)) == limit
+        assert len(await child_keys(bench, key)) == limit
 
     run(work)
 
@@ -149,11 +149,11 @@ def test_what_is_sensitive_in_a_decision_does_not_stand_in_the_log(
     document = workflow(nodes, [edge("lead", "send"), edge("send", "lead")], pin, id="hushed")
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document, inputs={"pin": "4711-secret"})
-        await settled()
+        await settle()
         await bench.answer(key, {"answers": {"answer": said}} if routing == "clarification" else said, "send")
-        await settled()
+        await settle()
         assert await bench.status(key) == "completed"
         assert await story(bench, key) == []
         assert b"4711" not in b"".join(event.document for event in await bench.events(key))

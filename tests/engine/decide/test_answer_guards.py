@@ -7,7 +7,7 @@ import pytest
 from tests.engine.decide.test_answers import asked, refused
 from tests.engine.decide.test_votes import ALL, gate, said
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.people.interrupt_validation import MAX_SCHEMA_BYTES, check_interrupt
@@ -79,7 +79,7 @@ def test_no_refusal_says_what_a_hidden_question_would_take(monkeypatch: pytest.M
     form = [{"id": "q", "question": "Which?", "schema": {"enum": [SECRET, "other"]}}]
 
     async def work() -> str:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document, inputs={"form": form})
         await quiet()
         with pytest.raises(ClientFault) as caught:
@@ -97,7 +97,7 @@ def test_a_marker_is_no_answer_to_a_hidden_question(monkeypatch: pytest.MonkeyPa
     ask = node("ask", "core.interrupt", config=config, inputs={"payload": {"type": "variable", "variableName": "pin"}})
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([ask], [], [variable("pin", sensitive=True)]), inputs={"pin": SECRET})
         shown = (await bench.payloads(key, "interrupt.requested"))[0]["data"]["payload"]
         assert (await refused(bench, key, {"use": shown}))[:2] == (400, "validation_error")

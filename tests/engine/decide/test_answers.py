@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.errors import ClientFault
@@ -48,14 +48,14 @@ def asks(interrupt: Interrupt) -> InstantNode:
     return InstantNode(NodeDeclaration("test.ask", "Asks.", config={"type": "object"}), work)
 
 
-async def asked(kind: str, data: dict[str, Any] | None = None, **more: Any) -> tuple[Bench, RunKey]:
-    bench = Bench(asks(Interrupt(kind, "q", data if data is not None else DATA[kind], **more)))
+async def asked(kind: str, data: dict[str, Any] | None = None, **more: Any) -> tuple[EngineHarness, RunKey]:
+    bench = EngineHarness(asks(Interrupt(kind, "q", data if data is not None else DATA[kind], **more)))
     key = await bench.start(workflow([node("ask", "test.ask")]))
     await quiet()
     return bench, key
 
 
-async def refused(bench: Bench, key: RunKey, value: Any, by: Answerer | None = None) -> tuple[int, str, Any]:
+async def refused(bench: EngineHarness, key: RunKey, value: Any, by: Answerer | None = None) -> tuple[int, str, Any]:
     before = await bench.kinds(key)
     with pytest.raises(ClientFault) as caught:
         await bench.answer(key, value, by=by or Answerer("key_1"))
@@ -206,7 +206,7 @@ def test_an_event_that_is_not_the_one_changes_nothing(value: Any, monkeypatch: p
 )
 def test_what_cannot_be_asked_fails_its_node(interrupt: Interrupt, pointer: str | None) -> None:
     async def work() -> None:
-        bench = Bench(asks(interrupt))
+        bench = EngineHarness(asks(interrupt))
         key = await bench.start(workflow([node("ask", "test.ask")]))
         await bench.end(key)
         (failed,) = await bench.payloads(key, "node.failed")

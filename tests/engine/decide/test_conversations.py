@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, waiting_type
+from tests.harness.engine_harness import EngineHarness, quiet, run, waiting_type
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.json import schema
@@ -38,7 +38,7 @@ SECOND = said("2", "exchange", prompt="Age?")
 CLOSE = said("e", "close", reason="done")
 
 
-async def told(bench: Bench, key: RunKey) -> list[tuple[str, dict[str, Any]]]:
+async def told(bench: EngineHarness, key: RunKey) -> list[tuple[str, dict[str, Any]]]:
     events = await bench.events(key)
     found = [event for event in events if event.type.startswith("conversation.")]
     for event in events:
@@ -49,7 +49,7 @@ async def told(bench: Bench, key: RunKey) -> list[tuple[str, dict[str, Any]]]:
 @pytest.mark.rule("conv-01", "conv-02", "conv-03", "int-19")
 def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> None:
     async def work() -> None:
-        bench = Bench(talks(START, FIRST, SECOND, CLOSE))
+        bench = EngineHarness(talks(START, FIRST, SECOND, CLOSE))
         key = await bench.start(workflow([node("talk", "test.talk")]))
         await quiet()
         began = bench.clock.now()
@@ -97,7 +97,7 @@ def test_an_answer_that_does_not_fit_the_turn_is_refused() -> None:
     from tests.engine.decide.test_answers import refused
 
     async def work() -> None:
-        bench = Bench(talks(START, FIRST, CLOSE))
+        bench = EngineHarness(talks(START, FIRST, CLOSE))
         key = await bench.start(workflow([node("ask", "test.talk")]))
         await quiet()
         assert await refused(bench, key, 7) == (400, "validation_error", "/resumeValue")
@@ -109,7 +109,7 @@ def test_an_answer_that_does_not_fit_the_turn_is_refused() -> None:
 
 def test_a_turn_that_answers_itself_waits_for_nobody() -> None:
     async def work() -> None:
-        bench = Bench(talks(START, FIRST, SECOND, CLOSE, instead="ok"))
+        bench = EngineHarness(talks(START, FIRST, SECOND, CLOSE, instead="ok"))
         key = await bench.start(workflow([node("talk", "test.talk")]))
         await bench.end(key)
         assert [kind for kind, _ in await told(bench, key)] == ["opened", "exchanged", "exchanged", "closed"]
@@ -135,7 +135,7 @@ def test_a_conversation_out_of_order_fails_its_node(
     steps: tuple[Interrupt, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:
-        bench = Bench(talks(*steps))
+        bench = EngineHarness(talks(*steps))
         key = await bench.start(workflow([node("talk", "test.talk")]))
         await quiet()
         assert await bench.status(key) == "failed"

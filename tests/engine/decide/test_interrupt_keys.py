@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.run.test_waiting_runs import PICK, pass_time
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, Bench, run
+from tests.harness.engine_harness import ANSWERER, EngineHarness, run
 from weftwork.engine.decide.interrupts import MAX_GATE_MESSAGES
 from weftwork.protocol.errors import ClientFault
 
@@ -20,7 +20,7 @@ def test_who_asks_under_one_key_gets_one_answer() -> None:
     both = [node("a", "core.interrupt", config=gate), node("b", "core.interrupt", config=gate)]
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow(both))
         assert await bench.answer(key, "one", "b") == "completed"
         resolved = await bench.payloads(key, "interrupt.resolved")
@@ -52,7 +52,7 @@ def test_a_key_is_shared_only_by_those_who_ask_the_same(other: tuple[str, dict[s
     second = node("b", other[0], config=other[1])
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         (wrong,) = await bench.catalog.register(workflow([first, second], [edge("a", "b")]))
         assert (wrong.pointer, wrong.rule) == ("/nodes/1/config/key", "unique")
@@ -67,7 +67,7 @@ def test_an_answer_of_another_kind_is_no_decision(monkeypatch: pytest.MonkeyPatc
     second = node("b", "core.approvalGate", config={"key": "pay", "approversList": ["ada"]})
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([first, second], [edge("a", "b")]))
         assert await bench.answer(key, {"action": "accept", "decidedBy": "ada"}, "a") == "failed"
         (failed,) = await bench.payloads(key, "node.failed")
@@ -88,7 +88,7 @@ def test_a_run_that_rests_is_not_folded_anew_for_each_answer(monkeypatch: pytest
     )
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document)
         for number in range(1, 6):
             assert await bench.answer(key, number) == ("waiting-input" if number < 5 else "completed")
@@ -113,7 +113,7 @@ def test_one_approval_is_none_of_something_else_under_the_same_key(
     )
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document)
         (first,) = {each["nodeId"] for each in await bench.payloads(key, "node.suspended")}
         assert await bench.answer(key, {"action": "accept"}, first) == "failed"
@@ -132,7 +132,7 @@ def test_a_key_is_not_the_id_of_another_node() -> None:
     loose = node("loose", "core.approvalGate", config={"key": "strict"})
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         (wrong,) = await bench.catalog.register(workflow([strict, loose]))
         assert wrong.pointer == "/nodes/1/config/key"
@@ -145,7 +145,7 @@ def test_a_gate_that_was_talked_to_death_still_takes_its_decision() -> None:
     config = {"actions": ["accept", "reject", "ask"], "requiredApprovals": 2, "rejectionPolicy": "majority"}
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("ask", "core.approvalGate", config=config)]))
         for at in range(MAX_GATE_MESSAGES):
             more = (
@@ -169,7 +169,7 @@ def test_a_run_that_has_much_to_remember_is_not_kept_in_memory(monkeypatch: pyte
     )
 
     async def work() -> list[bool]:
-        bench = Bench()
+        bench = EngineHarness()
         kept: list[bool] = []
         for size in (10, 2**18):
             key = await bench.start(document)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, quiet, run, until
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.run_control import ControlOutcome, RunControl, apply_control
 from weftwork.engine.decide.inputs import AnswerReceived
@@ -24,7 +24,7 @@ ASK = node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKi
 WAITS = workflow([node("first"), ASK, node("last")], [edge("first", "ask"), edge("ask", "last")])
 
 
-async def answer(bench: Bench, key: RunKey, value: Any, node_id: str = "ask", idem: str | None = None) -> Any:
+async def answer(bench: EngineHarness, key: RunKey, value: Any, node_id: str = "ask", idem: str | None = None) -> Any:
     claim = IdempotencyClaim(bench.log, bench.clock, CALLER, f"answer/{node_id}", idem, value)
     if (known := await claim.find_outcome(ControlOutcome)) is not None:
         return known
@@ -39,14 +39,14 @@ async def answer(bench: Bench, key: RunKey, value: Any, node_id: str = "ask", id
     return await apply_control(bench.executor, key, claim, given, outcome, late)
 
 
-async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
+async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored(key))))
 
 
 @pytest.mark.rule("int-01", "int-02", "int-03", "int-04", "int-07")
 def test_a_run_waits_for_what_its_node_asked() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(WAITS)
         await quiet()
         document = await shown(bench, key)
@@ -70,7 +70,7 @@ def test_a_run_waits_for_what_its_node_asked() -> None:
 @pytest.mark.rule("int-05", "int-06")
 def test_an_answer_lets_the_node_go_on_as_the_same_attempt() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(WAITS)
         await quiet()
         done = await answer(bench, key, {"choice": 2})
@@ -95,7 +95,7 @@ def test_an_answer_lets_the_node_go_on_as_the_same_attempt() -> None:
 @pytest.mark.rule("int-06")
 def test_an_interrupt_outlives_restarts_and_takes_exactly_one_of_many_answers() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(WAITS)
         await quiet()
         await bench.crash()
@@ -115,13 +115,13 @@ def test_an_interrupt_outlives_restarts_and_takes_exactly_one_of_many_answers() 
 
 @pytest.mark.rule("int-06")
 def test_why_an_answer_is_not_taken() -> None:
-    async def refusal(bench: Bench, key: RunKey, node_id: str = "ask") -> tuple[int, str]:
+    async def refusal(bench: EngineHarness, key: RunKey, node_id: str = "ask") -> tuple[int, str]:
         with pytest.raises(ClientFault) as caught:
             await answer(bench, key, 1, node_id)
         return caught.value.status, caught.value.code
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(WAITS)
         await quiet()
         assert await refusal(bench, key, "no-such-node") == (404, "interrupt_not_found")
@@ -147,7 +147,7 @@ def test_why_an_answer_is_not_taken() -> None:
 @pytest.mark.rule("idem-01")
 def test_a_repeated_answer_with_the_same_key_is_the_first_one() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(WAITS)
         await quiet()
         first = await answer(bench, key, 1, idem="k")
@@ -170,7 +170,7 @@ def asks(wanted: dict[str, Any] | None = None) -> InstantNode:
 @pytest.mark.rule("int-06")
 def test_a_value_that_does_not_fit_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench(asks({"type": "object", "required": ["n"]}))
+        bench = EngineHarness(asks({"type": "object", "required": ["n"]}))
         key = await bench.start(workflow([node("ask", "test.ask")]))
         with pytest.raises(ClientFault) as caught:
             await answer(bench, key, {"secret": 1})
@@ -192,7 +192,7 @@ def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
     )
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document)
         await until(lambda: bench.stage.waiting)
         assert (await shown(bench, key))["currentNodeId"] == "a"
@@ -210,7 +210,7 @@ def test_an_answer_to_a_paused_run_waits_with_it() -> None:
     document = workflow([ASK, node("gate", "test.gate")])
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document)
         await until(lambda: bench.stage.waiting)
         control = RunControl(bench.runtime, bench.executor)
@@ -228,7 +228,7 @@ def test_what_a_node_asks_about_something_sensitive_is_hidden() -> None:
     document = workflow([ask], [], [variable("pin", sensitive=True)])
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document, inputs={"pin": "4711-secret"})
         text = b"".join(event.document for event in await bench.events(key)) + msgspec.json.encode(
             await shown(bench, key)
@@ -250,7 +250,7 @@ def test_a_question_in_a_loop_is_a_new_one_each_round() -> None:
     )
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document)
         assert (await answer(bench, key, "one")).status == "waiting-input"
         assert (await shown(bench, key))["interrupt"]["interruptId"] == "ask.2"

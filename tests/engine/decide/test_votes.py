@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.decide.test_answers import GATE, asked, refused
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.protocol.json import schema
 from weftwork.protocol.people.approvals import Answerer, tally_votes
 from weftwork.protocol.run.header import RunKey
@@ -23,7 +23,7 @@ def gate(**more: Any) -> dict[str, Any]:
     return {**GATE, **more}
 
 
-async def said(bench: Bench, key: RunKey, kind: str) -> list[dict[str, Any]]:
+async def said(bench: EngineHarness, key: RunKey, kind: str) -> list[dict[str, Any]]:
     for event in await bench.events(key):
         assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == [], event.type
     return await bench.payloads(key, kind)

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import begun, kids, settled
+from tests.harness.child_workflows import child_keys, settle, start_run
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.engine.host.admission import SLOT_BYTES, Admission
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
@@ -44,16 +44,16 @@ class Room:
     async def let_go(self) -> None:
         assert self.inside, "nobody works, and not all are done"
         self.inside[0].set_result(Completed({}))
-        await settled()
+        await settle()
 
 
 async def _most_at_once() -> int:
     room = Room()
-    bench, key = await begun(MANY, HELD, bench=Bench(room.type, limits=Limits(max_live_children=2)))
+    bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=2)))
     for _ in range(6):
         await room.let_go()
     assert await bench.status(key) == "completed"
-    assert len(await kids(bench, key)) == 6
+    assert len(await child_keys(bench, key)) == 6
     return room.most
 
 
@@ -68,12 +68,12 @@ def test_one_that_is_cancelled_before_its_turn_takes_no_place() -> None:
     async def work() -> None:
         room = Room()
         free = {**MANY["nodes"][0]["config"], "items": [1]}
-        bench, key = await begun(MANY, HELD, bench=Bench(room.type, limits=Limits(max_live_children=1)))
+        bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
         assert await bench.cancel(key) == "cancelled"
-        await settled()
-        assert [await bench.status(each) for each in await kids(bench, key)] == ["cancelled"] * 6
+        await settle()
+        assert [await bench.status(each) for each in await child_keys(bench, key)] == ["cancelled"] * 6
         other = await bench.start(workflow([node("m", "core.flow.map", config=free)], id="one"))
-        await settled()
+        await settle()
         await room.let_go()
         assert await bench.status(other) == "completed"
 
@@ -83,15 +83,15 @@ def test_one_that_is_cancelled_before_its_turn_takes_no_place() -> None:
 def test_a_host_that_starts_lets_in_what_it_has_room_for() -> None:
     async def work() -> None:
         room = Room()
-        bench, key = await begun(MANY, HELD, bench=Bench(room.type))
+        bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type))
         assert room.most == 6
         await bench.crash()
         room.most = 0
         after = bench.again(limits=Limits(max_live_runs=1, max_live_children=1))
         # One after the other, so that each sees how full it is.
-        assert sum([await after.executor._recover_run(each) for each in await kids(bench, key)]) == 6
+        assert sum([await after.executor._recover_run(each) for each in await child_keys(bench, key)]) == 6
         await after.executor.recover()
-        await settled()
+        await settle()
         for _ in range(6):
             await room.let_go()
         assert await after.status(key) == "completed"
@@ -171,10 +171,10 @@ def test_a_store_that_is_away_and_a_run_that_cannot_be_read_keep_nobody_from_the
 def test_nothing_is_let_in_once_the_host_closes() -> None:
     async def work() -> None:
         room = Room()
-        bench, key = await begun(MANY, HELD, bench=Bench(room.type, limits=Limits(max_live_children=1)))
+        bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
         await bench.close()
         await pass_time(bench, 5000)
-        assert len([each for each in await kids(bench, key) if await bench.status(each) == "pending"]) == 5
+        assert len([each for each in await child_keys(bench, key) if await bench.status(each) == "pending"]) == 5
 
     run(work)
 
@@ -204,8 +204,8 @@ def test_a_tree_that_is_being_cancelled_begins_nothing_until_that_is_done() -> N
 def test_a_child_that_is_cancelled_before_it_began_does_not_begin() -> None:
     async def work() -> None:
         room = Room()
-        bench, key = await begun(MANY, HELD, bench=Bench(room.type, limits=Limits(max_live_children=1)))
-        waiting = (await kids(bench, key))[-1]
+        bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
+        waiting = (await child_keys(bench, key))[-1]
         assert await bench.cancel(waiting) == "cancelled"
         assert await bench.kinds(waiting) == ["run.cancelled"]
         await bench.close()

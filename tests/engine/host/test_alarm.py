@@ -5,7 +5,7 @@ import pytest
 from tests.engine.decide.test_answers import asks
 from tests.engine.run.test_waiting_runs import PICK, pass_time, times
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.limits import Limits
@@ -22,7 +22,7 @@ def test_what_cannot_be_woken_keeps_nobody_else_from_it() -> None:
         return InstantNode(NodeDeclaration(name, "Asks.", config={"type": "object"}), ask)
 
     async def work() -> None:
-        bench = Bench(late("test.gone", 5), late("test.there", 10))
+        bench = EngineHarness(late("test.gone", 5), late("test.there", 10))
         lost = [await bench.start({**workflow([node("ask", "test.gone")]), "id": "lost"}) for _ in range(150)]
         found = [await bench.start({**workflow([node("ask", "test.there")]), "id": "found"}) for _ in range(250)]
         await bench.crash()
@@ -40,7 +40,7 @@ def test_what_cannot_be_woken_keeps_nobody_else_from_it() -> None:
     run(work)
 
 
-async def until_ended(bench: Bench, keys: list[RunKey]) -> None:
+async def until_ended(bench: EngineHarness, keys: list[RunKey]) -> None:
     for _ in range(500):
         if all([await bench.status(key) == "completed" for key in keys]):
             return
@@ -52,7 +52,7 @@ async def until_ended(bench: Bench, keys: list[RunKey]) -> None:
 def test_a_limit_that_changed_meanwhile_counts_when_the_run_is_next_woken(limits: tuple[int, int]) -> None:
     async def work() -> None:
         before, after = limits
-        bench = Bench(
+        bench = EngineHarness(
             asks(Interrupt("custom", "q", PICK, remind_after_ms=(900,))), limits=Limits(max_run_duration_ms=before)
         )
         key = await bench.start(workflow([node("ask", "test.ask")]))

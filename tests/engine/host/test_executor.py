@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
@@ -45,7 +45,7 @@ class Counting:
         self.rows.append([row.name for row in batch.rows])
 
 
-async def finished(bench: Bench, document: dict[str, Any], **request: Any) -> RunKey:
+async def finished(bench: EngineHarness, document: dict[str, Any], **request: Any) -> RunKey:
     key = await bench.start(document, **request)
     events = await bench.end(key)
     assert [event.sequence for event in events] == list(range(len(events)))
@@ -59,7 +59,7 @@ async def finished(bench: Bench, document: dict[str, Any], **request: Any) -> Ru
 
 def test_a_run_of_one_node() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await finished(bench, NOOP)
         assert await bench.kinds(key) == ["run.started", "node.started", "node.completed", "run.completed"]
         assert await bench.payloads(key, "run.completed") == [{"outputs": {"a": {}}}]
@@ -70,7 +70,7 @@ def test_a_run_of_one_node() -> None:
 
 def test_identity_gives_back_what_it_is_given() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         ports = {"x": {"type": "variable", "variableName": "v"}, "y": {"type": "static", "value": [1.0, None]}}
         document = workflow([node("a", "core.identity", inputs=ports)], None, [variable("v", defaultValue="d")])
         key = await finished(bench, document, inputs={"v": "given"})
@@ -83,7 +83,7 @@ def test_identity_gives_back_what_it_is_given() -> None:
 
 def test_a_failing_node_fails_the_run() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await finished(bench, workflow([node("a", "core.fail", config={"code": "boom", "message": "It broke."})]))
         assert await bench.kinds(key) == ["run.started", "node.started", "node.failed", "run.failed"]
         failure = {"code": "boom", "message": "It broke."}
@@ -97,7 +97,7 @@ def test_a_failing_node_fails_the_run() -> None:
 
 def test_nodes_run_in_the_order_of_the_edges() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await finished(bench, workflow([node(n) for n in "cba"], [edge("b", "a"), edge("c", "b")]))
         starts = [each["nodeId"] for each in await bench.payloads(key, "node.started")]
         assert starts == ["c", "b", "a"]
@@ -107,7 +107,7 @@ def test_nodes_run_in_the_order_of_the_edges() -> None:
 
 def test_a_failure_can_be_handled() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         nodes = [node("a", "core.fail"), node("b"), node("c")]
         key = await finished(bench, workflow(nodes, [edge("a", "b", "any_failed"), edge("b", "c")]))
         assert (await bench.kinds(key))[-1] == "run.completed"
@@ -121,7 +121,7 @@ def test_a_failure_can_be_handled() -> None:
 @pytest.mark.rule("node-01", "node-02")
 def test_a_node_that_needs_what_no_host_has_fails_the_run() -> None:
     async def work() -> None:
-        bench = Bench(provided=frozenset({"conformance.never-provided"}))
+        bench = EngineHarness(provided=frozenset({"conformance.never-provided"}))
         key = await finished(bench, workflow([node("a", "conformance.requiresMissing")]))
         assert await bench.kinds(key) == ["run.started", "node.failed", "run.failed"]
         (failed,) = await bench.payloads(key, "run.failed")
@@ -135,9 +135,9 @@ def test_a_node_runs_with_what_the_host_provides() -> None:
     async def work() -> None:
         declaration = NodeDeclaration("test.needs", "Needs two things.", requires=("one", "two"))
         needs = InstantNode(declaration, lambda call: Completed({}))
-        bench = Bench(needs, provided=frozenset({"one", "two", "three"}))
+        bench = EngineHarness(needs, provided=frozenset({"one", "two", "three"}))
         assert (await bench.kinds(await finished(bench, workflow([node("a", "test.needs")]))))[-1] == "run.completed"
-        lacking = Bench(needs, provided=frozenset({"one"}))
+        lacking = EngineHarness(needs, provided=frozenset({"one"}))
         (failed,) = await lacking.payloads(await finished(lacking, workflow([node("a", "test.needs")])), "node.failed")
         assert failed["error"]["details"] == {"capability": "two"}
 
@@ -147,7 +147,7 @@ def test_a_node_runs_with_what_the_host_provides() -> None:
 @pytest.mark.parametrize("port", [{"type": "variable", "variableName": "gone"}, {"type": "static", "value": -1}])
 def test_inputs_that_are_missing_or_do_not_fit_fail_the_node(port: dict[str, Any]) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await finished(bench, workflow([node("a", "core.delay", inputs={"delayMs": port})]))
         (failed,) = await bench.payloads(key, "node.failed")
         expected = "node_input_missing" if port["type"] == "variable" else "node_config_invalid"
@@ -158,7 +158,7 @@ def test_inputs_that_are_missing_or_do_not_fit_fail_the_node(port: dict[str, Any
 
 def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
     async def work() -> None:
-        bench = Bench(wrap=Counting)
+        bench = EngineHarness(wrap=Counting)
         names = [f"n{index:02}" for index in range(50)]
         edges = [edge(a, b) for a, b in pairwise(names)]
         await finished(bench, workflow([node(n) for n in names], edges))
@@ -171,7 +171,7 @@ def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.Mon
     monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 5)
 
     async def work() -> None:
-        bench = Bench(wrap=Counting)
+        bench = EngineHarness(wrap=Counting)
         names = [f"n{index:02}" for index in range(20)]
         edges = [edge(a, b) for a, b in pairwise(names)]
         await finished(bench, workflow([node(n) for n in names], edges))
@@ -183,7 +183,7 @@ def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.Mon
 
 def test_the_start_of_a_waiting_node_is_durable_before_it_runs() -> None:
     async def work() -> None:
-        bench = Bench(wrap=Counting)
+        bench = EngineHarness(wrap=Counting)
         key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]))
         await until(lambda: bench.stage.calls)
         assert await bench.kinds(key) == ["run.started", "node.started", "node.completed", "node.started"]
@@ -199,7 +199,7 @@ def test_the_start_of_a_waiting_node_is_durable_before_it_runs() -> None:
 
 def test_branches_run_side_by_side_up_to_the_bound() -> None:
     async def work() -> None:
-        bench = Bench(limits=Limits(max_parallel_nodes=3))
+        bench = EngineHarness(limits=Limits(max_parallel_nodes=3))
         names = [f"n{index}" for index in range(7)]
         key = await bench.start(workflow([node(n, "test.gate") for n in names]))
         for released in range(7):
@@ -215,7 +215,7 @@ def test_branches_run_side_by_side_up_to_the_bound() -> None:
 
 def test_what_memory_says_of_a_run_is_what_the_store_says() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         nodes = [node("a", "test.gate"), node("b", "core.fail")]
         key = await bench.start(workflow(nodes, None, [variable("v", defaultValue="d")]), tags=["t"])
         for step in ("start", "gate", "end"):
@@ -239,7 +239,7 @@ def test_a_node_that_raises_fails_and_its_words_stay_here(caplog: pytest.LogCapt
         raise RuntimeError(canary)
 
     async def work() -> None:
-        bench = Bench(InstantNode(NodeDeclaration("test.raise", "Raises."), explode))
+        bench = EngineHarness(InstantNode(NodeDeclaration("test.raise", "Raises."), explode))
         key = await finished(bench, workflow([node("a", "test.raise")]))
         (failed,) = await bench.payloads(key, "run.failed")
         assert failed["error"]["code"] == "node_failed"

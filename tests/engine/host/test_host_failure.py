@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.host.test_store_failure import Flaky
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from weftwork.engine.run import live_run
 
 
@@ -32,7 +32,7 @@ def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch: pytes
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == call))
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a"), node("b", "test.gate"), node("c", "test.gate")]), at_once=False)
         await quiet()
         for node_id in list(bench.stage.waiting):
@@ -61,7 +61,7 @@ def test_an_error_of_ours_at_creation_is_found_again_and_fails_the_run(
     monkeypatch.setattr(live_run, "decide", raising(broken))
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a"), node("b", "test.gate")]))
         events = await bench.end(key)
         assert [event.sequence for event in events] == list(range(len(events)))
@@ -77,7 +77,7 @@ def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.Monke
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
 
     async def work() -> None:
-        bench = Bench(wrap=Flaky)
+        bench = EngineHarness(wrap=Flaky)
         bench.log.reads_down = 2
         key = await bench.start(workflow([node("a")]), at_once=False)
         await bench.end(key)
@@ -90,7 +90,7 @@ def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.Monke
 
 def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.stage.waiting)
         monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
@@ -109,7 +109,7 @@ def test_a_run_that_cannot_even_be_failed_is_left_as_it_is(
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: True))
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a")]))
         await until(lambda: bench.executor.live_count == 0)
         await quiet()

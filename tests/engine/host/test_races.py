@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -16,7 +16,7 @@ GATE = workflow([node("a", "test.gate")])
 AWAY = StoreUnavailable("no disk")
 
 
-def lose_one_answer(bench: Bench, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+def lose_one_answer(bench: EngineHarness, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """The next run is stored, and its creator told otherwise."""
     honest = bench.store.log.create
 
@@ -28,7 +28,7 @@ def lose_one_answer(bench: Bench, monkeypatch: pytest.MonkeyPatch, error: BaseEx
     monkeypatch.setattr(bench.store.log, "create", create)
 
 
-async def only_run(bench: Bench) -> RunKey:
+async def only_run(bench: EngineHarness) -> RunKey:
     (key,) = await bench.store.log.unfinished_runs(None, 10)
     return key
 
@@ -37,7 +37,7 @@ def woken_twice(monkeypatch: pytest.MonkeyPatch) -> int:
     """How often the node of a run is called that a cancel and a doubt both wake."""
 
     async def work() -> int:
-        bench = Bench()
+        bench = EngineHarness()
         lose_one_answer(bench, monkeypatch, AWAY)
         with pytest.raises(StoreUnavailable):
             await bench.start(GATE)
@@ -68,7 +68,7 @@ def test_without_a_look_at_the_live_ones_it_would_be_executed_twice(monkeypatch:
 
 def test_a_creation_that_is_given_up_in_the_middle_goes_on_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         lose_one_answer(bench, monkeypatch, asyncio.CancelledError())
         with pytest.raises(asyncio.CancelledError):
             await bench.start(GATE)
@@ -84,7 +84,7 @@ def test_a_creation_that_is_given_up_in_the_middle_goes_on_all_the_same(monkeypa
 
 def test_a_new_run_goes_on_although_somebody_else_failed_to_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         honest, gate = bench.store.log.create, asyncio.Event()
 
         async def create(*given: Any) -> Any:
@@ -121,7 +121,7 @@ def test_an_error_of_ours_after_the_commit_fails_the_run(monkeypatch: pytest.Mon
         raise RuntimeError("canary-77ab")
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         if not woken:
             monkeypatch.setattr(NodeRunner, "launch", broken)
         key = await bench.start(GATE)
@@ -142,7 +142,7 @@ def test_an_error_of_ours_after_the_commit_fails_the_run(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("stored", [False, True])
 def test_after_its_end_an_executor_begins_nothing(monkeypatch: pytest.MonkeyPatch, stored: bool) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         honest, gate = bench.store.log.create, asyncio.Event()
 
         async def create(*given: Any) -> Any:

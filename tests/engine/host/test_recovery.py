@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, Bench, run
+from tests.harness.engine_harness import CALLER, EngineHarness, run
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader
@@ -12,7 +12,7 @@ from weftwork.protocol.run.projection import Projection
 
 def test_a_log_that_cannot_be_folded_keeps_no_other_run_from_going_on() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         good = await bench.start(workflow([node("wait", "core.delay", config={"ms": 50})]))
         await bench.crash()
         header = (await bench.stored(good)).header
@@ -32,7 +32,7 @@ def test_a_log_that_cannot_be_folded_keeps_no_other_run_from_going_on() -> None:
 
 def test_large_runs_are_not_kept_in_memory_after_their_end() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         large = {"text": "x" * 20_000}
         document = workflow([node("a")])
         requests: list[dict[str, Any]] = [{"inputs": large}, {"configurable": {"acme.note": large}}]

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.nodes.test_waiting_nodes import Stubborn
 from tests.engine.run.test_cancel import Slow
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until, waiting_type
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed
@@ -23,7 +23,7 @@ DELAY = workflow([node("a", "core.delay", config={"ms": 1000}), node("b")], [edg
 @pytest.mark.parametrize("away", [0, 500, 60_000])
 def test_a_delay_keeps_its_deadline(crash: bool, away: int) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(DELAY)
         await quiet()
         started = bench.clock.now()
@@ -45,7 +45,7 @@ def test_a_delay_keeps_its_deadline(crash: bool, away: int) -> None:
 
 def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         ports = {"x": {"type": "static", "value": [1]}}
         key = await bench.start(workflow([node("a", "test.gate", inputs=ports)]))
         await until(lambda: bench.stage.waiting)
@@ -69,7 +69,7 @@ def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: bool) -> 
     stubborn = Stubborn()
 
     async def work() -> None:
-        bench = Bench(waiting_type("test.stubborn", stubborn.run))
+        bench = EngineHarness(waiting_type("test.stubborn", stubborn.run))
         key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
         await until(lambda: stubborn.end is not None)
         if limited:
@@ -94,7 +94,7 @@ def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: bool) -> 
 
 def test_a_run_that_was_only_created_is_started() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         await bench.catalog.register(workflow([node("a")]))
         plan = await bench.catalog.find_plan("acme", "sample")
@@ -115,10 +115,10 @@ def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, ap
     chain = workflow([node(n, "core.identity") for n in names], [edge(a, b) for a, b in pairwise(names)])
 
     async def work() -> None:
-        whole = Bench()
+        whole = EngineHarness()
         expected = await whole.start(chain)
         await whole.end(expected)
-        bench = Bench()
+        bench = EngineHarness()
         append, forever = bench.store.log.append, asyncio.Event()
         left = appends
 
@@ -146,7 +146,7 @@ def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, ap
 
 def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         done = await bench.start(workflow([node("a")]))
         await bench.end(done)
         future = RunHeader("run-future", CALLER.partition, CALLER.owner, "sample", "0" * 64, 1, engine_version=99)
@@ -162,7 +162,7 @@ def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
 
 def test_a_run_keeps_the_definition_it_started_with() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate"), node("b")], [edge("a", "b")]))
         await until(lambda: bench.stage.waiting)
         await bench.crash()
@@ -180,7 +180,7 @@ def test_a_run_keeps_the_definition_it_started_with() -> None:
 @pytest.mark.parametrize("crash", [False, True])
 def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
     async def work() -> None:
-        bench = Bench(wrap=Slow)
+        bench = EngineHarness(wrap=Slow)
         key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]), at_once=False)
         bench.log.gate.clear()
         asking = asyncio.create_task(bench.cancel(key))
@@ -204,7 +204,7 @@ def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest.Monke
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 10})
         await until(lambda: bench.stage.waiting)
         log = await bench.kinds(key)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from weftwork.engine.run import live_run
 from weftwork.ports.storage.event_log import EventLog, RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
@@ -63,7 +63,9 @@ WORKFLOWS = {
 }
 
 
-async def story(bench: Bench, document: dict[str, Any], plan: dict[int, str], at_once: bool) -> list[tuple[str, bytes]]:
+async def story(
+    bench: EngineHarness, document: dict[str, Any], plan: dict[int, str], at_once: bool
+) -> list[tuple[str, bytes]]:
     """How the run ended and all that happened; independent nodes may take turns in another order."""
     bench.log.plan = plan
     key = await bench.start(document, at_once=at_once)
@@ -99,20 +101,20 @@ def test_a_run_ends_right_whichever_append_fails(
         monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 2)
 
     async def work() -> None:
-        bench = Bench(wrap=Flaky)
+        bench = EngineHarness(wrap=Flaky)
         expected = await story(bench, WORKFLOWS[name], {}, at_once)
         assert at_once or bench.log.appends
         for number in range(1, bench.log.appends + 1):
-            assert await story(Bench(wrap=Flaky), WORKFLOWS[name], {number: fate}, at_once) == expected, number
+            assert await story(EngineHarness(wrap=Flaky), WORKFLOWS[name], {number: fate}, at_once) == expected, number
             twice = {number: fate, number + 1: "down"}
-            assert await story(Bench(wrap=Flaky), WORKFLOWS[name], twice, at_once) == expected, twice
+            assert await story(EngineHarness(wrap=Flaky), WORKFLOWS[name], twice, at_once) == expected, twice
 
     run(work)
 
 
 def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
     async def work() -> None:
-        bench = Bench(wrap=Flaky)
+        bench = EngineHarness(wrap=Flaky)
         bench.log.plan = dict.fromkeys(range(1, 6), "down")
         key = await bench.start(WORKFLOWS["pure"], at_once=False)
         started = bench.clock.now()
@@ -124,7 +126,7 @@ def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
 
 def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
     async def work() -> None:
-        bench = Bench(wrap=Flaky)
+        bench = EngineHarness(wrap=Flaky)
         bench.log.plan = {1: "down", 2: "conflict"}
         key = await bench.start(workflow([node("a", "test.gate"), node("b", "test.gate")]))
         await until(lambda: len(bench.stage.waiting) == 2)
@@ -142,7 +144,7 @@ def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
 @pytest.mark.parametrize("fate", ["down", "conflict"])
 def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: str) -> None:
     async def work() -> None:
-        bench = Bench(wrap=Flaky)
+        bench = EngineHarness(wrap=Flaky)
         bench.log.plan = {1: fate}
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.stage.waiting)
@@ -157,7 +159,7 @@ def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: st
 
 def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None:
     async def work() -> None:
-        bench = Bench(wrap=Flaky)
+        bench = EngineHarness(wrap=Flaky)
         bench.log.plan = dict.fromkeys(range(1, 4), "lost reads")
         key = await bench.start(workflow([node("a")]), at_once=False)
         await quiet()
@@ -175,7 +177,7 @@ def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None:
 
 def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench(wrap=Flaky)
+        bench = EngineHarness(wrap=Flaky)
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.stage.waiting)
         assert await bench.cancel(key) == "cancelling"
@@ -193,7 +195,7 @@ def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPat
 
 def test_a_start_that_could_not_be_kept_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
 
         async def refuse(*arguments: Any) -> RunCreated:
             raise DOWN
@@ -208,7 +210,7 @@ def test_a_start_that_could_not_be_kept_starts_nothing(monkeypatch: pytest.Monke
 
 def test_a_look_at_a_run_that_waits_for_the_store_is_answered_at_once() -> None:
     async def work() -> None:
-        bench = Bench(wrap=Flaky)
+        bench = EngineHarness(wrap=Flaky)
         bench.log.plan = {1: "down"}
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.stage.waiting)
@@ -228,7 +230,7 @@ def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
     monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
     async def work() -> None:
-        bench = Bench(wrap=Flaky)
+        bench = EngineHarness(wrap=Flaky)
         honest = bench.store.log.create
 
         async def lost(*given: Any) -> Any:

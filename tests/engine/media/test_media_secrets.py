@@ -10,7 +10,7 @@ import pytest
 from tests.engine.api.test_bundles import whole
 from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import CALLER, Bench, run
+from tests.harness.engine_harness import CALLER, EngineHarness, run
 from tests.harness.media_host import PNG, asking, bench_of, envelope, showing
 from tests.harness.scripted_model import Model
 from weftwork.engine.media.node_media import EntryMediaStore
@@ -59,7 +59,7 @@ SENT = {
 }
 
 
-async def told(bench: Bench, key: RunKey) -> str:
+async def told(bench: EngineHarness, key: RunKey) -> str:
     """All that anybody gets to read of the run, and what is inside of every token in it."""
     assert bench.assets is not None
     shown = [await everything_shown(bench, key)]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.scripted_model import Model, Piece
 from weftwork.engine.models.answer_attempts import AnswerAttempts
 from weftwork.ports.models import AnswerEnd
@@ -19,9 +19,9 @@ BAD = '{"valid": "canary-77"}'
 PROSE = "It is valid, canary-77."
 
 
-async def ended(*answers: Any) -> tuple[list[str], dict[str, Any], Model, Bench]:
+async def ended(*answers: Any) -> tuple[list[str], dict[str, Any], Model, EngineHarness]:
     model = Model(*answers)
-    bench = Bench(models=model)
+    bench = EngineHarness(models=model)
     key = await bench.start(TASK)
     events = await bench.end(key)
     told = [event.type for event in events if event.type.startswith(("envelope.", "cap.", "node."))]
@@ -111,7 +111,7 @@ CHAT = workflow(
 def test_a_model_that_goes_on_and_on_is_asked_a_few_times(said: str, end: str) -> None:
     async def work() -> None:
         model = Model(*[said] * 40)
-        bench = Bench(models=model)
+        bench = EngineHarness(models=model)
         key = await bench.start(CHAT)
         events = await bench.end(key)
         assert events[-1].type == end

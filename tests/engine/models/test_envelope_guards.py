@@ -4,7 +4,7 @@ import pytest
 
 from tests.engine.models.test_envelopes import ASKS, GOOD, ONE, outcomes, sending
 from tests.harness.definitions import header_of, node, plan_of, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.engine.decide import envelopes
 from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT
@@ -20,7 +20,7 @@ from weftwork.protocol.run.events import CANCEL_REQUESTED, Fact
 def test_a_piece_alone_is_refused(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> str:
         piece = {**GOOD, "correlationId": "c", "partial": {"isPartial": True, "index": 0, "total": 2}}
-        bench = Bench(sending(piece))
+        bench = EngineHarness(sending(piece))
         key = await bench.start(ONE)
         await bench.end(key)
         return (await outcomes(bench, key))[0]["status"]
@@ -50,7 +50,7 @@ def test_a_question_of_an_item_makes_its_map_answer_for_it() -> None:
     async def work() -> None:
         body = {"typeId": "test.send", "config": {}}
         mapped = node("m", "core.flow.map", config={"body": body}, inputs={"items": {"type": "static", "value": [1]}})
-        bench = Bench(sending(ASKS))
+        bench = EngineHarness(sending(ASKS))
         key = await bench.start(workflow([mapped]))
         await bench.end(key)
         assert await bench.payloads(key, "interrupt.requested") == []

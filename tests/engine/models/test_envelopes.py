@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from weftwork.engine.decide import envelopes
 from weftwork.engine.decide.decision import Decision
 from weftwork.engine.decide.inputs import EnvelopeEmitted
@@ -50,11 +50,11 @@ def sending(
     return WaitingNode(NodeDeclaration("test.send", "For one test.", effect="idempotent", instant=False), body)
 
 
-async def outcomes(bench: Bench, key: RunKey) -> list[Any]:
+async def outcomes(bench: EngineHarness, key: RunKey) -> list[Any]:
     return (await bench.payloads(key, "node.completed"))[0]["outputs"]["outcomes"]
 
 
-async def caused(bench: Bench, key: RunKey) -> list[tuple[str, Any]]:
+async def caused(bench: EngineHarness, key: RunKey) -> list[tuple[str, Any]]:
     """Events that follow from an envelope, with their trust."""
     return [(event.type, event.content_trust) for event in await bench.events(key) if event.causation_id is not None]
 
@@ -65,7 +65,7 @@ async def caused(bench: Bench, key: RunKey) -> list[tuple[str, Any]]:
 )
 def test_an_envelope_is_recorded_with_what_its_kind_does(document: dict[str, Any], level: str | None) -> None:
     async def work() -> None:
-        bench = Bench(sending(document))
+        bench = EngineHarness(sending(document))
         key = await bench.start(ONE)
         await bench.end(key)
         assert (await outcomes(bench, key))[0]["status"] == "accepted"
@@ -89,7 +89,7 @@ def test_a_clarification_waits_in_the_commit_that_records_it() -> None:
             ],
             "contextType": "order",
         }
-        bench = Bench(sending({**ASKS, "payload": payload}))
+        bench = EngineHarness(sending({**ASKS, "payload": payload}))
         key = await bench.start(ONE)
         for _ in range(200):
             if await bench.status(key) == "waiting-input":
@@ -123,7 +123,7 @@ def test_a_clarification_waits_in_the_commit_that_records_it() -> None:
 @pytest.mark.parametrize("mode", ["fail-node", "discard-and-warn"])
 def test_a_kind_that_the_node_does_not_take_is_set_aside(mode: Any) -> None:
     async def work() -> None:
-        bench = Bench(sending(GOOD, contract=EnvelopeContract(frozenset({"vendor.acme.other"}), mode)))
+        bench = EngineHarness(sending(GOOD, contract=EnvelopeContract(frozenset({"vendor.acme.other"}), mode)))
         key = await bench.start(ONE)
         await bench.end(key)
         (outcome,) = await outcomes(bench, key)
@@ -139,7 +139,7 @@ def test_a_kind_that_the_node_does_not_take_is_set_aside(mode: Any) -> None:
 @pytest.mark.rule("env-23")
 def test_one_envelope_too_many_is_a_breach_and_no_end_of_the_run() -> None:
     async def work() -> None:
-        bench = Bench(sending(*[GOOD] * 7))
+        bench = EngineHarness(sending(*[GOOD] * 7))
         key = await bench.start(ONE)
         await bench.end(key)
         assert [each["status"] for each in await outcomes(bench, key)] == ["accepted"] * 5 + ["breached"] * 2
@@ -155,7 +155,7 @@ def test_the_same_envelope_again_gets_the_recorded_outcome_and_another_kind_a_co
     async def work() -> None:
         first = {**GOOD, "correlationId": "c-1", "envelopeId": "e-1"}
         again = {**first, "envelopeId": "e-2", "payload": {"steps": [2]}}
-        bench = Bench(sending(first, again, {**ERROR, "correlationId": "c-1"}))
+        bench = EngineHarness(sending(first, again, {**ERROR, "correlationId": "c-1"}))
         key = await bench.start(ONE)
         await bench.end(key)
         one, two, three = await outcomes(bench, key)
@@ -172,7 +172,7 @@ def test_the_same_envelope_again_gets_the_recorded_outcome_and_another_kind_a_co
 @pytest.mark.rule("env-20")
 def test_an_id_that_a_model_likes_is_its_own_in_every_node_and_turn() -> None:
     async def work() -> None:
-        bench = Bench(sending({**GOOD, "correlationId": "1", "envelopeId": "1"}))
+        bench = EngineHarness(sending({**GOOD, "correlationId": "1", "envelopeId": "1"}))
         key = await bench.start(workflow([node("a", "test.send"), node("b", "test.send")]))
         await bench.end(key)
         records = await bench.payloads(key, "weftwork.envelope.recorded")
@@ -200,7 +200,7 @@ def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: 
 
     async def work() -> int:
         declared = NodeDeclaration("test.send", "For one test.", effect="idempotent", instant=False)
-        bench = Bench(WaitingNode(declared, body))
+        bench = EngineHarness(WaitingNode(declared, body))
         key = await bench.start(ONE)
         await bench.end(key)
         return len(await bench.payloads(key, "log.appended"))
@@ -214,7 +214,7 @@ def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: 
 def test_a_crash_after_the_record_runs_no_handler_again() -> None:
     async def work() -> None:
         held = asyncio.Event()
-        bench = Bench(sending(ERROR, GOOD, then=held))
+        bench = EngineHarness(sending(ERROR, GOOD, then=held))
         key = await bench.start(ONE)
         for _ in range(3):
             for _ in range(50):
@@ -233,7 +233,7 @@ def test_a_crash_after_the_record_runs_no_handler_again() -> None:
 @pytest.mark.rule("env-23")
 def test_a_kind_that_the_contract_names_becomes_an_artifact() -> None:
     async def work() -> None:
-        bench = Bench(sending(GOOD, contract=EnvelopeContract(None, artifacts=frozenset({PLAN.name}))))
+        bench = EngineHarness(sending(GOOD, contract=EnvelopeContract(None, artifacts=frozenset({PLAN.name}))))
         key = await bench.start(ONE)
         await bench.end(key)
         (made,) = await bench.payloads(key, "artifact.created")
@@ -246,7 +246,7 @@ def test_a_kind_that_the_contract_names_becomes_an_artifact() -> None:
 def test_of_a_node_that_has_ended_it_is_known_what_it_sent_and_not_what_was_in_it() -> None:
     async def work() -> None:
         held = asyncio.Event()
-        bench = Bench(sending(GOOD, then=held))
+        bench = EngineHarness(sending(GOOD, then=held))
         key = await bench.start(ONE)
         while not (running := (await bench.state(key)).envelopes):
             await quiet()
@@ -272,7 +272,7 @@ def test_secrets_of_the_run_are_gone_from_the_payload_for_everyone() -> None:
             variables=[{"name": "word", "type": "string", "sensitive": True}],
         )
         sent = {**ERROR, "payload": {"code": "c", "message": f"{SECRET}, {SECRET}", "details": {SECRET: [SECRET]}}}
-        bench = Bench(sending(sent))
+        bench = EngineHarness(sending(sent))
         key = await bench.start(document, inputs={"word": SECRET})
         events: list[Event] = await bench.end(key)
         (outcome,) = await outcomes(bench, key)
@@ -293,7 +293,7 @@ def test_markers_count_for_the_size_of_a_payload(monkeypatch: pytest.MonkeyPatch
     async def work() -> None:
         monkeypatch.setattr(envelope_gate, "is_too_large", lambda value: len(str(value)) > 600)
         document = workflow([node("a", "test.send")], variables=[{"name": "w", "type": "string", "sensitive": True}])
-        bench = Bench(sending({**GOOD, "payload": {"steps": ["abcd"] * 50}}))
+        bench = EngineHarness(sending({**GOOD, "payload": {"steps": ["abcd"] * 50}}))
         key = await bench.start(document, inputs={"w": "abcd"})
         await bench.end(key)
         (outcome,) = await outcomes(bench, key)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from weftwork.engine.models import model_calls
 from weftwork.ports.models import AnswerEnd, Delta, ModelRequest
 from weftwork.protocol.media.message_parts import Modality
@@ -43,13 +43,13 @@ class Colleague:
     name = "test"
     default_model = "test-1"
     names = ("test",)
-    perceives: frozenset[Modality] = frozenset()
+    input_modalities: frozenset[Modality] = frozenset()
 
     def __init__(self) -> None:
         self.requests: list[ModelRequest] = []
 
     def modalities(self, model: str) -> frozenset[Modality]:
-        return self.perceives
+        return self.input_modalities
 
     def find(self, request: ModelRequest) -> "Colleague":
         return self
@@ -95,7 +95,7 @@ class Dying:
 
 async def lived(number: int, when: str) -> tuple[Counter[str], dict[str, Any], bool]:
     """What is in the log of a run whose process died there, its outputs, and whether it died."""
-    bench = Bench(wrap=Dying, models=Colleague())
+    bench = EngineHarness(wrap=Dying, models=Colleague())
     bench.log.number, bench.log.when = number, when
     dying = bench.log
     key = await bench.start(TASK, at_once=False)
@@ -118,7 +118,7 @@ async def lived(number: int, when: str) -> tuple[Counter[str], dict[str, Any], b
     return kinds, ended["outputs"]["a"], died
 
 
-async def answered(bench: Bench, key: RunKey) -> None:
+async def answered(bench: EngineHarness, key: RunKey) -> None:
     async with asyncio.timeout(5):
         task = asyncio.create_task(bench.answer(key, {"answers": {"who": "Ann"}}, "a"))
         dying = asyncio.create_task(bench.log.died.wait() if hasattr(bench.log, "died") else asyncio.sleep(10))

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from tests.harness.scripted_model import Model, Piece
 from weftwork.engine.models import answer_stream
 from weftwork.ports.models import AnswerEnd, Message, ModelRequest, ProviderFault
@@ -37,14 +37,16 @@ def talking(times: int = 1, **wishes: Any) -> Any:
     return WaitingNode(NodeDeclaration("test.talk", "For one test.", effect="idempotent", instant=False), body)
 
 
-async def chunks(bench: Bench, key: RunKey) -> list[tuple[str, bool]]:
+async def chunks(bench: EngineHarness, key: RunKey) -> list[tuple[str, bool]]:
     return [(each["chunk"], each["isLast"]) for each in await bench.payloads(key, "output.chunk")]
 
 
 @pytest.mark.rule("evt-07", "evt-08")
 def test_each_piece_is_a_chunk_and_the_last_one_says_why_it_ended() -> None:
     async def work() -> None:
-        bench = Bench(talking(), models=Model(["to ", "be ", "or", AnswerEnd("length", TokenUsage(4, 3), "t-9")]))
+        bench = EngineHarness(
+            talking(), models=Model(["to ", "be ", "or", AnswerEnd("length", TokenUsage(4, 3), "t-9")])
+        )
         key = await bench.start(ONE)
         await bench.end(key)
         assert await chunks(bench, key) == [("to ", False), ("be ", False), ("or", True)]
@@ -67,7 +69,7 @@ def test_each_piece_is_a_chunk_and_the_last_one_says_why_it_ended() -> None:
 @pytest.mark.rule("env-27")
 def test_what_is_to_pass_the_gate_first_is_not_streamed() -> None:
     async def work() -> None:
-        bench = Bench(talking(stream=False), models=Model(["to ", "be"]))
+        bench = EngineHarness(talking(stream=False), models=Model(["to ", "be"]))
         key = await bench.start(ONE)
         await bench.end(key)
         assert await chunks(bench, key) == []
@@ -81,7 +83,7 @@ def test_what_is_recorded_is_not_asked_for_again() -> None:
     async def work() -> None:
         held = asyncio.Event()
         model = Model("first", ["sec", held, "ond"], "second", "third")
-        bench = Bench(talking(3), models=model)
+        bench = EngineHarness(talking(3), models=model)
         key = await bench.start(ONE)
         await until(lambda: len(model.requests) == 2)
         await quiet()
@@ -104,7 +106,7 @@ def test_what_is_recorded_is_not_asked_for_again() -> None:
 def test_an_attempt_that_failed_leaves_no_answer_behind() -> None:
     async def work() -> None:
         model = Model("first", [ProviderFault("provider_unavailable", "It is away.")], "again", "second")
-        bench = Bench(talking(2), models=model)
+        bench = EngineHarness(talking(2), models=model)
         key = await bench.start(workflow([node("a", "test.talk", settings={"maxRetries": 1})]))
         await bench.end(key)
         assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"said": ["again", "second"]}
@@ -124,7 +126,7 @@ def test_an_attempt_that_failed_leaves_no_answer_behind() -> None:
 def test_without_an_end_there_is_no_answer(pieces: list[Piece], code: str) -> None:
     async def work() -> None:
         model = Model(pieces)
-        bench = Bench(talking(), models=model)
+        bench = EngineHarness(talking(), models=model)
         key = await bench.start(ONE)
         await bench.end(key)
         assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == code
@@ -139,7 +141,7 @@ def test_without_an_end_there_is_no_answer(pieces: list[Piece], code: str) -> No
 
 def test_a_host_without_models_says_so() -> None:
     async def work() -> None:
-        bench = Bench(talking())
+        bench = EngineHarness(talking())
         key = await bench.start(ONE)
         await bench.end(key)
         assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "host_capability_missing"
@@ -152,7 +154,7 @@ def test_a_host_without_models_says_so() -> None:
 def test_an_endless_answer_is_cut_off(piece: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         model = Model([*[piece] * 50, "end"])
-        bench = Bench(talking(), models=model)
+        bench = EngineHarness(talking(), models=model)
         key = await bench.start(ONE)
         await bench.end(key)
         (answer,) = await bench.payloads(key, "weftwork.model.answered")
@@ -166,7 +168,7 @@ def test_an_endless_answer_is_cut_off(piece: str, length: int, monkeypatch: pyte
 def test_who_cancels_a_run_hangs_up() -> None:
     async def work() -> None:
         model = Model(["to ", asyncio.Event(), "be"])
-        bench = Bench(talking(), models=model)
+        bench = EngineHarness(talking(), models=model)
         key = await bench.start(ONE)
         await until(lambda: model.requests)
         await quiet()
@@ -189,7 +191,7 @@ HIDES = workflow(
 @pytest.mark.parametrize("leaky", [False, True])
 def test_a_secret_in_two_pieces_is_found(leaky: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> list[str]:
-        bench = Bench(talking(), models=Model(["It is sword", "fish-", "9000", ", I hear"]))
+        bench = EngineHarness(talking(), models=Model(["It is sword", "fish-", "9000", ", I hear"]))
         key = await bench.start(HIDES, inputs={"word": SECRET})
         await bench.end(key)
         return [chunk for chunk, _ in await chunks(bench, key)]

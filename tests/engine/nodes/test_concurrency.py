@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from tests.harness.external_system import World, working
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.ports.node_outcome import Completed, NodeOutcome
@@ -33,7 +33,7 @@ def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) 
         if not guarded:
             monkeypatch.setattr("weftwork.engine.nodes.node_runner.slots_for", lambda *_: ())
         limits = {"tenant": Limits(max_nodes_per_tenant=3), "threads": Limits(max_node_threads=3)}.get(by, Limits())
-        bench = Bench(
+        bench = EngineHarness(
             working("test.body", body, concurrency=3 if by == "type" else 0, plain=by == "threads"), limits=limits
         )
         keys = [await bench.start(workflow([node(f"n{i}", "test.body") for i in range(4)])) for _ in range(3)]
@@ -52,7 +52,7 @@ def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> None:
     async def work() -> None:
         world = World()
         world.held = asyncio.get_running_loop().create_future()
-        bench = Bench(world.node(concurrency=1))
+        bench = EngineHarness(world.node(concurrency=1))
         limited = workflow([node("a", "test.pay", settings={"timeoutMs": 50})])
         first, second = await bench.start(limited), await bench.start(limited)
         await until(lambda: world.seen)

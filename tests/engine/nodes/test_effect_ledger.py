@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from tests.harness.external_system import World, answer, working
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -23,7 +23,7 @@ CLAIMED, RECORDED = "weftwork.effect.claimed", "weftwork.effect.recorded"
 def test_a_step_is_claimed_before_and_recorded_after() -> None:
     async def work() -> None:
         world = World()
-        bench = Bench(world.steps("x", "y"))
+        bench = EngineHarness(world.steps("x", "y"))
         key = await bench.start(STEPS)
         world.held = asyncio.get_running_loop().create_future()
         await until(lambda: world.seen)
@@ -43,7 +43,7 @@ def test_a_step_is_claimed_before_and_recorded_after() -> None:
 def test_a_once_node_is_claimed_as_a_whole() -> None:
     async def work() -> None:
         world = World()
-        bench = Bench(world.node())
+        bench = EngineHarness(world.node())
         key = await bench.start(PAY)
         await bench.end(key)
         assert await bench.kinds(key) == [
@@ -54,7 +54,7 @@ def test_a_once_node_is_claimed_as_a_whole() -> None:
     run(work)
 
 
-async def key_of(bench: Bench, key: Any, provider: str = "node", ordinal: int = 0) -> str:
+async def key_of(bench: EngineHarness, key: Any, provider: str = "node", ordinal: int = 0) -> str:
     """The recipe, written out once more."""
     import base64
     import hashlib
@@ -74,7 +74,7 @@ def test_the_key_is_the_same_in_every_attempt_and_another_in_every_round() -> No
 
         again = edge("a", "a", condition={"type": "expression", "expression": "nodes.a.outputs.round < 1.0"})
         looped = workflow([node("a", "test.flaky", settings=RETRY)], [again])
-        bench = Bench(working("test.flaky", body))
+        bench = EngineHarness(working("test.flaky", body))
         key = await bench.start(looped)
         await bench.end(key)
         assert keys == [
@@ -90,7 +90,7 @@ def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
     async def work() -> None:
         world = World()
         world.held = asyncio.get_running_loop().create_future()
-        bench = Bench(world.node())
+        bench = EngineHarness(world.node())
         key = await bench.start(PAY)
         await until(lambda: world.seen)
         await bench.crash()
@@ -116,7 +116,7 @@ def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
     async def work() -> None:
         world = World()
         world.held = asyncio.get_running_loop().create_future()
-        bench = Bench(world.steps("x"))
+        bench = EngineHarness(world.steps("x"))
         key = await bench.start(STEPS)
         await until(lambda: world.seen)
         await bench.crash()
@@ -145,7 +145,7 @@ def test_an_idempotent_step_is_sent_again_under_the_same_key() -> None:
     async def work() -> None:
         world = World()
         world.held = asyncio.get_running_loop().create_future()
-        bench = Bench(world.steps("x", effect="idempotent"))
+        bench = EngineHarness(world.steps("x", effect="idempotent"))
         key = await bench.start(STEPS)
         await until(lambda: world.seen)
         await bench.crash()

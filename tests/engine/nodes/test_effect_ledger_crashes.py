@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from tests.harness.external_system import World, settle, working
 from weftwork.engine.decide import effect_claims
 from weftwork.engine.nodes import effect_ledger
@@ -55,7 +55,7 @@ def test_wherever_the_process_dies_nothing_happens_twice(at: int, written: bool,
 async def _die(at: int, written: bool, whole: bool, effect: Any) -> bool:
     world = World()
     types = world.node(effect) if whole else world.steps("x", "y", effect=effect)
-    bench = Bench(types, wrap=lambda log: Cut(log, at, written))
+    bench = EngineHarness(types, wrap=lambda log: Cut(log, at, written))
     document = workflow([node("a", "test.pay" if whole else "test.steps"), node("b")], [edge("a", "b")])
     key = await bench.start(document)
     for _ in range(20):
@@ -78,7 +78,7 @@ async def _die(at: int, written: bool, whole: bool, effect: Any) -> bool:
     return len(world.seen) == len(set(world.seen)) == effects_expected
 
 
-async def _looked(world: World, bench: Bench, key: RunKey) -> dict[str, Any]:
+async def _looked(world: World, bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     state = await bench.state(key)
     (open_one,) = [place for place, known in state.nodes["a"].effects.items() if known.status == "open"]
     call = next(iter(state.interrupts.values()))
@@ -133,7 +133,7 @@ def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, who
             return await body(call, context)
 
         held = working(node_type.declaration.type_id, waits, node_type.declaration.effect)
-        first = Bench(held)
+        first = EngineHarness(held)
         key = await first.start(
             workflow([node("g", "test.gate"), node("a", held.declaration.type_id)], [edge("g", "a")])
         )
@@ -174,7 +174,7 @@ def test_a_commit_that_was_thought_lost_is_still_ours(monkeypatch: pytest.Monkey
 
     async def work(at: int) -> None:
         world = World()
-        bench = Bench(world.steps("x", "y"), wrap=Lost)
+        bench = EngineHarness(world.steps("x", "y"), wrap=Lost)
         lost.add(at)
         key = await bench.start(STEPS)
         await bench.end(key)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.run.test_pause import pause, resume
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from tests.harness.external_system import World, working
 from weftwork.engine.decide import transitions
 from weftwork.engine.nodes import effect_ledger
@@ -37,7 +37,7 @@ def test_a_failure_is_recorded_and_comes_back() -> None:
                 return Failed("again", failed.failure.message)
             raise AssertionError
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
         await bench.end(key)
         assert calls == 1
@@ -64,7 +64,7 @@ def test_what_did_not_happen_may_be_tried_again() -> None:
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             return Completed({"n": await context.step("x", "once", charge)})
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
         await bench.end(key)
         assert (calls, (await bench.payloads(key, "node.completed"))[0]["outputs"]) == (3, {"n": 3})
@@ -79,7 +79,7 @@ def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bool) ->
     async def work() -> None:
         world = World()
         world.held = asyncio.get_running_loop().create_future()
-        bench = Bench(world.node() if whole else world.steps("x", "y"))
+        bench = EngineHarness(world.node() if whole else world.steps("x", "y"))
         key = await bench.start(PAY if whole else STEPS)
         await until(lambda: world.seen)
         await pause(bench, key, drainPolicy="immediate")
@@ -101,7 +101,7 @@ def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
     async def work() -> None:
         world = World()
         world.held = asyncio.get_running_loop().create_future()
-        bench = Bench(world.steps("x", "y"))
+        bench = EngineHarness(world.steps("x", "y"))
         key = await bench.start(STEPS)
         await until(lambda: world.seen)
         closing = asyncio.ensure_future(bench.close())
@@ -123,7 +123,7 @@ def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
 @pytest.mark.parametrize(("name", "status"), [("", "failed"), ("n" * 128, "completed"), ("n" * 129, "failed")])
 def test_a_step_has_a_name_of_some_length(name: str, status: str) -> None:
     async def work() -> None:
-        bench = Bench(World().steps(name))
+        bench = EngineHarness(World().steps(name))
         key = await bench.start(STEPS)
         await bench.end(key)
         assert await bench.status(key) == status
@@ -140,7 +140,7 @@ def test_a_name_is_good_for_one_step() -> None:
             await context.step("x", "once", one)
             return Completed({"n": await context.step("x", "once", one)})
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         key = await bench.start(workflow([node("a", "test.body")]))
         await bench.end(key)
         assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "node_misused"
@@ -152,7 +152,7 @@ def test_a_once_node_that_ran_out_of_time_is_not_tried_again() -> None:
     async def work() -> None:
         world = World()
         world.held = asyncio.get_running_loop().create_future()
-        bench = Bench(world.node())
+        bench = EngineHarness(world.node())
         key = await bench.start(workflow([node("a", "test.pay", settings={**RETRY, "timeoutMs": 50})]))
         await until(lambda: world.seen)
         bench.clock.advance(60)
@@ -182,7 +182,7 @@ def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
 
     async def work() -> None:
         world = World()
-        bench = Bench(world.steps("x"), wrap=Slow)
+        bench = EngineHarness(world.steps("x"), wrap=Slow)
         key = await bench.start(workflow([node("a", "test.steps", settings={**RETRY, "timeoutMs": 50})]))
         await until(lambda: bench.log.gate)
         bench.clock.advance(60)
@@ -198,7 +198,7 @@ def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
 @pytest.mark.parametrize(("name", "least"), [("MOST_STEPS", 2), ("MOST_BYTES", 20)])
 def test_a_node_that_leaves_too_much_behind_fails(monkeypatch: pytest.MonkeyPatch, name: str, least: int) -> None:
     async def work() -> str:
-        bench = Bench(World().steps("x", "y", "z"))
+        bench = EngineHarness(World().steps("x", "y", "z"))
         key = await bench.start(STEPS)
         await bench.end(key)
         return await bench.status(key)
@@ -219,7 +219,7 @@ def test_a_map_whose_items_take_the_host_down_is_given_up_unless_it_had_run_for_
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             return await asyncio.get_running_loop().create_future()
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         config = {"items": [1, 2], "body": {"typeId": "test.body"}}
         key = await bench.start(workflow([node("a", "core.flow.map", config=config)]))
         for _ in range(5):

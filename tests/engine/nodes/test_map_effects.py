@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from tests.harness.external_system import World, answer
 from weftwork.engine.decide import effect_claims
 from weftwork.engine.decide.decision import NOTHING
@@ -25,7 +25,7 @@ def test_items_of_a_map_have_effects_of_their_own(whole: bool) -> None:
         types = world.node() if whole else world.steps("s", type_id="test.pay")
         body = {"typeId": "test.pay", "inputs": {}}
         config = {"items": [1, 2, 3, 4], "body": body, "concurrency": 2}
-        bench = Bench(types)
+        bench = EngineHarness(types)
         world.held = asyncio.get_running_loop().create_future()
         key = await bench.start(workflow([node("a", "core.flow.map", config=config)]))
         await until(lambda: len(world.seen) == 2)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from tests.harness.external_system import World, answer, working
 from weftwork.engine.decide import transitions
 from weftwork.engine.nodes.node_runner import STOP_GRACE_S
@@ -52,7 +52,7 @@ def test_however_it_ends_the_run_hears_of_it(name: str, place: str) -> None:
             await (context.step("s", "once", ENDS[name]) if place == "a step" else ENDS[name]())
             return Completed({})
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         made = node("a", "test.body", settings={"timeoutMs": 60_000} if "limit" in place else {})
         if "map" in place:
             made = node("a", "core.flow.map", config={"items": [1], "body": {"typeId": "test.body", "inputs": {}}})
@@ -77,7 +77,7 @@ def test_what_a_node_is_given_is_its_own_and_its_clock_is_that_of_its_first_atte
             assert before == began
             return Failed("busy", "Not now.") if call.attempt < 3 else Completed({"now": context.now})
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         began = bench.clock.now()
         key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 5, "retryDelayMs": 100})]))
         await quiet()
@@ -106,7 +106,7 @@ def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.MonkeyP
             begun += 1
             return await asyncio.get_running_loop().create_future()
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         key = await bench.start(ONE)
         for _ in range(6):
             await quiet()
@@ -125,7 +125,7 @@ def test_an_unknown_outcome_stays_unknown_when_the_type_changes() -> None:
     async def work() -> None:
         world = World()
         world.held = asyncio.get_running_loop().create_future()
-        bench = Bench(world.node("once"))
+        bench = EngineHarness(world.node("once"))
         key = await bench.start(workflow([node("a", "test.pay")]))
         await until(lambda: world.seen)
         await bench.crash()
@@ -148,7 +148,7 @@ def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
             return Completed(await context.step("s", "once", lambda: world.touch("s")))
 
         world.held = asyncio.get_running_loop().create_future()
-        bench = Bench(working("test.body", body, "once"))
+        bench = EngineHarness(working("test.body", body, "once"))
         key = await bench.start(ONE)
         await until(lambda: world.seen)
         await bench.crash()
@@ -171,7 +171,7 @@ def test_an_answer_that_names_another_question_is_refused() -> None:
     async def work() -> None:
         world = World()
         world.held = asyncio.get_running_loop().create_future()
-        bench = Bench(world.node())
+        bench = EngineHarness(world.node())
         key = await bench.start(workflow([node("a", "test.pay")]))
         await until(lambda: world.seen)
         await bench.crash()
@@ -192,7 +192,7 @@ def test_an_answer_that_does_not_fit_what_the_node_gives_is_asked_for_again() ->
         world = World()
         world.held = asyncio.get_running_loop().create_future()
         wanted = {"type": "object", "required": ["receipt"], "properties": {"receipt": {"type": "integer"}}}
-        bench = Bench(world.node(outputs=wanted))
+        bench = EngineHarness(world.node(outputs=wanted))
         key = await bench.start(workflow([node("a", "test.pay")]))
         await until(lambda: world.seen)
         await bench.crash()
@@ -227,7 +227,7 @@ def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
                     continue
             return Completed({})
 
-        bench = Bench(working("test.body", body, concurrency=1))
+        bench = EngineHarness(working("test.body", body, concurrency=1))
         first = await bench.start(ONE)
         await until(lambda: entered)
         second = await bench.start(ONE)
@@ -256,7 +256,7 @@ def test_no_thread_is_taken_for_a_run_that_may_be_refused(plain: bool, key: str 
             there.append(bool(bench.executor._live))
             return Completed({})
 
-        bench = Bench(working("test.body", body, plain=plain))
+        bench = EngineHarness(working("test.body", body, plain=plain))
         await bench.store.open()
         assert await bench.catalog.register(ONE) == []
         made = await bench.service.create_run(CALLER, {"workflowId": "sample"}, key)
@@ -273,7 +273,7 @@ def test_a_body_of_a_map_that_raises_fails_its_item() -> None:
                 raise ValueError("inner text")
             return Completed({})
 
-        bench = Bench(working("test.body", body, "once"))
+        bench = EngineHarness(working("test.body", body, "once"))
         config = {"items": [1, 2], "body": {"typeId": "test.body"}}
         made = node("a", "core.flow.map", config=config, settings={"maxRetries": 2, "retryDelayMs": 1})
         key = await bench.start(workflow([made, node("b")], [edge("a", "b")]))

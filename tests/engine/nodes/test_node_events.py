@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from weftwork.engine import node_events
 from weftwork.engine.api.run_control import RunControl
 from weftwork.protocol.errors import ClientFault
@@ -14,14 +14,14 @@ from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import run_snapshot
 
 
-async def ended(document: dict[str, Any], **request: Any) -> tuple[Bench, RunKey]:
-    bench = Bench()
+async def ended(document: dict[str, Any], **request: Any) -> tuple[EngineHarness, RunKey]:
+    bench = EngineHarness()
     key = await bench.start(document, **request)
     await bench.end(key)
     return bench, key
 
 
-async def shown(bench: Bench, key: RunKey) -> dict[str, Any]:
+async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored(key))))
 
 
@@ -75,7 +75,7 @@ def test_parallel_writes_of_a_variable_end_the_same_and_each_reader_sees_its_own
     )
 
     async def work(order: str) -> dict[str, Any]:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document)
         for name in order:
             await until(lambda name=name: f"{name}0" in bench.stage.waiting)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until, waiting_type
+from tests.harness.engine_harness import EngineHarness, quiet, run, until, waiting_type
 from weftwork.adapters.nodes.flow import basics
 from weftwork.engine.nodes import node_runner
 from weftwork.ports.node_outcome import Completed, NodeOutcome
@@ -33,7 +33,7 @@ STATIC = {"delayMs": {"type": "static", "value": 700}}
 )
 def test_a_delay_is_read_in_a_fixed_order(inputs: Any, config: Any, length: int) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         nodes = [node("a", "core.delay", inputs=inputs, config=config)]
         key = await bench.start(workflow(nodes, None, [variable("v", "number", defaultValue=50)]))
         await quiet()
@@ -51,7 +51,7 @@ def test_a_delay_is_read_in_a_fixed_order(inputs: Any, config: Any, length: int)
 @pytest.mark.rule("node-03")
 def test_a_delay_without_a_length_fails() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a", "core.delay")]))
         await bench.end(key)
         (failed,) = await bench.payloads(key, "node.failed")
@@ -62,7 +62,7 @@ def test_a_delay_without_a_length_fails() -> None:
 
 def test_a_delay_longer_than_a_year_is_refused_with_its_definition() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         document = workflow([node("a", "core.delay", config={"ms": basics.MAX_DELAY_MS + 1})])
         (violation,) = await bench.catalog.register(document)
@@ -87,7 +87,7 @@ async def losing(call: NodeCall, context: NodeContext) -> NodeOutcome:
 @pytest.mark.parametrize("work_of_node", [raising, losing])
 def test_a_waiting_node_that_raises_fails_and_the_run_goes_on(work_of_node: Any) -> None:
     async def work() -> None:
-        bench = Bench(waiting_type("test.bad", work_of_node))
+        bench = EngineHarness(waiting_type("test.bad", work_of_node))
         key = await bench.start(workflow([node("a", "test.bad")]))
         await bench.end(key)
         assert await bench.kinds(key) == ["run.started", "node.started", "node.failed", "run.failed"]
@@ -126,7 +126,7 @@ def test_a_node_that_does_not_stop_is_abandoned(
     stubborn = Stubborn()
 
     async def work() -> None:
-        bench = Bench(waiting_type("test.stubborn", stubborn.run))
+        bench = EngineHarness(waiting_type("test.stubborn", stubborn.run))
         key = await bench.start(workflow([node("a", "test.stubborn")]))
         await until(lambda: stubborn.end is not None)
         reader = bench.feeds.join(key, -1)
@@ -150,7 +150,7 @@ def test_a_node_that_cleans_up_is_told_to_stop_once() -> None:
     stubborn = Stubborn()
 
     async def work() -> None:
-        bench = Bench(waiting_type("test.stubborn", stubborn.run))
+        bench = EngineHarness(waiting_type("test.stubborn", stubborn.run))
         key = await bench.start(workflow([node("a", "test.stubborn"), node("b", "test.gate"), node("c", "test.gate")]))
         await until(lambda: stubborn.end is not None and len(bench.stage.waiting) == 2)
         assert await bench.cancel(key) == "cancelling"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from tests.harness.external_system import World, answer, working
 from weftwork.engine import node_events
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
@@ -30,7 +30,7 @@ def test_a_node_is_executed_again_as_the_next_attempt() -> None:
             await gate.wait()
             return Completed({"attempt": call.attempt})
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         key = await bench.start(ONE)
         for attempt in (1, 2, 3):
             await until(lambda attempt=attempt: len(calls) == attempt)
@@ -72,7 +72,7 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
                 appends.append(len(arguments[2].events))
                 return await self._log.append(*arguments)
 
-        bench = Bench(working("test.body", body, effect), wrap=Counted)
+        bench = EngineHarness(working("test.body", body, effect), wrap=Counted)
         names = [f"n{number}" for number in range(4)]
         edges = [edge("g", "n0"), *(edge(a, b) for a, b in pairwise(names))]
         nodes = [node("g", "test.gate"), *(node(name, "test.body") for name in names)]
@@ -106,7 +106,7 @@ def test_nothing_runs_on_for_a_run_that_was_not_made() -> None:
                 raise
             raise AssertionError
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         await bench.start(ONE)
         with pytest.raises(ClientFault, match="still live"):
             await bench.service.create_run(CALLER, {"workflowId": "sample"}, exclusive=True)
@@ -126,7 +126,7 @@ def test_a_crash_takes_no_retry_away() -> None:
             await gate.wait()
             raise ValueError("inner text")
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 1, "retryDelayMs": 1})]))
         await until(lambda: calls)
         await quiet()
@@ -172,7 +172,7 @@ def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> None:
             context.emit_event(AppendLog("warn", "last", {"n": 2}))
             return Completed({})
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         key = await bench.start(ONE)
         await quiet()
         assert (await bench.kinds(key))[2:] == ["log.appended", "acme.progress"]
@@ -191,7 +191,7 @@ def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> Non
                 context.emit_event(EmitEvent("acme.progress", {"part": number}))
             return Completed({})
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         key = await bench.start(ONE)
         await bench.end(key)
         return await bench.status(key)
@@ -214,7 +214,7 @@ def test_the_first_version_that_is_pinned_stands() -> None:
             return Completed({})
 
         types = working("test.body", body, config={"type": "object"})
-        bench = Bench(types)
+        bench = EngineHarness(types)
         document = workflow(
             [node("a", "test.body", config={"n": 2}), node("g", "test.gate"), node("b", "test.body", config={"n": 5})],
             [edge("a", "g"), edge("g", "b")],
@@ -246,7 +246,7 @@ def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps() -> N
             second = await context.step("y", "once", lambda: world.touch("y"))
             return Completed({"said": said, "first": first, "second": second})
 
-        bench = Bench(working("test.body", body))
+        bench = EngineHarness(working("test.body", body))
         key = await bench.start(ONE)
         await quiet()
         assert await bench.status(key) == "waiting-input"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.privacy.test_sensitive_values import everything_shown
-from tests.harness.definitions import edge, examples, node, variable, workflow
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.definitions import edge, example_count, node, variable, workflow
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.json import schema
@@ -95,7 +95,7 @@ async def lived(
     """What the nodes were given, and all that was ever shown, of one run with that many restarts at its gates."""
     seen: Given = {}
     shown = ""
-    bench = Bench(*types(minted, seen))
+    bench = EngineHarness(*types(minted, seen))
     key = await bench.start(document, inputs=inputs)
     await quiet()
     while await bench.status(key) not in TERMINAL_STATUSES:
@@ -139,7 +139,7 @@ async def all_leaks(seeds: range) -> list[str]:
 
 
 @pytest.mark.rule("hide-02", "hide-03", "hide-04")
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**48))
 def test_no_reader_sees_a_secret_and_every_node_gets_its_value(seed: int) -> None:
     assert run(lambda: leaks(seed)) == []

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.ports.storage.event_log import InterruptQuery
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.header import RunKey
@@ -16,7 +16,7 @@ HIDDEN = [variable("pin", sensitive=True)]
 PIN = {"x": {"type": "variable", "variableName": "pin"}}
 
 
-async def everything(bench: Bench, key: RunKey) -> bytes:
+async def everything(bench: EngineHarness, key: RunKey) -> bytes:
     """All that anybody can see of a run, with every payload in its shape."""
     events = await bench.events(key)
     for event in events:
@@ -28,14 +28,14 @@ async def everything(bench: Bench, key: RunKey) -> bytes:
     )
 
 
-async def asked(*nodes: dict[str, Any], edges: list[dict[str, Any]] | None = None) -> tuple[Bench, RunKey]:
-    bench = Bench()
+async def asked(*nodes: dict[str, Any], edges: list[dict[str, Any]] | None = None) -> tuple[EngineHarness, RunKey]:
+    bench = EngineHarness()
     key = await bench.start(workflow(list(nodes), edges or [], HIDDEN), inputs={"pin": SECRET})
     assert SECRET.encode() not in await everything(bench, key)
     return bench, key
 
 
-async def newest(bench: Bench, key: RunKey) -> dict[str, Any]:
+async def newest(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     return (await bench.payloads(key, "interrupt.requested"))[-1]["data"]
 
 
@@ -107,7 +107,7 @@ def test_an_event_is_matched_though_its_correlation_is_hidden() -> None:
     document = workflow([ask], [], [variable("order", "object", sensitive=True)])
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document, inputs={"order": {"id": SECRET}})
         assert SECRET.encode() not in await everything(bench, key)
         assert set((await newest(bench, key))["correlation"]) == {"id"}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.host.test_store_failure import Flaky
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.ports.storage.event_log import RunQuery
@@ -69,7 +69,7 @@ DOCUMENT = workflow(
 INPUTS = {"secret": CANARY, "plain": f"<{CANARY}>", "deep": {"er": [CANARY]}}
 
 
-async def everything_shown(bench: Bench, key: RunKey) -> str:
+async def everything_shown(bench: EngineHarness, key: RunKey) -> str:
     """All that a reader can get of a run, and all that the store keeps outside of its hidden values."""
     shown = [event.document for event in await bench.events(key)]
     shown += [event.payload for event in await bench.events(key)]
@@ -81,11 +81,11 @@ async def everything_shown(bench: Bench, key: RunKey) -> str:
     return b"\n".join(shown).decode()
 
 
-async def at_the_gate(bench: Bench) -> None:
+async def at_the_gate(bench: EngineHarness) -> None:
     await until(lambda: bench.stage.waiting)
 
 
-async def through_the_gate(bench: Bench, key: RunKey) -> None:
+async def through_the_gate(bench: EngineHarness, key: RunKey) -> None:
     await at_the_gate(bench)
     assert CANARY not in await everything_shown(bench, key)
     assert SECOND not in await everything_shown(bench, key)
@@ -99,7 +99,7 @@ def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
     witness = Witness()
 
     async def work() -> None:
-        bench = Bench(*witness.types())
+        bench = EngineHarness(*witness.types())
         key = await bench.start(DOCUMENT, inputs=INPUTS)
         for _ in range(restarts):
             await at_the_gate(bench)
@@ -177,7 +177,7 @@ def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
     giver = InstantNode(NodeDeclaration("test.pass", "Gives the secret."), lambda call: Completed({"given": secret}))
 
     async def work() -> None:
-        bench = Bench(*witness.types(), giver)
+        bench = EngineHarness(*witness.types(), giver)
         # For the declared output the variable has a value of its own.
         inputs = {"plain": 41} if flow == "declared" else {"plain": 41, "secret": secret}
         key = await bench.start(flows(kind)[flow], inputs=inputs)
@@ -198,7 +198,7 @@ def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
 
 async def shown_of(secret: str) -> tuple[str, str]:
     """All that a reader gets of the same run with another secret, at its gate and at its end."""
-    bench = Bench(*Witness().types())
+    bench = EngineHarness(*Witness().types())
     key = await bench.start(DOCUMENT, inputs={"secret": secret, "plain": "p"})
     await at_the_gate(bench)
     before = await everything_shown(bench, key)
@@ -226,7 +226,7 @@ def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
     )
 
     async def work() -> None:
-        bench = Bench(*witness.types())
+        bench = EngineHarness(*witness.types())
         key = await bench.start(document, inputs={"secret": CANARY, "plain": redaction_marker("secret")})
         await at_the_gate(bench)
         await bench.crash()
@@ -247,7 +247,7 @@ def test_a_default_that_is_sensitive_is_hidden_too() -> None:
     )
 
     async def work() -> None:
-        bench = Bench(*witness.types())
+        bench = EngineHarness(*witness.types())
         key = await bench.start(document)
         await bench.end(key)
         assert witness.given == [{"x": CANARY}]
@@ -260,7 +260,7 @@ def test_a_rewound_run_still_hides() -> None:
     witness = Witness()
 
     async def work() -> None:
-        bench = Bench(*witness.types(), wrap=Flaky)
+        bench = EngineHarness(*witness.types(), wrap=Flaky)
         bench.log.plan = {1: "down", 3: "lost", 4: "down"}
         key = await bench.start(DOCUMENT, inputs=INPUTS)
         await quiet()
@@ -277,7 +277,7 @@ def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest
     witness = Witness()
 
     async def work() -> None:
-        bench = Bench(*witness.types())
+        bench = EngineHarness(*witness.types())
         key = await bench.start(DOCUMENT, inputs=INPUTS)
         await at_the_gate(bench)
         assert CANARY in await everything_shown(bench, key)

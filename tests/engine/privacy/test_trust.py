@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, header_of, node, plan_of, workflow
-from tests.harness.engine_harness import Bench, quiet, run, waiting_type
+from tests.harness.engine_harness import EngineHarness, quiet, run, waiting_type
 from tests.harness.untrusted_content import WAIT, chain, mix, outside, told, trust_of
 from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
@@ -32,7 +32,7 @@ def test_requests_bring_content_from_outside_under_every_name() -> None:
 def test_the_answer_to_a_request_is_untrusted_and_what_is_made_of_it() -> None:
     async def scenario() -> None:
         answers = FakeOutbound({"https://example.com/": {"said": OUT}})
-        bench = Bench(*MIXERS, *http_nodes(answers))
+        bench = EngineHarness(*MIXERS, *http_nodes(answers))
         get = node("get", "core.http.request", config={"url": "https://example.com/"})
         document = workflow([node("before"), get, node("after", "core.identity")], [edge("before", "get")])
         document["edges"].append(edge("get", "after", sourceOutput="body"))
@@ -59,7 +59,7 @@ def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -
         return Completed({"output": [done]})
 
     async def scenario() -> None:
-        bench = Bench(*MIXERS, waiting_type("test.fetches", body))
+        bench = EngineHarness(*MIXERS, waiting_type("test.fetches", body))
         fetches = node("f", "test.fetches")
         _, key = await told(workflow([fetches, mix("after")], [edge("f", "after")]), bench=bench)
         events = await bench.end(key)
@@ -87,7 +87,7 @@ def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
         plain = InstantNode(
             NodeDeclaration("test.plain", "", external_content=True), lambda call: Completed({"output": OUT})
         )
-        bench = Bench(*MIXERS, plain, waiting_type("test.fetches", fetches))
+        bench = EngineHarness(*MIXERS, plain, waiting_type("test.fetches", fetches))
         items = {"type": "static", "value": [1, 2]}
         mapped = node("map", "core.flow.map", config={"body": {"typeId": body}}, inputs={"items": items})
         _, key = await told(

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.child_workflows import SUB, begun, settled
+from tests.harness.child_workflows import SUB_WORKFLOW, settle, start_run
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench, quiet, run, waiting_type
+from tests.harness.engine_harness import EngineHarness, quiet, run, waiting_type
 from tests.harness.interrupts import refused
 from tests.harness.supervised_runs import work_on
 from tests.simulation.trust_workflows import MIXERS, OUT
@@ -48,8 +48,10 @@ def gated(kind: str = "core.approvalGate", **config: Any) -> dict[str, Any]:
 LIST = variable("a", "array", defaultValue=[])
 
 
-async def waiting(document: dict[str, Any], *others: dict[str, Any], bench: Bench | None = None) -> tuple[Bench, Any]:
-    made, key = await begun(document, *others, bench=bench or Bench(*MIXERS))
+async def waiting(
+    document: dict[str, Any], *others: dict[str, Any], bench: EngineHarness | None = None
+) -> tuple[EngineHarness, Any]:
+    made, key = await start_run(document, *others, bench=bench or EngineHarness(*MIXERS))
     assert await made.status(key) == "waiting-approval"
     return made, key
 
@@ -112,8 +114,8 @@ def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
         return Completed({"output": answer.value})
 
     async def scenario() -> None:
-        bench, key = await begun(
-            workflow([node("n", "test.passes")]), bench=Bench(*MIXERS, waiting_type("test.passes", body))
+        bench, key = await start_run(
+            workflow([node("n", "test.passes")]), bench=EngineHarness(*MIXERS, waiting_type("test.passes", body))
         )
         events = await bench.end(key)
         assert "interrupt.requested" not in [each.type for each in events]
@@ -151,10 +153,10 @@ def test_what_a_child_gives_back_moves_no_gate_of_its_parent() -> None:
     child = workflow([node("o", "test.outside", config={"sets": "a"})], variables=[LIST], id="child")
 
     async def scenario() -> None:
-        calls = node("call", SUB, config={"workflowId": "child", "outputMapping": {"a": "a"}})
+        calls = node("call", SUB_WORKFLOW, config={"workflowId": "child", "outputMapping": {"a": "a"}})
         gate = node("ask", "core.approvalGate", config={"title": "{{variables.a}}"})
         bench, key = await waiting(workflow([calls, gate], [edge("call", "ask")], [LIST]), child)
-        await settled()
+        await settle()
         assert await bench.status(key) == "waiting-approval"
         (asked,) = [each for each in await bench.events(key) if each.type == "interrupt.requested"]
         assert asked.content_trust == "untrusted"
@@ -172,7 +174,7 @@ def floored() -> dict[str, Any]:
 @pytest.mark.parametrize(("by", "goes_on"), [(MODEL, False), (PERSON, True)])
 def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(by: Answerer, goes_on: bool) -> None:
     async def scenario() -> None:
-        bench, key = await begun(floored(), workflow([node("w")], id="w"), bench=Bench(*MIXERS))
+        bench, key = await start_run(floored(), workflow([node("w")], id="w"), bench=EngineHarness(*MIXERS))
         (asked,) = (await bench.state(key)).open_interrupts.values()
         await bench.answer(key, {"answers": {"proceed": "proceed"}}, asked.node_id, by)
         kinds = [each.type for each in await bench.end(key)]

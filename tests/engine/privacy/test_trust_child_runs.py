@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.child_workflows import SUB, kids, settled
+from tests.harness.child_workflows import SUB_WORKFLOW, child_keys, settle
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import run
 from tests.harness.supervised_runs import END, work_on
@@ -23,11 +23,11 @@ CHILD = workflow(
 def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
     async def scenario(x: str, y: str) -> tuple[dict[str, bool], dict[str, bool], Any]:
         config = {"workflowId": "child", "inputMapping": {"x": x, "y": y}, "outputMapping": {"c": "given"}}
-        calls = node("call", SUB, config=config)
+        calls = node("call", SUB_WORKFLOW, config=config)
         bench, key = await told(chain(outside("o", "a"), calls, mix("reads-c", "c")), CHILD)
         await bench.end(key)
         events = await bench.events(key)
-        (child,) = await kids(bench, key)
+        (child,) = await child_keys(bench, key)
         inner = await bench.events(child)
         assert (inner[0].content_trust == "untrusted") is ("a" in (x, y))
         (ended,) = [each for each in events if each.type == "weftwork.child.ended"]
@@ -49,12 +49,12 @@ def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) -> None:
     async def scenario() -> None:
         config = {"workflowId": "child", "outputMapping": {"c": "given"}}
         held = [node("hold", WAIT)] if apart else []
-        bench, key = await told(chain(node("call", SUB, config=config), *held, mix("reads", "c")), child)
+        bench, key = await told(chain(node("call", SUB_WORKFLOW, config=config), *held, mix("reads", "c")), child)
         if apart:
             await bench.crash()
             bench = bench.again()
             await bench.executor.recover()
-            await settled()
+            await settle()
             bench.stage.release("hold")
         events = await bench.end(key)
         assert trust_of(events)["call"]
@@ -73,7 +73,7 @@ def test_items_of_a_map_over_child_runs_are_followed() -> None:
         mapped = node("map", "core.flow.map", config=config, inputs={"items": items})
         bench, key = await told(chain(outside("o", "a"), mapped), child)
         events = await bench.end(key)
-        (inner,) = await kids(bench, key)
+        (inner,) = await child_keys(bench, key)
         return trust_of(events)["map"], trust_of(await bench.events(inner))["m"]
 
     assert run(lambda: scenario("b")) == (False, False)

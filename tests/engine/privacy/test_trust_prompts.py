@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.untrusted_content import VARIABLES, mix, outside, port, told
 from tests.simulation.trust_workflows import MIXERS, OUT
 from weftwork.ports.node_outcome import Completed, NodeOutcome
@@ -43,7 +43,7 @@ def test_what_is_untrusted_in_a_template_is_wrapped_and_nothing_else() -> None:
         document = workflow(
             [first, node("p", "test.prompt", config={"prompt": text}, inputs=inputs)], [edge("o", "p")], VARIABLES
         )
-        bench, key = await told(document, bench=Bench(*MIXERS, PROMPT))
+        bench, key = await told(document, bench=EngineHarness(*MIXERS, PROMPT))
         return msgspec.json.decode((await bench.end(key))[-1].payload)["outputs"]["p"]
 
     found = run(lambda: scenario(True))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.nodes.test_waiting_nodes import Stubborn
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until, waiting_type
 from weftwork.engine.decide.inputs import CancelRequested
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run.pending_commit import RunNotLive
@@ -20,7 +20,7 @@ GATE = workflow([node("a", "test.gate"), node("b")], [edge("a", "b")])
 ASKED = "weftwork.run.cancel-requested"
 
 
-async def waiting(bench: Bench, document: dict[str, Any] = GATE, **request: Any) -> RunKey:
+async def waiting(bench: EngineHarness, document: dict[str, Any] = GATE, **request: Any) -> RunKey:
     key = await bench.start(document, **request)
     await until(lambda: bench.stage.waiting)
     return key
@@ -29,7 +29,7 @@ async def waiting(bench: Bench, document: dict[str, Any] = GATE, **request: Any)
 @pytest.mark.rule("run-03")
 def test_a_cancel_really_stops_a_waiting_node() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await waiting(bench)
         assert await bench.cancel(key, "enough") == "cancelling"
         assert await bench.status(key) == "cancelling"
@@ -47,7 +47,7 @@ def test_a_cancel_really_stops_a_waiting_node() -> None:
 @pytest.mark.rule("run-03")
 def test_a_run_that_waits_for_nothing_is_cancelled_at_once() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(GATE, at_once=False)
         assert await bench.cancel(key) == "cancelled"
         assert await bench.kinds(key) == ["run.started", "run.cancelled"]
@@ -59,7 +59,7 @@ def test_a_run_that_waits_for_nothing_is_cancelled_at_once() -> None:
 @pytest.mark.rule("run-03")
 def test_cancelling_twice_or_after_the_end_changes_nothing() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await waiting(bench)
         assert await bench.cancel(key) == "cancelling"
         assert await bench.cancel(key) in ("cancelling", "cancelled")
@@ -78,7 +78,7 @@ def test_cancelling_twice_or_after_the_end_changes_nothing() -> None:
 
 def test_many_cancels_at_once_are_all_answered() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await waiting(bench)
         answers = await asyncio.gather(*(bench.cancel(key, f"r{n}") for n in range(20)))
         assert set(answers) <= {"cancelling", "cancelled"}
@@ -90,7 +90,7 @@ def test_many_cancels_at_once_are_all_answered() -> None:
 
 def test_a_node_that_ends_as_the_cancel_comes_counts_as_it_ended() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await waiting(bench)
         bench.stage.release("a")
         assert await bench.cancel(key) in ("cancelling", "cancelled")
@@ -121,7 +121,7 @@ class Slow:
 
 def test_a_caller_who_went_away_does_not_hurt_the_run() -> None:
     async def work() -> None:
-        bench = Bench(wrap=Slow)
+        bench = EngineHarness(wrap=Slow)
         key = await waiting(bench)
         bench.log.gate.clear()
         asking = asyncio.create_task(bench.cancel(key))
@@ -139,7 +139,7 @@ def test_a_cancel_while_a_limit_ends_the_run_is_answered_by_the_end() -> None:
     stubborn = Stubborn()
 
     async def work() -> None:
-        bench = Bench(waiting_type("test.stubborn", stubborn.run))
+        bench = EngineHarness(waiting_type("test.stubborn", stubborn.run))
         key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
         await until(lambda: stubborn.end is not None)
         bench.clock.advance(101)
@@ -161,7 +161,7 @@ def test_a_node_stopped_before_its_first_step_ends_at_once(monkeypatch: pytest.M
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 1_000.0)
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         nodes = [node("a", "test.gate"), node("b", "test.gate")]
         key = await bench.start(workflow(nodes), configurable={"recursionLimit": 1})
         await bench.end(key)
@@ -172,7 +172,7 @@ def test_a_node_stopped_before_its_first_step_ends_at_once(monkeypatch: pytest.M
 
 def test_a_cancel_is_answered_when_the_host_closes() -> None:
     async def work() -> None:
-        bench = Bench(wrap=Slow)
+        bench = EngineHarness(wrap=Slow)
         key = await waiting(bench)
         bench.log.gate.clear()
         asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]
@@ -190,7 +190,7 @@ def test_a_cancel_is_answered_when_the_host_closes() -> None:
 
 def test_a_run_that_is_over_sends_its_callers_to_the_store() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await waiting(bench)
         live = bench.executor._live[key]
         bench.stage.release("a")
@@ -203,7 +203,7 @@ def test_a_run_that_is_over_sends_its_callers_to_the_store() -> None:
 
 def test_a_run_that_cannot_be_woken_cannot_be_cancelled_either() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         await bench.store.open()
         header = RunHeader("run-old", CALLER.partition, CALLER.owner, "gone", "0" * 64, 0)
         await bench.store.log.create(header)
@@ -217,7 +217,7 @@ def test_a_run_that_cannot_be_woken_cannot_be_cancelled_either() -> None:
 
 def test_a_run_that_ends_while_it_is_being_woken_answers_with_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await waiting(bench)
         other = bench.again()
 
@@ -233,7 +233,7 @@ def test_a_run_that_ends_while_it_is_being_woken_answers_with_its_end(monkeypatc
 
 def test_a_cancel_with_a_key_is_answered_word_for_word() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await waiting(bench)
         first = await bench.service.cancel_run(CALLER, key.run_id, {"reason": "r"}, "k")
         await bench.end(key)

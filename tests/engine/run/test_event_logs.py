@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.host.test_store_failure import Flaky
-from tests.harness.definitions import edge, examples, node, variable, workflow
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.definitions import edge, example_count, node, variable, workflow
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from weftwork.engine.run import append
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -64,9 +64,9 @@ def a_graph(dice: random.Random) -> dict[str, Any]:
     return workflow(nodes, edges, variables)
 
 
-async def lived(dice: random.Random) -> tuple[Bench, RunKey]:
+async def lived(dice: random.Random) -> tuple[EngineHarness, RunKey]:
     """One run from start to end, with whatever the dice do to it on the way."""
-    bench = Bench(wrap=Flaky)
+    bench = EngineHarness(wrap=Flaky)
     bench.log.plan = {n: dice.choice(["down", "lost", "conflict"]) for n in range(1, 20) if dice.random() < 0.1}
     configurable = {"recursionLimit": dice.randint(1, 6)} if dice.random() < 0.2 else {}
     if dice.random() < 0.3:
@@ -158,7 +158,7 @@ def hidden(value: Any) -> Any:
     return msgspec.json.decode(encode_stored(value).replace(SECRET.encode(), redaction_marker("hidden").encode()))
 
 
-async def check_caches(bench: Bench, key: RunKey) -> None:
+async def check_caches(bench: EngineHarness, key: RunKey) -> None:
     stored = await bench.stored(key)
     plan = await bench.catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
     state = await load_state(bench.store.log, stored.header, plan)
@@ -201,7 +201,7 @@ def check_log(events: list[Event]) -> None:
 
 
 @pytest.mark.rule("fold-01", "run-01")
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=example_count(120), deadline=None)
 @given(st.integers(0, 2**48))
 def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None:
     async def work() -> None:
@@ -222,7 +222,7 @@ def test_caches_hold_at_every_append_of_a_run() -> None:
     async def work() -> None:
         for seed in range(30):
             dice = random.Random(seed)
-            bench = Bench()
+            bench = EngineHarness()
             key = await bench.start(a_graph(dice), inputs={"open": [1.0, SECRET]})
             for _ in range(8):
                 await check_caches(bench, key)
@@ -239,7 +239,7 @@ def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(append.BatchBuilder, "_rows", lambda self: ())
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a")]))
         await bench.end(key)
         with pytest.raises(AssertionError):

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench, run
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.engine.run.replay import load_state
 from weftwork.protocol.fold import traversal
 
 
-async def ended(document: dict[str, Any], **request: Any) -> tuple[Bench, Any]:
-    bench = Bench()
+async def ended(document: dict[str, Any], **request: Any) -> tuple[EngineHarness, Any]:
+    bench = EngineHarness()
     key = await bench.start(document, **request)
     await bench.end(key)
     return bench, key

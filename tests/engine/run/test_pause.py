@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until, waiting_type
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.decide import run_control
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
@@ -20,18 +20,18 @@ CHAIN = workflow([node("a", "test.gate"), node("b", "test.gate")], [edge("a", "b
 DELAY = workflow([node("wait", "core.delay", config={"ms": 1000})])
 
 
-async def pause(bench: Bench, key: RunKey, idem: str | None = None, **body: Any) -> Any:
+async def pause(bench: EngineHarness, key: RunKey, idem: str | None = None, **body: Any) -> Any:
     return await RunControl(bench.runtime, bench.executor).pause_run(CALLER, key.run_id, body, idem)
 
 
-async def resume(bench: Bench, key: RunKey, idem: str | None = None, **body: Any) -> Any:
+async def resume(bench: EngineHarness, key: RunKey, idem: str | None = None, **body: Any) -> Any:
     return await RunControl(bench.runtime, bench.executor).resume_run(CALLER, key.run_id, body, idem)
 
 
 @pytest.mark.rule("run-12", "run-13")
 def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.stage.waiting)
         assert (await pause(bench, key, reason="lunch")).status == "paused"
@@ -51,7 +51,7 @@ def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending() -> No
 @pytest.mark.rule("run-12")
 def test_an_immediate_pause_starts_the_node_anew() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(DELAY)
         bench.clock.advance(600)
         await pause(bench, key, drainPolicy="immediate")
@@ -75,7 +75,7 @@ def test_an_immediate_pause_starts_the_node_anew() -> None:
 @pytest.mark.rule("run-12")
 def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(CHAIN)
         await until(lambda: bench.stage.waiting)
         await pause(bench, key)
@@ -98,7 +98,7 @@ def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() -> Non
 
 def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(CHAIN)
         await until(lambda: bench.stage.waiting)
         await pause(bench, key)
@@ -117,7 +117,7 @@ def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
 @pytest.mark.rule("run-12", "run-13")
 def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(CHAIN)
         await until(lambda: bench.stage.waiting)
         with pytest.raises(ClientFault) as caught:
@@ -143,7 +143,7 @@ def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
 @pytest.mark.rule("idem-01")
 def test_a_repeated_pause_with_the_same_key_is_the_first_one() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(CHAIN)
         await until(lambda: bench.stage.waiting)
         first = await pause(bench, key, drainPolicy="immediate", idem="k")
@@ -159,7 +159,7 @@ def test_a_repeated_pause_with_the_same_key_is_the_first_one() -> None:
 @pytest.mark.rule("lim-05")
 def test_the_time_limit_runs_on_while_a_run_is_paused() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(CHAIN, configurable={"runTimeoutMs": 1000})
         await until(lambda: bench.stage.waiting)
         await pause(bench, key, drainPolicy="immediate")
@@ -183,7 +183,7 @@ def once(seen: list[str]) -> WaitingNode:
 def test_a_node_that_may_not_run_twice_is_never_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> str:
         seen: list[str] = []
-        bench = Bench(once(seen))
+        bench = EngineHarness(once(seen))
         key = await bench.start(workflow([node("a", "test.once")]))
         await until(lambda: seen)
         await pause(bench, key, drainPolicy="immediate")
@@ -218,7 +218,7 @@ async def _interrupted_too_late() -> int:
         await context.sleep_until(context.started_at + 100)
         return Completed({"o": mine})
 
-    bench = Bench(waiting_type("test.count", answer))
+    bench = EngineHarness(waiting_type("test.count", answer))
     key = await bench.start(workflow([node("a", "test.count")]))
     await quiet()
     honest = bench.store.log.append

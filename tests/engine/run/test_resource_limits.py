@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import TYPES, edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until, waiting_type
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until, waiting_type
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -27,7 +27,7 @@ def doubling(count: int, mode: str = "array") -> dict[str, Any]:
 @pytest.mark.rule("lim-10")
 def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(count: int) -> tuple[str | None, int]:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(doubling(count))
         await bench.end(key)
         failed = await bench.payloads(key, "run.failed")
@@ -63,7 +63,7 @@ def test_a_loop_of_nodes_that_never_start_ends_too() -> None:
     )
 
     async def work() -> None:
-        bench = Bench(limits=Limits(max_node_executions=10))
+        bench = EngineHarness(limits=Limits(max_node_executions=10))
         key = await bench.start(document)
         await bench.end(key)
         assert (await bench.kinds(key))[-2:] == ["cap.breached", "run.failed"]
@@ -84,7 +84,7 @@ def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key(m
     )
 
     async def work() -> bytes:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document)
         await until(lambda: bench.stage.waiting)
         await bench.answer(key, 424242, "a")
@@ -116,7 +116,7 @@ def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> N
     )
 
     async def work(restart: bool) -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document)
         await until(lambda: bench.stage.waiting)
         if restart:
@@ -153,7 +153,7 @@ def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
     document = workflow([node("m", "core.flow.map", config={"items": [1, 2, 3], "body": body, "concurrency": 1})])
 
     async def work() -> None:
-        bench = Bench(wrap=Liar)
+        bench = EngineHarness(wrap=Liar)
         key = await bench.start(document)
         await bench.end(key)
         assert lied
@@ -171,7 +171,7 @@ def test_time_in_which_a_node_waits_for_an_answer_does_not_count() -> None:
         return Completed({})
 
     async def work() -> None:
-        bench = Bench(waiting_type("test.asks", asks))
+        bench = EngineHarness(waiting_type("test.asks", asks))
         key = await bench.start(workflow([node("a", "test.asks", settings={"timeoutMs": 1000})]))
         await quiet()
         bench.clock.advance(3_600_000)
@@ -193,7 +193,7 @@ def test_a_node_with_a_time_limit_may_clean_up_when_its_run_is_cancelled() -> No
     cleaned: list[str] = []
 
     async def work() -> None:
-        bench = Bench(waiting_type("test.careful", careful))
+        bench = EngineHarness(waiting_type("test.careful", careful))
         key = await bench.start(workflow([node("a", "test.careful", settings={"timeoutMs": 5_000})]))
         await quiet()
         await bench.cancel(key)
@@ -208,7 +208,7 @@ def test_a_long_turn_gives_way_to_others() -> None:
     """Each node takes as long as a whole turn may, by a clock that they move themselves."""
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         honest = bench.clock.now
         moved = iter(range(0, 10**9, live_run.MAX_BATCH_MS + 1))
         bench.clock.now = lambda: honest() + next(moved)  # type: ignore[method-assign]
@@ -241,7 +241,7 @@ def test_the_conditions_behind_a_node_share_one_budget() -> None:
     )
 
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(document, inputs={"l": list(range(1500))})
         await bench.end(key)
         codes = {each["error"]["code"] for each in await bench.payloads(key, "node.failed")}
@@ -255,7 +255,7 @@ def test_a_run_goes_on_whose_definition_would_no_longer_be_registered() -> None:
     document = workflow(
         [node("a", "test.gate", settings={"timeoutMs": -1})], triggers=[{"id": "t", "type": "manual", "nodeId": "gone"}]
     )
-    types = {**TYPES, "test.gate": Bench().stage.type.declaration}
+    types = {**TYPES, "test.gate": EngineHarness().stage.type.declaration}
     assert [each.pointer for each in parse_workflow(document, types)[1]] == [
         "/nodes/0/settings/timeoutMs",
         "/triggers/0/nodeId",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, examples, node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until, waiting_type
+from tests.harness.definitions import edge, example_count, node, workflow
+from tests.harness.engine_harness import EngineHarness, quiet, run, until, waiting_type
 from weftwork.engine.decide.inputs import RetryDue
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
@@ -33,7 +33,7 @@ def trying(**own: Any) -> dict[str, Any]:
 
 
 @pytest.mark.rule("node-12")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(st.integers(0, 10_000), st.floats(1, 10), st.integers(0, 100_000), st.integers(0, 100), st.floats(0, 1))
 def test_delays_grow_to_their_bound_and_keep_to_the_upper_half(
     delay: int, factor: float, most: int, failures: int, chance: float
@@ -48,7 +48,7 @@ def test_delays_grow_to_their_bound_and_keep_to_the_upper_half(
 @pytest.mark.rule("node-12")
 def test_a_failed_node_is_tried_again_until_it_completes() -> None:
     async def work() -> None:
-        bench = Bench(flaky(2))
+        bench = EngineHarness(flaky(2))
         key = await bench.start(trying(maxRetries=3, retryDelayMs=100))
         assert (await bench.stored(key)).projection.current_node == "a"
         await bench.end(key)
@@ -69,7 +69,7 @@ def test_a_failed_node_is_tried_again_until_it_completes() -> None:
 @pytest.mark.parametrize(("failures", "retryable", "attempts"), [(9, True, 3), (9, False, 1)])
 def test_in_the_end_it_fails(failures: int, retryable: bool, attempts: int) -> None:
     async def work() -> None:
-        bench = Bench(flaky(failures, retryable))
+        bench = EngineHarness(flaky(failures, retryable))
         key = await bench.start({**trying(), "settings": {"maxRetries": 2}})
         await bench.end(key)
         ((failed),) = await bench.payloads(key, "node.failed")
@@ -83,7 +83,7 @@ def test_in_the_end_it_fails(failures: int, retryable: bool, attempts: int) -> N
 @pytest.mark.rule("node-12")
 def test_the_wait_for_an_attempt_outlives_a_restart() -> None:
     async def work() -> None:
-        bench = Bench(flaky(1))
+        bench = EngineHarness(flaky(1))
         key = await bench.start(trying(maxRetries=1, retryDelayMs=1000))
         bench.clock.advance(900)
         await bench.crash()
@@ -102,7 +102,7 @@ def test_the_wait_for_an_attempt_outlives_a_restart() -> None:
 
 def test_a_run_can_be_cancelled_while_a_node_waits_for_its_next_attempt() -> None:
     async def work() -> None:
-        bench = Bench(flaky(9))
+        bench = EngineHarness(flaky(9))
         key = await bench.start(trying(maxRetries=5, retryDelayMs=1000))
         assert await bench.cancel(key) == "cancelled"
         assert (await bench.kinds(key))[-2:] == ["node.cancelled", "run.cancelled"]
@@ -114,7 +114,7 @@ def test_a_run_can_be_cancelled_while_a_node_waits_for_its_next_attempt() -> Non
 
 def test_attempts_count_as_executions() -> None:
     async def work() -> None:
-        bench = Bench(flaky(9))
+        bench = EngineHarness(flaky(9))
         key = await bench.start(trying(maxRetries=5, retryDelayMs=1), configurable={"recursionLimit": 3})
         await bench.end(key)
         (breach,) = await bench.payloads(key, "cap.breached")
@@ -126,7 +126,7 @@ def test_attempts_count_as_executions() -> None:
 
 def test_a_timer_that_comes_too_late_starts_nothing() -> None:
     async def work() -> None:
-        bench = Bench(flaky(2))
+        bench = EngineHarness(flaky(2))
         key = await bench.start(trying(maxRetries=2, retryDelayMs=1000))
         bench.clock.advance(1000)
         await until(lambda: "a" in bench.executor._live[key].state.retrying)
@@ -148,7 +148,7 @@ def test_an_attempt_that_takes_too_long_fails_and_may_be_tried_again() -> None:
             await context.sleep_until(context.started_at + next(lengths))
             return Completed({})
 
-        bench = Bench(waiting_type("test.slow", slow))
+        bench = EngineHarness(waiting_type("test.slow", slow))
         own = {"timeoutMs": 100, "maxRetries": 1, "retryDelayMs": 0}
         key = await bench.start(workflow([node("a", "test.slow", settings=own)]))
         await bench.end(key)
@@ -171,7 +171,7 @@ def test_a_node_that_does_not_heed_its_time_limit_is_left_behind() -> None:
                 stopped.append(call.node_id)
             return Completed({})
 
-        bench = Bench(waiting_type("test.slow", stubborn))
+        bench = EngineHarness(waiting_type("test.slow", stubborn))
         key = await bench.start(workflow([node("a", "test.slow", settings={"timeoutMs": 100})]))
         await quiet()
         bench.clock.advance(100)
@@ -186,7 +186,7 @@ def test_a_node_that_does_not_heed_its_time_limit_is_left_behind() -> None:
 @pytest.mark.rule("node-13")
 def test_a_time_limit_is_counted_from_the_start_of_the_attempt_whatever_restarts_in_between() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate", settings={"timeoutMs": 1000})]))
         await until(lambda: bench.stage.waiting)
         bench.clock.advance(900)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, quiet, run, until
 from weftwork.protocol.limits import Limits
 
 NAMES = [f"n{index}" for index in range(6)]
@@ -17,7 +17,7 @@ CHAIN = workflow([node(n) for n in NAMES], [edge(a, b) for a, b in pairwise(NAME
 @pytest.mark.parametrize(("host", "asked", "limit"), [(100, 3, 3), (4, 100, 4), (5, None, 5), (100, 6, 6), (6, 7, 6)])
 def test_a_run_breaks_at_the_lower_limit_of_executions(host: int, asked: int | None, limit: int) -> None:
     async def work() -> None:
-        bench = Bench(limits=Limits(max_node_executions=host))
+        bench = EngineHarness(limits=Limits(max_node_executions=host))
         key = await bench.start(CHAIN, configurable={} if asked is None else {"recursionLimit": asked})
         await bench.end(key)
         kinds = await bench.kinds(key)
@@ -42,7 +42,7 @@ def test_a_run_breaks_at_the_lower_limit_of_executions(host: int, asked: int | N
 )
 def test_a_run_breaks_just_after_its_time_limit(host: int, timeout: int, asked: int | None, limit: int | None) -> None:
     async def work() -> None:
-        bench = Bench(limits=Limits(max_run_duration_ms=host))
+        bench = EngineHarness(limits=Limits(max_run_duration_ms=host))
         document = workflow([node("a", "test.gate")], settings={"timeout": timeout})
         key = await bench.start(document, configurable={} if asked is None else {"runTimeoutMs": asked})
         await until(lambda: bench.stage.waiting)
@@ -66,7 +66,7 @@ def test_a_run_breaks_just_after_its_time_limit(host: int, timeout: int, asked: 
 @pytest.mark.rule("lim-02")
 def test_time_spent_by_earlier_nodes_counts() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         nodes = [node("a", "core.delay", config={"ms": 600}), node("b", "core.delay", config={"ms": 600})]
         key = await bench.start(workflow(nodes, [edge("a", "b")]), configurable={"runTimeoutMs": 1000})
         started = bench.clock.now()
@@ -79,7 +79,7 @@ def test_time_spent_by_earlier_nodes_counts() -> None:
 
 def test_a_run_that_ends_in_time_leaves_no_timer_behind() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 1000})
         await until(lambda: bench.stage.waiting)
         assert bench.clock.next_wake is not None
@@ -94,7 +94,7 @@ def test_a_run_that_ends_in_time_leaves_no_timer_behind() -> None:
 @pytest.mark.rule("lim-02")
 def test_the_time_limit_goes_on_while_the_host_is_away() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         document = workflow([node("a", "test.gate")])
         key = await bench.start(document, configurable={"runTimeoutMs": 1000})
         await until(lambda: bench.stage.waiting)
@@ -112,7 +112,7 @@ def test_the_time_limit_goes_on_while_the_host_is_away() -> None:
 
 def test_a_breach_of_one_branch_stops_the_others() -> None:
     async def work() -> None:
-        bench = Bench()
+        bench = EngineHarness()
         nodes: list[dict[str, Any]] = [node("a", "test.gate"), node("b", "test.gate"), node("c")]
         key = await bench.start(workflow(nodes, [edge("b", "c")]), configurable={"recursionLimit": 2})
         await until(lambda: len(bench.stage.waiting) == 2)

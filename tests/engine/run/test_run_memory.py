@@ -8,7 +8,7 @@ from weakref import ref
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, Bench, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run import live_run
@@ -38,33 +38,33 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         gc.enable()
 
 
-async def completed(bench: Bench) -> None:
+async def completed(bench: EngineHarness) -> None:
     await bench.end(await bench.start(workflow([node("a")])))
 
 
-async def failed(bench: Bench) -> None:
+async def failed(bench: EngineHarness) -> None:
     await bench.end(await bench.start(workflow([node("a", "core.fail")])))
 
 
-async def waited(bench: Bench) -> None:
+async def waited(bench: EngineHarness) -> None:
     key = await bench.start(WAITING, configurable={"runTimeoutMs": 1000})
     await until(lambda: bench.stage.waiting)
     bench.stage.release("b")
     await bench.end(key)
 
 
-async def cancelled(bench: Bench) -> None:
+async def cancelled(bench: EngineHarness) -> None:
     key = await bench.start(WAITING, configurable={"runTimeoutMs": 1000})
     await until(lambda: bench.stage.waiting)
     await bench.cancel(key)
     await bench.end(key)
 
 
-async def timed_out(bench: Bench) -> None:
+async def timed_out(bench: EngineHarness) -> None:
     await bench.end(await bench.start(WAITING, configurable={"runTimeoutMs": 1000}))
 
 
-async def refused(bench: Bench) -> None:
+async def refused(bench: EngineHarness) -> None:
     key = await bench.start(WAITING, scopeId="s")
     with pytest.raises(ClientFault):
         await bench.service.create_run(CALLER, {"workflowId": WAITING["id"], "scopeId": "s"}, exclusive=True)
@@ -76,7 +76,7 @@ async def refused(bench: Bench) -> None:
 STORIES = [completed, failed, waited, cancelled, timed_out, refused]
 
 
-async def left(bench: Bench, story: Any, made: list[Any]) -> list[Any]:
+async def left(bench: EngineHarness, story: Any, made: list[Any]) -> list[Any]:
     await story(bench)
     await quiet()
     assert made
@@ -88,7 +88,7 @@ def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pyt
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
 
     async def work() -> None:
-        assert await left(Bench(), story, made) == []
+        assert await left(EngineHarness(), story, made) == []
 
     run(work)
 
@@ -97,6 +97,6 @@ def test_a_run_that_its_parts_held_would_stay(made: list[Any], monkeypatch: pyte
     monkeypatch.setattr(live_run, "weak_reporter", lambda send: send)
 
     async def work() -> None:
-        assert await left(Bench(), completed, made) != []
+        assert await left(EngineHarness(), completed, made) != []
 
     run(work)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.decide.test_answers import GATE, asked, asks
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, Bench, quiet, run
+from tests.harness.engine_harness import ANSWERER, EngineHarness, quiet, run
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.run.live_run import LiveRun
@@ -24,11 +24,11 @@ DAY = 86_400_000
 PICK = {"customKind": "pick"}
 
 
-async def times(bench: Bench, key: RunKey, kind: str) -> list[int]:
+async def times(bench: EngineHarness, key: RunKey, kind: str) -> list[int]:
     return [event.timestamp for event in await bench.events(key) if event.type == kind]
 
 
-async def pass_time(bench: Bench, milliseconds: int) -> None:
+async def pass_time(bench: EngineHarness, milliseconds: int) -> None:
     """Let so much time pass, and every clock of the host strike on the way."""
     until = bench.clock.now() + milliseconds
     await quiet()
@@ -58,7 +58,7 @@ def test_an_approval_that_nobody_gives_for_thirty_days_is_a_rejection() -> None:
     run(work)
 
 
-async def refused_after(bench: Bench, key: RunKey) -> tuple[int, str]:
+async def refused_after(bench: EngineHarness, key: RunKey) -> tuple[int, str]:
     stored = await bench.answer(key, {"action": "accept"})
     rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
     fault = answer_refusal(rows[-1]["status"])
@@ -130,7 +130,7 @@ def test_people_are_reminded_and_what_came_due_while_nobody_was_there_is_said_on
 @pytest.mark.rule("park-01")
 def test_a_run_that_waits_for_people_is_in_nobodys_memory_and_takes_no_place() -> None:
     async def work() -> None:
-        bench = Bench(asks(Interrupt("approval", "q", GATE)), limits=Limits(max_live_runs=1))
+        bench = EngineHarness(asks(Interrupt("approval", "q", GATE)), limits=Limits(max_live_runs=1))
         document = workflow([node("ask", "test.ask"), node("end")], [edge("ask", "end")])
         keys = [await bench.start(document) for _ in range(20)]
         await quiet()
@@ -149,7 +149,7 @@ def test_a_run_that_waits_for_people_is_in_nobodys_memory_and_takes_no_place() -
 @pytest.mark.rule("park-02")
 def test_a_parked_run_ends_when_its_own_time_is_up() -> None:
     async def work() -> None:
-        bench = Bench(asks(Interrupt("custom", "q", PICK)))
+        bench = EngineHarness(asks(Interrupt("custom", "q", PICK)))
         key = await bench.start(workflow([node("ask", "test.ask")]), configurable={"runTimeoutMs": 5000})
         await quiet()
         assert bench.executor.live_count == 0
@@ -166,7 +166,7 @@ def test_a_parked_run_ends_when_its_own_time_is_up() -> None:
 
 def test_a_run_that_works_elsewhere_stays_while_it_waits() -> None:
     async def work() -> None:
-        bench = Bench(asks(Interrupt("custom", "q", PICK, timeout_ms=1000)))
+        bench = EngineHarness(asks(Interrupt("custom", "q", PICK, timeout_ms=1000)))
         key = await bench.start(workflow([node("ask", "test.ask"), node("gate", "test.gate")]))
         await quiet()
         assert (await bench.status(key), bench.executor.live_count) == ("waiting-input", 1)
@@ -190,7 +190,7 @@ def test_many_deadlines_strike_each_at_its_time() -> None:
     document = workflow([node("ask", "test.late", inputs=after)], [], [variable("after", "number")])
 
     async def work() -> None:
-        bench = Bench(late)
+        bench = EngineHarness(late)
         began = bench.clock.now()
         waits = [(at * 37) % 101 + 1 for at in range(60)]
         keys = [await bench.start(document, inputs={"after": each}) for each in waits]

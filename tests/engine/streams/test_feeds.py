@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.harness.engine_harness import quiet, run, until
 from tests.harness.event_source import KEY, made
 from weftwork.engine.streams import feeds as module
@@ -28,7 +28,7 @@ async def read_all(reader: Reader, dice: random.Random) -> list[int]:
     return seen
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 120), st.integers(1, 5))
 def test_readers_who_join_at_any_time_get_everything_once(seed: int, total: int, readers: int) -> None:
     async def work() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.harness.engine_harness import quiet, run
 from tests.harness.event_source import KEY, made
 from weftwork.engine.streams import notifications as module
@@ -165,7 +165,7 @@ async def talk(seed: int, total: int) -> tuple[list[Any], list[list[Any]]]:
     return happened, list(await asyncio.gather(*reading))
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 120))
 def test_every_reader_sees_events_and_notes_as_they_happened(seed: int, total: int) -> None:
     happened, seen = run(lambda: talk(seed, total))

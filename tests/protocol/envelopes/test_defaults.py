@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.envelopes.defaults import MAX_ID, EnvelopeOrigin, derive_correlation_id, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import GateRules
@@ -51,7 +51,7 @@ def test_what_is_no_envelope_stays_none(document: Any) -> None:
 
 
 @pytest.mark.rule("env-21")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200), st.sampled_from(["error", "a.b"]))
 def test_an_id_fits_and_tells_places_apart(one: str, other: str, kind: str) -> None:
     here, there = (msgspec.structs.replace(ORIGIN, node_id=node_id) for node_id in (one, other))

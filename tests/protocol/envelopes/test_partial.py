@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.envelopes.sample_envelopes import PAYLOADS, Json, envelope, rules
 from weftwork.protocol.envelopes import reassembly
 from weftwork.protocol.envelopes.gate import accept
@@ -182,7 +182,7 @@ def test_nothing_is_judged_before_the_last_piece(monkeypatch: pytest.MonkeyPatch
     assert taken(cut(2))[0] is not None
 
 
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         st.tuples(st.integers(0, 4), st.booleans(), st.integers(-1, 5), st.sampled_from(["", "{}", "1", None, [0]])),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.envelopes.sample_envelopes import GONE, envelope, knowing, rules
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
@@ -208,7 +208,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.rule("env-11")
-@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(VALUES, st.dictionaries(st.text("abc", min_size=1, max_size=3), SECRETS, max_size=4))
 def test_redacted_values_stay_as_they_are(value: Any, secrets: dict[str, str]) -> None:
     made = knowing(**secrets)
@@ -221,7 +221,7 @@ def test_redacted_values_stay_as_they_are(value: Any, secrets: dict[str, str]) -
         assert shown == value
 
 
-@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text("ab", max_size=30), st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=4, unique=True))
 def test_the_leftmost_is_replaced_and_of_those_the_longest(text: str, secrets: list[str]) -> None:
     """One character after the other, in the plainest way."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from tests.harness.definitions import TYPES, examples, node, workflow
+from tests.harness.definitions import TYPES, example_count, node, workflow
 from tests.protocol.json.caller_schemas import schemas
 from weftwork.protocol.envelopes import kind_registry
 from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
@@ -121,7 +121,7 @@ def test_a_package_may_be_recursive() -> None:
     assert check_kind(KindDefinition(NAME, 1, tree)) != []
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(schemas())
 def test_no_schema_raises(schema: Any) -> None:
     if isinstance(schema, dict):

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.expressions.patterns import check_pattern, matches
@@ -48,7 +48,7 @@ def sort(value: Any) -> Any:
     return [sort(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(VALUES)
 @example(-0.0)
 @example(2**53 - 1)
@@ -60,14 +60,14 @@ def test_a_value_passes_through_unchanged(value: Any) -> None:
     assert parse_expression("inputs.x == inputs['x']").evaluate(scope) is True
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(TEXTS, VALUES)
 def test_a_member_is_found_by_any_name(name: str, value: Any) -> None:
     got = parse_expression("inputs[variables.name]").evaluate({"inputs": {name: value}, "variables": {"name": name}})
     assert same(got, plain(value))
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.integers(-(2**52), 2**52))
 def test_integers_stay_exact(number: int) -> None:
     got = parse_expression("inputs.n + 1.0 - 1.0").evaluate({"inputs": {"n": number}})
@@ -76,7 +76,7 @@ def test_integers_stay_exact(number: int) -> None:
 
 
 @given(st.text(max_size=60) | WORDS, VALUES)
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 def test_any_text_is_an_expression_or_a_fault(text: str, value: Any) -> None:
     scope = {"inputs": {"x": value, "a": "text"}, "variables": {}, "nodes": {"a": {}, "x": {}}, "configurable": {}}
     codes = ["expression_invalid", "expression_limit"]
@@ -92,7 +92,7 @@ def test_any_text_is_an_expression_or_a_fault(text: str, value: Any) -> None:
 
 
 @given(st.text(max_size=60) | WORDS)
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_any_text_is_a_template_or_a_fault(text: str) -> None:
     try:
         rendered = parse_template(text).render({"inputs": {"x": 1}, "variables": {}, "nodes": {}, "configurable": {}})
@@ -102,7 +102,7 @@ def test_any_text_is_a_template_or_a_fault(text: str) -> None:
 
 
 @given(st.text(max_size=40) | st.text("(){}[]^$.*+?|\\pLQE0123,:ab-i", max_size=40), TEXTS)
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 def test_any_text_is_a_pattern_or_has_a_problem(pattern: str, text: str) -> None:
     problem = check_pattern(pattern)
     if problem is None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.fold.channel_writes import STAMPS, VALUES, Write, by, fold, outcome
 from weftwork.protocol.fold import channel_state
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp
@@ -35,7 +35,7 @@ def test_the_order_of_arrival_makes_no_difference(reducer: str) -> None:
     bounds = st.none() | st.integers(1, 4) if reducer in LIST_REDUCERS - {"message"} else st.none()
     ttl = st.none() | st.just(1) if reducer in EXPIRING_REDUCERS else st.none()
 
-    @settings(max_examples=examples(100), deadline=None)
+    @settings(max_examples=example_count(100), deadline=None)
     @given(interleaved(reducer), bounds, ttl)
     def check(orders: tuple[list[Write], list[Write]], max_size: int | None, ttl_ms: int | None) -> None:
         first, second = (fold(order, reducer, max_size=max_size, ttl_ms=ttl_ms) for order in orders)
@@ -44,7 +44,7 @@ def test_the_order_of_arrival_makes_no_difference(reducer: str) -> None:
     check()
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.permutations(range(6)), st.integers(1, 4))
 def test_the_last_messages_are_kept_whatever_the_order_of_arrival(order: list[int], max_size: int) -> None:
     writes = [((0, i, "n"), {"messageId": str(i), "role": "user", "content": i}) for i in order]

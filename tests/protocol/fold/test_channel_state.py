@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.fold.channel_writes import NOW, STAMPS, VALUES, Write, by, fold
 from weftwork.protocol.fold import channel_state
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp, initial_channel, reduce_write
@@ -20,7 +20,7 @@ from weftwork.protocol.workflow.channels import EXPIRING_REDUCERS, REDUCERS, Cha
 
 @pytest.mark.parametrize("reducer", REDUCERS)
 def test_arguments_are_left_alone(reducer: str) -> None:
-    @settings(max_examples=examples(50), deadline=None)
+    @settings(max_examples=example_count(50), deadline=None)
     @given(st.lists(st.tuples(STAMPS, VALUES[reducer]), max_size=6), st.none() | st.integers(1, 3))
     def check(writes: list[Write], max_size: int | None) -> None:
         kept = copy.deepcopy(writes)
@@ -38,7 +38,7 @@ def test_arguments_are_left_alone(reducer: str) -> None:
 @pytest.mark.rule("chan-09")
 @pytest.mark.parametrize("reducer", REDUCERS)
 def test_a_stored_state_goes_on_as_if_it_had_never_been_stored(reducer: str) -> None:
-    @settings(max_examples=examples(50), deadline=None)
+    @settings(max_examples=example_count(50), deadline=None)
     @given(st.lists(st.tuples(STAMPS, VALUES[reducer]), min_size=2, max_size=8), st.data())
     def check(writes: list[Write], data: st.DataObject) -> None:
         cut = data.draw(st.integers(1, len(writes) - 1))
@@ -56,7 +56,7 @@ def test_a_stored_state_goes_on_as_if_it_had_never_been_stored(reducer: str) -> 
 
 
 @pytest.mark.rule("chan-09")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.lists(st.integers(-MAX_INTEGER, MAX_INTEGER), min_size=1))
 def test_whole_numbers_are_counted_exactly(values: list[int]) -> None:
     state = fold(by("a", *values), "counter")
@@ -110,7 +110,7 @@ def test_a_boundary_that_is_off_by_one_would_be_seen(monkeypatch: pytest.MonkeyP
     assert len(fold([*by("a", 1), *by("b", 2)], "append", ttl_ms=200, at=[NOW - 200, NOW]).value) == 1
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6)), min_size=1, max_size=12))
 def test_what_is_remembered_of_times_never_hides_an_old_entry(steps: list[tuple[int, int]]) -> None:
     """Clocks may go back, and undeclared channels may be written with another time to live each."""
@@ -129,7 +129,7 @@ def test_other_reducers_know_no_time(reducer: str) -> None:
     assert state.value == ([value["message"]] if reducer == "message" else value[reducer])
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), min_size=1, max_size=12),
     st.integers(1, 6),
@@ -188,7 +188,7 @@ def test_a_default_is_older_than_every_write() -> None:
         )
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.lists(st.tuples(STAMPS, st.sampled_from([*REDUCERS, "vendor.acme.sum"]), st.data()), max_size=6))
 def test_no_mixture_of_reducers_and_values_breaks_the_fold(steps: list[tuple[Stamp, str, st.DataObject]]) -> None:
     state: ChannelState | None = None

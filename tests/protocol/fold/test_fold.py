@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, examples, header_of, node, plan_of, variable, workflow
+from tests.harness.definitions import edge, example_count, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.errors import RUN_ERRORS
 from weftwork.protocol.fold.data_flow import MissingInput, resolve_inputs
 from weftwork.protocol.fold.fold import BREACH_CODES, FOLDED_TYPES, apply, fold, initial_variables
@@ -47,7 +47,7 @@ def test_the_table_is_closed_and_every_live_status_can_end() -> None:
 
 
 @pytest.mark.rule("run-01")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.lists(st.sampled_from(TYPES), max_size=12))
 def test_a_status_changes_only_as_the_table_says(kinds: list[str]) -> None:
     status: Status = "pending"

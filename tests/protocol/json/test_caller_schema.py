@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from hypothesis import assume, given, settings
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.json.caller_schemas import VALUES, errors_of, schemas
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json import caller_schema
@@ -18,7 +18,7 @@ from weftwork.protocol.json.schema_dialect import analyze_schema
 
 
 @pytest.mark.rule("schema-04")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(schemas(), VALUES)
 def test_the_work_is_within_weight_times_size(schema: dict[str, Any], value: Any) -> None:
     found = analyze_schema(schema, "")
@@ -28,7 +28,7 @@ def test_the_work_is_within_weight_times_size(schema: dict[str, Any], value: Any
 
 
 @pytest.mark.rule("schema-04")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(schemas(), VALUES)
 def test_an_independent_validator_agrees(schema: dict[str, Any], value: Any) -> None:
     assert (check_value(schema, value, "") == []) == jsonschema.Draft202012Validator(schema).is_valid(value)
@@ -114,7 +114,7 @@ SECRET = "hunter2-"
 
 
 @pytest.mark.rule("schema-04")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(schemas(), VALUES)
 def test_no_value_is_ever_repeated(schema: dict[str, Any], value: Any) -> None:
     hidden = decode(encode_stored(value).replace(b'"a', b'"' + SECRET.encode()))

@@ -9,7 +9,7 @@ import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.json import canonical
 from weftwork.protocol.json.canonical import digest, encode_canonical, encode_stored
 
@@ -27,7 +27,7 @@ def documents() -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.rule("json-02")
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 @given(documents())
 @example({"\U0001f600": 1, "\ufb33": 2, "\r": 3, "1": 4, "\x80": 5, "ö": 6, "€": 7})
 @example([333333333.33333329, 1e30, 4.50, 2e-3, 1e-27, 1e21, 1e20, 1e-6, 1e-7, 5e-324, 1.7976931348623157e308, -0.0])
@@ -35,7 +35,7 @@ def test_the_canonical_form_is_that_of_rfc_8785(value: Any) -> None:
     assert encode_canonical(value) == rfc8785.dumps(value)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_are_printed_as_rfc_8785_says_and_read_back(value: float) -> None:
     printed = encode_canonical(value)
@@ -67,7 +67,7 @@ def test_the_digest_is_the_same_for_the_same_meaning() -> None:
     assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(documents(), st.randoms(use_true_random=False))
 def test_stored_bytes_are_deterministic_and_keep_types(value: Any, random: Any) -> None:
     def shuffled(part: Any) -> Any:

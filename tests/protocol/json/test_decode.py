@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import decoder as module
 from weftwork.protocol.json.decoder import MAX_DEPTH, MAX_DOCUMENT_VALUES, decode
@@ -116,7 +116,7 @@ def documents() -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(documents(), st.booleans(), st.sampled_from([None, 1, "\t"]))
 def test_valid_documents_decode_as_the_standard_decoder_says(value: Any, ascii_only: bool, indent: Any) -> None:
     data = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
@@ -125,7 +125,7 @@ def test_valid_documents_decode_as_the_standard_decoder_says(value: Any, ascii_o
     assert json.dumps(decoded) == json.dumps(value)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.binary(max_size=60) | st.text('{}[]",:\\u0123456789eE+-.ntfNI \n', max_size=40).map(str.encode))
 def test_any_bytes_give_a_document_or_a_refusal(data: bytes) -> None:
     with suppress(ClientFault):

@@ -8,7 +8,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.json.caller_schemas import errors_of, schemas
 from tests.protocol.json.test_schema_inline import trap
 from weftwork.protocol.json import caller_schema, schema_dialect
@@ -214,7 +214,7 @@ def written_out(schema: Any, definitions: dict[str, Any]) -> Any:
 
 
 @pytest.mark.rule("schema-03")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(schemas())
 def test_every_schema_of_the_dialect_is_taken_and_weighs_what_it_stands_for(schema: dict[str, Any]) -> None:
     assert check_caller_schema(schema, "") == []

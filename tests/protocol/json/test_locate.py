@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import source_locations as module
 from weftwork.protocol.json.decoder import decode
@@ -58,13 +58,13 @@ def is_right(document: Any, text: str) -> bool:
     )
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(VALUES, LAYOUTS)
 def test_every_pointer_leads_to_the_text_of_its_value(document: Any, layout: dict[str, Any]) -> None:
     assert is_right(document, written(document, layout))
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=3), st.dictionaries(NAMES, VALUES, max_size=3), LAYOUTS)
 def test_of_a_repeated_member_the_last_one_counts(
     first: dict[str, Any], last: dict[str, Any], layout: dict[str, Any]
@@ -74,7 +74,7 @@ def test_of_a_repeated_member_the_last_one_counts(
     assert is_right(json.loads(text), text)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.text(max_size=40) | st.text(alphabet='{}[]:,"\\ 01en\n', max_size=40), st.lists(NAMES, max_size=3))
 @example('{}""', ["a"])
 def test_no_text_and_no_pointer_breaks_it(text: str, names: list[str]) -> None:

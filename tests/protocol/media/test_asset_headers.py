@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.media.test_media_type import DOCX, SCRIPTS
 from weftwork.protocol.media import asset_headers as module
 from weftwork.protocol.media.asset_headers import ERROR_HEADERS, MAX_AGE, SECURITY_HEADERS, asset_headers
@@ -32,7 +32,7 @@ def test_the_set() -> None:
 
 
 @pytest.mark.rule("media-13")
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 @given(
     st.text(st.characters(), max_size=60) | st.sampled_from(SCRIPTS),
     st.text(st.characters(), max_size=60),

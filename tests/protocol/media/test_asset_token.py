@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.media import asset_references as module
 from weftwork.protocol.media.asset_headers import MAX_NAME_BYTES, safe_file_name
 from weftwork.protocol.media.asset_references import (
@@ -42,7 +42,7 @@ signatures = st.binary(min_size=32, max_size=32)
 
 
 @pytest.mark.rule("media-03")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(kids, tokens, signatures)
 def test_what_was_written_is_read(kid: str, token: AssetToken, signature: bytes) -> None:
     text = encode_asset_token(kid, token, signature)

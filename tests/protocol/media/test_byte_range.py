@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.media.asset_headers import (
     UNSATISFIABLE,
     ByteRange,
@@ -56,7 +56,7 @@ def test_the_table(value: str | None, found: ByteRange | None) -> None:
 
 
 @pytest.mark.rule("media-11")
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(st.none() | st.integers(0, 60), st.none() | st.integers(0, 60), sizes)
 def test_it_is_what_a_slice_gives(first: int | None, last: int | None, size: int) -> None:
     data = bytes(range(size))

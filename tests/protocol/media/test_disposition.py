@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.media import asset_headers as module
 from weftwork.protocol.media.asset_headers import MAX_NAME, MAX_NAME_BYTES, content_disposition, safe_file_name
 
@@ -49,7 +49,7 @@ texts = st.text(st.characters(), max_size=200) | st.text('a.\\/\r\n\0\u202e\ud80
 
 
 @pytest.mark.rule("media-09")
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(texts)
 @example("a." + "b" * 16 + "." * 300)
 def test_names_are_short_and_safe(text: str) -> None:
@@ -63,7 +63,7 @@ def test_names_are_short_and_safe(text: str) -> None:
 
 
 @pytest.mark.rule("media-10")
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(st.sampled_from(["image/png", "text/html", "", "\r\n"]), texts)
 def test_the_header_is_one_line_of_ascii(media_type: str, text: str) -> None:
     value = content_disposition(media_type, text)

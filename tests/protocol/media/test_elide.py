@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.media.base64_elision import ELIDED_PREFIX, MAX_STREAMED_RUN, Base64Elider, elide_base64
 
 runs = st.builds(str.__mul__, st.sampled_from(["A", "b+/", "Zm9v", "_-", "=", "9"]), st.integers(1, 400))
@@ -26,7 +26,7 @@ def cut(text: str, places: list[int]) -> list[str]:
 
 
 @pytest.mark.rule("media-14")
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 @given(prose, st.lists(st.integers(0, 5000), max_size=30), st.integers(1, 600))
 def test_where_it_is_cut_makes_no_difference(text: str, places: list[int], most: int) -> None:
     whole = Base64Elider(most).feed(text)
@@ -58,7 +58,7 @@ def test_what_is_not_said_to_be_base64_is_shown_whole(lead: str, run: str) -> No
 
 
 @pytest.mark.rule("media-14")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(prose, st.integers(1, 600))
 def test_a_text_says_how_much_is_gone(text: str, most: int) -> None:
     found = elide_base64(text, most)

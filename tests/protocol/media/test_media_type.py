@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.media.file_heads import ACTIVE, EVERY, KNOWN
 from weftwork.protocol.media import media_types as module
 from weftwork.protocol.media.media_types import (
@@ -96,7 +96,7 @@ def test_the_table(said: str, looks: str, served: str) -> None:
 
 
 @pytest.mark.rule("media-07", "media-08")
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(declared, st.sampled_from(EVERY))
 @example("image/png", ("text/html", b"<html>"))
 def test_only_what_looks_harmless_is_shown_in_place(said: str, file: tuple[str, bytes]) -> None:
@@ -111,7 +111,7 @@ def test_only_what_looks_harmless_is_shown_in_place(said: str, file: tuple[str, 
 
 
 @pytest.mark.rule("media-08")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.text(max_size=300), st.sampled_from([*KNOWN]))
 def test_what_was_said_is_never_repeated_unread(said: str, looks: str) -> None:
     served = resolve_media_type(said, looks)

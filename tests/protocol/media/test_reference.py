@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.media.asset_references import (
     ASSET_PREFIX,
     SAMPLE_ASSET_PREFIX,
@@ -62,7 +62,7 @@ def test_nothing_else_is_a_handle(thing: Any) -> None:
 
 
 @pytest.mark.rule("media-02")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(documents, digests, digests, before, after, st.booleans(), st.sampled_from([ASSET_PREFIX, SAMPLE_ASSET_PREFIX]))
 def test_references_are_found_in_any_document(
     document: Any, first: str, second: str, lead: str, trail: str, as_name: bool, prefix: str
@@ -73,7 +73,7 @@ def test_references_are_found_in_any_document(
 
 
 @pytest.mark.rule("media-02")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(documents, digests, st.sampled_from(["live:other", "test:acme", "", "live:acme2"]))
 def test_urls_of_other_tenants_do_not_count(document: Any, digest: str, partition: str) -> None:
     encoded = msgspec.json.encode(placed(document, url(digest, partition), False))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.media.file_heads import ACTIVE, EVERY, FRAME, KNOWN
 from weftwork.protocol.media import media_types as module
 from weftwork.protocol.media.media_types import SNIFF_BYTES, UNKNOWN_TYPE, sniff_media_type
@@ -29,7 +29,7 @@ def test_what_programs_write_is_known(media_type: str, head: bytes) -> None:
 
 
 @pytest.mark.rule("media-05")
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 @given(st.binary(max_size=200) | st.builds(bytes.__add__, st.sampled_from(STARTS), st.binary(max_size=200)))
 @example(b"[" * SNIFF_BYTES)
 @example(b"[" * (SNIFF_BYTES - 1))
@@ -53,7 +53,7 @@ def test_text_is_text_wherever_the_head_ends(text: str) -> None:
 
 
 @pytest.mark.rule("media-06")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(
     st.sampled_from([b"", b"\xef\xbb\xbf"]),
     st.lists(st.sampled_from([b" ", b"\t", b"\r\n", b"\x0c", b"\0", b"\x0b", b"<!-- c -->", b"<!---->"]), max_size=30),

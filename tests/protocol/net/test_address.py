@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.net import address
 from weftwork.protocol.net.address import (
     DENIED_IPV4,
@@ -84,7 +84,7 @@ BITS = st.integers(2, 2**32 - 1)
 
 
 @pytest.mark.rule("out-01")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(BITS, st.booleans())
 def test_no_wrapping_hides_an_address(bits: int, private: bool) -> None:
     inner = IPv4Address(bits)
@@ -106,7 +106,7 @@ def test_wrapped_addresses_would_not_be_seen_by_the_networks_alone(
     assert all(is_allowed(each) for each in outer)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_an_ipv4_address_is_public_exactly_outside_the_table(bits: int) -> None:
     found = IPv4Address(bits)
@@ -116,7 +116,7 @@ def test_an_ipv4_address_is_public_exactly_outside_the_table(bits: int) -> None:
     assert not (found.is_private and is_allowed(found))
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.integers(0, 2**128 - 1))
 def test_an_ipv6_address_is_public_only_among_the_assigned(bits: int) -> None:
     found = IPv6Address(bits)

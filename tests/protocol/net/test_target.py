@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.net import target as module
 from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused, RequestTarget, parse_target, resolve_reference
 
@@ -77,7 +77,7 @@ URLS = st.lists(PIECES, min_size=1, max_size=8).map("".join).map("http://".__add
 
 
 @pytest.mark.rule("out-02")
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(URLS)
 def test_no_other_reader_finds_another_host(url: str) -> None:
     _agree(url)
@@ -113,7 +113,7 @@ REFERENCES = st.tuples(
 )
 
 
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(SEGMENTS, REFERENCES)
 def test_a_reference_means_what_it_means_to_others(path: str, parts: tuple[str, str, str]) -> None:
     base = parse_target(f"https://api.test/{path.lstrip('/')}?old", ANY)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.people import interrupt_tokens
 from weftwork.protocol.people.interrupt_tokens import (
@@ -48,7 +48,7 @@ signatures = st.binary(min_size=32, max_size=32)
 
 
 @pytest.mark.rule("tok-01")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(tokens, signatures)
 def test_what_was_written_is_read(token: InterruptToken, signature: bytes) -> None:
     text = encode_token(signed_bytes(token), signature)
@@ -143,7 +143,7 @@ def test_a_payload_of_another_form_is_none(payload: bytes) -> None:
     assert decode_token(encode_token(payload, SIGNATURE)) is None
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.text(max_size=3_000) | st.text("AZaz09_-.=", max_size=3_000))
 def test_no_text_breaks_it(text: str) -> None:
     assert decode_token(text) is None or re.fullmatch(TOKEN_PATTERN, text)
@@ -203,7 +203,7 @@ def test_who_a_link_can_be_for(text: Any, good: bool) -> None:
 
 
 @pytest.mark.rule("tok-07")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(tokens, signatures)
 def test_a_token_in_a_text_is_masked(token: InterruptToken, signature: bytes) -> None:
     text = encode_token(signed_bytes(token), signature)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.privacy import trust
 from weftwork.protocol.privacy.trust import combine_trust, neutralize_markers, render_for_model, wrap_untrusted
 
@@ -114,7 +114,7 @@ CONTENT = st.one_of(
 
 
 @pytest.mark.rule("trust-07")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(payload=CONTENT)
 def test_nothing_inside_can_end_or_begin_a_marker(payload: Any) -> None:
     assert not breaks_out(body(wrap_untrusted(payload, type="x")))
@@ -123,7 +123,7 @@ def test_nothing_inside_can_end_or_begin_a_marker(payload: Any) -> None:
 @pytest.mark.rule("trust-07")
 def test_no_forged_marker_gets_through() -> None:
     dice = random.Random(7)
-    for _ in range(examples(5_000)):
+    for _ in range(example_count(5_000)):
         text = "".join(dice.choice([forge(dice), dice.choice("<>/&_ aU%")]) for _ in range(dice.randint(1, 4)))
         assert not breaks_out(neutralize_markers(text)), text
 

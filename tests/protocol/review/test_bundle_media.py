@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.media.asset_references import ASSET_PREFIX, AssetToken, decode_asset_token, encode_asset_token
@@ -119,7 +119,7 @@ def values() -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.rule("bundle-08")
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(values())
 @example(base64.encodebytes(bytes(900)).decode())
 def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_canonical, encode_stored
 from weftwork.protocol.review import run_diff as module
@@ -76,7 +76,7 @@ def lasting(document: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.rule("diff-01", "diff-02")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(LOGS)
 def test_equal_logs_have_no_difference(log: Log) -> None:
     for ids in (("run-a", "run-a"), ("run-a", "run-b")):
@@ -86,7 +86,7 @@ def test_equal_logs_have_no_difference(log: Log) -> None:
 
 
 @pytest.mark.rule("diff-01")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(LOGS, LOGS)
 def test_turned_round_it_is_the_mirror_image(a: Log, b: Log) -> None:
     turned = {"added": "removed", "removed": "added", "changed": "changed"}
@@ -103,7 +103,7 @@ def test_turned_round_it_is_the_mirror_image(a: Log, b: Log) -> None:
 
 
 @pytest.mark.rule("diff-01")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(LOGS, LOGS)
 def test_applied_to_one_log_it_makes_the_other(a: Log, b: Log) -> None:
     document = compared(a, b)
@@ -121,7 +121,7 @@ def test_applied_to_one_log_it_makes_the_other(a: Log, b: Log) -> None:
 
 
 @pytest.mark.rule("diff-02")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(DRAFTS, DRAFTS)
 def test_events_are_the_same_when_their_canonical_forms_are(one: Any, other: Any) -> None:
     a, b = event("run-a", 0, *one), event("run-b", 0, *other)
@@ -209,7 +209,7 @@ def test_the_difference_that_reaches_the_bytes_is_the_last(monkeypatch: pytest.M
 
 
 @pytest.mark.rule("diff-04")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(ROWS, ROWS, st.sampled_from(["completed", "failed"]))
 def test_states_are_compared_by_pointer(one: Any, other: Any, status: str) -> None:
     found, cut = state_diff(stored("run-a", 0, "completed", one), stored("run-b", 0, status, other))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples, header_of, node, plan_of, workflow
+from tests.harness.definitions import example_count, header_of, node, plan_of, workflow
 from weftwork.protocol.review.spans import (
     MAX_ATTRIBUTE,
     MAX_SPAN_EVENTS,
@@ -165,7 +165,7 @@ def payloads() -> st.SearchStrategy[dict[str, Any]]:
 
 
 @pytest.mark.rule("trace-05", "trace-06", "trace-07")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from([ENVELOPE_RECORDED, "provider.usage", *RELIABILITY_ATTRIBUTES]), payloads()),

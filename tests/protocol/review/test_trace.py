@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, examples, header_of, node, plan_of, workflow
+from tests.harness.definitions import edge, example_count, header_of, node, plan_of, workflow
 from weftwork.protocol.review.spans import (
     TraceContext,
     format_traceparent,
@@ -48,7 +48,7 @@ def test_a_traceparent_is_read_by_its_grammar_or_counts_as_absent(header: str | 
     assert parse_traceparent(header) == (TraceContext(TRACE, SPAN) if read else None)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.text("0123456789abcdefg-", max_size=60))
 def test_any_text_is_a_traceparent_or_absent(text: str) -> None:
     parse_traceparent(text)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.run import events
@@ -90,7 +90,7 @@ def event(**more: Any) -> Event:
 
 
 @pytest.mark.rule("evt-03")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(
     node_id=st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8),
     causation_id=st.none() | st.text('a"\\\n', min_size=1, max_size=4),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples, header_of, node, plan_of, workflow
+from tests.harness.definitions import example_count, header_of, node, plan_of, workflow
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, Status
@@ -50,7 +50,7 @@ def stored_runs(draw: st.DrawFn) -> StoredRun:
 
 
 @pytest.mark.rule("run-06")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(stored_runs())
 def test_a_snapshot_fits_its_schema_and_echoes_what_was_given(run: StoredRun) -> None:
     document = plain(run_snapshot(run))
@@ -70,7 +70,7 @@ def test_a_snapshot_fits_its_schema_and_echoes_what_was_given(run: StoredRun) ->
 
 
 @pytest.mark.rule("run-05")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(stored_runs())
 def test_a_summary_leaves_out_what_the_run_does_not_have(run: StoredRun) -> None:
     document = plain(run_summary(run))

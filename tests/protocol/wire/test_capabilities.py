@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS
 from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
@@ -66,7 +66,7 @@ def offers() -> st.SearchStrategy[HostOffer]:
 
 
 @pytest.mark.rule("disc-01")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(offers())
 def test_the_document_says_what_is_offered_and_nothing_else(offer: HostOffer) -> None:
     document = discovery_document(offer)
@@ -192,7 +192,7 @@ def test_envelopes_are_advertised_by_what_the_gate_takes() -> None:
 
 
 @pytest.mark.rule("disc-03")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_the_entity_tag_changes_with_the_bytes(one: bytes, other: bytes) -> None:
     assert (document_etag(one) == document_etag(other)) is (one == other)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.run.events import MAX_CACHED_DOCUMENT, Event, take_bytes
 from weftwork.protocol.wire.streams import MODES, START, Cursor, StreamMode, encoded_frames, event_frames, parse_modes
 
@@ -19,7 +19,7 @@ def event(sequence: int, kind: str, size: int = 2) -> Event:
     return Event("run-1", sequence, f"e{sequence}", kind, 0, msgspec.json.encode(payload))
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     asked=st.lists(st.tuples(st.sampled_from(PLAIN), st.integers(-1, 4), st.booleans()), min_size=1, max_size=6),

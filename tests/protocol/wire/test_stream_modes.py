@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.wire.test_streams import event
 from weftwork.protocol.run.events import CATALOGUE, Event
 from weftwork.protocol.wire import streams
@@ -81,7 +81,7 @@ def inexact(kinds: list[str], modes: frozenset[StreamMode], read: Callable[[str]
 
 
 @pytest.mark.rule("sse-06")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(st.lists(st.sampled_from(KINDS), max_size=10), st.sampled_from(COMBINED))
 def test_a_stream_cut_anywhere_resumes_exactly(kinds: list[str], modes: frozenset[StreamMode]) -> None:
     assert inexact(kinds, modes, parse_cursor) == []
@@ -93,7 +93,7 @@ def test_a_cut_between_an_event_and_its_chunk_is_exact(modes: frozenset[StreamMo
 
 
 @pytest.mark.rule("sse-06")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.lists(st.sampled_from(KINDS), max_size=8), st.sampled_from(COMBINED), st.data())
 def test_a_batch_is_resumed_after_its_id(kinds: list[str], modes: frozenset[StreamMode], data: st.DataObject) -> None:
     log = [event(sequence, kind) for sequence, kind in enumerate(kinds)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openwop_client import output_chunk_payload
 from openwop_client.types import RunEventDoc
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
@@ -95,7 +95,7 @@ def test_what_is_no_id_of_ours_is_refused(text: str) -> None:
     assert refusal(parse_cursor, text).details == {"pointer": "", "parameter": "Last-Event-ID"}
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.text(max_size=12) | st.text("-0123456789.5", max_size=6))
 def test_any_text_is_a_cursor_or_refused(text: str) -> None:
     try:
@@ -160,7 +160,7 @@ def test_a_snapshot_frame_is_a_snapshot_and_an_event_document() -> None:
 
 
 @pytest.mark.rule("sse-10")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.lists(st.sampled_from(["run.started", "output.chunk", "node.completed"]), min_size=1, max_size=6))
 def test_a_batch_is_one_frame_with_the_highest_id_inside(kinds: list[str]) -> None:
     modes = parse_modes("debug")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, examples, header_of, node, plan_of, variable, workflow
+from tests.harness.definitions import edge, example_count, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.fold.fold import apply, fold
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.events import Fact
@@ -31,7 +31,7 @@ def dags(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @pytest.mark.rule("wf-07")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(dags(), st.integers(0, 2**32))
 def test_the_order_is_topological_and_depends_on_the_definition_alone(document: dict[str, Any], seed: int) -> None:
     plan = plan_of(document)
@@ -101,7 +101,7 @@ def ended(plan: Plan, outcomes: dict[str, str]) -> RunState:
     return state
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(dags(), st.data())
 def test_each_node_ends_as_its_rule_says_of_those_above(document: dict[str, Any], data: st.DataObject) -> None:
     plan = plan_of(document)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import TYPES, edge, examples, node, plan_of, workflow
+from tests.harness.definitions import TYPES, edge, example_count, node, plan_of, workflow
 from weftwork.protocol.workflow.definition import Edge
 from weftwork.protocol.workflow.loops import find_back_edges
 from weftwork.protocol.workflow.plan import Plan, plan_workflow
@@ -42,7 +42,7 @@ def test_back_edges_are_found_depth_first_in_document_order(ids: str, pairs: lis
 
 
 @pytest.mark.rule("wf-15")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.integers(1, 8).flatmap(lambda n: st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)))))
 def test_without_back_edges_nothing_is_left_of_a_cycle(pairs: list[tuple[int, int]]) -> None:
     ids = [f"n{i}" for i in range(8)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from openwop_client import CreateRunRequest, RunConfigurable
 from openwop_client.client import _to_jsonable
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import Mode
 from weftwork.protocol.json import schema
@@ -32,7 +32,7 @@ def test_the_lower_bound_on_executions_holds(host: int, run: int | None, limit: 
 
 
 @pytest.mark.rule("lim-05")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5) | st.none())
 def test_the_least_time_limit_holds_and_zero_is_none(host: int, definition: int, run: int | None) -> None:
     configurable = {} if run is None else {"runTimeoutMs": run}
@@ -165,7 +165,7 @@ def test_what_the_client_passes_through_is_left_alone() -> None:
         assert run_options.normalise_options(document) == document
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(
     st.dictionaries(st.sampled_from([*sorted(run_options.RESERVED_OPTIONS), "x", "extras"]), st.none() | st.integers())
 )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples, node, workflow
+from tests.harness.definitions import example_count, node, workflow
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.orchestration import (
     HOST_SUPERVISOR,
@@ -73,7 +73,7 @@ def test_joins(
 
 
 @pytest.mark.rule("orch-07")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.data())
 def test_what_was_decided_stays_so_whatever_ends_later(data: st.DataObject) -> None:
     """And when all have ended, something is decided."""

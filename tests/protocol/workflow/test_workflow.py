@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import TYPES, examples, node, plan_of, workflow
+from tests.harness.definitions import TYPES, example_count, node, plan_of, workflow
 from tests.protocol.workflow.bad_definitions import CASES, GOOD, changed, linked
 from weftwork.protocol.json import canonical, schema
 from weftwork.protocol.json.values import has_type
@@ -111,7 +111,7 @@ def test_without_its_check_a_bad_definition_would_be_read(
 
 
 @pytest.mark.rule("wf-04")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.just([]) | st.just({}),
     st.sampled_from(["string", "number", "boolean", "object", "array"]),

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from typing import Any, Self
 
-from tests.harness.engine_harness import CALLER, Bench, quiet
+from tests.harness.engine_harness import CALLER, EngineHarness, quiet
 from tests.simulation.child_runs.child_run_oracle import check_append, check_end, check_quiet, check_rest
 from tests.simulation.child_runs.child_run_store import KinStore
 from tests.simulation.child_runs.child_run_workflows import Village
@@ -66,7 +66,7 @@ class KinLife:
         self.same_answer = False
         self.fates = FATES
         self._folded: dict[RunKey, RunState] = {}
-        self.bench = Bench(*self.village.types(), wrap=KinStore, **bench)
+        self.bench = EngineHarness(*self.village.types(), wrap=KinStore, **bench)
         self.died = False
         self.threads = not isinstance(self.bench.store, MemoryStore)
         """The store has threads of its own, so that there is no telling by turns of the loop that it is idle."""

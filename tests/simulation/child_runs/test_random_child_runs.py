@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.harness.engine_harness import run
 from tests.simulation.child_runs.child_run_schedule import KinStorm
 from tests.simulation.child_runs.child_run_workflows import a_family, a_tree
@@ -59,14 +59,14 @@ async def storm(
 
 
 @pytest.mark.rule("kin-02", "kin-03", "kin-04", "kin-05", "kin-06", "kin-08", "park-01", "fold-01")
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(st.integers(0, 2**48))
 def test_whatever_happens_a_tree_of_runs_comes_to_its_end(seed: int) -> None:
     run(lambda: storm(seed))
 
 
 @pytest.mark.rule("kin-02", "kin-04", "kin-06")
-@settings(max_examples=examples(3), deadline=None)
+@settings(max_examples=example_count(3), deadline=None)
 @given(st.integers(0, 2**48))
 def test_so_it_does_in_a_file(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     folder: Path = tmp_path_factory.mktemp("store")
@@ -103,7 +103,7 @@ async def told(found: KinStorm) -> str:
 
 
 @pytest.mark.rule("kin-04", "kin-14", "fold-01")
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=example_count(20), deadline=None)
 @given(st.integers(0, 2**48))
 def test_the_same_answers_lead_to_the_same_ends_in_any_order(seed: int) -> None:
     documents = a_tree(random.Random(seed), exact=True)
@@ -132,7 +132,7 @@ def test_the_same_storm_leaves_the_same_logs() -> None:
         keys = [each.header.key for each in await found.runs()]
         return [event.document for key in keys for event in await found.bench.events(key)]
 
-    for seed in range(examples(3)):
+    for seed in range(example_count(3)):
         assert run(lambda seed=seed: logs(seed)) == run(lambda seed=seed: logs(seed))
 
 

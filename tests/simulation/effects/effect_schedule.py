@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from tests.harness.engine_harness import Bench, quiet
+from tests.harness.engine_harness import EngineHarness, quiet
 from tests.simulation.effects.effect_history import CUTS, Where, tell_story
 from tests.simulation.effects.effect_workflows import SECRET, SEEN, Identity, Outside, expected, key_maker
 from tests.simulation.run_driver import CLOCK, SLOTS, Gated, Watched
@@ -55,7 +55,7 @@ class Storm(Gated):
         self.dice = dice
         self._waiting = world.gates
         limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]), max_nodes_per_tenant=dice.choice([0, 0, 1, 2]))
-        self.bench = Bench(*world.types(dice.choice([0, 0, 1])), limits=limits, wrap=Leaky)
+        self.bench = EngineHarness(*world.types(dice.choice([0, 0, 1])), limits=limits, wrap=Leaky)
         self.answers = True
         self.asked = 0
         self.done: Counter[str] = Counter()
@@ -215,7 +215,7 @@ class Storm(Gated):
                 return self
         raise AssertionError("no run was ever made")
 
-    async def take_over(self, bench: Bench, key: RunKey, document: dict[str, Any]) -> None:
+    async def take_over(self, bench: EngineHarness, key: RunKey, document: dict[str, Any]) -> None:
         """Go on with a run whose processes are dead."""
         self.key, self.expected = key, expected(document)
         self.bench = bench

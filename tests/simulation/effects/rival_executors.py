@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from typing import Any
 
-from tests.harness.engine_harness import Bench, quiet
+from tests.harness.engine_harness import EngineHarness, quiet
 from tests.simulation.effects.effect_schedule import Storm
 from tests.simulation.effects.effect_workflows import SECRET, Outside, expected, key_maker
 from tests.simulation.fold_driver import Choose
@@ -42,7 +42,7 @@ class Rivals:
         self.world = Outside()
         self.document = document
         self.key = RunKey("", "")
-        self.first = Bench(*self.world.types(), wrap=lambda log: Slow(log, self.world, "first"))
+        self.first = EngineHarness(*self.world.types(), wrap=lambda log: Slow(log, self.world, "first"))
         self.second = self.first.again(wrap=lambda log: Slow(log, self.world, "second"))
 
     async def meet(self, joins: int, choose: Choose) -> None:

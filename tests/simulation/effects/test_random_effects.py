@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.run.test_event_logs import check_caches
-from tests.harness.definitions import edge, examples, node, variable, workflow
+from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import run
 from tests.simulation.effects.effect_schedule import FATES, Storm
 from tests.simulation.effects.effect_workflows import Outside, a_document
@@ -35,7 +35,7 @@ async def storm(document: dict[str, Any], seed: int, answers: bool = True) -> St
 
 
 @pytest.mark.rule("eff-02", "eff-04", "eff-05", "eff-06")
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=example_count(120), deadline=None)
 @given(st.integers(0, 2**48))
 def test_with_somebody_who_looks_every_run_ends_and_nothing_happens_twice(seed: int) -> None:
     document = a_document(random.Random(seed))
@@ -43,7 +43,7 @@ def test_with_somebody_who_looks_every_run_ends_and_nothing_happens_twice(seed: 
 
 
 @pytest.mark.rule("eff-02", "eff-05")
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=example_count(50), deadline=None)
 @given(st.integers(0, 2**48))
 def test_with_nobody_there_nothing_happens_twice(seed: int) -> None:
     document = a_document(random.Random(seed))
@@ -58,7 +58,7 @@ async def rivalry(document: dict[str, Any], seed: int) -> None:
 
 
 @pytest.mark.rule("eff-05")
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=example_count(120), deadline=None)
 @given(st.integers(0, 2**48))
 def test_two_executors_of_one_run_do_nothing_twice(seed: int) -> None:
     """Without loops: two may count their rounds differently, and then it is the seat that keeps them apart."""

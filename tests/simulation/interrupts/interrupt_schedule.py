@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from typing import Any
 
-from tests.harness.engine_harness import Bench, quiet
+from tests.harness.engine_harness import EngineHarness, quiet
 from tests.simulation.interrupts.interrupt_oracle import Said, check_end, check_quiet
 from tests.simulation.interrupts.interrupt_store import Leaky
 from tests.simulation.interrupts.interrupt_workflows import EVERYBODY, SECRET, Office, answer_to, anything
@@ -67,7 +67,7 @@ class WaitingStorm(Gated):
         self.done: Counter[str] = Counter()
         self.went_back = 0
         limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]))
-        self.bench = Bench(*self.office.types(), limits=limits, wrap=Leaky)
+        self.bench = EngineHarness(*self.office.types(), limits=limits, wrap=Leaky)
         self._watch()
 
     def _watch(self) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples, node, workflow
-from tests.harness.engine_harness import Bench, quiet, run, waiting_type
+from tests.harness.definitions import example_count, node, workflow
+from tests.harness.engine_harness import EngineHarness, quiet, run, waiting_type
 from tests.harness.external_system import working
 from tests.simulation.interrupts.interrupt_schedule import MOVES, WaitingStorm
 from tests.simulation.interrupts.interrupt_workflows import HOUR, a_document, settled_answer
@@ -44,14 +44,14 @@ async def storm(seed: int, **more: Any) -> WaitingStorm:
 
 
 @pytest.mark.rule("park-01", "park-02", "int-06", "int-16", "int-17", "int-18", "fold-01")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.integers(0, 2**48))
 def test_whatever_happens_a_run_that_waits_comes_to_its_end(seed: int) -> None:
     run(lambda: storm(seed))
 
 
 @pytest.mark.rule("int-17", "int-18", "park-02")
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(st.integers(0, 2**48))
 def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> None:
     moves = {"answer": 2, "wrong": 2, "wake": 9, "crash": 2, "kill": 2, "pause": 2, "resume": 3, "hangup": 1}
@@ -70,7 +70,7 @@ def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> None:
 
 
 @pytest.mark.rule("fold-01", "park-01")
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(st.integers(0, 2**48))
 def test_a_run_goes_on_from_every_commit_of_its_log(seed: int) -> None:
     async def work() -> None:
@@ -93,7 +93,7 @@ def told(found: WaitingStorm, state: RunState) -> Any:
 
 
 @pytest.mark.rule("int-06", "fold-01")
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(st.integers(0, 2**48))
 def test_the_same_answers_lead_to_the_same_end_in_any_order(seed: int) -> None:
     document = a_document(random.Random(seed), times=False)
@@ -187,7 +187,7 @@ def test_what_cannot_be_interrupted_may_do_its_steps_before_a_pause() -> None:
             await context.step("send", "once", quiet)
             return Completed({})
 
-        bench = Bench(working("test.send", body, "once"))
+        bench = EngineHarness(working("test.send", body, "once"))
         key = await bench.start(workflow([node("send", "test.send"), node("end")]))
         await quiet()
         await bench.executor.request(key, PauseRequested("immediate"), None)
@@ -211,7 +211,7 @@ def test_whoever_speaks_too_early_is_told_so_even_if_it_is_right_a_moment_later(
         return waiting_type(f"test.{kind}", body)
 
     async def work() -> None:
-        bench = Bench(says("close"), says("start"))
+        bench = EngineHarness(says("close"), says("start"))
         key = await bench.start(workflow([node("close", "test.close"), node("start", "test.start")]))
         await bench.end(key)
 

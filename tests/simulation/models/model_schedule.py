@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import Bench
+from tests.harness.engine_harness import EngineHarness
 from tests.simulation.interrupts.interrupt_schedule import MOVES, WaitingStorm
 from tests.simulation.interrupts.interrupt_store import Leaky
 from tests.simulation.interrupts.interrupt_workflows import SECRET
@@ -53,7 +53,7 @@ class Babbler:
     name = "test"
     default_model = "test-1"
     names = ("test",)
-    perceives: frozenset[Modality] = frozenset()
+    input_modalities: frozenset[Modality] = frozenset()
 
     def __init__(self, dice: random.Random, clock: ManualClock) -> None:
         self._dice = dice
@@ -64,7 +64,7 @@ class Babbler:
         """Whether it pulls itself together, so that the run comes to an end."""
 
     def modalities(self, model: str) -> frozenset[Modality]:
-        return self.perceives
+        return self.input_modalities
 
     def find(self, request: ModelRequest) -> "Babbler":
         return self
@@ -209,7 +209,7 @@ class EnvelopeStorm(WaitingStorm):
         limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]))
         clock = ManualClock()
         self.model = Babbler(dice, clock)
-        self.bench = Bench(limits=limits, wrap=Leaky, clock=clock, models=self.model)
+        self.bench = EngineHarness(limits=limits, wrap=Leaky, clock=clock, models=self.model)
         self._watch()
 
     def _watch(self) -> None:

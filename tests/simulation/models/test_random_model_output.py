@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples, node, workflow
-from tests.harness.engine_harness import Bench, quiet, run
+from tests.harness.definitions import example_count, node, workflow
+from tests.harness.engine_harness import EngineHarness, quiet, run
 from tests.harness.scripted_model import Model
 from tests.simulation.models.model_schedule import KINDS, LIVELY, PLAN, EnvelopeStorm
 from weftwork.engine import node_events
@@ -36,7 +36,7 @@ async def storm(seed: int, moves: dict[str, int] | None = None, fates: bool | No
 
 
 @pytest.mark.rule("env-15", "env-23", "env-26", "model-01", "rel-13", "rel-15", "rel-20", "evt-07", "fold-01")
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**48))
 def test_whatever_models_say_and_hosts_suffer_each_envelope_has_one_outcome(seed: int) -> None:
     run(lambda: storm(seed))
@@ -57,7 +57,7 @@ def test_a_judgement_comes_out_the_same_when_its_own_envelopes_are_recorded() ->
 
     async def work() -> None:
         model = Model(*(msgspec.json.encode(each).decode() for each in (twice, good, good, good)))
-        bench = Bench(models=model)
+        bench = EngineHarness(models=model)
         config = {"envelopeType": PLAN, "userMessage": "Plan it."}
         document = workflow([node("ask", "core.ai.generateEnvelope", config=config)], metadata={"envelopeKinds": KINDS})
         key = await bench.start(document)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.http.page.form_answer import MAX_FIELDS, MAX_FORM_BYTES, MAX_NAME, MAX_VALUE, decode_form
 from weftwork.protocol.errors import ClientFault
 
@@ -30,13 +30,13 @@ def refused(body: bytes) -> bool:
 
 
 @given(pairs=PAIRS, way=st.sampled_from([quote, quote_plus]))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_what_is_encoded_comes_back(pairs: list[tuple[str, str]], way: object) -> None:
     assert decode_form(urlencode(pairs, quote_via=way).encode()) == pairs  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 @given(body=st.binary(max_size=200) | st.text("a=&%+0fFé;\n", max_size=60).map(str.encode))
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 def test_any_body_is_read_or_refused(body: bytes) -> None:
     refused(body)
 

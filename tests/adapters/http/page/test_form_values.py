@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.adapters.http.page.filled_form import answer, parse_form
 from tests.adapters.http.page.sample_questions import approval, clarification, interrupt_document
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.http.page.form_plan import is_malformed
 from weftwork.protocol.json.caller_schema import check_value
 
@@ -74,7 +74,7 @@ def schema_and_value(draw: st.DrawFn) -> tuple[dict[str, Any], Any]:
 
 
 @given(drawn=st.lists(schema_and_value(), min_size=1, max_size=6))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_what_is_filled_in_is_what_the_run_gets(drawn: list[tuple[dict[str, Any], Any]]) -> None:
     question = clarification(*((f"q/{place}~", f"Question {place}", schema) for place, (schema, _) in enumerate(drawn)))
     assert not is_malformed(question)
@@ -89,7 +89,7 @@ def test_what_is_filled_in_is_what_the_run_gets(drawn: list[tuple[dict[str, Any]
 
 
 @given(drawn=st.lists(schema_and_value(), min_size=1, max_size=5), optional=st.sets(st.integers(0, 4)))
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 def test_an_object_is_asked_for_member_by_member(drawn: list[tuple[dict[str, Any], Any]], optional: set[int]) -> None:
     properties = {f"m{place}": schema for place, (schema, _) in enumerate(drawn)}
     required = [f"m{place}" for place in range(len(drawn)) if place not in optional]
@@ -106,7 +106,7 @@ def test_an_object_is_asked_for_member_by_member(drawn: list[tuple[dict[str, Any
 
 
 @given(value=JSON | TEXT)
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_what_is_edited_and_left_as_it_is_comes_back_exactly(value: Any) -> None:
     question = approval(artifactData=value)
     form = parse_form(question)

@@ -12,7 +12,7 @@ from tests.adapters.http.page.injection_payloads import CANARY, PAYLOADS, POLYGL
 from tests.adapters.http.page.page_tree import Element, parse, shape
 from tests.adapters.http.page.sample_questions import KINDS
 from tests.adapters.http.page.text_places import text_paths, with_text, with_text_everywhere
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.http.page import markup, pages
 from weftwork.adapters.http.page.display_text import HIDDEN_CHARACTERS, mark_hidden
 from weftwork.protocol.errors import ClientFault, invalid
@@ -90,7 +90,7 @@ def test_other_pages_take_text_only(payload: str) -> None:
 
 
 @given(text=st.text())
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 def test_escaped_text_reads_as_the_text_with_its_hidden_characters_shown(text: str) -> None:
     escaped = markup.escape(text)
     assert not set(escaped) & set("<>\"'`")

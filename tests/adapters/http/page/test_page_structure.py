@@ -15,7 +15,7 @@ from tests.adapters.http.page.sample_questions import (
     interrupt_document,
     quorum,
 )
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.http.page import pages
 from weftwork.adapters.http.page.form_answer import decode_form, resume_value
 from weftwork.adapters.http.page.form_plan import MAX_EDITABLE
@@ -119,7 +119,7 @@ def test_a_page_that_cannot_be_used_is_seen(before: bytes, after: bytes) -> None
 
 
 @given(kind=st.sampled_from([*KINDS]), path=st.sampled_from(["data", "resumeSchema", "kind", "votes"]), value=ANYTHING)
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 def test_a_question_of_any_shape_has_a_page(kind: str, path: str, value: Any) -> None:
     question = {**KINDS[kind], path: value}
     assert faults(parse(pages.render_question(question, "token"))) == []
@@ -128,7 +128,7 @@ def test_a_question_of_any_shape_has_a_page(kind: str, path: str, value: Any) ->
 
 
 @given(schema=st.dictionaries(st.sampled_from(KEYWORDS), ANYTHING, max_size=6), sent=st.text(max_size=5))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_any_schema_can_be_shown_and_answered(schema: dict[str, Any], sent: str) -> None:
     """Those of the rows in the store were checked; the page does not rely on it."""
     for question in (
@@ -143,14 +143,14 @@ def test_any_schema_can_be_shown_and_answered(schema: dict[str, Any], sent: str)
 
 
 @given(question=st.dictionaries(st.sampled_from(["kind", "data", "intent", "dueAt", "expiresAt", "votes"]), ANYTHING))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_anything_has_a_page(question: dict[str, Any]) -> None:
     assert faults(parse(pages.render_question(question, "token"))) == []
     pages.render_done("running", question)
 
 
 @given(kind=st.sampled_from([*KINDS]), sent=st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6)), max_size=5))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_a_form_of_any_content_is_an_answer_or_refused(kind: str, sent: list[tuple[str, str]]) -> None:
     question = KINDS[kind]
     names = [field.get("name") for field in parse(PAGES[kind]).named("input", "textarea", "select", "button")]

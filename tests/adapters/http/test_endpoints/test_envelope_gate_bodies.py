@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.live import Answer, Host, Inside, open_inside
 from tests.live.envelopes import ACCEPT, TEST, VENDOR, envelope, judged, run_id
 from weftwork.engine.models import envelope_gate
@@ -182,7 +182,7 @@ FIELDS = """
 
 @pytest.mark.rule("env-31")
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=6), VALUES)
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 def test_any_body_is_read(body: dict[str, Any], document: Any) -> None:
     found = parse_accept_request({**body, "envelope": document}, BUILTIN_KINDS, True)
     outcome = acceptor.accept(document, found.rules).outcome
@@ -208,7 +208,7 @@ async def _many(inside: Inside, seen: set[str]) -> None:
     waiting: list[dict[str, Any]] = []
 
     @given(st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=6), VALUES, st.sampled_from(["good", "bad"]))
-    @settings(max_examples=examples(150), deadline=None, database=None)
+    @settings(max_examples=example_count(150), deadline=None, database=None)
     def collect(body: dict[str, Any], document: Any, sort: str) -> None:
         waiting.append({**body, "envelope": envelope("error") if sort == "good" else document})
 

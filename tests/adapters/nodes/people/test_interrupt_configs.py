@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, FakeContext, node_call, run_node
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.ports.node_outcome import Failed, InterruptPending, Suspended
 from weftwork.protocol.people.approvals import ACTIONS
 from weftwork.protocol.people.interrupt_validation import check_interrupt
@@ -93,7 +93,7 @@ def questions(type_id: str, config: dict[str, Any]) -> list[Interrupt]:
 def test_what_is_registered_can_be_asked(type_id: str) -> None:
     asked: list[Interrupt] = []
 
-    @settings(max_examples=examples(150), deadline=None)
+    @settings(max_examples=example_count(150), deadline=None)
     @given(CONFIGS[type_id])
     def check(config: dict[str, Any]) -> None:
         if check_config(TYPES[type_id].declaration, config, ""):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, DispatchCall, workers
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.nodes.runs import dispatch_workers
 from weftwork.adapters.nodes.runs.dispatch_workers import DispatchWorkers
 from weftwork.ports.node_outcome import Completed, Failed
@@ -131,7 +131,7 @@ def check(one: DispatchCall) -> None:
 
 
 @pytest.mark.rule("orch-07")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(dispatches(), st.data())
 def test_every_order_of_ends_is_told_once_and_decides_as_its_mode_says(one: DispatchCall, data: st.DataObject) -> None:
     play(one, data)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import BROKEN_SOURCE, FakeScope
 from tests.adapters.nodes.runs.fake_children import ChildRunContext
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.nodes.flow import map_children
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed
 
@@ -144,7 +144,7 @@ def lives(count: int) -> None:
 
 
 @pytest.mark.rule("kin-13")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.integers(0, 2**32))
 def test_results_are_those_of_the_items_whatever_ends_first(seed: int) -> None:
     lived(random.Random(seed))

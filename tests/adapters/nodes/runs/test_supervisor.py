@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, node_call, run_node
 from tests.adapters.nodes.runs.fake_dispatch import DispatchContext
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
@@ -173,7 +173,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.rule("orch-03")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(JSON)
 def test_an_answer_that_is_taken_is_a_decision_or_a_refusal(answer: Any) -> None:
     if check_value(ratification_schema(), answer, "") == []:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.adapters.python.test_values import jsons, kinds
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.values import as_json, convert
@@ -44,7 +44,7 @@ def function_of(ports: dict[str, tuple[Any, bool]]) -> Any:
     return function
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(signatures(), st.dictionaries(st.sampled_from([*NAMES, "other"]), jsons, max_size=4))
 def test_a_function_is_called_exactly_with_what_its_schema_takes(
     ports: dict[str, tuple[Any, bool]], inputs: dict[str, Any]

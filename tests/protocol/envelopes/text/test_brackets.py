@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, hostile
 from weftwork.protocol.envelopes.text import extraction
 from weftwork.protocol.envelopes.text.extraction import (
@@ -91,7 +91,7 @@ def test_so_many_parts_are_cut_and_no_more() -> None:
     assert not cut[-1].fenced
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(ANY_TEXT)
 def test_parts_cover_a_text_in_order_and_do_not_overlap(text: str) -> None:
     cut = split_sections(text)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT
 from weftwork.protocol.envelopes import completion
 from weftwork.protocol.envelopes.completion import (
@@ -129,7 +129,7 @@ def test_an_answer_that_did_not_end_by_itself_is_not_read(stop: StopReason) -> N
     assert not isinstance(judge_answer(answer(GOOD, stop), never, fits), CompleteAnswer | MismatchedAnswer)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(ANY_TEXT, st.sampled_from(["stop", "length", "content-filter", "tool-call", "other"]), st.text(max_size=5))
 def test_every_answer_is_judged_in_the_words_of_the_host(text: str, stop: StopReason, detail: str) -> None:
     found = judged(answer(text, stop, detail))

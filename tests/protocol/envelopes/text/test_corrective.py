@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.envelopes import instructions as module
 from weftwork.protocol.envelopes.instructions import (
     MAX_ERROR,
@@ -63,7 +63,7 @@ def written(document: Any) -> str:
 
 
 @pytest.mark.rule("rel-07", "rel-08")
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 @given(DOCUMENTS)
 def test_no_word_of_the_model_comes_back(document: Any) -> None:
     assert CANARY not in written(document)

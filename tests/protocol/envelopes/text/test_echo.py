@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from weftwork.protocol.envelopes.text import prompt_echo
 from weftwork.protocol.envelopes.text.prompt_echo import (
     ECHO_MARKER,
@@ -54,7 +54,7 @@ def test_a_long_refusal_is_cut_and_a_long_prompt_shows_nothing() -> None:
 
 
 @pytest.mark.rule("rel-14")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(
     st.text(min_size=1, max_size=80), st.text(max_size=40), st.text(max_size=40), st.integers(0, 40), st.integers(0, 80)
 )

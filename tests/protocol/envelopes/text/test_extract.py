@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import examples
+from tests.harness.definitions import example_count
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, OBJECTS, PROSE, VALUES
 from weftwork.protocol.envelopes.text import extraction
 from weftwork.protocol.envelopes.text.extraction import (
@@ -26,14 +26,14 @@ from weftwork.protocol.envelopes.text.repair import repair
 
 
 @pytest.mark.rule("rel-01")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(VALUES, st.booleans(), st.sampled_from([None, 2]))
 def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -> None:
     assert extract_value(json.dumps(value, ensure_ascii=plain, indent=indent)) == Extraction((value,), "direct", None)
 
 
 @pytest.mark.rule("rel-01")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(VALUES, PROSE, PROSE, st.sampled_from(["json", "JSON", "", "text"]), st.sampled_from(["```", "~~~", "`````"]))
 def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: str, fence: str) -> None:
     text = f"{before}.\n{fence}{info}\n{json.dumps(value, indent=1)}\n{fence}\n{after}"
@@ -42,7 +42,7 @@ def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: 
 
 
 @pytest.mark.rule("rel-01")
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(OBJECTS, PROSE, PROSE)
 def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: str) -> None:
     text = f"{before}. {json.dumps(value)} {after}."
@@ -107,7 +107,7 @@ def prefixes(text: str) -> Iterator[str]:
 
 
 @pytest.mark.rule("rel-02")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(OBJECTS, PROSE, st.sampled_from(["So {0}. {1}", "So {0}\n```json\n{1}"]))
 @example({"a": {"b": [{"c": 1}]}, "d": True}, "", "{0}{1}")
 def test_what_was_cut_off_is_never_made_whole(value: dict[str, Any], before: str, form: str) -> None:
@@ -151,7 +151,7 @@ def test_a_forgotten_bracket_is_added_only_to_an_answer_that_ended_by_itself() -
         assert extract_value(text, clean=True) is None
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 @given(ANY_TEXT, st.booleans())
 def test_no_text_makes_reading_fail(text: str, clean: bool) -> None:
     value, envelopes = extract_value(text, clean=clean), extract_envelopes(text, clean=clean)
@@ -203,7 +203,7 @@ def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> No
 
 
 @pytest.mark.rule("rel-03")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.lists(OBJECTS, min_size=1, max_size=5), st.data())
 def test_objects_come_out_in_their_order(objects: list[dict[str, Any]], data: st.DataObject) -> None:
     text = "".join(f"{data.draw(PROSE)}. {json.dumps(each)}\n" for each in objects) + "."
