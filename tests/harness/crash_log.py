@@ -41,7 +41,7 @@ def harness_crashing_after(kind: str, *types: NodeType, dies: bool = True) -> En
 
 async def restart(bench: EngineHarness) -> EngineHarness:
     await bench.crash()
-    after = bench.again()
+    after = bench.successor()
     await after.executor.recover()
     await settle()
     return after

@@ -38,8 +38,8 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import ManualClock, SequentialIds
 
-BOUND = 20.0
-TURNS = 2_000
+TIMEOUT_SECONDS = 20.0
+MAX_LOOP_TURNS = 2_000
 CALLER = Principal.of("key_1", "acme", "live", frozenset(SCOPES))
 ANSWERER = Answerer("key_1")
 
@@ -52,15 +52,15 @@ def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     async def bounded() -> T:
         try:
-            async with asyncio.timeout(BOUND):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 return await work()
         finally:
-            await _cleared()
+            await _cancel_remaining_tasks()
 
     return asyncio.run(bounded())
 
 
-async def _cleared() -> None:
+async def _cancel_remaining_tasks() -> None:
     """End what is left; the end of one may begin another, which nobody would wait for once the loop is closed."""
     for _ in range(5):
         left = asyncio.all_tasks() - {asyncio.current_task()}
@@ -73,14 +73,14 @@ async def _cleared() -> None:
 
 async def until(condition: Callable[[], Any]) -> None:
     """Let the loop turn until the condition holds. Nothing here needs real time to pass."""
-    for _ in range(TURNS):
+    for _ in range(MAX_LOOP_TURNS):
         if condition():
             return
         await asyncio.sleep(0)
     raise AssertionError("it never came so far")
 
 
-async def quiet() -> None:
+async def run_ready_tasks() -> None:
     """Let everything that can go on without time go on."""
     for _ in range(30):
         await asyncio.sleep(0)
@@ -92,18 +92,18 @@ class GateNode:
     def __init__(self) -> None:
         self.calls: list[NodeCall] = []
         self.waiting: dict[str, asyncio.Future[NodeOutcome]] = {}
-        self.stopped: list[str] = []
-        self.most = 0
+        self.cancelled: list[str] = []
+        self.max_waiting = 0
         self.type = WaitingNode(NodeDeclaration("test.gate", "Waits for the test.", instant=False), self._run)
 
     async def _run(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         self.calls.append(call)
         gate = self.waiting[call.node_id] = asyncio.get_running_loop().create_future()
-        self.most = max(self.most, len(self.waiting))
+        self.max_waiting = max(self.max_waiting, len(self.waiting))
         try:
             return await gate
         except asyncio.CancelledError:
-            self.stopped.append(call.node_id)
+            self.cancelled.append(call.node_id)
             raise
         finally:
             self.waiting.pop(call.node_id, None)
@@ -112,7 +112,7 @@ class GateNode:
         self.waiting[node_id].set_result(outcome or Completed({}))
 
 
-class Mortal:
+class CrashableLog:
     """A log as one process sees it: once that is dead, no call of it comes back or does anything."""
 
     def __init__(self, log: Any) -> None:
@@ -143,16 +143,16 @@ class EngineHarness:
         models: ModelProviders | None = None,
         blobs: Blobs | None = None,
     ) -> None:
-        self.stage = GateNode()
+        self.gate_node = GateNode()
         self.clock = clock or ManualClock()
         self.ids = ids or SequentialIds()
         self.store = store or MemoryStore()
         self.log: Any = wrap(self.store.log)
-        self.mortal: Any = Mortal(self.log)
-        self.feeds = Feeds(self.mortal)
-        self.types = {node.declaration.type_id: node for node in (*BUILTIN_TYPES, self.stage.type, *types)}
-        self._made = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
-        ports = self.mortal, self.feeds, self.clock, self.ids
+        self.process_log: Any = CrashableLog(self.log)
+        self.feeds = Feeds(self.process_log)
+        self.types = {node.declaration.type_id: node for node in (*BUILTIN_TYPES, self.gate_node.type, *types)}
+        self._options = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
+        ports = self.process_log, self.feeds, self.clock, self.ids
         limits = limits or Limits()
         self.signer = Signer(self.store.signing, self.clock, self.ids)
         self.blobs = blobs
@@ -169,8 +169,8 @@ class EngineHarness:
         self.service = Runs(self.runtime, self.catalog, self.executor)
         self.workflows = Workflows(self.runtime, self.catalog)
 
-    def again(self, **changes: Any) -> "EngineHarness":
-        made = {**self._made, "store": self.store, "clock": self.clock, "ids": self.ids, **changes}
+    def successor(self, **changes: Any) -> "EngineHarness":
+        made = {**self._options, "store": self.store, "clock": self.clock, "ids": self.ids, **changes}
         return EngineHarness(*made.pop("types"), **made)
 
     async def open(self) -> None:
@@ -184,11 +184,11 @@ class EngineHarness:
         await self.open()
         assert await self.catalog.register(document) == []
         if not at_once:
-            self.executor._prepare = self._unprepared
+            self.executor._prepare = self._create_unprepared
         outcome = await self.service.create_run(CALLER, {"workflowId": document["id"], **request})
         return CALLER.run(outcome.run_id)
 
-    async def _unprepared(
+    async def _create_unprepared(
         self, header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool
     ) -> tuple[LiveRun, None]:
         return self.executor._make_live(RunState(plan, header, inputs)), None
@@ -196,35 +196,35 @@ class EngineHarness:
     async def events(self, key: RunKey) -> list[Event]:
         return await self.store.log.read(key, -1, 100_000)
 
-    async def kinds(self, key: RunKey) -> list[str]:
+    async def event_types(self, key: RunKey) -> list[str]:
         return [event.type for event in await self.events(key)]
 
     async def payloads(self, key: RunKey, kind: str) -> list[dict[str, Any]]:
         return [msgspec.json.decode(event.payload) for event in await self.events(key) if event.type == kind]
 
-    async def stored(self, key: RunKey) -> StoredRun:
+    async def stored_run(self, key: RunKey) -> StoredRun:
         stored = await self.store.log.read_run(key)
         assert stored is not None
         return stored
 
     async def state(self, key: RunKey) -> RunState:
         """The fold of what is stored."""
-        header = (await self.stored(key)).header
+        header = (await self.stored_run(key)).header
         plan = await self.catalog.pinned_plan(header.workflow_id, header.definition)
         return await load_state(self.store.log, header, plan)
 
     async def status(self, key: RunKey) -> str:
-        return (await self.stored(key)).projection.status
+        return (await self.stored_run(key)).projection.status
 
-    async def end(self, key: RunKey) -> list[Event]:
+    async def run_to_end(self, key: RunKey) -> list[Event]:
         """Go on, with as much time as it takes, until the run has ended; returns its log."""
-        for _ in range(TURNS):
+        for _ in range(MAX_LOOP_TURNS):
             if await self.status(key) in TERMINAL_STATUSES:
                 return await self.events(key)
-            await quiet()
+            await run_ready_tasks()
             if self.clock.next_wake is not None:
                 self.clock.advance(self.clock.next_wake - self.clock.now())
-        raise AssertionError(f"the run does not end: {await self.kinds(key)}")
+        raise AssertionError(f"the run does not end: {await self.event_types(key)}")
 
     async def answer(
         self, key: RunKey, value: Any, node_id: str = "ask", by: Answerer = ANSWERER, interrupt_id: str = ""
@@ -241,7 +241,7 @@ class EngineHarness:
 
     async def crash(self) -> None:
         """Everything in the process ends where it stands; only the store is left."""
-        self.mortal.dead = True
+        self.process_log.dead = True
         self.executor._child_messages.close()
         for live in list(self.executor._live.values()):
             # Nothing of it is heard any more, not even that it was cancelled.
@@ -253,5 +253,5 @@ class EngineHarness:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def waiting_type(type_id: str, work: Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]) -> WaitingNode:
+def waiting_node_type(type_id: str, work: Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]) -> WaitingNode:
     return WaitingNode(NodeDeclaration(type_id, "For one test.", instant=False), work)

@@ -10,17 +10,17 @@ from weftwork.protocol.run.header import RunKey
 KEY = RunKey("live:acme", "run-1")
 
 
-class Written:
+class FakeEventSource:
     """As much of a log as a reader needs; reading takes a turn of the loop."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.reads = self.reading = self.most = 0
+        self.reads = self.reading = self.max_concurrent_reads = 0
 
     async def read(self, run: RunKey, after: int, limit: int, budget: int = 2**40) -> list[Event]:
         self.reads += 1
         self.reading += 1
-        self.most = max(self.most, self.reading)
+        self.max_concurrent_reads = max(self.max_concurrent_reads, self.reading)
         await asyncio.sleep(0)
         self.reading -= 1
         return take_bytes(self.events[after + 1 : after + 1 + limit], budget)
@@ -34,6 +34,6 @@ class Written:
         return tuple(made)
 
 
-def made() -> tuple[Written, Feeds]:
-    log: Any = Written()
+def source_and_feeds() -> tuple[FakeEventSource, Feeds]:
+    log: Any = FakeEventSource()
     return log, Feeds(log)

@@ -5,55 +5,55 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from tests.harness.engine_harness import EngineHarness, quiet
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
-Body = Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]
+NodeBody = Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]
 
 
-class World:
+class ExternalSystem:
     """What is outside the host: it counts what reaches it, and outlives every process."""
 
     def __init__(self) -> None:
-        self.seen: list[str] = []
+        self.received_keys: list[str] = []
         self.entries = 0
-        self.held: asyncio.Future[None] | None = None
+        self.blocked_until: asyncio.Future[None] | None = None
         """While set, whatever reaches the world does not come back before this is done."""
 
-    async def touch(self, key: str) -> Any:
-        self.seen.append(key)
-        if self.held is not None:
-            await asyncio.shield(self.held)
+    async def call(self, key: str) -> Any:
+        self.received_keys.append(key)
+        if self.blocked_until is not None:
+            await asyncio.shield(self.blocked_until)
         else:
             await asyncio.sleep(0)
-        return {"receipt": len(self.seen)}
+        return {"receipt": len(self.received_keys)}
 
-    def node(self, effect: Effect = "once", type_id: str = "test.pay", **more: Any) -> WaitingNode:
+    def effect_node(self, effect: Effect = "once", type_id: str = "test.pay", **more: Any) -> WaitingNode:
         """A node that touches the world once as a whole."""
 
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             self.entries += 1
-            return Completed(await self.touch(context.effect_key()))
+            return Completed(await self.call(context.effect_key()))
 
-        return working(type_id, body, effect, **more)
+        return effect_node_type(type_id, body, effect, **more)
 
-    def steps(self, *names: str, effect: Effect = "once", type_id: str = "test.steps", **more: Any) -> WaitingNode:
+    def step_node(self, *names: str, effect: Effect = "once", type_id: str = "test.steps", **more: Any) -> WaitingNode:
         """A node that touches the world in steps."""
 
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             self.entries += 1
             outputs: dict[str, Any] = {}
             for name in names:
-                outputs[name] = await context.step(name, effect, partial(self.touch, context.effect_key(name)))
+                outputs[name] = await context.step(name, effect, partial(self.call, context.effect_key(name)))
             return Completed(outputs)
 
-        return working(type_id, body, "pure", **more)
+        return effect_node_type(type_id, body, "pure", **more)
 
 
-def working(type_id: str, body: Body, effect: Effect = "pure", **more: Any) -> WaitingNode:
+def effect_node_type(type_id: str, body: NodeBody, effect: Effect = "pure", **more: Any) -> WaitingNode:
     """A node type that does work of its own, and is executed again after a crash."""
     declared = NodeDeclaration(
         type_id, "For one test.", effect=effect, instant=False, resumes_after_crash=False, **more
@@ -65,7 +65,7 @@ async def answer(bench: EngineHarness, key: RunKey, value: Any, node_id: str = "
     return await bench.answer(key, value, node_id)
 
 
-async def settle(bench: EngineHarness, key: RunKey, find_out: Callable[[int], Any | Awaitable[Any]]) -> int:
+async def answer_until_ended(bench: EngineHarness, key: RunKey, find_out: Callable[[int], Any | Awaitable[Any]]) -> int:
     """Go on to the end; a person answers each question by what can be found out. Returns how many there were."""
     asked = 0
     for _ in range(400):
@@ -76,7 +76,7 @@ async def settle(bench: EngineHarness, key: RunKey, find_out: Callable[[int], An
             found = find_out(asked)
             await answer(bench, key, await found if isinstance(found, Awaitable) else found)
             asked += 1
-        await quiet()
+        await run_ready_tasks()
         if bench.clock.next_wake is not None:
             bench.clock.advance(bench.clock.next_wake - bench.clock.now())
-    raise AssertionError(f"the run does not end: {await bench.kinds(key)}")
+    raise AssertionError(f"the run does not end: {await bench.event_types(key)}")

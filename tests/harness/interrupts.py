@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.engine_harness import EngineHarness, quiet
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.people.approvals import Answerer
@@ -15,26 +15,28 @@ from weftwork.protocol.run.projection import run_snapshot
 ADA, BOB, EVE = (Answerer(f"key_{name}", frozenset({name})) for name in ("ada", "bob", "eve"))
 
 
-async def begun(document: dict[str, Any], **request: Any) -> tuple[EngineHarness, RunKey]:
+async def start_run(document: dict[str, Any], **request: Any) -> tuple[EngineHarness, RunKey]:
     bench = EngineHarness()
     key = await bench.start(document, **request)
-    await quiet()
+    await run_ready_tasks()
     return bench, key
 
 
-async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
-    return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored(key))))
+async def snapshot_of(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
+    return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored_run(key))))
 
 
-async def refused(bench: EngineHarness, key: RunKey, value: Any, node_id: str, by: Answerer = ADA) -> tuple[int, str]:
+async def answer_refusal(
+    bench: EngineHarness, key: RunKey, value: Any, node_id: str, by: Answerer = ADA
+) -> tuple[int, str]:
     with pytest.raises(ClientFault) as caught:
         await bench.answer(key, value, node_id, by)
     return caught.value.status, caught.value.code
 
 
-async def outputs(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
+async def completed_outputs(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     """Of a run that completes; every payload on the way fits its schema."""
-    for event in await bench.end(key):
+    for event in await bench.run_to_end(key):
         assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []
     (completed,) = await bench.payloads(key, "run.completed")
     return completed["outputs"]

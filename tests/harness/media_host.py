@@ -23,11 +23,11 @@ from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"p" * 100
-ONE = workflow([node("a", "test.show")])
-SMALL = Limits(max_inline_media_bytes=len(PNG))
+ONE_NODE_WORKFLOW = workflow([node("a", "test.show")])
+SMALL_LIMITS = Limits(max_inline_media_bytes=len(PNG))
 
 
-def showing(*sent: OutgoingMedia, asks: bool = False) -> WaitingNode:
+def emit_media_node(*sent: OutgoingMedia, asks: bool = False) -> WaitingNode:
     """A node that shows these, and gives what became of them."""
 
     async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
@@ -39,15 +39,15 @@ def showing(*sent: OutgoingMedia, asks: bool = False) -> WaitingNode:
     return WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)
 
 
-def bench_of(*types: WaitingNode, limits: Limits | None = None, models: Any = None) -> EngineHarness:
+def media_harness(*types: WaitingNode, limits: Limits | None = None, models: Any = None) -> EngineHarness:
     fresh = EngineHarness()
     blobs = MemoryBlobs(fresh.clock, fresh.ids)
     return EngineHarness(*types, limits=limits, models=models, blobs=blobs, clock=fresh.clock, ids=fresh.ids)
 
 
-async def ended(bench: EngineHarness) -> RunKey:
-    key = await bench.start(ONE)
-    await bench.end(key)
+async def run_to_end(bench: EngineHarness) -> RunKey:
+    key = await bench.start(ONE_NODE_WORKFLOW)
+    await bench.run_to_end(key)
     return key
 
 
@@ -55,17 +55,17 @@ async def outputs(bench: EngineHarness, key: RunKey) -> list[Any]:
     return (await bench.payloads(key, "node.completed"))[0]["outputs"]["shown"]
 
 
-async def log_of(bench: EngineHarness, key: RunKey) -> bytes:
+async def log_bytes(bench: EngineHarness, key: RunKey) -> bytes:
     return b"\n".join([event.document for event in await bench.events(key)])
 
 
-async def opened(bench: EngineHarness, url: str) -> bytes:
+async def fetch_asset(bench: EngineHarness, url: str) -> bytes:
     assert bench.assets is not None
     _, asset = await bench.assets.open_token(url.partition(ASSET_PREFIX)[2])
     return await bench.assets.read(asset)
 
 
-def asking(want: str | None, contract: EnvelopeContract = OPEN_CONTRACT) -> WaitingNode:
+def model_node(want: str | None, contract: EnvelopeContract = OPEN_CONTRACT) -> WaitingNode:
     """A node that asks a model for a text, or for an envelope of a kind."""
 
     async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
@@ -79,7 +79,7 @@ def asking(want: str | None, contract: EnvelopeContract = OPEN_CONTRACT) -> Wait
     return WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)
 
 
-def envelope(data: bytes, **more: Any) -> str:
+def media_envelope(data: bytes, **more: Any) -> str:
     payload = {"base64": b64encode(data).decode(), "bytes": 1, "mimeType": "image/png", "alt": "A", **more}
     return json.dumps({"type": "media.image", "schemaVersion": 1, "payload": payload})
 
@@ -87,7 +87,7 @@ def envelope(data: bytes, **more: Any) -> str:
 BIG = PNG + bytes(range(256)) * 30
 
 
-def sending(*documents: Any) -> WaitingNode:
+def envelope_node(*documents: Any) -> WaitingNode:
     """A node whose model sends these envelopes."""
 
     async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:

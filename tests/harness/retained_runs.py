@@ -16,17 +16,17 @@ GATE = workflow([node("a", "test.gate")])
 NOOP = {**workflow([node("a", "core.noop")]), "id": "noop"}
 
 
-def keeper(bench: EngineHarness, days: int = 0) -> Retention:
-    return Retention(bench.mortal, bench.clock, bench.executor, days)
+def retention_of(bench: EngineHarness, days: int = 0) -> Retention:
+    return Retention(bench.process_log, bench.clock, bench.executor, days)
 
 
-async def opened(folder: Path) -> tuple[SqliteStore, Retention]:
+async def open_sqlite_store(folder: Path) -> tuple[SqliteStore, Retention]:
     store = SqliteStore(folder / "store.db")
     await store.open()
     return store, Retention(store.log, EngineHarness().clock)
 
 
-async def long_run(store: SqliteStore, run_id: str, count: int = 5000) -> str:
+async def store_long_run(store: SqliteStore, run_id: str, count: int = 5000) -> str:
     made = await make_run(store, run_id, CALLER.partition)
     await store.log.append(made, -1, batch(made, -1, count, "completed"))
     return run_id

@@ -6,26 +6,28 @@ from typing import Any
 import msgspec
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet
+from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
 from weftwork.protocol.run.header import RunKey
 
 ACCEPT = {"action": "accept"}
 
 
-def flow(workflow_id: str, *nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
+def sequence(workflow_id: str, *nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
     """The nodes in a row."""
     edges = [edge(one["id"], other["id"]) for one, other in pairwise(nodes)]
     return workflow(list(nodes), more.pop("edges", edges), id=workflow_id, **more)
 
 
-def calling(workflow_id: str, node_id: str = "call", settings: dict[str, Any] | None = None, **config: Any) -> Any:
+def sub_workflow_node(
+    workflow_id: str, node_id: str = "call", settings: dict[str, Any] | None = None, **config: Any
+) -> Any:
     """A node that runs another workflow."""
     return node(node_id, "core.subWorkflow", config={"workflowId": workflow_id, **config}, settings=settings or {})
 
 
 def gate(workflow_id: str = "gate", **more: Any) -> dict[str, Any]:
     """A workflow that waits for a person."""
-    return flow(workflow_id, node("ask", "core.approvalGate", config={"title": "Go on?"}), **more)
+    return sequence(workflow_id, node("ask", "core.approvalGate", config={"title": "Go on?"}), **more)
 
 
 async def begin(bench: EngineHarness, parent: dict[str, Any], *children: dict[str, Any], **request: Any) -> RunKey:
@@ -34,18 +36,18 @@ async def begin(bench: EngineHarness, parent: dict[str, Any], *children: dict[st
     for document in children:
         assert await bench.catalog.register(document) == []
     key = await bench.start(parent, **request)
-    await quiet()
+    await run_ready_tasks()
     return key
 
 
 async def restarted(bench: EngineHarness, *documents: dict[str, Any]) -> EngineHarness:
     """The next host over the same store, which is given these definitions again, after this one has died."""
     await bench.crash()
-    after = bench.again()
+    after = bench.successor()
     for document in documents:
         assert await after.catalog.register(document) == []
     await after.executor.recover()
-    await quiet()
+    await run_ready_tasks()
     return after
 
 
@@ -67,11 +69,11 @@ async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
 
 async def ended(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     """The same, once it has ended."""
-    await bench.end(key)
+    await bench.run_to_end(key)
     return await shown(bench, key)
 
 
 async def waits(bench: EngineHarness, *keys: RunKey, status: str = "waiting-approval") -> bool:
     """Whether all of these wait, by now."""
-    await quiet()
+    await run_ready_tasks()
     return [await bench.status(key) for key in keys] == [status] * len(keys)

@@ -57,5 +57,5 @@ async def found(bench: EngineHarness, key: RunKey) -> Any:
 
 
 async def let_go(bench: EngineHarness, name: str, outcome: Any = None) -> None:
-    bench.stage.release(name, outcome)
+    bench.gate_node.release(name, outcome)
     await settle()

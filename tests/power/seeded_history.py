@@ -107,7 +107,7 @@ class Story:
 
     async def _restart(self) -> None:
         await self._close()
-        self.bench = self.bench.again(store=self._store(), wrap=lambda _: self.rounds)
+        self.bench = self.bench.successor(store=self._store(), wrap=lambda _: self.rounds)
         await self._open()
         recovering = asyncio.create_task(self.bench.executor.recover())
         await self.rounds.still()

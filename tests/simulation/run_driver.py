@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tests.harness.engine_harness import EngineHarness, quiet
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from tests.simulation.fold_driver import Choose, answer_to
 from tests.simulation.random_workflows import FLAKY, INPUTS
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
@@ -132,7 +132,7 @@ class Gated:
 
     async def folded(self, count: int | None = None) -> RunState:
         """The fold of the log, or of its first events."""
-        header = (await self.bench.stored(self.key)).header
+        header = (await self.bench.stored_run(self.key)).header
         plan = await self.bench.catalog.pinned_plan(header.workflow_id, header.definition)
         hidden = [each for each in await self.bench.store.log.hidden_values(self.key) if each.sequence == -1]
         values = [(each.pointer, msgspec.json.decode(each.value)) for each in hidden]
@@ -143,13 +143,13 @@ class Gated:
         self.crashes += 1
         await self.bench.crash()
         self._waiting.clear()
-        self.bench = self.bench.again(wrap=Watched)
+        self.bench = self.bench.successor(wrap=Watched)
         self._watch()
         await self.bench.executor.recover()
 
     async def open(self) -> list[str]:
         """What the test can let happen now."""
-        await quiet()
+        await run_ready_tasks()
         for _ in range(50):
             state = await self.state()
             suspended = sorted(state.suspended) if state.status != "paused" else []
@@ -157,8 +157,8 @@ class Gated:
             found = [*waiting, *suspended, *([CLOCK] if self.bench.clock.next_wake is not None else [])]
             if found or self.bench.log.died or await self.bench.status(self.key) in (*TERMINAL_STATUSES, "paused"):
                 return found
-            await quiet()
-        raise AssertionError(f"the run stands still: {await self.bench.kinds(self.key)}")
+            await run_ready_tasks()
+        raise AssertionError(f"the run stands still: {await self.bench.event_types(self.key)}")
 
     async def let(self, what: str) -> None:
         if what == CLOCK:
@@ -173,7 +173,7 @@ class Gated:
         """Ask something of the run. Whatever the answer is, the log tells what came of it."""
         asked = asyncio.create_task(self.bench.executor.request(self.key, given, None))
         asked.add_done_callback(_heard)
-        await quiet()
+        await run_ready_tasks()
 
     async def finish(self, choose: Choose, together: Callable[[], bool] = lambda: False) -> RunState:
         """Let everything happen, one thing after the other or several `together`, until the run has ended."""

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.harness.engine_harness import EngineHarness, quiet, run
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT, draw, words
 from weftwork.engine.decide import interrupts
 from weftwork.engine.run import append
@@ -34,20 +34,20 @@ async def story(document: dict[str, Any], dice: random.Random) -> tuple[list[Eve
     bench, moved = EngineHarness(*MIXERS), 0
     key = await bench.start(document)
     for _ in range(60):
-        await quiet()
+        await run_ready_tasks()
         if await bench.status(key) in TERMINAL_STATUSES:
             break
         if dice.random() < 0.5:
             await bench.crash()
-            bench, moved = bench.again(), moved + 1
+            bench, moved = bench.successor(), moved + 1
             await bench.executor.recover()
-            await quiet()
+            await run_ready_tasks()
         state = await bench.state(key)
         for asked in list(state.open_interrupts.values()):
             said = {**CORRELATION, "words": [OUT]} if asked.kind == "external-event" else {"words": []}
             await bench.answer(key, said, asked.node_id)
-            await quiet()
-    events = await bench.end(key)
+            await run_ready_tasks()
+    events = await bench.run_to_end(key)
     await bench.close()
     return events, moved
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.harness.engine_harness import quiet, run
+from tests.harness.engine_harness import run, run_ready_tasks
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.protocol.ids import is_path_id
@@ -22,14 +22,14 @@ def test_time_stands_still_until_it_is_moved() -> None:
             woken.append(after)
 
         tasks = [asyncio.create_task(sleep(after)) for after in (30, 10, 20, 0, -5)]
-        await quiet()
+        await run_ready_tasks()
         assert woken == [0, -5]
         assert manual.next_wake == START + 10
         manual.advance(9)
-        await quiet()
+        await run_ready_tasks()
         assert woken == [0, -5]
         manual.advance(11)
-        await quiet()
+        await run_ready_tasks()
         assert woken == [0, -5, 10, 20]
         manual.advance(100)
         await asyncio.gather(*tasks)
@@ -42,7 +42,7 @@ def test_a_sleeper_who_is_cancelled_leaves_nothing_behind() -> None:
     async def work() -> None:
         clock = ManualClock()
         task = asyncio.create_task(clock.sleep_until(START + 1))
-        await quiet()
+        await run_ready_tasks()
         task.cancel()
         clock.advance(1)
         with pytest.raises(asyncio.CancelledError):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
 
 
 def static(value: Any) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def outputs(document: dict[str, Any]) -> dict[str, Any]:
     async def work() -> dict[str, Any]:
         bench = EngineHarness()
         key = await bench.start(document)
-        await bench.end(key)
+        await bench.run_to_end(key)
         (completed,) = await bench.payloads(key, "run.completed")
         return completed["outputs"]
 
@@ -100,12 +100,12 @@ def test_the_answer_to_a_question_is_its_output() -> None:
         bench = EngineHarness()
         ask = node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKind": "choose"}})
         key = await bench.start(workflow([ask]))
-        await quiet()
+        await run_ready_tasks()
         (asked,) = await bench.payloads(key, "interrupt.requested")
         assert asked == {"kind": "custom", "key": "ask", "data": {"customKind": "choose"}}
         assert await bench.status(key) == "waiting-input"
         await bench.answer(key, ["north"])
-        await bench.end(key)
+        await bench.run_to_end(key)
         (completed,) = await bench.payloads(key, "run.completed")
         assert completed["outputs"] == {"ask": {"output": ["north"]}}
 
@@ -118,20 +118,20 @@ def test_a_map_goes_on_after_a_crash_with_what_is_not_recorded() -> None:
         body = {"typeId": "core.delay", "inputs": {"delayMs": expression("item")}}
         config = {"items": [1_000, 2_000, 3_000, 4_000], "body": body, "concurrency": 2}
         key = await first.start(workflow([node("map", "core.flow.map", config=config)]))
-        await quiet()
+        await run_ready_tasks()
         first.clock.advance(2_000)
         await until(lambda: first.clock.next_wake == first.clock.now() + 3_000)
-        await quiet()
+        await run_ready_tasks()
         assert [item["index"] for item in await first.payloads(key, "weftwork.map.item")] == [0, 1]
         await first.crash()
-        second = first.again()
+        second = first.successor()
         await second.executor.recover()
-        await second.end(key)
+        await second.run_to_end(key)
         items = await second.payloads(key, "weftwork.map.item")
         assert sorted(item["index"] for item in items) == [0, 1, 2, 3]
         (completed,) = await second.payloads(key, "run.completed")
         assert completed["outputs"] == {"map": {"results": [{}] * 4, "count": 4}}
-        assert (await second.kinds(key)).count("node.started") == 1
+        assert (await second.event_types(key)).count("node.started") == 1
 
     run(work)
 

@@ -60,7 +60,7 @@ def story(function: Any) -> list[tuple[str, str | None]]:
         made = to_node_type(found, NodeServices(ThreadPool(4, 4), answers))
         flow = workflow([node("f", made.declaration.type_id), node("after", "core.identity")], [edge("f", "after")])
         bench, key = await start_run(flow, bench=EngineHarness(made))
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         return [(each.type, each.content_trust) for each in events]
 
     return run(scenario)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.api.test_annotations import FLAG, GATE, listed, refusal, say
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks
 from weftwork.engine.api.annotations import MAX_CACHED_REDACTORS, SecretScanner
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
@@ -34,7 +34,7 @@ SAYING = {
 
 async def guarded(bench: EngineHarness) -> RunKey:
     key = await bench.start(GUARDED, inputs={"secret": CANARY, "open": "plain"})
-    await quiet()
+    await run_ready_tasks()
     return key
 
 
@@ -45,11 +45,11 @@ def test_what_a_run_hides_is_masked_in_what_is_said_of_it(when: str) -> None:
         bench = EngineHarness()
         key = await guarded(bench)
         if when == "ended":
-            bench.stage.release("b")
-            await bench.end(key)
+            bench.gate_node.release("b")
+            await bench.run_to_end(key)
         if when == "restarted":
             await bench.crash()
-            bench = bench.again()
+            bench = bench.successor()
             await bench.executor.recover()
         shown = await say(bench, key, SAYING)
         assert CANARY not in json.dumps([shown, await listed(bench, key)])
@@ -91,14 +91,14 @@ def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
         bench.log.hidden = hidden
 
         async def shown() -> Any:
-            stored = await bench.stored(key)
+            stored = await bench.stored_run(key)
             plan = await bench.catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
             return await learner.redact(stored, plan, {"note": CANARY})
 
         assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
         assert reads == 1
-        bench.stage.release("b")
-        await bench.end(key)
+        bench.gate_node.release("b")
+        await bench.run_to_end(key)
         assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
         assert reads == 2
         for _ in range(MAX_CACHED_REDACTORS + 5):
@@ -149,7 +149,7 @@ def test_readers_of_the_run_are_told_behind_its_last_event() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key, other = await bench.start(GATE), await bench.start(GATE)
-        await quiet()
+        await run_ready_tasks()
         last = (await bench.events(key))[-1].sequence
         readers = [bench.feeds.join(each, last) for each in (key, other)]
         for reader in readers:

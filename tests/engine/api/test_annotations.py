@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks
 from weftwork.engine.api import annotations as module
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.keyring import Principal
@@ -53,12 +53,12 @@ def test_a_run_is_annotated_while_it_is_live_and_after_its_end() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(GATE)
-        await quiet()
+        await run_ready_tasks()
         log = await bench.events(key)
         first = await say(bench, key, {"signal": {"kind": "rating", "rating": 2}, "note": "slow"})
         assert await bench.events(key) == log, "it is not in the log"
-        bench.stage.release("a")
-        ended = await bench.end(key)
+        bench.gate_node.release("a")
+        ended = await bench.run_to_end(key)
         second = await say(bench, key, caller=SECOND)
         assert await bench.events(key) == ended
         assert await listed(bench, key) == [first, second]
@@ -74,7 +74,7 @@ def test_what_is_meant_must_be_there() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key, other = await bench.start(GATE), await bench.start(GATE)
-        await quiet()
+        await run_ready_tasks()
         event, theirs = [(await bench.events(each))[0].event_id for each in (key, other)]
         for target in ({}, {"nodeId": "a"}, {"eventId": event}, {"eventId": event, "nodeId": "a"}):
             shown = await say(bench, key, {**FLAG, "target": target})
@@ -94,7 +94,7 @@ def test_an_event_is_not_searched_for_without_bound(monkeypatch: pytest.MonkeyPa
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(GATE)
-        await quiet()
+        await run_ready_tasks()
         events = await bench.events(key)
         monkeypatch.setattr(module, "MAX_EVENTS_SEARCHED", 1)
         await say(bench, key, {**FLAG, "target": {"eventId": events[0].event_id}})

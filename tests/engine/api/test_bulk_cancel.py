@@ -37,7 +37,7 @@ def test_each_run_has_its_own_answer_in_the_order_of_the_request() -> None:
         first, second, third = await started(bench, 3)
         done = (await bench.start(NOOP)).run_id
         await bench.cancel(CALLER.run(third))
-        await bench.end(CALLER.run(third))
+        await bench.run_to_end(CALLER.run(third))
         asked = [second, "no:id", done, first, "unknown", third, second, "a b", "é" * 128]
         outcome = await bulk.cancel_runs(CALLER, {"runIds": asked, "reason": "enough"})
         assert [entry["runId"] for entry in outcome.results] == asked
@@ -45,7 +45,7 @@ def test_each_run_has_its_own_answer_in_the_order_of_the_request() -> None:
         assert codes(outcome.results) == [*wanted, "cancelling", "validation_error", "validation_error"]
         assert not outcome.replayed
         for run_id in (first, second):
-            events = await bench.end(CALLER.run(run_id))
+            events = await bench.run_to_end(CALLER.run(run_id))
             assert events[-1].type == "run.cancelled"
             assert [event.type for event in events].count("weftwork.run.cancel-requested") == 1
             assert b'"enough"' in events[-1].payload
@@ -76,7 +76,7 @@ def test_the_same_key_gives_the_whole_answer_again() -> None:
         (run_id,) = await started(bench, 1)
         asked = {"runIds": [run_id, "unknown"]}
         first = await bulk.cancel_runs(CALLER, asked, "k")
-        await bench.end(CALLER.run(run_id))
+        await bench.run_to_end(CALLER.run(run_id))
         again = await bulk.cancel_runs(CALLER, asked, "k")
         assert (again.results, first.replayed, again.replayed) == (first.results, False, True)
         assert codes((await bulk.cancel_runs(CALLER, asked, "k2")).results) == ["cancelled", "not_found"]
@@ -116,7 +116,7 @@ def test_one_that_fails_does_not_stop_the_others() -> None:
         with pytest.raises(StoreUnavailable):
             await BulkCancel(bench.runtime, bench.executor).cancel_runs(CALLER, {"runIds": ids}, "k")
         for run_id in ids[1:]:
-            await bench.end(CALLER.run(run_id))
+            await bench.run_to_end(CALLER.run(run_id))
         bench.executor.cancel = real  # type: ignore[method-assign]
         outcome = await BulkCancel(bench.runtime, bench.executor).cancel_runs(CALLER, {"runIds": ids}, "k")
         assert codes(outcome.results) == ["cancelling", "cancelled", "cancelled"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, Witness
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api import bundles as module
 from weftwork.engine.api import test_endpoints
@@ -76,11 +76,11 @@ def test_a_bundle_is_the_log_and_the_snapshot() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate"), node("b", "core.noop")]))
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         live, _ = await whole(bench, key)
         assert (live["run"]["status"], live["run"]["endedAt"]) == ("running", None)
-        bench.stage.release("a")
-        await bench.end(key)
+        bench.gate_node.release("a")
+        await bench.run_to_end(key)
         document, _ = await whole(bench, key)
         assert document["events"] == [json.loads(event.document) for event in await bench.events(key)]
         assert document["run"]["status"] == "completed"
@@ -190,10 +190,10 @@ def test_a_run_that_goes_on_meanwhile_is_told_as_it_stood() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         pieces = await bundles(bench).open(CALLER, key.run_id)
-        bench.stage.release("a")
-        await bench.end(key)
+        bench.gate_node.release("a")
+        await bench.run_to_end(key)
         document = json.loads(await _rest(pieces))
         assert document["run"]["status"] == "running"
         assert [event["type"] for event in document["events"]] == ["run.started", "node.started"]
@@ -209,10 +209,10 @@ def test_what_the_log_hides_is_in_no_bundle() -> None:
     async def work() -> None:
         bench = EngineHarness(*witness.types())
         key = await bench.start(DOCUMENT, inputs=INPUTS)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         shown = [json.dumps((await whole(bench, key))[0])]
-        bench.stage.release("gate")
-        await bench.end(key)
+        bench.gate_node.release("gate")
+        await bench.run_to_end(key)
         shown.append(json.dumps((await whole(bench, key))[0]))
         for each in shown:
             assert CANARY not in each
@@ -227,8 +227,8 @@ def test_seams_see_a_run_and_what_was_projected_for_its_id() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a", "core.noop")]))
-        await bench.end(key)
-        await quiet()
+        await bench.run_to_end(key)
+        await run_ready_tasks()
         log = test_endpoints.TestLog(bench.runtime.clock, bench.runtime.ids)
         seen = RunObservation(bench.runtime, bench.service, bundles(bench), log)
         real = [json.loads(event.document) for event in await bench.events(key)]

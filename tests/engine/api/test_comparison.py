@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import edge, example_count, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api import run_diff as module
 from weftwork.engine.api.keyring import Principal
@@ -121,9 +121,9 @@ def test_two_runs_of_one_workflow_are_equal_and_differ_by_their_inputs() -> None
         keys: list[RunKey] = []
         for word in ("same", "same", "other"):
             keys.append(await bench.start(CHAIN, inputs={"word": word}))
-            await quiet()
-            bench.stage.release("b")
-            await bench.end(keys[-1])
+            await run_ready_tasks()
+            bench.gate_node.release("b")
+            await bench.run_to_end(keys[-1])
             bench.clock.advance(5_000)
         document = await compared(bench, keys[0], keys[1])
         assert (document["divergedAtSeq"], document["eventDiffs"], document["stateDiff"]) == (None, [], {})
@@ -140,11 +140,11 @@ def test_a_live_run_is_compared_as_far_as_it_has_come() -> None:
     async def work() -> None:
         bench = EngineHarness()
         live = await bench.start(CHAIN, inputs={"word": "x"})
-        await quiet()
+        await run_ready_tasks()
         ended = await bench.start(CHAIN, inputs={"word": "x"})
-        await quiet()
-        bench.stage.release("b")
-        assert await bench.end(ended)
+        await run_ready_tasks()
+        bench.gate_node.release("b")
+        assert await bench.run_to_end(ended)
         for pair in ((live, ended), (ended, live), (live, live)):
             document = await compared(bench, *pair)
             assert (document["divergedAtSeq"], document["eventDiffs"], document["truncated"]) == (None, [], True)
@@ -162,7 +162,7 @@ def test_what_the_runs_hide_is_not_in_the_difference() -> None:
     async def work() -> None:
         bench = EngineHarness()
         keys = [await bench.start(CHAIN, inputs={"secret": f"{CANARY}-{n}", "word": f"say {CANARY}-{n}"}) for n in "ab"]
-        await quiet()
+        await run_ready_tasks()
         document = await compared(bench, keys[0], keys[1])
         assert CANARY not in json.dumps(document)
         assert document["stateDiff"] == {}, "masks are equal"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.harness.engine_harness import EngineHarness, quiet, run, until
-from tests.harness.retained_runs import GATE, keeper, long_run, opened
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
+from tests.harness.retained_runs import GATE, open_sqlite_store, retention_of, store_long_run
 from weftwork.engine.api import retention as module
 from weftwork.engine.api.retention import DAY_MS, DELETE_BATCH, MAX_PER_CALL, PruneResult
 from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
@@ -38,7 +38,7 @@ def test_pruning_deletes_what_ended_before_and_nothing_else() -> None:
         old = await make_ended(bench.store, 5, days=10)
         young = await make_ended(bench.store, 3, "test:acme", days=20)
         theirs = await make_ended(bench.store, 2, "live:other", days=10)
-        retention = keeper(bench)
+        retention = retention_of(bench)
         assert await retention.count(10 * DAY_MS + 3) == 5
         assert await retention.prune(10 * DAY_MS + 3, "acme") == PruneResult(3, False)
         assert await retention.count(10 * DAY_MS + 99, "acme") == 2
@@ -61,7 +61,7 @@ def test_pruning_goes_slice_by_slice_to_the_end(limit: int) -> None:
         bench = EngineHarness()
         await bench.store.open()
         await make_ended(bench.store, 2 * DELETE_BATCH + 3)
-        retention = keeper(bench)
+        retention = retention_of(bench)
         counts: list[int] = []
         more = True
         while more:
@@ -87,9 +87,9 @@ def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pytest.Log
         today = bench.clock.now() // DAY_MS
         await make_ended(bench.store, MAX_PER_CALL + 5, days=today)
         bench.clock.advance((today + 7) * DAY_MS - bench.clock.now())
-        sweeper = Sweeper(bench.store.log, bench.clock, keeper(bench, days).delete_expired)
+        sweeper = Sweeper(bench.store.log, bench.clock, retention_of(bench, days).delete_expired)
         sweeper.start()
-        await quiet()
+        await run_ready_tasks()
         assert await bench.store.log.count_ended(NOW * 2) == MAX_PER_CALL + 5, "not before its time"
         for _ in range(2):
             bench.clock.advance(SWEEP_INTERVAL_MS)
@@ -108,7 +108,7 @@ def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixtu
     async def work() -> None:
         bench = EngineHarness()
         await bench.store.open()
-        retention = keeper(bench, 1)
+        retention = retention_of(bench, 1)
         real, calls = retention.prune, 0
 
         async def prune(*arguments: Any) -> PruneResult:
@@ -122,7 +122,7 @@ def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixtu
         sweeper = Sweeper(bench.store.log, bench.clock, retention.delete_expired)
         sweeper.start()
         await until(lambda: calls == 1)
-        await quiet()
+        await run_ready_tasks()
         bench.clock.advance(SWEEP_INTERVAL_MS)
         await until(lambda: calls == 2)
         await sweeper.stop()
@@ -135,9 +135,9 @@ def test_a_prune_clears_long_runs_away_in_bounded_slices(tmp_path: Path, monkeyp
     monkeypatch.setattr(module, "MAX_PER_CALL", 3)
 
     async def work() -> None:
-        store, retention = await opened(tmp_path)
+        store, retention = await open_sqlite_store(tmp_path)
         for number in range(3):
-            await long_run(store, f"run-{number}")
+            await store_long_run(store, f"run-{number}")
         slices: list[PruneResult] = []
         while not slices or slices[-1].more:
             slices.append(await retention.prune(NOW * 2, None, 3))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
-from tests.harness.retained_runs import GATE, NOOP, OTHER, TESTER, keeper, long_run, opened
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.retained_runs import GATE, NOOP, OTHER, TESTER, open_sqlite_store, retention_of, store_long_run
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import PruneResult, Retention
 from weftwork.ports.storage.event_log import EventLog, RunQuery, StoreUnavailable
@@ -26,7 +26,7 @@ def test_a_deleted_run_is_unknown_to_every_operation() -> None:
     async def work() -> None:
         bench = EngineHarness()
         ended = await bench.start(NOOP)
-        retention = keeper(bench)
+        retention = retention_of(bench)
         assert await bench.executor.read_run(ended) is not None
         assert await retention.delete_run(CALLER, ended.run_id) is False
         assert (await refusal(retention, ended.run_id)).code == "not_found"
@@ -56,7 +56,7 @@ def test_a_host_that_remembers_an_ended_run_would_go_on_showing_it(monkeypatch: 
         bench = EngineHarness()
         ended = await bench.start(NOOP)
         monkeypatch.setattr(bench.executor, "forget", lambda _: True)
-        await keeper(bench).delete_run(CALLER, ended.run_id)
+        await retention_of(bench).delete_run(CALLER, ended.run_id)
         assert (await bench.service.get_run(CALLER, ended.run_id))["status"] == "completed"
 
     run(work)
@@ -67,11 +67,11 @@ def test_a_live_run_is_refused_with_its_status() -> None:
     async def work() -> None:
         bench = EngineHarness()
         live = await bench.start(GATE)
-        retention = keeper(bench)
+        retention = retention_of(bench)
         found = await refusal(retention, live.run_id, "k")
         assert (found.code, found.status, found.details) == ("conflict", 409, {"runStatus": "running"})
         assert await bench.cancel(live) == "cancelling"
-        await bench.end(live)
+        await bench.run_to_end(live)
         assert await retention.delete_run(CALLER, live.run_id, "k") is False
 
     run(work)
@@ -83,7 +83,7 @@ def test_a_run_of_others_is_not_there(caller: Principal) -> None:
     async def work() -> None:
         bench = EngineHarness()
         ended = await bench.start(NOOP)
-        assert (await refusal(keeper(bench), ended.run_id, None, caller)).code == "not_found"
+        assert (await refusal(retention_of(bench), ended.run_id, None, caller)).code == "not_found"
         assert await bench.status(ended) == "completed"
 
     run(work)
@@ -94,7 +94,7 @@ def test_a_repeat_with_the_same_key_is_answered_as_the_first() -> None:
     async def work() -> None:
         bench = EngineHarness()
         first, second = await bench.start(NOOP), await bench.start(NOOP)
-        retention = keeper(bench)
+        retention = retention_of(bench)
         assert [await retention.delete_run(CALLER, first.run_id, "k") for _ in range(3)] == [False, True, True]
         assert (await refusal(retention, first.run_id, "other")).code == "not_found"
         assert await retention.delete_run(CALLER, second.run_id, "k") is False
@@ -109,7 +109,7 @@ def test_the_key_of_a_deleted_run_makes_no_second_one() -> None:
         await bench.start(NOOP)
         asked = {"workflowId": "noop"}
         made = await bench.service.create_run(CALLER, asked, "k")
-        await keeper(bench).delete_run(CALLER, made.run_id)
+        await retention_of(bench).delete_run(CALLER, made.run_id)
         again = await bench.service.create_run(CALLER, asked, "k")
         assert (again.run_id, again.replayed) == (made.run_id, True)
         assert await bench.store.log.read_run(CALLER.run(made.run_id)) is None
@@ -136,17 +136,17 @@ def test_a_run_that_ends_and_is_deleted_at_once_stays_deleted() -> None:
     async def work() -> None:
         bench = EngineHarness(wrap=Slow)
         live = await bench.start(GATE)
-        await until(lambda: bench.stage.waiting)
-        bench.stage.release("a")
+        await until(lambda: bench.gate_node.waiting)
+        bench.gate_node.release("a")
         for _ in range(50):
             await asyncio.sleep(0)
         assert await bench.status(live) == "completed", "the store knows, the host does not"
-        deleting = asyncio.create_task(keeper(bench).delete_run(CALLER, live.run_id))
-        await quiet()
+        deleting = asyncio.create_task(retention_of(bench).delete_run(CALLER, live.run_id))
+        await run_ready_tasks()
         assert not deleting.done()
         bench.log.go.set()
         assert await deleting is False
-        await quiet()
+        await run_ready_tasks()
         with pytest.raises(ClientFault):
             await bench.service.get_run(CALLER, live.run_id)
 
@@ -161,8 +161,8 @@ def test_what_the_host_executes_is_not_deleted_whatever_the_store_says() -> None
         live = await bench.start(GATE)
         await bench.store.log.append(live, 1, batch(live, 1, status="failed"))
         with pytest.raises(StoreUnavailable):
-            await keeper(bench).delete_run(CALLER, live.run_id)
-        assert await keeper(bench).prune(NOW * 2) == PruneResult(0, False)
+            await retention_of(bench).delete_run(CALLER, live.run_id)
+        assert await retention_of(bench).prune(NOW * 2) == PruneResult(0, False)
         assert await bench.status(live) == "failed"
 
     run(work)
@@ -178,7 +178,7 @@ def test_a_reader_of_a_deleted_run_comes_to_an_end(monkeypatch: pytest.MonkeyPat
         assert [event.sequence for event in await reader.next(0, 1)] == [0]
         if not guarded:
             monkeypatch.setattr(bench.feeds, "end", lambda _: None)
-        await keeper(bench).delete_run(CALLER, ended.run_id)
+        await retention_of(bench).delete_run(CALLER, ended.run_id)
         assert await reader.next(0) == []
         assert reader.ended is guarded
         bench.service.leave(CALLER, ended.run_id)
@@ -188,9 +188,9 @@ def test_a_reader_of_a_deleted_run_comes_to_an_end(monkeypatch: pytest.MonkeyPat
 
 def test_what_a_long_run_leaves_is_cleared_away_behind_the_caller(tmp_path: Path) -> None:
     async def work() -> None:
-        store, retention = await opened(tmp_path)
+        store, retention = await open_sqlite_store(tmp_path)
         for number in range(3):
-            await retention.delete_run(CALLER, await long_run(store, f"run-{number}"))
+            await retention.delete_run(CALLER, await store_long_run(store, f"run-{number}"))
         assert retention._purge_task is not None, "it goes on when the caller has its answer"
         await asyncio.wait((retention._purge_task,))
         assert retention._purge_task is None
@@ -202,11 +202,11 @@ def test_what_a_long_run_leaves_is_cleared_away_behind_the_caller(tmp_path: Path
 
 def test_clearing_away_is_resumed_after_a_stop(tmp_path: Path) -> None:
     async def work() -> None:
-        store, retention = await opened(tmp_path)
-        await retention.delete_run(CALLER, await long_run(store, "run-a"))
+        store, retention = await open_sqlite_store(tmp_path)
+        await retention.delete_run(CALLER, await store_long_run(store, "run-a"))
         retention.close()
         await store.close()
-        store, retention = await opened(tmp_path)
+        store, retention = await open_sqlite_store(tmp_path)
         assert await store.log.purge() is True, "something is left"
         await retention.delete_expired()
         assert await store.log.purge() is False
@@ -217,8 +217,8 @@ def test_clearing_away_is_resumed_after_a_stop(tmp_path: Path) -> None:
 
 def test_a_store_that_is_away_is_cleared_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
-        store, retention = await opened(tmp_path)
-        await retention.delete_run(CALLER, await long_run(store, "run-a"))
+        store, retention = await open_sqlite_store(tmp_path)
+        await retention.delete_run(CALLER, await store_long_run(store, "run-a"))
         clearing = retention._purge_task
         assert clearing is not None
         await store.close()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.harness.engine_harness import BOUND, CALLER, EngineHarness, run
+from tests.harness.engine_harness import CALLER, TIMEOUT_SECONDS, EngineHarness, run
 from weftwork.engine.api import run_tree
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_tree import RunTrees
@@ -194,7 +194,7 @@ def test_an_unknown_run_and_that_of_another_tenant_are_not_there() -> None:
         for caller, run_id in ((CALLER, "nobody"), (STRANGER, "run-0"), (STRANGER, "run-1")):
             for asked in (tree.kinship.ancestry(caller, run_id), tree.kinship.tree(caller, run_id, 10)):
                 with pytest.raises(ClientFault) as refused:
-                    async with asyncio.timeout(BOUND):
+                    async with asyncio.timeout(TIMEOUT_SECONDS):
                         await asked
                 assert refused.value.code == "not_found"
 

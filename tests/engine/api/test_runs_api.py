@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
 from weftwork.ports.storage.event_log import EventLog, RunQuery, StoreUnavailable
@@ -105,11 +105,11 @@ def test_a_full_host_says_when_to_come_again() -> None:
     async def work() -> None:
         bench = EngineHarness(limits=Limits(max_live_runs=1))
         key = await bench.start(GATE)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         fault = await refusal(bench, {"workflowId": "sample"})
         assert (fault.code, fault.details) == ("service_unavailable", {"retryAfter": 5})
-        bench.stage.release("a")
-        await bench.end(key)
+        bench.gate_node.release("a")
+        await bench.run_to_end(key)
         await bench.service.create_run(CALLER, {"workflowId": "sample"})
 
     run(work)
@@ -133,12 +133,12 @@ def test_runs_that_are_being_created_count_as_live() -> None:
     async def work() -> None:
         bench = EngineHarness(limits=Limits(max_live_runs=5), wrap=Slow)
         await bench.start(GATE)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         body = {"workflowId": "sample"}
         creating = (bench.service.create_run(CALLER, body) for _ in range(64))
         answers = await asyncio.gather(*creating, return_exceptions=True)
         assert [isinstance(answer, ClientFault) for answer in answers].count(False) <= 4
-        await quiet()
+        await run_ready_tasks()
         assert bench.executor.live_count <= 5
 
     run(work)
@@ -165,7 +165,7 @@ def test_another_partition_sees_nothing_of_a_run(stranger: Principal) -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a")]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         service = bench.service
         for call in (
             lambda: service.get_run(stranger, key.run_id),
@@ -204,7 +204,7 @@ def test_a_snapshot_and_a_listing_show_the_run(monkeypatch: pytest.MonkeyPatch) 
         bench = EngineHarness()
         given = {"tags": ["t"], "metadata": {"m": 1}, "configurable": {"acme.x": [1]}, "inputs": {"n": 1, "free": "f"}}
         key = await bench.start(GATE, **given)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         shown = msgspec.json.decode(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
         assert schema.check("run-snapshot", shown) == []
         assert shown.items() >= given.items()
@@ -222,10 +222,10 @@ def test_a_reader_beyond_the_log_waits_at_its_end_or_is_done() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(GATE)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         reader, _ = await bench.service.join(CALLER, key.run_id, 1000)
-        bench.stage.release("a")
-        await bench.end(key)
+        bench.gate_node.release("a")
+        await bench.run_to_end(key)
         assert [event.type for event in await reader.next(1)] == ["node.completed", "run.completed"]
         bench.service.leave(CALLER, key.run_id)
         reader, projection = await bench.service.join(CALLER, key.run_id, 3)
@@ -239,7 +239,7 @@ def test_spans_are_projected_from_the_log() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a"), node("b", "core.fail")]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         found = await bench.service.run_spans(CALLER, key.run_id)
         assert [span["status"] for span in found] == ["error", "ok", "error"]
         assert await bench.service.run_spans(CALLER, key.run_id) == found
@@ -252,13 +252,13 @@ def test_the_sweeper_goes_on_when_the_store_is_away(monkeypatch: pytest.MonkeyPa
         bench = EngineHarness()
         sweeper = Sweeper(bench.log, bench.clock)
         sweeper.start()
-        await quiet()
+        await run_ready_tasks()
         assert bench.clock.next_wake == bench.clock.now() + SWEEP_INTERVAL_MS
         await bench.store.open()
         await bench.catalog.register(workflow([node("a")]))
         await bench.service.create_run(CALLER, {"workflowId": "sample"}, "k")
         bench.clock.advance(RETENTION_SECONDS * 1000 + 1)
-        await quiet()
+        await run_ready_tasks()
         assert await bench.log.sweep(bench.clock.now()) == 0
         await sweeper.stop()
         assert bench.clock.next_wake is None

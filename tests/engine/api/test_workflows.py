@@ -177,7 +177,7 @@ def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id: str)
         bench = await opened()
         document = workflow([node("a"), node("b", type_id)])
         await bench.workflows.register(CALLER, document)
-        later = bench.again()
+        later = bench.successor()
         without(later, type_id)
         with pytest.raises(ClientFault) as caught:
             await later.service.create_run(CALLER, {"workflowId": document["id"]})
@@ -266,7 +266,7 @@ def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
         before = await opened()
         first = await before.workflows.register(CALLER, V1, "k")
         await before.workflows.register(CALLER, V2)
-        after = before.again()
+        after = before.successor()
         assert await nodes_run(after) == ["two"]
         assert [await read(after, version) for version in (None, "1")] == [V2, V1]
         again = await after.workflows.register(CALLER, V1, "k")

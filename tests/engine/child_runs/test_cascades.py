@@ -57,7 +57,7 @@ def test_a_cascade_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.undo()
         assert await bench.status(child) == "waiting-approval"
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
         await settle()
         assert await after.status(child) == "cancelled"
@@ -120,7 +120,7 @@ def test_those_that_are_not_needed_are_cancelled_and_waited_for() -> None:
     async def work() -> None:
         bench, key = await start_run(RACE, GATE, GATED, bench=EngineHarness(racer("gate", "held", "gate")))
         assert await bench.status(key) == "waiting-approval"
-        bench.stage.release("h")
+        bench.gate_node.release("h")
         await settle()
         assert await bench.status(key) == "completed"
         (ended,) = await bench.payloads(key, "node.completed")

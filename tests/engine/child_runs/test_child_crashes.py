@@ -10,17 +10,17 @@ import pytest
 from tests.engine.child_runs.test_child_maps import DOUBLING, mapping
 from tests.engine.child_runs.test_sub_workflows import adding, number
 from tests.harness.definitions import node, variable
-from tests.harness.engine_harness import EngineHarness, quiet, run
-from tests.harness.run_tree import ACCEPT, begin, calling, children, flow, gate, restarted, shown
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
+from tests.harness.run_tree import ACCEPT, begin, children, gate, restarted, sequence, shown, sub_workflow_node
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 BOTH: dict[str, Any] = {"inputMapping": {"n": "n"}, "outputMapping": {"n": "n"}}
-MIDDLE = flow("middle", calling("add", **BOTH), variables=[number("n")])
-NESTED = flow("parent", calling("middle", **BOTH), node("end"), variables=[number("n", 5)])
+MIDDLE = sequence("middle", sub_workflow_node("add", **BOTH), variables=[number("n")])
+NESTED = sequence("parent", sub_workflow_node("middle", **BOTH), node("end"), variables=[number("n", 5)])
 LATE = [variable("v", defaultValue="late")]
-ASKING = flow("parent", calling("gate", outputMapping={"v": "v"}), node("end"))
+ASKING = sequence("parent", sub_workflow_node("gate", outputMapping={"v": "v"}), node("end"))
 STORIES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[int]]] = {
     "nested": ([NESTED, MIDDLE, adding()], {"n": 6}, [1, 1]),
     "asking": ([ASKING, gate(variables=LATE)], {"v": "late"}, [1]),
@@ -66,9 +66,9 @@ async def lived(name: str, at: int, written: bool, slow: bool) -> bool:
     died = await _dies(bench, key, logs[0].died)
     if died:
         if slow:
-            await quiet()
+            await run_ready_tasks()
             bench.clock.advance(300)
-            await quiet()
+            await run_ready_tasks()
         bench = await restarted(bench, *documents)
         assert not await _dies(bench, key, asyncio.Event())
     found = await shown(bench, key)
@@ -86,7 +86,7 @@ async def lived(name: str, at: int, written: bool, slow: bool) -> bool:
 async def _dies(bench: EngineHarness, key: RunKey, died: asyncio.Event) -> bool:
     """Whether the host dies before the run has ended. Whoever is asked says yes."""
     for _ in range(40):
-        await quiet()
+        await run_ready_tasks()
         if died.is_set() or await bench.status(key) in TERMINAL_STATUSES:
             return died.is_set()
         for each in await children(bench, key):
@@ -94,7 +94,7 @@ async def _dies(bench: EngineHarness, key: RunKey, died: asyncio.Event) -> bool:
                 answer = asyncio.create_task(bench.answer(each, ACCEPT))
                 await asyncio.wait([answer, asyncio.create_task(died.wait())], return_when="FIRST_COMPLETED")
         bench.clock.advance(300)
-    raise AssertionError(f"it does not go on: {await bench.kinds(key)}")
+    raise AssertionError(f"it does not go on: {await bench.event_types(key)}")
 
 
 def everywhere(name: str, written: bool, slow: bool = False) -> int:

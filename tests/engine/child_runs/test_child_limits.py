@@ -57,7 +57,7 @@ def test_what_a_run_hides_its_child_must_hide_as_well() -> None:
         bench, key = await start_run(parent, child)
         for each in (key, *await child_keys(bench, key)):
             assert b"hunter2" not in b"".join(event.payload for event in await bench.events(each))
-            assert b"hunter2" not in msgspec.json.encode((await bench.stored(each)).header)
+            assert b"hunter2" not in msgspec.json.encode((await bench.stored_run(each)).header)
         if failed := await bench.payloads(key, "node.failed"):
             return failed[0]["error"]["code"]
         (low,) = await child_keys(bench, key)
@@ -94,7 +94,7 @@ def test_a_child_is_its_parents_in_all_but_the_options_of_one_run() -> None:
         key = await bench.start(calling_workflow("quick"), configurable=options)
         await settle()
         (child,) = await bench.store.log.children(key, None, 10)
-        header, above = child.header, (await bench.stored(key)).header
+        header, above = child.header, (await bench.stored_run(key)).header
         assert (header.owner, header.partition) == (above.owner, above.partition)
         assert header.configurable == {"acme.colour": "red"}
         assert header.parent is not None

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count, node, variable
-from tests.harness.engine_harness import EngineHarness, quiet, run
-from tests.harness.run_tree import ACCEPT, begin, children, ended, flow, gate, restarted, shown
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
+from tests.harness.run_tree import ACCEPT, begin, children, ended, gate, restarted, sequence, shown
 from weftwork.adapters.nodes.flow import map_children
 from weftwork.ports.node_outcome import Failed
 from weftwork.protocol.limits import Limits
@@ -18,7 +18,7 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 DECLARED = [variable("item", "number")]
 GATED = gate("child", variables=DECLARED)
-DOUBLING = flow(
+DOUBLING = sequence(
     "child",
     node(
         "twice",
@@ -32,7 +32,7 @@ DOUBLING = flow(
 
 def mapping(items: list[Any], concurrency: int = 8, more: dict[str, Any] | None = None, **body: Any) -> dict[str, Any]:
     config = {"items": items, "concurrency": concurrency, "body": {"workflowId": "child", **body}}
-    return flow("parent", node("map", "core.flow.map", config=config, **(more or {})))
+    return sequence("parent", node("map", "core.flow.map", config=config, **(more or {})))
 
 
 async def opened(bench: EngineHarness, key: RunKey) -> list[RunKey]:
@@ -60,12 +60,12 @@ def test_a_list_is_worked_through_by_children() -> None:
 def test_a_child_that_fails_ends_the_map_and_those_that_are_open() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        held = flow("child", node("hold", "test.gate"), variables=DECLARED)
+        held = sequence("child", node("hold", "test.gate"), variables=DECLARED)
         key = await begin(bench, mapping(list(range(9)), 1, output="item"), held)
         for _ in range(2):
-            bench.stage.release("hold")
-            await quiet()
-        bench.stage.release("hold", Failed("down", "Down."))
+            bench.gate_node.release("hold")
+            await run_ready_tasks()
+        bench.gate_node.release("hold", Failed("down", "Down."))
         error = (await ended(bench, key))["error"]
         line = await children(bench, key)
         assert len(line) == 3
@@ -85,7 +85,7 @@ def test_a_child_that_somebody_cancels_ends_the_others() -> None:
         line = await children(bench, key)
         await bench.cancel(line[1])
         error = (await ended(bench, key))["error"]
-        await quiet()
+        await run_ready_tasks()
         assert (error["details"]["index"], error["details"]["code"]) == (1, "child_run_cancelled")
         assert await children(bench, key) == line
         assert [(await shown(bench, each))["status"] for each in line] == ["cancelled"] * 3
@@ -103,9 +103,9 @@ def test_children_of_a_map_are_cancelled_with_the_run() -> None:
         line = await children(bench, key)
         assert (len(line), await bench.status(key)) == (20, "waiting-approval")
         await bench.cancel(key)
-        await bench.end(key)
+        await bench.run_to_end(key)
         for each in line:
-            await bench.end(each)
+            await bench.run_to_end(each)
             (told,) = await bench.payloads(each, "run.cancelled")
             assert (told["reason"], told["parentRunId"]) == ("parent-cancelled", key.run_id)
         assert await children(bench, key) == line
@@ -116,14 +116,14 @@ def test_children_of_a_map_are_cancelled_with_the_run() -> None:
 def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        held = flow("child", node("hold", "test.gate"), variables=DECLARED)
+        held = sequence("child", node("hold", "test.gate"), variables=DECLARED)
         more = {"settings": {"maxRetries": 1, "retryDelayMs": 10}}
         key = await begin(bench, mapping([1, 2], 1, more, output="item"), held)
         for outcome in (None, Failed("down", "Down."), None, None):
-            bench.stage.release("hold", outcome)
-            await quiet()
+            bench.gate_node.release("hold", outcome)
+            await run_ready_tasks()
             bench.clock.advance(1_000)
-            await quiet()
+            await run_ready_tasks()
         found = await ended(bench, key)
         assert found["outputs"]["map"]["results"] == [1, 2]
         assert [each["status"] for each in found["childRuns"]] == ["completed", "failed", "completed", "completed"]
@@ -135,8 +135,8 @@ def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
     ("limits", "document", "code", "started"),
     [
         (Limits(max_descendants=5), DOUBLING, "child_limit_exceeded", 4),
-        (Limits(), flow("other", node("a")), "unknown_child_workflow", 0),
-        (Limits(), flow("child", node("a"), variables=[variable("item")]), "child_inputs_invalid", 0),
+        (Limits(), sequence("other", node("a")), "unknown_child_workflow", 0),
+        (Limits(), sequence("child", node("a"), variables=[variable("item")]), "child_inputs_invalid", 0),
     ],
 )
 def test_an_item_for_which_no_child_can_be_started_ends_the_map(
@@ -151,7 +151,7 @@ def test_an_item_for_which_no_child_can_be_started_ends_the_map(
         assert started <= len(found) <= limits.max_descendants
         assert bool(found) == bool(started)
         for each in found:
-            await bench.end(each)
+            await bench.run_to_end(each)
 
     run(work)
 
@@ -167,7 +167,7 @@ async def lived(seed: int, crashes: bool = True) -> None:
             break
         line = await opened(bench, key)
         assert len(line) <= concurrency
-        items = [(await bench.stored(each)).header.inputs["item"] for each in await children(bench, key)]
+        items = [(await bench.stored_run(each)).header.inputs["item"] for each in await children(bench, key)]
         assert items == list(range(len(items))), "not the items, in their order"
         if line and dice.random() < 0.8:
             await bench.answer(dice.choice(line), ACCEPT)
@@ -175,9 +175,9 @@ async def lived(seed: int, crashes: bool = True) -> None:
             for _ in range(dice.randint(0, 40)):
                 await asyncio.sleep(0)
             bench = await restarted(bench, GATED)
-        await quiet()
+        await run_ready_tasks()
         bench.clock.advance(300)
-        await quiet()
+        await run_ready_tasks()
     found = await ended(bench, key)
     assert found["status"] == "completed", found["error"]
     assert found["outputs"] == {"map": {"results": list(range(count)), "count": count}}

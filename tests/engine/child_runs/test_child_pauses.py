@@ -19,7 +19,7 @@ from weftwork.protocol.run.events import Fact
 async def _after_a_pause() -> str:
     bench, key = await start_run(calling_workflow("held"), GATED, bench=harness_crashing_after("run.resumed"))
     assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
-    bench.stage.release("h")
+    bench.gate_node.release("h")
     await settle()
     await pass_time(bench, 1000)
     assert await bench.store.log.child_results(None, 10) == []
@@ -51,7 +51,7 @@ def test_a_look_after_a_pause_that_finds_nothing_lets_the_run_rest() -> None:
         assert await bench.executor.request(key, ResumeRequested()) == "running"
         await settle()
         assert key not in bench.executor._live
-        assert (await bench.stored(key)).projection.parked
+        assert (await bench.stored_run(key)).projection.parked
         await bench.close()
 
     run(work)

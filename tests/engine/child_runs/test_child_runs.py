@@ -35,14 +35,14 @@ def test_nothing_of_a_parent_is_in_memory_while_its_child_works() -> None:
         bench, key = await start_run(calling_workflow("held"), GATED)
         (child,) = await child_keys(bench, key)
         assert list(bench.executor._live) == [child]
-        assert (await bench.stored(key)).projection.parked
+        assert (await bench.stored_run(key)).projection.parked
         assert await bench.status(key) == "running"
-        bench.stage.release("h")
+        bench.gate_node.release("h")
         await settle()
         assert await bench.status(key) == "completed"
         assert not bench.executor._live
         expected = ["run.started", "node.started", "weftwork.child.started", "weftwork.child.ended"]
-        assert await bench.kinds(key) == [*expected, "node.completed", "run.completed"]
+        assert await bench.event_types(key) == [*expected, "node.completed", "run.completed"]
 
     run(work)
 
@@ -115,7 +115,7 @@ def test_parents_wait_as_their_children_do_and_go_on_with_them() -> None:
         bench, key = await start_run(top, GATE, calling_workflow("gate"))
         (middle,) = await child_keys(bench, key)
         (low,) = await child_keys(bench, middle)
-        stored = await bench.stored(key)
+        stored = await bench.stored_run(key)
         assert (stored.projection.status, stored.projection.current_node) == ("waiting-approval", "up")
         assert await bench.status(middle) == "waiting-approval"
         assert not bench.executor._live
@@ -139,7 +139,7 @@ def test_a_parent_runs_again_when_its_child_does_for_a_while() -> None:
         assert await bench.status(key) == "waiting-approval"
         await pass_time(bench, 300)
         assert await bench.status(key) == "running"
-        bench.stage.release("h")
+        bench.gate_node.release("h")
         await settle()
         assert await bench.status(key) == "completed"
         said = [each["status"] for each in await bench.payloads(key, "weftwork.child.status")]
@@ -157,7 +157,7 @@ def test_a_child_that_asks_again_at_once_says_nothing_new() -> None:
         (child,) = await child_keys(bench, key)
         await bench.answer(child, {"action": "accept"}, "g")
         await settle()
-        bench.stage.release("h")
+        bench.gate_node.release("h")
         await settle()
         await pass_time(bench, 1000)
         assert await bench.status(child) == "waiting-approval"
@@ -173,15 +173,15 @@ def test_word_of_a_child_outlives_the_process_that_heard_it(monkeypatch: pytest.
         bench, key = await start_run(calling_workflow("held"), GATED)
 
         def deaf(kin: ChildMessages, news: Any) -> None:
-            bench.mortal.dead = True
+            bench.process_log.dead = True
 
         monkeypatch.setattr(ChildMessages, "queue_result", deaf)
-        bench.stage.release("h")
+        bench.gate_node.release("h")
         await settle()
         monkeypatch.undo()
         assert await bench.status(key) == "running"
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
         await settle()
         assert await after.status(key) == "completed"
@@ -221,11 +221,11 @@ def test_only_new_results_of_the_child_itself_count() -> None:
 def test_a_look_that_finds_nothing_new_changes_nothing() -> None:
     async def work() -> None:
         bench, key = await start_run(calling_workflow("gate"), GATE)
-        before = await bench.kinds(key)
+        before = await bench.event_types(key)
         for _ in range(3):
             await bench.executor.request(key, ChildrenRecheck("call"))
             await settle()
-        assert await bench.kinds(key) == before
+        assert await bench.event_types(key) == before
         assert not bench.executor._live
 
     run(work)
@@ -235,7 +235,7 @@ def test_a_child_that_ends_while_its_parent_is_paused_is_seen_to_afterwards() ->
     async def work() -> None:
         bench, key = await start_run(calling_workflow("held"), GATED)
         assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
-        bench.stage.release("h")
+        bench.gate_node.release("h")
         await settle()
         assert await bench.status(key) == "paused"
         assert await bench.executor.request(key, ResumeRequested()) in ("running", "completed")

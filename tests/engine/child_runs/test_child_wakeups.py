@@ -29,10 +29,15 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 async def _after_the_end() -> str:
     bench, key = await start_run(calling_workflow("held"), GATED, bench=harness_crashing_after("weftwork.child.ended"))
-    bench.stage.release("h")
+    bench.gate_node.release("h")
     await settle()
     assert bench.log.reached
-    assert await bench.kinds(key) == ["run.started", "node.started", "weftwork.child.started", "weftwork.child.ended"]
+    assert await bench.event_types(key) == [
+        "run.started",
+        "node.started",
+        "weftwork.child.started",
+        "weftwork.child.ended",
+    ]
     return await (await restart(bench)).status(key)
 
 
@@ -126,7 +131,7 @@ def test_what_a_failing_node_says_is_said_along_with_its_failure() -> None:
 
     async def work() -> None:
         bench, key = await start_run(SCRIPT, bench=EngineHarness(scripted(script)))
-        assert await bench.kinds(key) == ["run.started", "node.started", "acme.said", "node.failed", "run.failed"]
+        assert await bench.event_types(key) == ["run.started", "node.started", "acme.said", "node.failed", "run.failed"]
 
     run(work)
 
@@ -141,8 +146,8 @@ def test_a_parent_with_other_work_hears_of_its_child_all_the_same() -> None:
     async def work() -> None:
         bench, key = await start_run(both, QUICK)
         assert isinstance(bench.executor._live[key], LiveRun)
-        assert "weftwork.child.ended" in await bench.kinds(key)
-        bench.stage.release("h")
+        assert "weftwork.child.ended" in await bench.event_types(key)
+        bench.gate_node.release("h")
         await settle()
         assert await bench.status(key) == "completed"
 
@@ -212,7 +217,7 @@ def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatc
         asking.cancel()
         after = await restart(bench)
         assert len(await child_keys(after, key)) == 1
-        return (await after.kinds(key)).count("node.started")
+        return (await after.event_types(key)).count("node.started")
 
     assert run(work) == 1
     monkeypatch.setattr("weftwork.engine.run.activity.Activity._is_reexecuted", lambda *_: True)

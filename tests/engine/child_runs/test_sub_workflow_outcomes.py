@@ -6,35 +6,35 @@ import pytest
 
 from tests.engine.run.test_pause import pause, resume
 from tests.harness.definitions import edge, node, variable
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
-from tests.harness.retained_runs import keeper
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.retained_runs import retention_of
 from tests.harness.run_tree import (
     ACCEPT,
     begin,
-    calling,
     children,
     ended,
-    flow,
     gate,
     only_child,
     restarted,
+    sequence,
     shown,
+    sub_workflow_node,
     waits,
 )
 from weftwork.engine.decide import transitions
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.errors import ClientFault
 
-FAILING = flow("fail", node("f", "core.fail", config={"code": "bolts_missing", "message": "There are no bolts."}))
+FAILING = sequence("fail", node("f", "core.fail", config={"code": "bolts_missing", "message": "There are no bolts."}))
 LATE = [variable("v", defaultValue="late")]
-HELD = flow("held", node("hold", "test.gate"), variables=LATE)
+HELD = sequence("held", node("hold", "test.gate"), variables=LATE)
 RETRIED = {"maxRetries": 2, "retryDelayMs": 10}
 
 
 def test_a_child_that_fails_fails_the_parent_by_name() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, flow("parent", calling("fail", outputMapping={"v": "v"})), FAILING)
+        key = await begin(bench, sequence("parent", sub_workflow_node("fail", outputMapping={"v": "v"})), FAILING)
         found = await ended(bench, key)
         child = await only_child(bench, key)
         assert (found["status"], found["variables"]) == ("failed", {})
@@ -62,7 +62,7 @@ def test_a_failure_that_is_absorbed_lets_the_parent_go_on() -> None:
                 "code": {"type": "expression", "expression": "nodes.call.outputs.error.code"},
             },
         )
-        parent = flow("parent", calling("fail", onChildFailure="absorb", outputMapping={"v": "v"}), after)
+        parent = sequence("parent", sub_workflow_node("fail", onChildFailure="absorb", outputMapping={"v": "v"}), after)
         found = await ended(bench, await begin(bench, parent, FAILING))
         assert (found["status"], found["variables"]) == ("completed", {})
         assert found["outputs"] == {"after": {"status": "failed", "code": "bolts_missing"}}
@@ -73,7 +73,9 @@ def test_a_failure_that_is_absorbed_lets_the_parent_go_on() -> None:
 def test_a_failure_can_take_another_way() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        parent = flow("parent", calling("fail"), node("rescue"), edges=[edge("call", "rescue", "any_failed")])
+        parent = sequence(
+            "parent", sub_workflow_node("fail"), node("rescue"), edges=[edge("call", "rescue", "any_failed")]
+        )
         assert (await ended(bench, await begin(bench, parent, FAILING)))["status"] == "completed"
 
     run(work)
@@ -82,15 +84,15 @@ def test_a_failure_can_take_another_way() -> None:
 def test_a_retry_starts_another_child() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        parent = flow("parent", calling("held", settings=RETRIED, outputMapping={"v": "v"}))
+        parent = sequence("parent", sub_workflow_node("held", settings=RETRIED, outputMapping={"v": "v"}))
         key = await begin(bench, parent, HELD)
         for tries in (1, 2):
-            await until(lambda: bench.stage.waiting)
+            await until(lambda: bench.gate_node.waiting)
             assert len(await children(bench, key)) == tries
-            bench.stage.release("hold", Failed("down", "Down.") if tries == 1 else Completed({}))
-            await quiet()
+            bench.gate_node.release("hold", Failed("down", "Down.") if tries == 1 else Completed({}))
+            await run_ready_tasks()
             bench.clock.advance(1_000)
-            await quiet()
+            await run_ready_tasks()
         found = await ended(bench, key)
         assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
         statuses = [(await shown(bench, each))["status"] for each in await children(bench, key)]
@@ -105,7 +107,7 @@ def test_a_child_that_somebody_cancels_is_not_tried_again(absorb: bool) -> None:
     async def work() -> None:
         bench = EngineHarness()
         more = {"onChildFailure": "absorb"} if absorb else {}
-        key = await begin(bench, flow("parent", calling("gate", settings=RETRIED, **more)), gate())
+        key = await begin(bench, sequence("parent", sub_workflow_node("gate", settings=RETRIED, **more)), gate())
         child = await only_child(bench, key)
         assert await waits(bench, key, child)
         await bench.cancel(child, "by hand")
@@ -125,20 +127,20 @@ def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
 
     async def work() -> None:
         bench = EngineHarness()
-        parent = flow("parent", calling("held", outputMapping={"v": "v"}), node("then", "test.gate"))
+        parent = sequence("parent", sub_workflow_node("held", outputMapping={"v": "v"}), node("then", "test.gate"))
         key = await begin(bench, parent, HELD)
         child = await only_child(bench, key)
         with pytest.raises(ClientFault) as caught:
-            await keeper(bench).delete_run(CALLER, child.run_id)
+            await retention_of(bench).delete_run(CALLER, child.run_id)
         assert caught.value.status == 409
-        bench.stage.release("hold")
-        await until(lambda: "then" in bench.stage.waiting)
+        bench.gate_node.release("hold")
+        await until(lambda: "then" in bench.gate_node.waiting)
         bench.clock.advance(1_000)
-        await quiet()
-        assert await keeper(bench).delete_run(CALLER, child.run_id) is False
+        await run_ready_tasks()
+        assert await retention_of(bench).delete_run(CALLER, child.run_id) is False
         assert "childRuns" not in await shown(bench, key)
         after = await restarted(bench)
-        after.stage.release("then")
+        after.gate_node.release("then")
         found = await ended(after, key)
         assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
 
@@ -149,11 +151,13 @@ def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
 def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, flow("parent", calling("held", outputMapping={"v": "v"}), node("then")), HELD)
+        key = await begin(
+            bench, sequence("parent", sub_workflow_node("held", outputMapping={"v": "v"}), node("then")), HELD
+        )
         await pause(bench, key, drainPolicy=policy)
         assert await bench.status(key) == "paused"
-        bench.stage.release("hold")
-        await quiet()
+        bench.gate_node.release("hold")
+        await run_ready_tasks()
         child = await only_child(bench, key)
         assert [await bench.status(each) for each in (key, child)] == ["paused", "completed"]
         assert (await shown(bench, key))["variables"] == {}
@@ -167,12 +171,14 @@ def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
 
 async def out_of_time(bench: EngineHarness, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """A node whose time is up while its child waits for a person: the parent and the child."""
-    key = await begin(bench, flow("parent", calling("gate", settings={"timeoutMs": 5_000}, **more)), gate())
+    key = await begin(
+        bench, sequence("parent", sub_workflow_node("gate", settings={"timeoutMs": 5_000}, **more)), gate()
+    )
     child = await only_child(bench, key)
     assert await waits(bench, key, child)
     bench.clock.advance(6_000)
     parent = await ended(bench, key)
-    await quiet()
+    await run_ready_tasks()
     return parent, await shown(bench, child)
 
 
@@ -196,11 +202,11 @@ def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one_goes(
     async def work() -> None:
         bench = EngineHarness()
         settings = {"timeoutMs": 5_000, "maxRetries": 1, "retryDelayMs": 10}
-        key = await begin(bench, flow("parent", calling("gate", settings=settings)), gate())
+        key = await begin(bench, sequence("parent", sub_workflow_node("gate", settings=settings)), gate())
         bench.clock.advance(6_000)
-        await quiet()
+        await run_ready_tasks()
         bench.clock.advance(1_000)
-        await quiet()
+        await run_ready_tasks()
         first, second = await children(bench, key)
         assert await waits(bench, key, second)
         assert await bench.status(first) == ("waiting-approval" if sabotaged else "cancelled")
@@ -216,7 +222,9 @@ def test_a_branch_that_fails_leaves_the_children_of_others_alone() -> None:
 
     async def work() -> None:
         bench = EngineHarness()
-        parent = flow("parent", calling("gate", outputMapping={"v": "v"}), calling("fail", "other"), edges=[])
+        parent = sequence(
+            "parent", sub_workflow_node("gate", outputMapping={"v": "v"}), sub_workflow_node("fail", "other"), edges=[]
+        )
         key = await begin(bench, parent, gate(variables=LATE), FAILING)
         child, _ = await children(bench, key)
         assert await waits(bench, key, child)
@@ -230,13 +238,13 @@ def test_a_branch_that_fails_leaves_the_children_of_others_alone() -> None:
 def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        parent = flow("parent", calling("gate", propagateCancellation=False), settings={"timeout": 5_000})
+        parent = sequence("parent", sub_workflow_node("gate", propagateCancellation=False), settings={"timeout": 5_000})
         key = await begin(bench, parent, gate())
         child = await only_child(bench, key)
         assert await waits(bench, key, child)
         bench.clock.advance(6_000)
         assert (await ended(bench, key))["error"]["code"] == "run_timeout"
-        await bench.end(child)
+        await bench.run_to_end(child)
         (told,) = await bench.payloads(child, "run.cancelled")
         assert (told["reason"], told["parentRunId"]) == ("parent-failed", key.run_id)
 
@@ -247,13 +255,15 @@ def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
 def test_a_host_that_starts_again_goes_on_with_the_same_child(when: str) -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, flow("parent", calling("gate", outputMapping={"v": "v"})), gate(variables=LATE))
+        key = await begin(
+            bench, sequence("parent", sub_workflow_node("gate", outputMapping={"v": "v"})), gate(variables=LATE)
+        )
         child = await only_child(bench, key)
         assert await waits(bench, key, child)
         if when != "waiting":
             await bench.answer(child, ACCEPT)
         if when == "ended":
-            await quiet()
+            await run_ready_tasks()
         bench = await restarted(bench)
         if when == "waiting":
             assert await waits(bench, key, child)

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import node, variable
 from tests.harness.engine_harness import EngineHarness, run
-from tests.harness.run_tree import begin, calling, children, ended, flow, only_child
+from tests.harness.run_tree import begin, children, ended, only_child, sequence, sub_workflow_node
 from weftwork.protocol.run.header import RunKey
 
 SECRET = "canary-7311"
@@ -16,12 +16,12 @@ DECLARED = [variable("secret", sensitive=True), variable("open")]
 
 
 def parent(**config: Any) -> dict[str, Any]:
-    return flow("parent", calling("child", **config), variables=DECLARED)
+    return sequence("parent", sub_workflow_node("child", **config), variables=DECLARED)
 
 
 def child(*names: str, hidden: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
     declared = [variable(name, sensitive=name in hidden) for name in names]
-    return flow("child", node("a"), variables=declared, **more)
+    return sequence("child", node("a"), variables=declared, **more)
 
 
 async def all_shown(bench: EngineHarness, key: RunKey) -> str:
@@ -32,7 +32,7 @@ async def all_shown(bench: EngineHarness, key: RunKey) -> str:
 def test_a_secret_goes_down_into_a_variable_that_hides_it() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        keeps = flow("child", node("a", "core.identity", inputs=READ), variables=[variable("s", sensitive=True)])
+        keeps = sequence("child", node("a", "core.identity", inputs=READ), variables=[variable("s", sensitive=True)])
         key = await begin(bench, parent(inputMapping={"s": "secret"}), keeps, **GIVEN)
         assert (await ended(bench, key))["status"] == "completed"
         assert SECRET not in await all_shown(bench, key)
@@ -75,9 +75,11 @@ def test_a_secret_of_the_child_does_not_come_up(sensitive: bool) -> None:
 
     async def work() -> None:
         bench = EngineHarness()
-        has = flow("child", node("a"), variables=[variable("s", sensitive=True, defaultValue=SECRET)])
+        has = sequence("child", node("a"), variables=[variable("s", sensitive=True, defaultValue=SECRET)])
         wants = [variable("v", sensitive=sensitive)]
-        key = await begin(bench, flow("parent", calling("child", outputMapping={"v": "s"}), variables=wants), has)
+        key = await begin(
+            bench, sequence("parent", sub_workflow_node("child", outputMapping={"v": "s"}), variables=wants), has
+        )
         error = (await ended(bench, key))["error"]
         assert error["code"] == "child_output_hidden"
         assert SECRET not in await all_shown(bench, key)
@@ -89,8 +91,8 @@ def test_outputs_that_hold_a_secret_come_up_without_it() -> None:
     async def work() -> None:
         bench = EngineHarness()
         declared = [variable("s", sensitive=True, defaultValue=SECRET)]
-        tells = flow("child", node("a", "core.identity", inputs=READ), variables=declared)
-        key = await begin(bench, flow("parent", calling("child")), tells)
+        tells = sequence("child", node("a", "core.identity", inputs=READ), variables=declared)
+        key = await begin(bench, sequence("parent", sub_workflow_node("child")), tells)
         assert (await ended(bench, key))["status"] == "completed"
         assert SECRET not in await all_shown(bench, key)
         assert SECRET not in str((await bench.state(key)).nodes["call"].outputs)
@@ -103,10 +105,10 @@ def test_a_map_does_not_get_a_secret_of_its_children(output: str | None) -> None
     async def work() -> None:
         bench = EngineHarness()
         declared = [variable("s", sensitive=True, defaultValue=SECRET)]
-        tells = flow("child", node("a", "core.identity", inputs=READ), variables=declared)
+        tells = sequence("child", node("a", "core.identity", inputs=READ), variables=declared)
         body: dict[str, Any] = {"workflowId": "child", "inputs": {}, **({"output": output} if output else {})}
         key = await begin(
-            bench, flow("parent", node("m", "core.flow.map", config={"items": [1, 2], "body": body})), tells
+            bench, sequence("parent", node("m", "core.flow.map", config={"items": [1, 2], "body": body})), tells
         )
         found = await ended(bench, key)
         if output:
@@ -123,7 +125,7 @@ def test_items_that_hold_a_secret_go_to_children_that_hide_them() -> None:
             bench = EngineHarness()
             body = {"workflowId": "child", "inputs": {"s": {"type": "expression", "expression": "variables.secret"}}}
             mapping = node("m", "core.flow.map", config={"items": [1], "body": body})
-            document = flow("parent", mapping, variables=DECLARED)
+            document = sequence("parent", mapping, variables=DECLARED)
             key = await begin(bench, document, child("s", hidden=("s",) if hidden else ()), **GIVEN)
             found = await ended(bench, key)
             assert SECRET not in await all_shown(bench, key)

@@ -6,8 +6,19 @@ import pytest
 from msgspec.structs import replace
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run
-from tests.harness.run_tree import ACCEPT, begin, calling, children, ended, flow, gate, only_child, shown, waits
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
+from tests.harness.run_tree import (
+    ACCEPT,
+    begin,
+    children,
+    ended,
+    gate,
+    only_child,
+    sequence,
+    shown,
+    sub_workflow_node,
+    waits,
+)
 from weftwork.engine.host import child_start
 from weftwork.protocol.limits import Limits
 
@@ -16,7 +27,9 @@ ADD = {"value": {"type": "expression", "expression": "variables.n + 1.0"}}
 
 def adding(workflow_id: str = "add") -> dict[str, Any]:
     """A workflow that adds one to its variable n."""
-    return flow(workflow_id, node("add", "core.setVariable", config={"name": "n"}, inputs=ADD), variables=[number("n")])
+    return sequence(
+        workflow_id, node("add", "core.setVariable", config={"name": "n"}, inputs=ADD), variables=[number("n")]
+    )
 
 
 def number(name: str, *default: float) -> dict[str, Any]:
@@ -44,10 +57,10 @@ def test_a_child_starts_with_its_defaults_and_what_is_mapped_above_them(
         declared = [variable("d", defaultValue="kept")]
         if expected["c"] is not None:
             declared.append(variable("c", defaultValue="default of the child"))
-        child = flow("child", node("a"), variables=declared)
+        child = sequence("child", node("a"), variables=declared)
         key = await begin(
             bench,
-            flow("parent", calling("child", inputMapping={"c": "p"}), variables=parent),
+            sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=parent),
             child,
             inputs=inputs,
         )
@@ -60,8 +73,8 @@ def test_a_child_starts_with_its_defaults_and_what_is_mapped_above_them(
 def test_a_variable_that_neither_has_is_absent() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        parent = flow("parent", calling("child", inputMapping={"c": "p"}, outputMapping={"back": "c"}))
-        key = await begin(bench, parent, flow("child", node("a"), variables=[variable("c")]))
+        parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}, outputMapping={"back": "c"}))
+        key = await begin(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
         found = await ended(bench, key)
         assert (found["status"], found["variables"]) == ("completed", {})
         child = await shown(bench, await only_child(bench, key))
@@ -73,8 +86,8 @@ def test_a_variable_that_neither_has_is_absent() -> None:
 def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        parent = flow("parent", calling("child", inputMapping={"c": "p"}), variables=[number("p", 7)])
-        key = await begin(bench, parent, flow("child", node("a"), variables=[variable("c")]))
+        parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=[number("p", 7)])
+        key = await begin(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
         error = (await ended(bench, key))["error"]
         assert error["code"] == "child_inputs_invalid"
         assert await children(bench, key) == []
@@ -85,8 +98,8 @@ def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
 def test_what_comes_back_has_the_type_of_the_variable() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        parent = flow("parent", calling("child", outputMapping={"p": "c"}), variables=[number("p")])
-        key = await begin(bench, parent, flow("child", node("a"), variables=[variable("c", defaultValue="text")]))
+        parent = sequence("parent", sub_workflow_node("child", outputMapping={"p": "c"}), variables=[number("p")])
+        key = await begin(bench, parent, sequence("child", node("a"), variables=[variable("c", defaultValue="text")]))
         found = await ended(bench, key)
         assert (found["error"]["code"], found["variables"]) == ("variable_type_mismatch", {})
 
@@ -99,9 +112,9 @@ def test_three_deep_each_gives_back_what_it_got() -> None:
         bench = EngineHarness()
         both: dict[str, Any] = {"inputMapping": {"n": "n"}, "outputMapping": {"n": "n"}}
         adds = node("add", "core.setVariable", config={"name": "n"}, inputs=ADD)
-        middle = flow("middle", calling("inner", **both), adds, variables=[number("n")])
-        outer = flow("outer", calling("middle", **both), adds, variables=[number("n")])
-        root = flow("root", calling("outer", **both), variables=[number("n", 5)])
+        middle = sequence("middle", sub_workflow_node("inner", **both), adds, variables=[number("n")])
+        outer = sequence("outer", sub_workflow_node("middle", **both), adds, variables=[number("n")])
+        root = sequence("root", sub_workflow_node("outer", **both), variables=[number("n", 5)])
         key = await begin(bench, root, outer, middle, adding("inner"))
         found = await ended(bench, key)
         assert (found["status"], found["variables"]) == ("completed", {"n": 8})
@@ -109,7 +122,7 @@ def test_three_deep_each_gives_back_what_it_got() -> None:
         while below := await children(bench, line):
             (line,) = below
             depth += 1
-            parent = (await bench.stored(line)).header.parent
+            parent = (await bench.stored_run(line)).header.parent
             assert parent is not None
             assert (parent.depth, parent.root, parent.node_id) == (depth, key.run_id, "call")
         assert depth == 3
@@ -121,8 +134,11 @@ def test_three_deep_each_gives_back_what_it_got() -> None:
 def test_a_question_three_below_is_seen_at_the_top_and_its_answer_frees_all() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        middle, outer = flow("middle", calling("gate", "in")), flow("outer", calling("middle", "on"))
-        key = await begin(bench, flow("root", calling("outer")), outer, middle, gate())
+        middle, outer = (
+            sequence("middle", sub_workflow_node("gate", "in")),
+            sequence("outer", sub_workflow_node("middle", "on")),
+        )
+        key = await begin(bench, sequence("root", sub_workflow_node("outer")), outer, middle, gate())
         line = [key]
         while below := await children(bench, line[-1]):
             line += below
@@ -143,15 +159,15 @@ def test_a_question_three_below_is_seen_at_the_top_and_its_answer_frees_all() ->
 def test_who_is_cancelled_at_the_top_takes_all_below_along() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        middle, outer = flow("middle", calling("gate")), flow("outer", calling("middle"))
-        key = await begin(bench, flow("root", calling("outer")), outer, middle, gate())
+        middle, outer = sequence("middle", sub_workflow_node("gate")), sequence("outer", sub_workflow_node("middle"))
+        key = await begin(bench, sequence("root", sub_workflow_node("outer")), outer, middle, gate())
         line = [key]
         while below := await children(bench, line[-1]):
             line += below
         await waits(bench, *line)
         await bench.cancel(key, "enough")
         for above, each in zip([None, *line], line, strict=False):
-            await bench.end(each)
+            await bench.run_to_end(each)
             (told,) = await bench.payloads(each, "run.cancelled")
             wanted = {"reason": "parent-cancelled", "parentRunId": above.run_id} if above else {"reason": "enough"}
             assert {name: told.get(name) for name in ("reason", "parentRunId")} == {"parentRunId": None, **wanted}
@@ -163,7 +179,7 @@ def test_each_round_of_a_loop_has_a_child_of_its_own() -> None:
     async def work() -> None:
         bench = EngineHarness()
         loop = node("head", "core.loop", config={"times": 4})
-        call = calling("add", inputMapping={"n": "n"}, outputMapping={"n": "n"})
+        call = sub_workflow_node("add", inputMapping={"n": "n"}, outputMapping={"n": "n"})
         edges = [edge("head", "call", sourceOutput="body"), edge("call", "head")]
         parent = workflow([loop, call], edges, [number("n", 0)], id="parent")
         key = await begin(bench, parent, adding())
@@ -187,7 +203,7 @@ def test_children_of_branches_work_side_by_side(order: tuple[int, int]) -> None:
     async def work() -> None:
         bench = EngineHarness()
         gates = [gate(each, variables=[variable("v", defaultValue=each)]) for each in ("left", "right")]
-        nodes = [calling(each, each, outputMapping={"v": "v", each: "v"}) for each in ("left", "right")]
+        nodes = [sub_workflow_node(each, each, outputMapping={"v": "v", each: "v"}) for each in ("left", "right")]
         key = await begin(bench, workflow(nodes, id="parent"), *gates)
         found = await children(bench, key)
         assert await waits(bench, key, *found)
@@ -206,12 +222,12 @@ def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child() -> 
     async def work() -> None:
         bench = EngineHarness()
         later = node("set", "core.setVariable", config={"name": "p", "value": "changed"})
-        nodes = [calling("gate", inputMapping={"c": "p"}), node("hold", "test.gate"), later]
+        nodes = [sub_workflow_node("gate", inputMapping={"c": "p"}), node("hold", "test.gate"), later]
         parent = workflow(nodes, [edge("hold", "set")], [variable("p", defaultValue="seeded")], id="parent")
         key = await begin(bench, parent, gate(variables=[variable("c", defaultValue="own")]))
         child = await only_child(bench, key)
-        bench.stage.release("hold")
-        await quiet()
+        bench.gate_node.release("hold")
+        await run_ready_tasks()
         assert (await shown(bench, key))["variables"] == {"p": "changed"}
         await bench.answer(child, ACCEPT)
         assert (await ended(bench, key))["status"] == "completed"
@@ -223,7 +239,7 @@ def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child() -> 
 def test_an_unknown_workflow_fails_the_parent() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, flow("parent", calling("nowhere", onChildFailure="absorb")))
+        key = await begin(bench, sequence("parent", sub_workflow_node("nowhere", onChildFailure="absorb")))
         error = (await ended(bench, key))["error"]
         assert (error["code"], error["message"]) == ("unknown_child_workflow", "There is no workflow nowhere.")
         assert await children(bench, key) == []
@@ -233,8 +249,8 @@ def test_an_unknown_workflow_fails_the_parent() -> None:
 
 async def dug(bench: EngineHarness) -> list[str]:
     """The errors of a workflow that calls itself, from the first run to the last."""
-    line = [await begin(bench, flow("self", calling("self")))]
-    await bench.end(line[0])
+    line = [await begin(bench, sequence("self", sub_workflow_node("self")))]
+    await bench.run_to_end(line[0])
     while below := await children(bench, line[-1]):
         line += below
     return [(await shown(bench, each))["error"]["code"] for each in line]

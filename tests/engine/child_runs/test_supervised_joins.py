@@ -22,9 +22,9 @@ FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 def test_the_first_answer_wins_and_the_others_are_really_cancelled() -> None:
     async def work() -> None:
         bench, key = await start_run(parallel("a", "b", "c", joinMode="first"), *WORKERS)
-        assert sorted(bench.stage.waiting) == ["a", "b", "c"]
+        assert sorted(bench.gate_node.waiting) == ["a", "b", "c"]
         await let_go(bench, "b")
-        assert sorted(bench.stage.stopped) == ["a", "c"]
+        assert sorted(bench.gate_node.cancelled) == ["a", "c"]
         assert await bench.status(key) == "completed"
         children = await child_keys(bench, key)
         assert [await bench.status(each) for each in children] == ["cancelled", "completed", "cancelled"]
@@ -44,14 +44,14 @@ def test_a_quorum_and_its_bound() -> None:
     async def work() -> None:
         document = parallel("a", "b", "c", "d", joinMode="quorum", quorum=2, maxParallel=2)
         bench, key = await start_run(document, *WORKERS)
-        assert sorted(bench.stage.waiting) == ["a", "b"]
+        assert sorted(bench.gate_node.waiting) == ["a", "b"]
         await let_go(bench, "a", Failed("busy", "No."))
-        assert sorted(bench.stage.waiting) == ["b", "c"]
+        assert sorted(bench.gate_node.waiting) == ["b", "c"]
         await let_go(bench, "c")
-        assert sorted(bench.stage.waiting) == ["b", "d"]
+        assert sorted(bench.gate_node.waiting) == ["b", "d"]
         await let_go(bench, "d")
         assert await bench.status(key) == "completed"
-        assert bench.stage.stopped == ["b"]
+        assert bench.gate_node.cancelled == ["b"]
         assert await found(bench, key) == "d"
 
     run(work)
@@ -64,7 +64,7 @@ def test_a_race_that_is_lost_fails_the_run_and_ends_the_others() -> None:
         bench, key = await start_run(parallel("a", "b", joinMode="race"), *WORKERS)
         await let_go(bench, "b", Failed("busy", "No."))
         assert await bench.status(key) == "failed"
-        assert bench.stage.stopped == ["a"]
+        assert bench.gate_node.cancelled == ["a"]
         assert (await story(bench, key))[-2:] == ["child.cancelled a", "child.failed b"]
         (told,) = await bench.payloads((await child_keys(bench, key))[0], "run.cancelled")
         assert (told["reason"], told["parentRunId"]) == ("parent-failed", key.run_id)
@@ -98,7 +98,7 @@ def test_a_worker_that_cannot_be_started_ends_the_others_before_the_node_fails()
         bench, key = await start_run(parallel("a", "b", "nowhere", maxParallel=2), *WORKERS)
         await let_go(bench, "a")
         assert await bench.status(key) == "failed"
-        assert bench.stage.stopped == ["b"]
+        assert bench.gate_node.cancelled == ["b"]
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] == "unknown_child_workflow"
         assert (await story(bench, key))[4:] == [
@@ -112,7 +112,7 @@ async def after_crash(bench: EngineHarness) -> EngineHarness:
     """The next host over the same store. Twice: what ends may begin something."""
     await bench.crash()
     await bench.crash()
-    later = bench.again()
+    later = bench.successor()
     for each in WORKERS:
         assert await later.catalog.register(each) == []
     await later.executor.recover()
@@ -136,21 +136,23 @@ def test_a_host_that_dies_anywhere_repeats_nothing(seed: int) -> None:
                 break
             if chance.random() < 0.4:
                 bench = await after_crash(bench)
-            elif held := sorted(name for name, gate in bench.stage.waiting.items() if not gate.done()):
+            elif held := sorted(name for name, gate in bench.gate_node.waiting.items() if not gate.done()):
                 bad = Failed("busy", "No.") if chance.random() < fails else None
-                bench.stage.release(chance.choice(held), bad)
+                bench.gate_node.release(chance.choice(held), bad)
             for _ in range(chance.randrange(60)):
                 await asyncio.sleep(0)
             if chance.random() < 0.3:
                 await pass_time(bench, 50)
         for _ in range(20):
-            for gate in bench.stage.waiting.values():
+            for gate in bench.gate_node.waiting.values():
                 if not gate.done():
                     gate.set_result(Completed({}))
             await settle()
             await pass_time(bench, 1000)
         status = await bench.status(key)
-        assert status == "completed" or (status == "failed" and (fails or third == "nowhere")), await bench.kinds(key)
+        assert status == "completed" or (status == "failed" and (fails or third == "nowhere")), await bench.event_types(
+            key
+        )
         told = await story(bench, key)
         assert len(told) == len(set(told)), told
         begun_well = [line.split()[1] for line in told if line.startswith("dispatch.succeeded ")]

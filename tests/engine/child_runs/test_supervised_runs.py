@@ -74,7 +74,7 @@ def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
         assert await bench.status(key) == "waiting-input"
         await bench.answer(key, {"answers": {"answer": "c"}}, "send")
         await settle()
-        assert list(bench.stage.waiting) == ["c"]
+        assert list(bench.gate_node.waiting) == ["c"]
         await let_go(bench, "c")
         assert await bench.status(key) == "completed"
         decided = await bench.payloads(key, "runOrchestrator.decided")

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.decide.test_answers import asked, refused
 from tests.engine.decide.test_votes import ALL, gate, said
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.people.interrupt_validation import MAX_SCHEMA_BYTES, check_interrupt
@@ -81,7 +81,7 @@ def test_no_refusal_says_what_a_hidden_question_would_take(monkeypatch: pytest.M
     async def work() -> str:
         bench = EngineHarness()
         key = await bench.start(document, inputs={"form": form})
-        await quiet()
+        await run_ready_tasks()
         with pytest.raises(ClientFault) as caught:
             await bench.answer(key, {"answers": {"q": "wrong"}})
         return f"{caught.value} {caught.value.details}"

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.errors import ClientFault
@@ -51,15 +51,15 @@ def asks(interrupt: Interrupt) -> InstantNode:
 async def asked(kind: str, data: dict[str, Any] | None = None, **more: Any) -> tuple[EngineHarness, RunKey]:
     bench = EngineHarness(asks(Interrupt(kind, "q", data if data is not None else DATA[kind], **more)))
     key = await bench.start(workflow([node("ask", "test.ask")]))
-    await quiet()
+    await run_ready_tasks()
     return bench, key
 
 
 async def refused(bench: EngineHarness, key: RunKey, value: Any, by: Answerer | None = None) -> tuple[int, str, Any]:
-    before = await bench.kinds(key)
+    before = await bench.event_types(key)
     with pytest.raises(ClientFault) as caught:
         await bench.answer(key, value, by=by or Answerer("key_1"))
-    assert await bench.kinds(key) == before
+    assert await bench.event_types(key) == before
     return caught.value.status, caught.value.code, (caught.value.details or {}).get("pointer")
 
 
@@ -76,7 +76,7 @@ def test_each_kind_waits_as_it_should_and_takes_its_answer(kind: str) -> None:
             assert schema.check_payload(event.type, document["payload"]) == [], event.type
             if event.type.startswith(("interrupt.", "approval.", "clarification.", "node.suspended")):
                 assert (document["interruptId"], document["nodeId"]) == ("ask.1", "ask")
-        return (await bench.kinds(key))[2:-2]
+        return (await bench.event_types(key))[2:-2]
 
     more = {
         "approval": ("approval.requested", "approval.received"),
@@ -208,11 +208,11 @@ def test_what_cannot_be_asked_fails_its_node(interrupt: Interrupt, pointer: str 
     async def work() -> None:
         bench = EngineHarness(asks(interrupt))
         key = await bench.start(workflow([node("ask", "test.ask")]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] == "node_misused"
         assert failed["error"].get("details", {}).get("pointer") == pointer
-        assert "interrupt.requested" not in await bench.kinds(key)
+        assert "interrupt.requested" not in await bench.event_types(key)
 
     run(work)
 

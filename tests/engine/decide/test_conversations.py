@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, waiting_type
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.json import schema
@@ -29,7 +29,7 @@ def talks(*steps: Interrupt, instead: Any = None) -> Any:
             heard.append((await context.ask(step, **mock)).value)
         return Completed({"heard": heard})
 
-    return waiting_type("test.talk", body)
+    return waiting_node_type("test.talk", body)
 
 
 START = said("s", "start", initialPrompt="Welcome.")
@@ -51,20 +51,20 @@ def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> None:
     async def work() -> None:
         bench = EngineHarness(talks(START, FIRST, SECOND, CLOSE))
         key = await bench.start(workflow([node("talk", "test.talk")]))
-        await quiet()
+        await run_ready_tasks()
         began = bench.clock.now()
         assert (await bench.status(key), bench.executor.live_count) == ("waiting-approval", 0)
         (suspended,) = await bench.payloads(key, "node.suspended")
         assert suspended["reason"] == "conversation-input"
         bench.clock.advance(5)
         await bench.answer(key, "Ada", "talk", PERSON)
-        await quiet()
+        await run_ready_tasks()
         await bench.crash()
-        bench = bench.again()
+        bench = bench.successor()
         await bench.executor.recover()
         bench.clock.advance(5)
         await bench.answer(key, {"years": 36}, "talk", PERSON)
-        await bench.end(key)
+        await bench.run_to_end(key)
         opening: dict[str, Any] = {
             "ts": began,
             "messageId": "talk.0.0",
@@ -85,10 +85,10 @@ def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> None:
             ("exchanged", {"conversationId": "c", "turnIndex": 2, "turn": two}),
             ("closed", {"conversationId": "c", "turnIndex": 2, "finalTurn": two, "outcome": {"reason": "done"}}),
         ]
-        assert not any(kind.startswith("clarification.") for kind in await bench.kinds(key))
+        assert not any(kind.startswith("clarification.") for kind in await bench.event_types(key))
         (completed,) = await bench.payloads(key, "node.completed")
         assert completed["outputs"]["heard"] == [None, "Ada", {"years": 36}, None]
-        assert (await bench.kinds(key)).count("node.started") == 1
+        assert (await bench.event_types(key)).count("node.started") == 1
 
     run(work)
 
@@ -99,10 +99,10 @@ def test_an_answer_that_does_not_fit_the_turn_is_refused() -> None:
     async def work() -> None:
         bench = EngineHarness(talks(START, FIRST, CLOSE))
         key = await bench.start(workflow([node("ask", "test.talk")]))
-        await quiet()
+        await run_ready_tasks()
         assert await refused(bench, key, 7) == (400, "validation_error", "/resumeValue")
         await bench.answer(key, "Ada")
-        await bench.end(key)
+        await bench.run_to_end(key)
 
     run(work)
 
@@ -111,9 +111,9 @@ def test_a_turn_that_answers_itself_waits_for_nobody() -> None:
     async def work() -> None:
         bench = EngineHarness(talks(START, FIRST, SECOND, CLOSE, instead="ok"))
         key = await bench.start(workflow([node("talk", "test.talk")]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert [kind for kind, _ in await told(bench, key)] == ["opened", "exchanged", "exchanged", "closed"]
-        kinds = await bench.kinds(key)
+        kinds = await bench.event_types(key)
         assert "node.suspended" not in kinds
         assert kinds.count("interrupt.requested") == kinds.count("interrupt.resolved") == 4
 
@@ -137,7 +137,7 @@ def test_a_conversation_out_of_order_fails_its_node(
     async def work() -> None:
         bench = EngineHarness(talks(*steps))
         key = await bench.start(workflow([node("talk", "test.talk")]))
-        await quiet()
+        await run_ready_tasks()
         assert await bench.status(key) == "failed"
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] == "node_misused"

@@ -32,7 +32,7 @@ def test_who_asks_under_one_key_gets_one_answer() -> None:
             {**workflow([node(each, "core.interrupt", config=timed) for each in "ab"]), "id": "late"}
         )
         await pass_time(bench, 5)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert [each["reason"] for each in await bench.payloads(key, "interrupt.resolved")] == ["timeout", "timeout"]
 
     run(work)

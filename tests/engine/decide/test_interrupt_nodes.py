@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import quiet, run
-from tests.harness.interrupts import ADA, BOB, EVE, begun, outputs, refused, shown
+from tests.harness.engine_harness import run, run_ready_tasks
+from tests.harness.interrupts import ADA, BOB, EVE, answer_refusal, completed_outputs, snapshot_of, start_run
 from weftwork.protocol.people.approvals import Answerer
 
 DAY = 86_400_000
@@ -18,13 +18,13 @@ def gate(**config: Any) -> dict[str, Any]:
 
 def test_an_approval_from_the_question_to_the_end() -> None:
     async def work() -> None:
-        bench, key = await begun(workflow([gate(title="Send?", artifactData={"to": "all"})]))
-        assert (await shown(bench, key))["status"] == "waiting-approval"
-        assert await refused(bench, key, {"action": "maybe"}, "gate") == (400, "validation_error")
+        bench, key = await start_run(workflow([gate(title="Send?", artifactData={"to": "all"})]))
+        assert (await snapshot_of(bench, key))["status"] == "waiting-approval"
+        assert await answer_refusal(bench, key, {"action": "maybe"}, "gate") == (400, "validation_error")
         await bench.answer(key, {"action": "accept", "comment": "fine"}, "gate", ADA)
         decided = {"action": "accept", "approved": True, "decidedBy": "key_ada", "feedback": "fine"}
-        assert await outputs(bench, key) == {"gate": {**decided, "artifactData": {"to": "all"}}}
-        assert [each for each in await bench.kinds(key) if not each.startswith("weftwork.")] == [
+        assert await completed_outputs(bench, key) == {"gate": {**decided, "artifactData": {"to": "all"}}}
+        assert [each for each in await bench.event_types(key) if not each.startswith("weftwork.")] == [
             *("run.started", "node.started", "interrupt.requested", "approval.requested", "node.suspended"),
             *("interrupt.resolved", "approval.received", "node.resumed", "node.completed", "run.completed"),
         ]
@@ -43,13 +43,13 @@ def test_a_rejection_fails_the_gate_and_an_edge_may_lead_on(late: bool, handled:
         edges.append(edge("gate", "refused", "any_failed"))
 
     async def work() -> None:
-        before, key = await begun(workflow(nodes, edges))
+        before, key = await start_run(workflow(nodes, edges))
         await before.crash()
-        bench = before.again()
+        bench = before.successor()
         await bench.executor.recover()
         if not late:
             await bench.answer(key, {"action": "reject", "feedback": "too much"}, "gate", ADA)
-        await bench.end(key)
+        await bench.run_to_end(key)
         (failed,) = await bench.payloads(key, "node.failed")
         error = failed["error"]
         reason = {"reason": "timeout"} if late else {"reason": "rejected", "feedback": "too much"}
@@ -61,7 +61,7 @@ def test_a_rejection_fails_the_gate_and_an_edge_may_lead_on(late: bool, handled:
         if handled:
             (completed,) = await bench.payloads(key, "run.completed")
             assert completed["outputs"]["refused"] == {"output": "not paid"}
-        kinds = await bench.kinds(key)
+        kinds = await bench.event_types(key)
         assert kinds.count("weftwork.interrupt.reminder") == int(late)
         assert (kinds.count("approval.received"), kinds.count("node.failed")) == (1, 1)
 
@@ -70,13 +70,13 @@ def test_a_rejection_fails_the_gate_and_an_edge_may_lead_on(late: bool, handled:
 
 def test_two_of_three_decide_and_nobody_decides_twice() -> None:
     async def work() -> None:
-        bench, key = await begun(workflow([gate(requiredApprovals=2, approversList=["ada", "bob", "eve"])]))
-        assert await refused(bench, key, {"action": "accept"}, "gate", Answerer("key_x")) == (403, "forbidden")
+        bench, key = await start_run(workflow([gate(requiredApprovals=2, approversList=["ada", "bob", "eve"])]))
+        assert await answer_refusal(bench, key, {"action": "accept"}, "gate", Answerer("key_x")) == (403, "forbidden")
         for _ in "ab":
             await bench.answer(key, {"action": "accept"}, "gate", ADA)
             assert await bench.status(key) == "waiting-approval"
         await bench.answer(key, {"action": "accept"}, "gate", EVE)
-        found = await outputs(bench, key)
+        found = await completed_outputs(bench, key)
         assert found["gate"]["votes"] == {"ada": "accept", "eve": "accept"}
         assert found["gate"]["approved"] is True
 
@@ -87,11 +87,11 @@ def test_a_majority_of_those_who_are_needed_rejects() -> None:
     config = {"requiredApprovals": 2, "approversList": ["ada", "bob", "eve"], "rejectionPolicy": "majority"}
 
     async def work() -> None:
-        bench, key = await begun(workflow([gate(**config)]))
+        bench, key = await start_run(workflow([gate(**config)]))
         await bench.answer(key, {"action": "reject"}, "gate", ADA)
         assert await bench.status(key) == "waiting-approval"
         await bench.answer(key, {"action": "reject", "feedback": "no"}, "gate", BOB)
-        await bench.end(key)
+        await bench.run_to_end(key)
         (failed,) = await bench.payloads(key, "run.failed")
         assert failed["error"]["details"] == {"reason": "rejected", "decidedBy": "bob", "feedback": "no"}
 
@@ -126,19 +126,19 @@ def test_what_was_edited_goes_on_and_what_was_refined_comes_back() -> None:
     document = workflow([write, review, count, send], edges, [variable("n", "number", defaultValue=1)])
 
     async def work() -> None:
-        bench, key = await begun(document)
-        assert (await shown(bench, key))["interrupt"]["data"]["artifactData"] == "draft 1"
+        bench, key = await start_run(document)
+        assert (await snapshot_of(bench, key))["interrupt"]["data"]["artifactData"] == "draft 1"
         better = {"action": "refine", "refineFeedback": {"scope": "whole", "text": "shorter"}}
         await bench.answer(key, better, "review", ADA)
-        await quiet()
-        asked = (await shown(bench, key))["interrupt"]
+        await run_ready_tasks()
+        asked = (await snapshot_of(bench, key))["interrupt"]
         assert (asked["data"]["artifactData"], asked["key"], asked["data"]["artifactId"]) == (
             "draft 2",
             "review:1",
             "review-1",
         )
         await bench.answer(key, {"action": "edit-accept", "editedArtifactData": "final"}, "review", ADA)
-        assert await outputs(bench, key) == {"send": {"text": "final"}}
+        assert await completed_outputs(bench, key) == {"send": {"text": "final"}}
 
     run(work)
 
@@ -151,13 +151,16 @@ def test_questions_are_answered_and_answers_are_checked(form: str) -> None:
     ask = node("ask", "core.clarificationGate", config={"questions": QUESTIONS})
 
     async def work() -> None:
-        bench, key = await begun(workflow([ask]))
+        bench, key = await start_run(workflow([ask]))
         assert await bench.status(key) == "waiting-input"
-        assert await refused(bench, key, {"answers": {"when": "now", "many": 0}}, "ask") == (400, "validation_error")
+        assert await answer_refusal(bench, key, {"answers": {"when": "now", "many": 0}}, "ask") == (
+            400,
+            "validation_error",
+        )
         answers: Any = {"when": "now", "many": 3}
         given = answers if form == "object" else [{"id": name, "answer": each} for name, each in answers.items()]
         await bench.answer(key, {"answers": given}, "ask", ADA)
-        assert await outputs(bench, key) == {"ask": {"answers": answers}}
+        assert await completed_outputs(bench, key) == {"ask": {"answers": answers}}
 
     run(work)
 
@@ -168,11 +171,11 @@ def test_questions_that_nobody_answers(defaults: dict[str, Any] | None) -> None:
     ask = node("ask", "core.clarificationGate", config=config | ({"defaultAnswers": defaults} if defaults else {}))
 
     async def work() -> None:
-        bench, key = await begun(workflow([ask]))
+        bench, key = await start_run(workflow([ask]))
         if defaults is not None:
-            assert await outputs(bench, key) == {"ask": {"answers": defaults}}
+            assert await completed_outputs(bench, key) == {"ask": {"answers": defaults}}
             return
-        await bench.end(key)
+        await bench.run_to_end(key)
         (failed,) = await bench.payloads(key, "run.failed")
         assert failed["error"]["code"] == "interrupt_timeout"
 
@@ -185,10 +188,10 @@ def test_questions_of_a_port_that_cannot_be_asked_fail_the_node() -> None:
 
     async def work() -> None:
         for questions in ([QUESTIONS[0]] * 2, [{"id": "a", "question": "A?", "schema": {"$ref": "http://x"}}]):
-            bench, key = await begun(document, inputs={"q": questions})
+            bench, key = await start_run(document, inputs={"q": questions})
             (failed,) = await bench.payloads(key, "run.failed")
             assert failed["error"]["code"] == "node_misused"
-        bench, key = await begun(document, inputs={"q": QUESTIONS})
+        bench, key = await start_run(document, inputs={"q": QUESTIONS})
         assert await bench.status(key) == "waiting-input"
         await bench.close()
 
@@ -205,14 +208,14 @@ def test_an_event_from_outside_is_known_by_what_the_run_knows() -> None:
     document = workflow([wait], [], [variable("order")])
 
     async def work() -> None:
-        bench, key = await begun(document, inputs={"order": "o-7"})
+        bench, key = await start_run(document, inputs={"order": "o-7"})
         assert await bench.status(key) == "waiting-external"
         for event in ({"orderId": "o-8"}, {"orderId": 7}, {}, "o-7"):
-            assert await refused(bench, key, event, "wait") == (422, "validation_error")
+            assert await answer_refusal(bench, key, event, "wait") == (422, "validation_error")
         event = {"orderId": "o-7", "amount": 12}
         await bench.answer(key, event, "wait", ADA)
-        assert await outputs(bench, key) == {"wait": {"output": event}}
-        bench, key = await begun(document, inputs={"order": "o-9"})
-        assert await outputs(bench, key) == {"wait": {"output": None}}
+        assert await completed_outputs(bench, key) == {"wait": {"output": event}}
+        bench, key = await start_run(document, inputs={"order": "o-9"})
+        assert await completed_outputs(bench, key) == {"wait": {"output": None}}
 
     run(work)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, quiet, run, until
+from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.run_control import ControlOutcome, RunControl, apply_control
 from weftwork.engine.decide.inputs import AnswerReceived
@@ -40,7 +40,7 @@ async def answer(bench: EngineHarness, key: RunKey, value: Any, node_id: str = "
 
 
 async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
-    return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored(key))))
+    return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored_run(key))))
 
 
 @pytest.mark.rule("int-01", "int-02", "int-03", "int-04", "int-07")
@@ -48,7 +48,7 @@ def test_a_run_waits_for_what_its_node_asked() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(WAITS)
-        await quiet()
+        await run_ready_tasks()
         document = await shown(bench, key)
         assert (document["status"], document["currentNodeId"]) == ("waiting-input", "ask")
         asked = document["interrupt"]
@@ -72,10 +72,10 @@ def test_an_answer_lets_the_node_go_on_as_the_same_attempt() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(WAITS)
-        await quiet()
+        await run_ready_tasks()
         done = await answer(bench, key, {"choice": 2})
         assert (done.run_id, done.node_id, done.status) == (key.run_id, "ask", "completed")
-        kinds = await bench.kinds(key)
+        kinds = await bench.event_types(key)
         assert kinds[4:8] == ["interrupt.requested", "node.suspended", "interrupt.resolved", "node.resumed"]
         (resolved,) = await bench.payloads(key, "interrupt.resolved")
         assert resolved == {
@@ -97,18 +97,18 @@ def test_an_interrupt_outlives_restarts_and_takes_exactly_one_of_many_answers() 
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(WAITS)
-        await quiet()
+        await run_ready_tasks()
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
-        assert (await after.stored(key)).projection.status == "waiting-input"
+        assert (await after.stored_run(key)).projection.status == "waiting-input"
         ends = await asyncio.gather(*(answer(after, key, n) for n in range(64)), return_exceptions=True)
         won = [each for each in ends if not isinstance(each, BaseException)]
         lost = [each for each in ends if isinstance(each, ClientFault)]
         assert (len(won), len(lost)) == (1, 63)
         assert {each.code for each in lost} == {"interrupt_already_resolved"}
-        await after.end(key)
-        assert (await after.kinds(key)).count("interrupt.resolved") == 1
+        await after.run_to_end(key)
+        assert (await after.event_types(key)).count("interrupt.resolved") == 1
 
     run(work)
 
@@ -123,7 +123,7 @@ def test_why_an_answer_is_not_taken() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(WAITS)
-        await quiet()
+        await run_ready_tasks()
         assert await refusal(bench, key, "no-such-node") == (404, "interrupt_not_found")
         assert await refusal(bench, key, "first") == (404, "interrupt_not_found")
         assert await refusal(bench, RunKey(key.partition, "gone")) == (404, "not_found")
@@ -131,14 +131,14 @@ def test_why_an_answer_is_not_taken() -> None:
         assert await refusal(bench, key) == (409, "interrupt_already_resolved")
         assert await refusal(bench, key, "first") == (404, "interrupt_not_found")
         other = await bench.start(WAITS)
-        await quiet()
+        await run_ready_tasks()
         assert await bench.cancel(other) == "cancelled"
         assert await refusal(bench, other) == (410, "interrupt_gone")
-        assert (await bench.kinds(other))[-2:] == ["node.cancelled", "run.cancelled"]
+        assert (await bench.event_types(other))[-2:] == ["node.cancelled", "run.cancelled"]
         failed = await bench.start(WAITS, configurable={"runTimeoutMs": 50})
-        await quiet()
+        await run_ready_tasks()
         bench.clock.advance(51)
-        await bench.end(failed)
+        await bench.run_to_end(failed)
         assert await refusal(bench, failed) == (409, "interrupt_already_resolved")
 
     run(work)
@@ -149,7 +149,7 @@ def test_a_repeated_answer_with_the_same_key_is_the_first_one() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(WAITS)
-        await quiet()
+        await run_ready_tasks()
         first = await answer(bench, key, 1, idem="k")
         assert await answer(bench, key, 1, idem="k") == msgspec.structs.replace(first, replayed=True)
         with pytest.raises(ClientFault, match="idempotency_key_mismatch"):
@@ -194,12 +194,12 @@ def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(document)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         assert (await shown(bench, key))["currentNodeId"] == "a"
         assert (await answer(bench, key, 1, "b")).status == "waiting-input"
         assert (await answer(bench, key, 2, "a")).status == "running"
-        bench.stage.release("gate")
-        await bench.end(key)
+        bench.gate_node.release("gate")
+        await bench.run_to_end(key)
         (completed,) = await bench.payloads(key, "run.completed")
         assert completed["outputs"]["z"]["output"] == {"a": 2, "b": 1}
 
@@ -212,7 +212,7 @@ def test_an_answer_to_a_paused_run_waits_with_it() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(document)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         control = RunControl(bench.runtime, bench.executor)
         with pytest.raises(ClientFault) as caught:
             await control.pause_run(CALLER, key.run_id, {})
@@ -236,7 +236,7 @@ def test_what_a_node_asks_about_something_sensitive_is_hidden() -> None:
         assert b"4711" not in text
         assert b'"payload":[1,2]' not in text
         await answer(bench, key, "my 4711-secret answer")
-        await bench.end(key)
+        await bench.run_to_end(key)
         text = b"".join(event.document for event in await bench.events(key))
         assert b"4711" not in text
 

@@ -108,7 +108,7 @@ def test_who_asks_back_leaves_the_gate_open() -> None:
         assert await bench.answer(key, {"action": "ask", "question": "Which account?"}, by=KEY) == "waiting-approval"
         (remark,) = await said(bench, key, "weftwork.approval.remark")
         assert remark == {"nodeId": "ask", "principal": "key_1", "action": "ask", "text": "Which account?"}
-        assert "approval.received" not in await bench.kinds(key)
+        assert "approval.received" not in await bench.event_types(key)
         assert await bench.answer(key, {"action": "accept"}) == "completed"
 
     run(work)
@@ -125,7 +125,7 @@ def test_a_quorum_counts_each_vote_and_ends_with_the_last_that_is_needed() -> No
             assert granted == {"gateId": "ask", "principal": voter, "quorumProgress": progress}
         assert await bench.answer(key, {"action": "accept", "voter": "a"}) == "waiting-approval"
         assert len(await said(bench, key, "approval.granted")) == 2
-        bench = bench.again()
+        bench = bench.successor()
         await bench.executor.recover()
         assert await bench.answer(key, {"action": "accept", "voter": "c", "comment": "go"}) == "completed"
         (received,) = await said(bench, key, "approval.received")

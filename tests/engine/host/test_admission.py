@@ -87,7 +87,7 @@ def test_a_host_that_starts_lets_in_what_it_has_room_for() -> None:
         assert room.most == 6
         await bench.crash()
         room.most = 0
-        after = bench.again(limits=Limits(max_live_runs=1, max_live_children=1))
+        after = bench.successor(limits=Limits(max_live_runs=1, max_live_children=1))
         # One after the other, so that each sees how full it is.
         assert sum([await after.executor._recover_run(each) for each in await child_keys(bench, key)]) == 6
         await after.executor.recover()
@@ -207,7 +207,7 @@ def test_a_child_that_is_cancelled_before_it_began_does_not_begin() -> None:
         bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
         waiting = (await child_keys(bench, key))[-1]
         assert await bench.cancel(waiting) == "cancelled"
-        assert await bench.kinds(waiting) == ["run.cancelled"]
+        assert await bench.event_types(waiting) == ["run.cancelled"]
         await bench.close()
 
     run(work)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.host.test_catalog import TYPES, nodes_of, register
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import quiet, run, until
+from tests.harness.engine_harness import run, run_ready_tasks, until
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.host import catalog as catalog_module
 from weftwork.engine.host.catalog import WorkflowCatalog
@@ -84,7 +84,7 @@ async def caller_goes_away() -> list[str] | None:
     assert await nodes_of(catalog) is None
     slow.gates["register"].pop().set_result(None)
     assert await slow.writing == VersionRegistered()
-    await quiet()
+    await run_ready_tasks()
     return await nodes_of(catalog)
 
 

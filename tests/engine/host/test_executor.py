@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
@@ -47,7 +47,7 @@ class Counting:
 
 async def finished(bench: EngineHarness, document: dict[str, Any], **request: Any) -> RunKey:
     key = await bench.start(document, **request)
-    events = await bench.end(key)
+    events = await bench.run_to_end(key)
     assert [event.sequence for event in events] == list(range(len(events)))
     for event in events:
         assert is_event_type(event.type)
@@ -61,7 +61,7 @@ def test_a_run_of_one_node() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await finished(bench, NOOP)
-        assert await bench.kinds(key) == ["run.started", "node.started", "node.completed", "run.completed"]
+        assert await bench.event_types(key) == ["run.started", "node.started", "node.completed", "run.completed"]
         assert await bench.payloads(key, "run.completed") == [{"outputs": {"a": {}}}]
         assert bench.executor.live_count == 0
 
@@ -85,10 +85,10 @@ def test_a_failing_node_fails_the_run() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await finished(bench, workflow([node("a", "core.fail", config={"code": "boom", "message": "It broke."})]))
-        assert await bench.kinds(key) == ["run.started", "node.started", "node.failed", "run.failed"]
+        assert await bench.event_types(key) == ["run.started", "node.started", "node.failed", "run.failed"]
         failure = {"code": "boom", "message": "It broke."}
         assert await bench.payloads(key, "run.failed") == [{"error": failure, "failedNodeId": "a"}]
-        stored = await bench.stored(key)
+        stored = await bench.stored_run(key)
         assert stored.projection.error is not None
         assert msgspec.json.decode(stored.projection.error) == failure
 
@@ -110,10 +110,10 @@ def test_a_failure_can_be_handled() -> None:
         bench = EngineHarness()
         nodes = [node("a", "core.fail"), node("b"), node("c")]
         key = await finished(bench, workflow(nodes, [edge("a", "b", "any_failed"), edge("b", "c")]))
-        assert (await bench.kinds(key))[-1] == "run.completed"
+        assert (await bench.event_types(key))[-1] == "run.completed"
         key = await finished(bench, workflow(nodes, [edge("a", "b"), edge("b", "c")]))
-        assert (await bench.kinds(key)).count("node.skipped") == 2
-        assert (await bench.kinds(key))[-1] == "run.failed"
+        assert (await bench.event_types(key)).count("node.skipped") == 2
+        assert (await bench.event_types(key))[-1] == "run.failed"
 
     run(work)
 
@@ -123,10 +123,10 @@ def test_a_node_that_needs_what_no_host_has_fails_the_run() -> None:
     async def work() -> None:
         bench = EngineHarness(provided=frozenset({"conformance.never-provided"}))
         key = await finished(bench, workflow([node("a", "conformance.requiresMissing")]))
-        assert await bench.kinds(key) == ["run.started", "node.failed", "run.failed"]
+        assert await bench.event_types(key) == ["run.started", "node.failed", "run.failed"]
         (failed,) = await bench.payloads(key, "run.failed")
         assert failed["error"]["code"] == "capability_not_provided"
-        assert (await bench.stored(key)).projection.executions == 0
+        assert (await bench.stored_run(key)).projection.executions == 0
 
     run(work)
 
@@ -136,7 +136,9 @@ def test_a_node_runs_with_what_the_host_provides() -> None:
         declaration = NodeDeclaration("test.needs", "Needs two things.", requires=("one", "two"))
         needs = InstantNode(declaration, lambda call: Completed({}))
         bench = EngineHarness(needs, provided=frozenset({"one", "two", "three"}))
-        assert (await bench.kinds(await finished(bench, workflow([node("a", "test.needs")]))))[-1] == "run.completed"
+        assert (await bench.event_types(await finished(bench, workflow([node("a", "test.needs")]))))[
+            -1
+        ] == "run.completed"
         lacking = EngineHarness(needs, provided=frozenset({"one"}))
         (failed,) = await lacking.payloads(await finished(lacking, workflow([node("a", "test.needs")])), "node.failed")
         assert failed["error"]["details"] == {"capability": "two"}
@@ -185,11 +187,11 @@ def test_the_start_of_a_waiting_node_is_durable_before_it_runs() -> None:
     async def work() -> None:
         bench = EngineHarness(wrap=Counting)
         key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]))
-        await until(lambda: bench.stage.calls)
-        assert await bench.kinds(key) == ["run.started", "node.started", "node.completed", "node.started"]
-        assert (await bench.stored(key)).projection.current_node == "b"
-        bench.stage.release("b", Completed({"o": 1}))
-        await bench.end(key)
+        await until(lambda: bench.gate_node.calls)
+        assert await bench.event_types(key) == ["run.started", "node.started", "node.completed", "node.started"]
+        assert (await bench.stored_run(key)).projection.current_node == "b"
+        bench.gate_node.release("b", Completed({"o": 1}))
+        await bench.run_to_end(key)
         assert bench.log.sizes == [4, 2]
         assert bench.log.rows == [["a", "b"], ["b"]], "only what changed is written again"
         assert await bench.payloads(key, "run.completed") == [{"outputs": {"b": {"o": 1}}}]
@@ -203,12 +205,12 @@ def test_branches_run_side_by_side_up_to_the_bound() -> None:
         names = [f"n{index}" for index in range(7)]
         key = await bench.start(workflow([node(n, "test.gate") for n in names]))
         for released in range(7):
-            await quiet()
-            assert len(bench.stage.waiting) == min(3, 7 - released)
-            bench.stage.release(next(iter(bench.stage.waiting)))
-        await bench.end(key)
-        assert bench.stage.most == 3
-        assert (await bench.stored(key)).projection.executions == 7
+            await run_ready_tasks()
+            assert len(bench.gate_node.waiting) == min(3, 7 - released)
+            bench.gate_node.release(next(iter(bench.gate_node.waiting)))
+        await bench.run_to_end(key)
+        assert bench.gate_node.max_waiting == 3
+        assert (await bench.stored_run(key)).projection.executions == 7
 
     run(work)
 
@@ -220,14 +222,14 @@ def test_what_memory_says_of_a_run_is_what_the_store_says() -> None:
         key = await bench.start(workflow(nodes, None, [variable("v", defaultValue="d")]), tags=["t"])
         for step in ("start", "gate", "end"):
             if step == "end":
-                bench.stage.release("a", Failed("late", "Later."))
-                await bench.end(key)
+                bench.gate_node.release("a", Failed("late", "Later."))
+                await bench.run_to_end(key)
             shown = await bench.executor.read_run(key)
-            stored = await bench.stored(key)
+            stored = await bench.stored_run(key)
             assert shown is not None
             assert (shown.header, shown.projection) == (stored.header, stored.projection)
             assert sorted(shown.rows, key=repr) == sorted(stored.rows, key=repr)
-            await quiet()
+            await run_ready_tasks()
 
     run(work)
 
@@ -244,7 +246,7 @@ def test_a_node_that_raises_fails_and_its_words_stay_here(caplog: pytest.LogCapt
         (failed,) = await bench.payloads(key, "run.failed")
         assert failed["error"]["code"] == "node_failed"
         assert all(canary.encode() not in event.document for event in await bench.events(key))
-        assert canary not in repr(await bench.stored(key))
+        assert canary not in repr(await bench.stored_run(key))
 
     run(work)
     assert canary in caplog.text

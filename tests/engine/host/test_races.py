@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -43,12 +43,12 @@ def woken_twice(monkeypatch: pytest.MonkeyPatch) -> int:
             await bench.start(GATE)
         key = await only_run(bench)
         await bench.executor._wake(key)
-        await until(lambda: bench.stage.calls)
+        await until(lambda: bench.gate_node.calls)
         bench.clock.advance(1000)
-        await quiet()
-        calls = len(bench.stage.calls)
-        bench.stage.release("a")
-        await bench.end(key)
+        await run_ready_tasks()
+        calls = len(bench.gate_node.calls)
+        bench.gate_node.release("a")
+        await bench.run_to_end(key)
         return calls
 
     return run(work)
@@ -73,11 +73,11 @@ def test_a_creation_that_is_given_up_in_the_middle_goes_on_all_the_same(monkeypa
         with pytest.raises(asyncio.CancelledError):
             await bench.start(GATE)
         key = await only_run(bench)
-        await quiet()
+        await run_ready_tasks()
         bench.clock.advance(1000)
-        await until(lambda: bench.stage.waiting)
-        bench.stage.release("a")
-        await bench.end(key)
+        await until(lambda: bench.gate_node.waiting)
+        bench.gate_node.release("a")
+        await bench.run_to_end(key)
 
     run(work)
 
@@ -94,12 +94,12 @@ def test_a_new_run_goes_on_although_somebody_else_failed_to_load_it(monkeypatch:
 
         async def away(key: RunKey, *rest: Any) -> Any:
             gate.set()
-            await quiet()
+            await run_ready_tasks()
             raise AWAY
 
         monkeypatch.setattr(bench.store.log, "create", create)
         creating = asyncio.create_task(bench.start(GATE))
-        await quiet()
+        await run_ready_tasks()
         key = await only_run(bench)
         with monkeypatch.context() as broken:
             broken.setattr(bench.store.log, "read", away)
@@ -107,10 +107,10 @@ def test_a_new_run_goes_on_although_somebody_else_failed_to_load_it(monkeypatch:
                 await bench.executor._wake(key)
         assert await creating == key
         bench.clock.advance(1000)
-        await until(lambda: bench.stage.waiting)
-        bench.stage.release("a")
-        await bench.end(key)
-        assert len(bench.stage.calls) == 1
+        await until(lambda: bench.gate_node.waiting)
+        bench.gate_node.release("a")
+        await bench.run_to_end(key)
+        assert len(bench.gate_node.calls) == 1
 
     run(work)
 
@@ -127,13 +127,13 @@ def test_an_error_of_ours_after_the_commit_fails_the_run(monkeypatch: pytest.Mon
         key = await bench.start(GATE)
         if woken:
             await bench.crash()
-            bench = bench.again()
+            bench = bench.successor()
             monkeypatch.setattr(NodeRunner, "launch", broken)
             await bench.executor.recover()
-        await bench.end(key)
+        await bench.run_to_end(key)
         (failed,) = await bench.payloads(key, "run.failed")
         assert failed["error"]["code"] == "host_invariant_broken"
-        await quiet()
+        await run_ready_tasks()
         assert (bench.executor.live_count, bench.executor.live_in(key.partition)) == (0, 0)
 
     run(work)
@@ -154,13 +154,13 @@ def test_after_its_end_an_executor_begins_nothing(monkeypatch: pytest.MonkeyPatc
 
         monkeypatch.setattr(bench.store.log, "create", create)
         creating = asyncio.create_task(bench.start(GATE))
-        await quiet()
+        await run_ready_tasks()
         await bench.close()
         gate.set()
         await asyncio.wait((creating,))
         bench.clock.advance(1000)
-        await quiet()
-        assert (bench.stage.calls, bench.executor.live_count) == ([], 0)
+        await run_ready_tasks()
+        assert (bench.gate_node.calls, bench.executor.live_count) == ([], 0)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         assert (await only_run(bench)).partition == CALLER.partition
 

@@ -15,15 +15,15 @@ def test_a_log_that_cannot_be_folded_keeps_no_other_run_from_going_on() -> None:
         bench = EngineHarness()
         good = await bench.start(workflow([node("wait", "core.delay", config={"ms": 50})]))
         await bench.crash()
-        header = (await bench.stored(good)).header
+        header = (await bench.stored_run(good)).header
         bad = RunHeader("run-bad", CALLER.partition, CALLER.owner, "sample", header.definition, 1)
         await bench.store.log.create(bad)
         # A node.failed without its error is nothing that this host ever wrote.
         broken = Event("run-bad", 0, "event-bad", "node.failed", 1, b"{}", node_id="wait")
         await bench.store.log.append(bad.key, -1, Batch((broken,), Projection("running", 0, 1)))
-        later = bench.again()
+        later = bench.successor()
         assert await later.executor.recover() == 1
-        await later.end(good)
+        await later.run_to_end(good)
         assert await later.status(good) == "completed"
         assert await later.status(bad.key) == "running"
 
@@ -38,11 +38,11 @@ def test_large_runs_are_not_kept_in_memory_after_their_end() -> None:
         requests: list[dict[str, Any]] = [{"inputs": large}, {"configurable": {"acme.note": large}}]
         for request in requests:
             key = await bench.start(document, **request)
-            await bench.end(key)
+            await bench.run_to_end(key)
             await bench.executor.read_run(key)
             assert bench.executor._recent_runs.get(key) is None
         key = await bench.start(document, inputs={"text": "small"})
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert bench.executor._recent_runs.get(key) is not None
 
     run(work)

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.nodes.test_waiting_nodes import Stubborn
 from tests.engine.run.test_cancel import Slow
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until, waiting_type
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed
@@ -25,19 +25,25 @@ def test_a_delay_keeps_its_deadline(crash: bool, away: int) -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(DELAY)
-        await quiet()
+        await run_ready_tasks()
         started = bench.clock.now()
         bench.clock.advance(400)
         await (bench.crash() if crash else bench.close())
-        log = await bench.kinds(key)
+        log = await bench.event_types(key)
         assert log == ["run.started", "node.started"]
         bench.clock.advance(away)
-        after = bench.again()
+        after = bench.successor()
         assert await after.executor.recover() == 1
-        await quiet()
+        await run_ready_tasks()
         assert bench.clock.next_wake == (started + 1000 if away < 600 else None)
-        await after.end(key)
-        assert await after.kinds(key) == [*log, "node.completed", "node.started", "node.completed", "run.completed"]
+        await after.run_to_end(key)
+        assert await after.event_types(key) == [
+            *log,
+            "node.completed",
+            "node.started",
+            "node.completed",
+            "run.completed",
+        ]
         assert bench.clock.now() == started + max(1000, 400 + away)
 
     run(work)
@@ -48,18 +54,18 @@ def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
         bench = EngineHarness()
         ports = {"x": {"type": "static", "value": [1]}}
         key = await bench.start(workflow([node("a", "test.gate", inputs=ports)]))
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
-        await until(lambda: after.stage.waiting)
-        (again,), (first,) = after.stage.calls, bench.stage.calls
+        await until(lambda: after.gate_node.waiting)
+        (again,), (first,) = after.gate_node.calls, bench.gate_node.calls
         assert again == msgspec.structs.replace(first, scope=again.scope)
-        after.stage.release("a", Completed({"o": 1}))
-        await after.end(key)
-        assert await after.kinds(key) == ["run.started", "node.started", "node.completed", "run.completed"]
+        after.gate_node.release("a", Completed({"o": 1}))
+        await after.run_to_end(key)
+        assert await after.event_types(key) == ["run.started", "node.started", "node.completed", "run.completed"]
         assert (await after.payloads(key, "node.started"))[0]["attempt"] == 1
-        assert (await after.stored(key)).projection.executions == 1
+        assert (await after.stored_run(key)).projection.executions == 1
 
     run(work)
 
@@ -69,25 +75,25 @@ def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: bool) -> 
     stubborn = Stubborn()
 
     async def work() -> None:
-        bench = EngineHarness(waiting_type("test.stubborn", stubborn.run))
+        bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
         key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
         await until(lambda: stubborn.end is not None)
         if limited:
             bench.clock.advance(101)
         else:
             assert await bench.cancel(key, "why") == "cancelling"
-        await quiet()
-        log = await bench.kinds(key)
+        await run_ready_tasks()
+        log = await bench.event_types(key)
         assert log[2:] == ["cap.breached" if limited else "weftwork.run.cancel-requested"]
         assert stubborn.end is not None
         stubborn.end.set()
         await bench.crash()
-        assert await bench.kinds(key) == log
-        after = bench.again()
+        assert await bench.event_types(key) == log
+        after = bench.successor()
         await after.executor.recover()
-        await after.end(key)
+        await after.run_to_end(key)
         assert stubborn.told <= 2
-        assert (await after.kinds(key))[3:] == ["node.cancelled", "run.failed" if limited else "run.cancelled"]
+        assert (await after.event_types(key))[3:] == ["node.cancelled", "run.failed" if limited else "run.cancelled"]
 
     run(work)
 
@@ -102,7 +108,7 @@ def test_a_run_that_was_only_created_is_started() -> None:
         header = RunHeader("run-new", CALLER.partition, CALLER.owner, "sample", plan.workflow.digest, 1, {"x": 1})
         await bench.store.log.create(header)
         assert await bench.executor.recover() == 1
-        await bench.end(header.key)
+        await bench.run_to_end(header.key)
         assert (await bench.payloads(header.key, "run.started"))[0]["inputs"] == {"x": 1}
 
     run(work)
@@ -117,7 +123,7 @@ def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, ap
     async def work() -> None:
         whole = EngineHarness()
         expected = await whole.start(chain)
-        await whole.end(expected)
+        await whole.run_to_end(expected)
         bench = EngineHarness()
         append, forever = bench.store.log.append, asyncio.Event()
         left = appends
@@ -131,12 +137,12 @@ def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, ap
 
         monkeypatch.setattr(bench.store.log, "append", cut)
         key = await bench.start(chain)
-        await quiet()
+        await run_ready_tasks()
         await bench.crash()
         monkeypatch.setattr(bench.store.log, "append", append)
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
-        await after.end(key)
+        await after.run_to_end(key)
         assert [event.payload for event in await after.events(key)] == [
             event.payload for event in await whole.events(expected)
         ]
@@ -148,12 +154,12 @@ def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
     async def work() -> None:
         bench = EngineHarness()
         done = await bench.start(workflow([node("a")]))
-        await bench.end(done)
+        await bench.run_to_end(done)
         future = RunHeader("run-future", CALLER.partition, CALLER.owner, "sample", "0" * 64, 1, engine_version=99)
         gone = RunHeader("run-gone", CALLER.partition, CALLER.owner, "gone", "0" * 64, 1)
         for header in (future, gone):
             await bench.store.log.create(header)
-        after = bench.again()
+        after = bench.successor()
         assert await after.executor.recover() == 0
         assert await after.status(future.key) == await after.status(gone.key) == "pending"
 
@@ -164,14 +170,14 @@ def test_a_run_keeps_the_definition_it_started_with() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate"), node("b")], [edge("a", "b")]))
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         assert await after.catalog.register(workflow([node("other")])) == []
         await after.executor.recover()
-        await until(lambda: after.stage.waiting)
-        after.stage.release("a")
-        await after.end(key)
+        await until(lambda: after.gate_node.waiting)
+        after.gate_node.release("a")
+        await after.run_to_end(key)
         assert [each["nodeId"] for each in await after.payloads(key, "node.started")] == ["a", "b"]
 
     run(work)
@@ -184,18 +190,18 @@ def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
         key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]), at_once=False)
         bench.log.gate.clear()
         asking = asyncio.create_task(bench.cancel(key))
-        await quiet()
+        await run_ready_tasks()
         if crash:
             await bench.crash()
         else:
             closing = asyncio.create_task(bench.close())
-            await quiet()
+            await run_ready_tasks()
             bench.log.gate.set()
             await asyncio.wait((closing, asking))
             assert isinstance(asking.exception(), StoreUnavailable)
-        await quiet()
+        await run_ready_tasks()
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        assert bench.stage.calls == []
+        assert bench.gate_node.calls == []
 
     run(work)
 
@@ -206,13 +212,13 @@ def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest.Monke
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 10})
-        await until(lambda: bench.stage.waiting)
-        log = await bench.kinds(key)
+        await until(lambda: bench.gate_node.waiting)
+        log = await bench.event_types(key)
         await bench.close()
-        assert bench.stage.stopped == ["a"]
+        assert bench.gate_node.cancelled == ["a"]
         bench.clock.advance(1000)
-        await quiet()
-        assert await bench.kinds(key) == log
+        await run_ready_tasks()
+        assert await bench.event_types(key) == log
         assert bench.clock.next_wake is None
 
     run(work)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.engine.run import live_run
 from weftwork.ports.storage.event_log import EventLog, RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
@@ -70,15 +70,15 @@ async def story(
     bench.log.plan = plan
     key = await bench.start(document, at_once=at_once)
     reader = bench.feeds.join(key, -1)
-    events = await bench.end(key)
+    events = await bench.run_to_end(key)
     assert [event.sequence for event in events] == list(range(len(events)))
     if bench.executor.live_count:
         # The store has the end, and the run was told that it is away: it finds out a second later.
-        await quiet()
+        await run_ready_tasks()
         bench.clock.advance(1000)
         await until(lambda: not bench.executor.live_count)
     shown = await bench.executor.read_run(key)
-    stored = await bench.stored(key)
+    stored = await bench.stored_run(key)
     assert shown is not None
     assert shown.projection == stored.projection
     assert sorted(shown.rows, key=repr) == sorted(stored.rows, key=repr)
@@ -118,7 +118,7 @@ def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
         bench.log.plan = dict.fromkeys(range(1, 6), "down")
         key = await bench.start(WORKFLOWS["pure"], at_once=False)
         started = bench.clock.now()
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert bench.clock.now() - started == 5000
 
     run(work)
@@ -129,14 +129,14 @@ def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
         bench = EngineHarness(wrap=Flaky)
         bench.log.plan = {1: "down", 2: "conflict"}
         key = await bench.start(workflow([node("a", "test.gate"), node("b", "test.gate")]))
-        await until(lambda: len(bench.stage.waiting) == 2)
-        bench.stage.release("a")
-        await quiet()
+        await until(lambda: len(bench.gate_node.waiting) == 2)
+        bench.gate_node.release("a")
+        await run_ready_tasks()
         bench.clock.advance(1000)
-        await quiet()
-        bench.stage.release("b")
-        await bench.end(key)
-        assert [call.node_id for call in bench.stage.calls] == ["a", "b"]
+        await run_ready_tasks()
+        bench.gate_node.release("b")
+        await bench.run_to_end(key)
+        assert [call.node_id for call in bench.gate_node.calls] == ["a", "b"]
 
     run(work)
 
@@ -147,12 +147,12 @@ def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: st
         bench = EngineHarness(wrap=Flaky)
         bench.log.plan = {1: fate}
         key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         with pytest.raises(StoreUnavailable):
             await bench.cancel(key)
-        bench.stage.release("a")
-        await bench.end(key)
-        assert (await bench.kinds(key))[-1] == "run.completed"
+        bench.gate_node.release("a")
+        await bench.run_to_end(key)
+        assert (await bench.event_types(key))[-1] == "run.completed"
 
     run(work)
 
@@ -162,15 +162,15 @@ def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None:
         bench = EngineHarness(wrap=Flaky)
         bench.log.plan = dict.fromkeys(range(1, 4), "lost reads")
         key = await bench.start(workflow([node("a")]), at_once=False)
-        await quiet()
+        await run_ready_tasks()
         asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]
-        await quiet()
+        await run_ready_tasks()
         assert not any(task.done() for task in asking)
         bench.clock.advance(1000)
-        await quiet()
+        await run_ready_tasks()
         assert all(isinstance(task.exception(), StoreUnavailable) for task in asking)
-        await bench.end(key)
-        assert (await bench.kinds(key))[-1] == "run.completed"
+        await bench.run_to_end(key)
+        assert (await bench.event_types(key))[-1] == "run.completed"
 
     run(work)
 
@@ -179,7 +179,7 @@ def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPat
     async def work() -> None:
         bench = EngineHarness(wrap=Flaky)
         key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         assert await bench.cancel(key) == "cancelling"
 
         async def refuse(record: Any) -> None:
@@ -188,7 +188,7 @@ def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(bench.store.log, "remember", refuse)
         with pytest.raises(StoreUnavailable):
             await bench.service.cancel_run(CALLER, key.run_id, {}, "k")
-        await bench.end(key)
+        await bench.run_to_end(key)
 
     run(work)
 
@@ -213,14 +213,14 @@ def test_a_look_at_a_run_that_waits_for_the_store_is_answered_at_once() -> None:
         bench = EngineHarness(wrap=Flaky)
         bench.log.plan = {1: "down"}
         key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.stage.waiting)
-        bench.stage.release("a")
+        await until(lambda: bench.gate_node.waiting)
+        bench.gate_node.release("a")
         await until(lambda: bench.log.appends)
-        await quiet()
+        await run_ready_tasks()
         looking = asyncio.create_task(bench.executor.read_run(key))
-        await quiet()
+        await run_ready_tasks()
         assert looking.done(), "it waits for a commit that nobody is making"
-        await bench.end(key)
+        await bench.run_to_end(key)
 
     run(work)
 
@@ -243,10 +243,10 @@ def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
         with pytest.raises(StoreUnavailable):
             await bench.start(GATES, at_once=at_once)
         (key,) = await bench.store.log.unfinished_runs(None, 10)
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         assert [event.type for event in events].count("node.started") == 3
         assert (await bench.status(key), bench.executor.live_count) == ("completed", 0)
-        await quiet()
+        await run_ready_tasks()
         assert bench.clock.next_wake is None, "it goes on looking"
 
     run(work)

@@ -5,8 +5,17 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, quiet, run
-from tests.harness.media_host import ONE, PNG, SMALL, bench_of, ended, opened, outputs, showing
+from tests.harness.engine_harness import CALLER, run, run_ready_tasks
+from tests.harness.media_host import (
+    ONE_NODE_WORKFLOW,
+    PNG,
+    SMALL_LIMITS,
+    emit_media_node,
+    fetch_asset,
+    media_harness,
+    outputs,
+    run_to_end,
+)
 from weftwork.engine.run import append
 from weftwork.ports.media import OutgoingMedia
 from weftwork.ports.node_outcome import Completed, NodeOutcome
@@ -18,8 +27,8 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 @pytest.mark.rule("media-85", "media-88")
 def test_media_are_shown_by_a_url_that_opens_them() -> None:
     async def work() -> None:
-        bench = bench_of(showing(OutgoingMedia("image", PNG, "image/png", "A dot.", "Dot")))
-        key = await ended(bench)
+        bench = media_harness(emit_media_node(OutgoingMedia("image", PNG, "image/png", "A dot.", "Dot")))
+        key = await run_to_end(bench)
         (shown,) = await outputs(bench, key)
         (event,) = await bench.payloads(key, "media.image")
         assert event == shown["payload"]
@@ -29,7 +38,7 @@ def test_media_are_shown_by_a_url_that_opens_them() -> None:
             "alt": "A dot.",
         }
         assert event["url"].startswith("https://flows.example/v1/host/weftwork/assets/v1.")
-        assert await opened(bench, event["url"]) == PNG
+        assert await fetch_asset(bench, event["url"]) == PNG
         (record,) = await bench.payloads(key, "weftwork.envelope.recorded")
         assert record["rendering"] == {"display": "image", "mimeType": "image/png", "alt": "A dot.", "title": "Dot"}
         assert record["payload"] == event
@@ -43,8 +52,8 @@ def test_media_are_shown_by_a_url_that_opens_them() -> None:
 @pytest.mark.rule("media-88")
 def test_media_without_a_description_are_shown_with_a_warning() -> None:
     async def work() -> None:
-        bench = bench_of(showing(OutgoingMedia("audio", b"ID3\x04" + b"\0" * 20, duration_seconds=1.5)))
-        key = await ended(bench)
+        bench = media_harness(emit_media_node(OutgoingMedia("audio", b"ID3\x04" + b"\0" * 20, duration_seconds=1.5)))
+        key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.audio")
         assert event["durationSeconds"] == 1.5
         (warned,) = await bench.payloads(key, "log.appended")
@@ -59,8 +68,8 @@ def test_bytes_stand_in_the_event_only_up_to_the_cap(size: int, inline: bool) ->
     data = PNG[: len(PNG) + size] if size < 0 else PNG + b"x" * size
 
     async def work() -> None:
-        bench = bench_of(showing(OutgoingMedia("image", data, alt="A", inline=True)), limits=SMALL)
-        key = await ended(bench)
+        bench = media_harness(emit_media_node(OutgoingMedia("image", data, alt="A", inline=True)), limits=SMALL_LIMITS)
+        key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
         assert ("base64" in event) is inline
         assert ("url" in event) is not inline
@@ -80,8 +89,8 @@ def test_bytes_stand_in_the_event_only_up_to_the_cap(size: int, inline: bool) ->
 @pytest.mark.rule("media-85")
 def test_what_only_looks_like_an_image_is_no_image() -> None:
     async def work() -> None:
-        bench = bench_of(showing(OutgoingMedia("image", b"<html><script>1</script>", "image/png", "A")))
-        (event,) = await bench.payloads(await ended(bench), "media.image")
+        bench = media_harness(emit_media_node(OutgoingMedia("image", b"<html><script>1</script>", "image/png", "A")))
+        (event,) = await bench.payloads(await run_to_end(bench), "media.image")
         assert event["mimeType"] == "application/octet-stream"
 
     run(work)
@@ -91,13 +100,13 @@ def test_what_only_looks_like_an_image_is_no_image() -> None:
 def test_an_asset_of_somebody_else_is_like_none() -> None:
     async def answer(partition: str | None) -> Any:
         ref = media_ref("0" * 64)
-        bench = bench_of()
+        bench = media_harness()
         await bench.open()
         if partition is not None:
             assert bench.assets is not None
             ref = media_ref((await bench.assets.put(partition, PNG)).sha256)
-        again = bench.again(types=(showing(OutgoingMedia("image", ref, alt="A")),))
-        key = await ended(again)
+        again = bench.successor(types=(emit_media_node(OutgoingMedia("image", ref, alt="A")),))
+        key = await run_to_end(again)
         if await again.status(key) == "completed":
             return "shown"
         return (await again.payloads(key, "node.failed"))[0]["error"]
@@ -115,14 +124,14 @@ def test_what_was_shown_is_not_shown_again_when_the_node_is_entered_again() -> N
     sent = OutgoingMedia("image", PNG, alt="A"), OutgoingMedia("image", PNG + b"2", alt="B")
 
     async def work() -> None:
-        bench = bench_of(showing(*sent, asks=True))
-        key = await bench.start(ONE)
-        await quiet()
-        before = await bench.kinds(key)
+        bench = media_harness(emit_media_node(*sent, asks=True))
+        key = await bench.start(ONE_NODE_WORKFLOW)
+        await run_ready_tasks()
+        before = await bench.event_types(key)
         assert "interrupt.requested" in before
         await bench.answer(key, {"ok": True}, "a")
-        await bench.end(key)
-        after = await bench.kinds(key)
+        await bench.run_to_end(key)
+        after = await bench.event_types(key)
         assert before.count("media.image") == after.count("media.image") == 2
         assert [each["payload"]["alt"] for each in await outputs(bench, key)] == ["A", "B"]
 
@@ -132,14 +141,14 @@ def test_what_was_shown_is_not_shown_again_when_the_node_is_entered_again() -> N
 @pytest.mark.rule("media-02")
 def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = bench_of()
+        bench = media_harness()
         await bench.open()
         assert bench.assets is not None
         given = await bench.assets.put(CALLER.partition, b"given")
         unused = await bench.assets.put(CALLER.partition, b"unused")
-        again = bench.again(types=(showing(OutgoingMedia("image", PNG, alt="A")),))
-        key = await again.start(ONE, inputs={"photo": {"mediaRef": media_ref(given.sha256)}})
-        await again.end(key)
+        again = bench.successor(types=(emit_media_node(OutgoingMedia("image", PNG, alt="A")),))
+        key = await again.start(ONE_NODE_WORKFLOW, inputs={"photo": {"mediaRef": media_ref(given.sha256)}})
+        await again.run_to_end(key)
         page = await bench.store.assets.find(CALLER.partition, given.sha256)
         assert page is not None
         assert page.runs == 1
@@ -148,11 +157,11 @@ def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkeypatch:
         assert other.runs == 0
         # Without looking at what is committed, nothing would hold what the node has shown.
         monkeypatch.setattr(append, "referenced_assets", lambda *given, **more: frozenset())
-        last = bench.again(types=(showing(OutgoingMedia("image", PNG + b"3", alt="A")),))
-        key = await ended(last)
+        last = bench.successor(types=(emit_media_node(OutgoingMedia("image", PNG + b"3", alt="A")),))
+        key = await run_to_end(last)
         (event,) = await last.payloads(key, "media.image")
         with pytest.raises(Exception, match="There is no such asset"):
-            await opened(last, event["url"])
+            await fetch_asset(last, event["url"])
 
     run(work)
 
@@ -160,7 +169,7 @@ def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkeypatch:
 @pytest.mark.rule("media-02")
 def test_what_stands_in_no_event_is_named_as_well() -> None:
     async def work() -> None:
-        bench = bench_of()
+        bench = media_harness()
         await bench.open()
         assert bench.assets is not None
         made = [await bench.assets.put(CALLER.partition, text) for text in (b"default", b"metadata", b"configurable")]
@@ -169,7 +178,7 @@ def test_what_stands_in_no_event_is_named_as_well() -> None:
         document = workflow([node("a", "core.noop")], variables=[variable])
         request = {"metadata": {"m": refs[1]}, "configurable": {"promptOverrides": {"p": refs[2]}}}
         key = await bench.start(document, **request)
-        await bench.end(key)
+        await bench.run_to_end(key)
         for asset in made:
             found = await bench.store.assets.find(CALLER.partition, asset.sha256)
             assert found is not None
@@ -189,13 +198,13 @@ def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
     reading = WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)
 
     async def work() -> None:
-        bench = bench_of()
+        bench = media_harness()
         await bench.open()
         assert bench.assets is not None
         asset = await bench.assets.put(CALLER.partition, b"text")
-        again = bench.again(types=(reading,))
+        again = bench.successor(types=(reading,))
         refs.append(media_ref(asset.sha256))
-        key = await ended(again)
+        key = await run_to_end(again)
         assert await outputs(again, key) == "text"
         (told,) = await again.payloads(key, "weftwork.content.outside")
         assert told["mediaRef"] == media_ref(asset.sha256)
@@ -205,8 +214,8 @@ def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
         # Bytes that are lost do not come by waiting.
         assert again.blobs is not None
         await again.blobs.delete(asset.key)
-        last = again.again(types=(reading,))
-        (failed,) = await last.payloads(await ended(last), "node.failed")
+        last = again.successor(types=(reading,))
+        (failed,) = await last.payloads(await run_to_end(last), "node.failed")
         assert failed["error"]["code"] == "media_not_found"
 
     run(work)
@@ -214,8 +223,8 @@ def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
 
 def test_media_that_are_not_what_they_are_said_to_be_are_warned_of() -> None:
     async def work() -> None:
-        bench = bench_of(showing(OutgoingMedia("image", b"\xff\xd8\xff\xe0JFIF", "image/png", "A")))
-        key = await ended(bench)
+        bench = media_harness(emit_media_node(OutgoingMedia("image", b"\xff\xd8\xff\xe0JFIF", "image/png", "A")))
+        key = await run_to_end(bench)
         (warned,) = await bench.payloads(key, "log.appended")
         assert warned["level"] == "warn"
         assert "look like" in warned["message"]

@@ -11,7 +11,7 @@ from tests.engine.api.test_bundles import whole
 from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run
-from tests.harness.media_host import PNG, asking, bench_of, envelope, showing
+from tests.harness.media_host import PNG, emit_media_node, media_envelope, media_harness, model_node
 from tests.harness.scripted_model import Model
 from weftwork.engine.media.node_media import EntryMediaStore
 from weftwork.ports.media import OutgoingMedia
@@ -80,17 +80,17 @@ def leaks(text: str) -> list[str]:
 
 
 async def of_nodes(sent: list[OutgoingMedia]) -> str:
-    bench = bench_of(showing(*sent))
+    bench = media_harness(emit_media_node(*sent))
     key = await bench.start(HIDDEN, inputs={"secret": CANARY})
-    await bench.end(key)
+    await bench.run_to_end(key)
     assert await bench.status(key) == "completed"
     return await told(bench, key)
 
 
 async def of_models(answer: Any, want: str | None = None) -> str:
-    bench = bench_of(asking(want), models=Model(answer))
+    bench = media_harness(model_node(want), models=Model(answer))
     key = await bench.start(HIDDEN, inputs={"secret": CANARY})
-    await bench.end(key)
+    await bench.run_to_end(key)
     assert await bench.status(key) == "completed"
     return await told(bench, key)
 
@@ -129,7 +129,7 @@ def test_what_a_model_has_made_holds_no_secret(place: str) -> None:
 def test_what_a_model_sends_holds_no_secret(member: str) -> None:
     async def work() -> None:
         said = {"alt": f"See {CANARY}", "name": f"{CANARY}.txt", "mimeType": f"text/{CANARY}"}[member]
-        document = envelope(b"word " * 4_000, **{member: said}).replace("media.image", "media.file")
+        document = media_envelope(b"word " * 4_000, **{member: said}).replace("media.image", "media.file")
         assert leaks(await of_models(document, "media.file")) == []
 
     run(work)

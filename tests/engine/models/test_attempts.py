@@ -23,7 +23,7 @@ async def ended(*answers: Any) -> tuple[list[str], dict[str, Any], Model, Engine
     model = Model(*answers)
     bench = EngineHarness(models=model)
     key = await bench.start(TASK)
-    events = await bench.end(key)
+    events = await bench.run_to_end(key)
     told = [event.type for event in events if event.type.startswith(("envelope.", "cap.", "node."))]
     failed = await bench.payloads(key, "node.failed")
     refused = any(event.type == "envelope.refusal" for event in events)
@@ -113,7 +113,7 @@ def test_a_model_that_goes_on_and_on_is_asked_a_few_times(said: str, end: str) -
         model = Model(*[said] * 40)
         bench = EngineHarness(models=model)
         key = await bench.start(CHAT)
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         assert events[-1].type == end
         assert len(model.requests) == bench.runtime.limits.schema_rounds + 1
         breaches = [each["kind"] for each in await bench.payloads(key, "cap.breached")]

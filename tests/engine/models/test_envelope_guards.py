@@ -22,7 +22,7 @@ def test_a_piece_alone_is_refused(guarded: bool, monkeypatch: pytest.MonkeyPatch
         piece = {**GOOD, "correlationId": "c", "partial": {"isPartial": True, "index": 0, "total": 2}}
         bench = EngineHarness(sending(piece))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         return (await outcomes(bench, key))[0]["status"]
 
     if not guarded:
@@ -52,7 +52,7 @@ def test_a_question_of_an_item_makes_its_map_answer_for_it() -> None:
         mapped = node("m", "core.flow.map", config={"body": body}, inputs={"items": {"type": "static", "value": [1]}})
         bench = EngineHarness(sending(ASKS))
         key = await bench.start(workflow([mapped]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert await bench.payloads(key, "interrupt.requested") == []
         assert "map_body_suspended" in str((await bench.payloads(key, "node.failed"))[0]["error"])
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from weftwork.engine.decide import envelopes
 from weftwork.engine.decide.decision import Decision
 from weftwork.engine.decide.inputs import EnvelopeEmitted
@@ -67,7 +67,7 @@ def test_an_envelope_is_recorded_with_what_its_kind_does(document: dict[str, Any
     async def work() -> None:
         bench = EngineHarness(sending(document))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (await outcomes(bench, key))[0]["status"] == "accepted"
         logs = await bench.payloads(key, "log.appended")
         assert [each["level"] for each in logs] == ([level] if level else [])
@@ -94,7 +94,7 @@ def test_a_clarification_waits_in_the_commit_that_records_it() -> None:
         for _ in range(200):
             if await bench.status(key) == "waiting-input":
                 break
-            await quiet()
+            await run_ready_tasks()
         events = await bench.events(key)
         kinds = [event.type for event in events]
         together = ["weftwork.envelope.recorded", "interrupt.requested", "clarification.requested", "node.suspended"]
@@ -110,11 +110,11 @@ def test_a_clarification_waits_in_the_commit_that_records_it() -> None:
         }
         assert (await bench.payloads(key, "weftwork.envelope.recorded"))[0]["payload"] == payload
         await bench.crash()
-        bench = bench.again()
+        bench = bench.successor()
         await bench.answer(key, {"answers": {"b": "Ann", "a": "now"}}, "a")
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (await outcomes(bench, key))[1] == {"answers": {"b": "Ann", "a": "now"}}
-        assert [(await bench.kinds(key)).count(kind) for kind in together] == [1] * 4
+        assert [(await bench.event_types(key)).count(kind) for kind in together] == [1] * 4
 
     run(work)
 
@@ -125,7 +125,7 @@ def test_a_kind_that_the_node_does_not_take_is_set_aside(mode: Any) -> None:
     async def work() -> None:
         bench = EngineHarness(sending(GOOD, contract=EnvelopeContract(frozenset({"vendor.acme.other"}), mode)))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         (outcome,) = await outcomes(bench, key)
         assert (outcome["status"], outcome["gate"]["code"]) == ("gated", "envelope_contract_violation")
         (record,) = await bench.payloads(key, "weftwork.envelope.recorded")
@@ -141,7 +141,7 @@ def test_one_envelope_too_many_is_a_breach_and_no_end_of_the_run() -> None:
     async def work() -> None:
         bench = EngineHarness(sending(*[GOOD] * 7))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert [each["status"] for each in await outcomes(bench, key)] == ["accepted"] * 5 + ["breached"] * 2
         breaches = await bench.payloads(key, "cap.breached")
         assert breaches[0] == {"kind": "envelopes", "limit": 5, "observed": 6}
@@ -157,7 +157,7 @@ def test_the_same_envelope_again_gets_the_recorded_outcome_and_another_kind_a_co
         again = {**first, "envelopeId": "e-2", "payload": {"steps": [2]}}
         bench = EngineHarness(sending(first, again, {**ERROR, "correlationId": "c-1"}))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         one, two, three = await outcomes(bench, key)
         assert one == two
         assert one["envelopeId"].startswith("env-")
@@ -174,7 +174,7 @@ def test_an_id_that_a_model_likes_is_its_own_in_every_node_and_turn() -> None:
     async def work() -> None:
         bench = EngineHarness(sending({**GOOD, "correlationId": "1", "envelopeId": "1"}))
         key = await bench.start(workflow([node("a", "test.send"), node("b", "test.send")]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         records = await bench.payloads(key, "weftwork.envelope.recorded")
         assert len({each["correlationId"] for each in records}) == 2
         assert len({each["envelopeId"] for each in records}) == 2
@@ -202,7 +202,7 @@ def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: 
         declared = NodeDeclaration("test.send", "For one test.", effect="idempotent", instant=False)
         bench = EngineHarness(WaitingNode(declared, body))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         return len(await bench.payloads(key, "log.appended"))
 
     if not guarded:
@@ -218,12 +218,12 @@ def test_a_crash_after_the_record_runs_no_handler_again() -> None:
         key = await bench.start(ONE)
         for _ in range(3):
             for _ in range(50):
-                await quiet()
+                await run_ready_tasks()
             await bench.crash()
-            bench = bench.again()
+            bench = bench.successor()
             await bench.executor.recover()
         held.set()
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert len(await bench.payloads(key, "log.appended")) == 1
         assert len(await bench.payloads(key, "weftwork.envelope.recorded")) == 2
 
@@ -235,7 +235,7 @@ def test_a_kind_that_the_contract_names_becomes_an_artifact() -> None:
     async def work() -> None:
         bench = EngineHarness(sending(GOOD, contract=EnvelopeContract(None, artifacts=frozenset({PLAN.name}))))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         (made,) = await bench.payloads(key, "artifact.created")
         assert (made["artifactType"], made["data"]) == (PLAN.name, {"steps": [1]})
 
@@ -249,10 +249,10 @@ def test_of_a_node_that_has_ended_it_is_known_what_it_sent_and_not_what_was_in_i
         bench = EngineHarness(sending(GOOD, then=held))
         key = await bench.start(ONE)
         while not (running := (await bench.state(key)).envelopes):
-            await quiet()
+            await run_ready_tasks()
         assert [getattr(each.outcome, "payload", None) for each in running.values()] == [{"steps": [1]}]
         held.set()
-        await bench.end(key)
+        await bench.run_to_end(key)
         ended = (await bench.state(key)).envelopes
         assert [(each.type, getattr(each.outcome, "payload", "")) for each in ended.values()] == [(PLAN.name, None)]
         assert ended.keys() == running.keys()
@@ -274,7 +274,7 @@ def test_secrets_of_the_run_are_gone_from_the_payload_for_everyone() -> None:
         sent = {**ERROR, "payload": {"code": "c", "message": f"{SECRET}, {SECRET}", "details": {SECRET: [SECRET]}}}
         bench = EngineHarness(sending(sent))
         key = await bench.start(document, inputs={"word": SECRET})
-        events: list[Event] = await bench.end(key)
+        events: list[Event] = await bench.run_to_end(key)
         (outcome,) = await outcomes(bench, key)
         assert outcome["redactedPayload"]["message"] == "[REDACTED:word], [REDACTED:word]"
         assert outcome["redactionCount"] == 4
@@ -295,7 +295,7 @@ def test_markers_count_for_the_size_of_a_payload(monkeypatch: pytest.MonkeyPatch
         document = workflow([node("a", "test.send")], variables=[{"name": "w", "type": "string", "sensitive": True}])
         bench = EngineHarness(sending({**GOOD, "payload": {"steps": ["abcd"] * 50}}))
         key = await bench.start(document, inputs={"w": "abcd"})
-        await bench.end(key)
+        await bench.run_to_end(key)
         (outcome,) = await outcomes(bench, key)
         assert (outcome["status"], outcome["reason"]) == ("invalid", envelope_gate.PAYLOAD_TOO_LARGE.reason)
 

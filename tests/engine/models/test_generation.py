@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from weftwork.engine.models import model_calls
 from weftwork.ports.models import AnswerEnd, Delta, ModelRequest
 from weftwork.protocol.media.message_parts import Modality
@@ -104,15 +104,15 @@ async def lived(number: int, when: str) -> tuple[Counter[str], dict[str, Any], b
         if dying.died.is_set() and not died:
             died = True
             await bench.crash()
-            bench = bench.again()
+            bench = bench.successor()
             await bench.executor.recover()
         status = await bench.status(key)
         if status in TERMINAL_STATUSES:
             break
         if status == "waiting-input" and (not dying.died.is_set() or died):
             await answered(bench, key)
-        await quiet()
-    kinds = Counter(await bench.kinds(key))
+        await run_ready_tasks()
+    kinds = Counter(await bench.event_types(key))
     (ended,) = await bench.payloads(key, "run.completed")
     await bench.crash()
     return kinds, ended["outputs"]["a"], died

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
 from tests.harness.scripted_model import Model, Piece
 from weftwork.engine.models import answer_stream
 from weftwork.ports.models import AnswerEnd, Message, ModelRequest, ProviderFault
@@ -48,13 +48,13 @@ def test_each_piece_is_a_chunk_and_the_last_one_says_why_it_ended() -> None:
             talking(), models=Model(["to ", "be ", "or", AnswerEnd("length", TokenUsage(4, 3), "t-9")])
         )
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert await chunks(bench, key) == [("to ", False), ("be ", False), ("or", True)]
         said = await bench.payloads(key, "output.chunk")
         assert said[0]["meta"] == {"provider": "test", "model": "test-1"}
         usage = {"promptTokens": 4, "completionTokens": 3, "totalTokens": 7}
         assert said[2]["meta"] == {"provider": "test", "model": "t-9", "finishReason": "length", "usage": usage}
-        kinds = await bench.kinds(key)
+        kinds = await bench.event_types(key)
         assert kinds[2:] == [
             *["output.chunk"] * 3,
             "weftwork.model.answered",
@@ -71,7 +71,7 @@ def test_what_is_to_pass_the_gate_first_is_not_streamed() -> None:
     async def work() -> None:
         bench = EngineHarness(talking(stream=False), models=Model(["to ", "be"]))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert await chunks(bench, key) == []
         assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"said": ["to be"]}
 
@@ -86,11 +86,11 @@ def test_what_is_recorded_is_not_asked_for_again() -> None:
         bench = EngineHarness(talking(3), models=model)
         key = await bench.start(ONE)
         await until(lambda: len(model.requests) == 2)
-        await quiet()
+        await run_ready_tasks()
         await bench.crash()
-        bench = bench.again()
+        bench = bench.successor()
         await bench.executor.recover()
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"said": ["first", "second", "third"]}
         assert len(model.requests) == 4
         # The process that died left an answer without an end: the next one ends it.
@@ -108,7 +108,7 @@ def test_an_attempt_that_failed_leaves_no_answer_behind() -> None:
         model = Model("first", [ProviderFault("provider_unavailable", "It is away.")], "again", "second")
         bench = EngineHarness(talking(2), models=model)
         key = await bench.start(workflow([node("a", "test.talk", settings={"maxRetries": 1})]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"said": ["again", "second"]}
         (retried,) = await bench.payloads(key, "node.retried")
         assert retried["lastError"] == {"code": "provider_unavailable", "message": "It is away."}
@@ -128,7 +128,7 @@ def test_without_an_end_there_is_no_answer(pieces: list[Piece], code: str) -> No
         model = Model(pieces)
         bench = EngineHarness(talking(), models=model)
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == code
         assert await bench.payloads(key, "weftwork.model.answered") == []
         shown = await chunks(bench, key)
@@ -143,7 +143,7 @@ def test_a_host_without_models_says_so() -> None:
     async def work() -> None:
         bench = EngineHarness(talking())
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "host_capability_missing"
 
     run(work)
@@ -156,7 +156,7 @@ def test_an_endless_answer_is_cut_off(piece: str, length: int, monkeypatch: pyte
         model = Model([*[piece] * 50, "end"])
         bench = EngineHarness(talking(), models=model)
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         (answer,) = await bench.payloads(key, "weftwork.model.answered")
         assert (answer["stop"], len(answer["text"])) == ("length", length)
         assert model.closed == 1
@@ -171,9 +171,9 @@ def test_who_cancels_a_run_hangs_up() -> None:
         bench = EngineHarness(talking(), models=model)
         key = await bench.start(ONE)
         await until(lambda: model.requests)
-        await quiet()
+        await run_ready_tasks()
         await bench.cancel(key)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (await bench.status(key), model.closed) == ("cancelled", 1)
         assert await chunks(bench, key) == [("to ", False), ("", True)]
 
@@ -193,7 +193,7 @@ def test_a_secret_in_two_pieces_is_found(leaky: bool, monkeypatch: pytest.Monkey
     async def work() -> list[str]:
         bench = EngineHarness(talking(), models=Model(["It is sword", "fish-", "9000", ", I hear"]))
         key = await bench.start(HIDES, inputs={"word": SECRET})
-        await bench.end(key)
+        await bench.run_to_end(key)
         return [chunk for chunk, _ in await chunks(bench, key)]
 
     if leaky:

@@ -10,15 +10,15 @@ from tests.harness.engine_harness import CALLER, run
 from tests.harness.media_host import (
     BIG,
     PNG,
-    SMALL,
-    asking,
-    bench_of,
-    ended,
-    envelope,
-    log_of,
-    opened,
+    SMALL_LIMITS,
+    envelope_node,
+    fetch_asset,
+    log_bytes,
+    media_envelope,
+    media_harness,
+    model_node,
     outputs,
-    sending,
+    run_to_end,
 )
 from tests.harness.scripted_model import Model
 from weftwork.engine.media import node_media
@@ -32,16 +32,16 @@ from weftwork.protocol.models.answers import TokenUsage
 @pytest.mark.parametrize("want", [None, "media.image"])
 def test_an_oversized_image_of_a_model_is_converted_and_never_logged(want: str | None) -> None:
     async def work() -> None:
-        text = envelope(BIG) if want else f"Here it is:\n```json\n{envelope(BIG)}\n```\n"
+        text = media_envelope(BIG) if want else f"Here it is:\n```json\n{media_envelope(BIG)}\n```\n"
         pieces = [text[at : at + 100] for at in range(0, len(text), 100)]
-        bench = bench_of(asking(want), limits=SMALL, models=Model(pieces))
-        key = await ended(bench)
+        bench = media_harness(model_node(want), limits=SMALL_LIMITS, models=Model(pieces))
+        key = await run_to_end(bench)
         assert await bench.status(key) == "completed"
         (event,) = await bench.payloads(key, "media.image")
         assert "base64" not in event
         assert (event["bytes"], event["mimeType"]) == (len(BIG), "image/png")
-        assert await opened(bench, event["url"]) == BIG
-        assert b64encode(BIG)[600:690] not in await log_of(bench, key)
+        assert await fetch_asset(bench, event["url"]) == BIG
+        assert b64encode(BIG)[600:690] not in await log_bytes(bench, key)
         chunks = "".join([each["chunk"] for each in await bench.payloads(key, "output.chunk")])
         assert b64encode(BIG).decode()[600:700] not in chunks
         assert len(chunks) < 1_000
@@ -54,9 +54,9 @@ def test_without_the_conversion_the_image_would_be_in_the_log(monkeypatch: pytes
     async def work() -> None:
         monkeypatch.setattr(node_media, "find_inline_media", lambda text, cap: [])
         monkeypatch.setattr(node_media, "truncate_inline_media", lambda text, cap, everywhere: text)
-        bench = bench_of(asking("media.image"), limits=SMALL, models=Model(envelope(BIG)))
-        key = await ended(bench)
-        assert b64encode(BIG)[600:700] in await log_of(bench, key)
+        bench = media_harness(model_node("media.image"), limits=SMALL_LIMITS, models=Model(media_envelope(BIG)))
+        key = await run_to_end(bench)
+        assert b64encode(BIG)[600:700] in await log_bytes(bench, key)
 
     run(work)
 
@@ -65,8 +65,8 @@ def test_without_the_conversion_the_image_would_be_in_the_log(monkeypatch: pytes
 @pytest.mark.parametrize(("data", "inline"), [(PNG, True), (PNG + b"x", False)])
 def test_an_image_of_a_model_stays_inline_up_to_the_cap(data: bytes, inline: bool) -> None:
     async def work() -> None:
-        bench = bench_of(asking("media.image"), limits=SMALL, models=Model(envelope(data)))
-        key = await ended(bench)
+        bench = media_harness(model_node("media.image"), limits=SMALL_LIMITS, models=Model(media_envelope(data)))
+        key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
         assert ("base64" in event) is inline
         assert event["bytes"] == len(data)
@@ -87,12 +87,12 @@ def test_an_image_of_a_model_stays_inline_up_to_the_cap(data: bytes, inline: boo
 )
 def test_media_have_one_source_that_is_one(payload: dict[str, Any]) -> None:
     async def work() -> None:
-        bench = bench_of(sending({"type": "media.image", "schemaVersion": 1, "payload": payload}))
-        key = await ended(bench)
+        bench = media_harness(envelope_node({"type": "media.image", "schemaVersion": 1, "payload": payload}))
+        key = await run_to_end(bench)
         (outcome,) = await outputs(bench, key)
         assert outcome["status"] == "invalid"
         assert outcome["details"][0]["instancePath"].startswith("/payload")
-        assert "media.image" not in await bench.kinds(key)
+        assert "media.image" not in await bench.event_types(key)
 
     run(work)
 
@@ -100,7 +100,7 @@ def test_media_have_one_source_that_is_one(payload: dict[str, Any]) -> None:
 @pytest.mark.rule("media-87")
 def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() -> None:
     async def work() -> None:
-        bench = bench_of()
+        bench = media_harness()
         await bench.open()
         assets = bench.assets
         assert assets is not None
@@ -120,8 +120,8 @@ def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() -> None:
             {"type": "media.image", "schemaVersion": 1, "payload": {"bytes": 1, "url": url}} for url in urls.values()
         ]
         limits = Limits(envelopes_per_turn=32)
-        again = bench.again(types=(sending(*documents),), limits=limits)
-        key = await ended(again)
+        again = bench.successor(types=(envelope_node(*documents),), limits=limits)
+        key = await run_to_end(again)
         said = dict(zip(urls, [each["status"] for each in await outputs(again, key)], strict=True))
         assert said == {
             "theirs": "invalid",
@@ -145,14 +145,14 @@ def test_what_a_model_makes_beside_its_text_is_shown_once() -> None:
             "there.",
             AnswerEnd("stop", TokenUsage(1, 1)),
         ]
-        bench = bench_of(asking(None), models=Model(pieces))  # type: ignore[arg-type]
-        key = await ended(bench)
+        bench = media_harness(model_node(None), models=Model(pieces))  # type: ignore[arg-type]
+        key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
-        assert await opened(bench, event["url"]) == BIG
+        assert await fetch_asset(bench, event["url"]) == BIG
         assert event["alt"] == "A dot."
         (answered,) = await bench.payloads(key, "weftwork.model.answered")
         assert answered["media"][0]["bytes"] == len(BIG)
-        kinds = await bench.kinds(key)
+        kinds = await bench.event_types(key)
         assert kinds.index("weftwork.model.answered") < kinds.index("media.image")
 
     run(work)
@@ -163,12 +163,12 @@ def test_what_a_model_makes_beside_its_text_is_shown_once() -> None:
 @pytest.mark.parametrize("want", [None, "media.image"])
 def test_where_nothing_may_be_inline_nothing_is(want: str | None, data: bytes) -> None:
     async def work() -> None:
-        text = envelope(data) if want else f"Here:\n```json\n{envelope(data)}\n```\n"
-        bench = bench_of(asking(want), limits=Limits(max_inline_media_bytes=0), models=Model(text))
-        key = await ended(bench)
+        text = media_envelope(data) if want else f"Here:\n```json\n{media_envelope(data)}\n```\n"
+        bench = media_harness(model_node(want), limits=Limits(max_inline_media_bytes=0), models=Model(text))
+        key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
         assert "base64" not in event
-        assert await opened(bench, event["url"]) == data
+        assert await fetch_asset(bench, event["url"]) == data
 
     run(work)
 
@@ -177,8 +177,8 @@ def test_where_nothing_may_be_inline_nothing_is(want: str | None, data: bytes) -
 @pytest.mark.parametrize(("size", "inline"), [(MAX_ANSWER_INLINE_BYTES, True), (MAX_ANSWER_INLINE_BYTES + 1, False)])
 def test_what_a_model_says_stays_inline_only_if_it_is_little(size: int, inline: bool) -> None:
     async def work() -> None:
-        bench = bench_of(asking("media.image"), models=Model(envelope(PNG.ljust(size, b"p"))))
-        key = await ended(bench)
+        bench = media_harness(model_node("media.image"), models=Model(media_envelope(PNG.ljust(size, b"p"))))
+        key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
         assert ("base64" in event) is inline
 
@@ -189,21 +189,21 @@ def test_what_a_model_says_stays_inline_only_if_it_is_little(size: int, inline: 
 @pytest.mark.parametrize(
     "text",
     [
-        envelope(BIG).replace('"', "'"),
-        envelope(BIG).replace("base64", "base\\u0036\\u0034"),
-        envelope(BIG).replace('"base64": "', '"url": "data:image/png;base64,'),
-        envelope(BIG).replace("/", "\\/"),
+        media_envelope(BIG).replace('"', "'"),
+        media_envelope(BIG).replace("base64", "base\\u0036\\u0034"),
+        media_envelope(BIG).replace('"base64": "', '"url": "data:image/png;base64,'),
+        media_envelope(BIG).replace("/", "\\/"),
     ],
     ids=["quotes", "escaped name", "data URL", "slashes"],
 )
 def test_however_a_model_writes_it_the_log_has_a_url(text: str) -> None:
     async def work() -> None:
-        bench = bench_of(asking("media.image"), limits=SMALL, models=Model(text))
-        key = await ended(bench)
+        bench = media_harness(model_node("media.image"), limits=SMALL_LIMITS, models=Model(text))
+        key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
-        assert await opened(bench, event["url"]) == BIG
+        assert await fetch_asset(bench, event["url"]) == BIG
         assert event.keys() == {"url", "bytes", "mimeType", "alt"}
-        assert b64encode(BIG)[600:640] not in (await log_of(bench, key)).replace(b"\\", b"")
+        assert b64encode(BIG)[600:640] not in (await log_bytes(bench, key)).replace(b"\\", b"")
 
     run(work)
 
@@ -212,12 +212,12 @@ def test_however_a_model_writes_it_the_log_has_a_url(text: str) -> None:
 def test_a_picture_in_a_text_is_an_asset_too() -> None:
     async def work() -> None:
         said = f"Look: ![dot](data:image/png;base64,{b64encode(BIG).decode()}) there."
-        bench = bench_of(asking(None), limits=SMALL, models=Model(said))
-        key = await ended(bench)
+        bench = media_harness(model_node(None), limits=SMALL_LIMITS, models=Model(said))
+        key = await run_to_end(bench)
         text = (await bench.payloads(key, "node.completed"))[0]["outputs"]["shown"]
         assert text.startswith("Look: ![dot](https://flows.example/v1/host/weftwork/assets/")
-        assert await opened(bench, text[13 : text.index(")")]) == BIG
-        assert b64encode(BIG)[600:700] not in await log_of(bench, key)
+        assert await fetch_asset(bench, text[13 : text.index(")")]) == BIG
+        assert b64encode(BIG)[600:700] not in await log_bytes(bench, key)
 
     run(work)
 
@@ -225,7 +225,7 @@ def test_a_picture_in_a_text_is_an_asset_too() -> None:
 @pytest.mark.rule("media-87")
 def test_what_a_run_shows_does_not_expire() -> None:
     async def work() -> None:
-        bench = bench_of()
+        bench = media_harness()
         await bench.open()
         assets = bench.assets
         assert assets is not None
@@ -234,11 +234,11 @@ def test_what_a_run_shows_does_not_expire() -> None:
         sample = url.replace("/weftwork/", "/sample/")
         payloads = [{"bytes": 1, "url": each, "alt": "A"} for each in (url, sample)]
         documents = [{"type": "media.image", "schemaVersion": 1, "payload": each} for each in payloads]
-        again = bench.again(types=(sending(*documents),))
-        key = await ended(again)
+        again = bench.successor(types=(envelope_node(*documents),))
+        key = await run_to_end(again)
         bench.clock.advance(10**9)
         for event in await again.payloads(key, "media.image"):
-            assert await opened(again, event["url"]) == PNG
+            assert await fetch_asset(again, event["url"]) == PNG
             assert event["bytes"] == len(PNG)
 
     run(work)
@@ -258,8 +258,8 @@ def test_a_long_answer_is_looked_through_while_others_go_on(
         return search(text, cap)
 
     async def work() -> None:
-        bench = bench_of(asking(None), models=Model("Hello"))
-        state = await bench.state(await ended(bench))
+        bench = media_harness(model_node(None), models=Model("Hello"))
+        state = await bench.state(await run_to_end(bench))
         monkeypatch.setattr(node_media, "find_inline_media", inline_media)
         text = "x" * size
         assert await node_media.EntryMediaStore(bench.runtime, state, None).externalise(text, True) == text

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.scripted_model import Model, Piece
 from weftwork.engine.models import generation, model_calls
 from weftwork.ports.models import AnswerEnd
@@ -45,7 +45,7 @@ async def ended(bench: EngineHarness, key: RunKey) -> None:
             return
         if status == "waiting-input":
             await bench.answer(key, {"answers": {"who": "Ann"}}, "a")
-        await quiet()
+        await run_ready_tasks()
     raise AssertionError("the run does not end")
 
 
@@ -81,7 +81,7 @@ def test_a_kind_that_was_not_wanted_comes_to_an_end_that_is_told() -> None:
         bench = EngineHarness(models=model)
         key = await bench.start(TYPED)
         await ended(bench, key)
-        kinds = await bench.kinds(key)
+        kinds = await bench.event_types(key)
         assert kinds[-4:] == ["envelope.retry.exhausted", "cap.breached", "node.failed", "run.failed"]
         assert (await bench.payloads(key, "envelope.retry.exhausted"))[0]["finalReason"] == "type-mismatch"
         assert len(model.requests) == bench.runtime.limits.schema_rounds + 1

@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.models.test_model_calls import ONE, chunks, talking
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, until
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
 from tests.harness.scripted_model import Model
 from weftwork.ports.models import AnswerEnd, ProviderFault
 from weftwork.ports.node_outcome import Completed, NodeOutcome
@@ -30,7 +30,7 @@ def test_half_a_character_is_made_whole_or_shown_as_missing(pieces: list[str], s
     async def work() -> None:
         bench = EngineHarness(talking(), models=Model(pieces))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert await bench.status(key) == "completed"
         assert "".join(text for text, _ in await chunks(bench, key)) == said
         assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"said": [said]}
@@ -43,7 +43,7 @@ def test_pieces_without_a_word_come_to_an_end() -> None:
     async def work() -> None:
         bench = EngineHarness(talking(), models=Model([""] * 70_000))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert len(await chunks(bench, key)) < 70_000
 
     run(work)
@@ -64,7 +64,7 @@ def test_what_else_a_provider_says_breaks_nothing_either() -> None:
         ):
             bench = EngineHarness(talking(), models=Model(told))
             key = await bench.start(ONE)
-            await bench.end(key)
+            await bench.run_to_end(key)
             failed = await bench.payloads(key, "run.failed")
             assert not any(each["error"]["code"] == "host_invariant_broken" for each in failed)
 
@@ -81,7 +81,7 @@ def test_a_secret_that_comes_up_while_a_stream_runs_is_not_cut_in_two(
 
         async def mint(call: NodeCall, context: NodeContext) -> NodeOutcome:
             await until(lambda: model.requests)
-            await quiet()
+            await run_ready_tasks()
             return Completed({"out": "swordfish-9000"})
 
         declared = NodeDeclaration("test.mint", "For one test.", effect="idempotent", instant=False)
@@ -89,10 +89,10 @@ def test_a_secret_that_comes_up_while_a_stream_runs_is_not_cut_in_two(
         bench = EngineHarness(talking(), WaitingNode(declared, mint), models=model)
         two = workflow([node("a", "test.talk"), node("mint", "test.mint", outputSensitivity={"out": True})])
         key = await bench.start(two)
-        while "node.completed" not in await bench.kinds(key):
-            await quiet()
+        while "node.completed" not in await bench.event_types(key):
+            await run_ready_tasks()
         minted.set()
-        await bench.end(key)
+        await bench.run_to_end(key)
         return "".join(text for text, _ in await chunks(bench, key))
 
     if not learns:

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, until
-from tests.harness.external_system import World, working
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
+from tests.harness.external_system import ExternalSystem, effect_node_type
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -34,13 +34,14 @@ def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) 
             monkeypatch.setattr("weftwork.engine.nodes.node_runner.slots_for", lambda *_: ())
         limits = {"tenant": Limits(max_nodes_per_tenant=3), "threads": Limits(max_node_threads=3)}.get(by, Limits())
         bench = EngineHarness(
-            working("test.body", body, concurrency=3 if by == "type" else 0, plain=by == "threads"), limits=limits
+            effect_node_type("test.body", body, concurrency=3 if by == "type" else 0, plain=by == "threads"),
+            limits=limits,
         )
         keys = [await bench.start(workflow([node(f"n{i}", "test.body") for i in range(4)])) for _ in range(3)]
-        await quiet()
+        await run_ready_tasks()
         gate.set()
         for key in keys:
-            await bench.end(key)
+            await bench.run_to_end(key)
         assert bench.runtime.limiter._busy == {}
         return most
 
@@ -50,28 +51,28 @@ def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) 
 
 def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> None:
     async def work() -> None:
-        world = World()
-        world.held = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.node(concurrency=1))
+        world = ExternalSystem()
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        bench = EngineHarness(world.effect_node(concurrency=1))
         limited = workflow([node("a", "test.pay", settings={"timeoutMs": 50})])
         first, second = await bench.start(limited), await bench.start(limited)
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         bench.clock.advance(49)
-        await quiet()
-        world.held.set_result(None)
-        world.held = None
-        await bench.end(first)
-        await bench.end(second)
+        await run_ready_tasks()
+        world.blocked_until.set_result(None)
+        world.blocked_until = None
+        await bench.run_to_end(first)
+        await bench.run_to_end(second)
         assert [await bench.status(key) for key in (first, second)] == ["completed"] * 2
 
-        world.held = asyncio.get_running_loop().create_future()
+        world.blocked_until = asyncio.get_running_loop().create_future()
         first, second = await bench.start(limited), await bench.start(limited)
-        await until(lambda: len(world.seen) == 3)
+        await until(lambda: len(world.received_keys) == 3)
         await bench.crash()
-        world.held = None
-        after = bench.again()
+        world.blocked_until = None
+        after = bench.successor()
         await after.executor.recover()
-        await quiet()
+        await run_ready_tasks()
         # The second one had not begun: nobody has to be asked about it.
         assert (await after.status(first), await after.status(second)) == ("waiting-input", "completed")
 
@@ -84,12 +85,12 @@ def test_a_turn_is_handed_on_whoever_gives_up() -> None:
         mine = (("x", 1),)
         assert not await turns.acquire(mine)
         waiting = [asyncio.ensure_future(turns.acquire(mine)) for _ in range(3)]
-        await quiet()
+        await run_ready_tasks()
         waiting[0].cancel()
         turns.release(mine)
         # Handed over and cancelled before it could go on.
         waiting[1].cancel()
-        await quiet()
+        await run_ready_tasks()
         assert await waiting[2]
         turns.release(mine)
         assert (turns._busy, turns._waiting) == ({}, {})

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, until
-from tests.harness.external_system import World, answer, working
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
+from tests.harness.external_system import ExternalSystem, answer, effect_node_type
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
@@ -22,19 +22,19 @@ CLAIMED, RECORDED = "weftwork.effect.claimed", "weftwork.effect.recorded"
 @pytest.mark.rule("eff-05", "eff-06")
 def test_a_step_is_claimed_before_and_recorded_after() -> None:
     async def work() -> None:
-        world = World()
-        bench = EngineHarness(world.steps("x", "y"))
+        world = ExternalSystem()
+        bench = EngineHarness(world.step_node("x", "y"))
         key = await bench.start(STEPS)
-        world.held = asyncio.get_running_loop().create_future()
-        await until(lambda: world.seen)
-        assert (await bench.kinds(key))[-2:] == ["node.started", CLAIMED]
-        world.held.set_result(None)
-        await bench.end(key)
-        kinds = await bench.kinds(key)
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        await until(lambda: world.received_keys)
+        assert (await bench.event_types(key))[-2:] == ["node.started", CLAIMED]
+        world.blocked_until.set_result(None)
+        await bench.run_to_end(key)
+        kinds = await bench.event_types(key)
         assert kinds[2:] == [CLAIMED, RECORDED, CLAIMED, RECORDED, "node.completed", "run.completed"]
         assert await bench.payloads(key, CLAIMED) == [{"nodeId": "a", "step": "x"}, {"nodeId": "a", "step": "y"}]
         assert (await bench.payloads(key, RECORDED))[1] == {"nodeId": "a", "step": "y", "output": {"receipt": 2}}
-        assert len(set(world.seen)) == 2
+        assert len(set(world.received_keys)) == 2
 
     run(work)
 
@@ -42,14 +42,14 @@ def test_a_step_is_claimed_before_and_recorded_after() -> None:
 @pytest.mark.rule("eff-05")
 def test_a_once_node_is_claimed_as_a_whole() -> None:
     async def work() -> None:
-        world = World()
-        bench = EngineHarness(world.node())
+        world = ExternalSystem()
+        bench = EngineHarness(world.effect_node())
         key = await bench.start(PAY)
-        await bench.end(key)
-        assert await bench.kinds(key) == [
+        await bench.run_to_end(key)
+        assert await bench.event_types(key) == [
             *("run.started", "node.started", CLAIMED, "node.completed", "run.completed"),
         ]
-        assert world.seen == [await key_of(bench, key)]
+        assert world.received_keys == [await key_of(bench, key)]
 
     run(work)
 
@@ -74,9 +74,9 @@ def test_the_key_is_the_same_in_every_attempt_and_another_in_every_round() -> No
 
         again = edge("a", "a", condition={"type": "expression", "expression": "nodes.a.outputs.round < 1.0"})
         looped = workflow([node("a", "test.flaky", settings=RETRY)], [again])
-        bench = EngineHarness(working("test.flaky", body))
+        bench = EngineHarness(effect_node_type("test.flaky", body))
         key = await bench.start(looped)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert keys == [
             (visit, await key_of(bench, key, "node", visit), await key_of(bench, key, "step:s", visit))
             for visit in (0, 0, 1, 1)
@@ -88,25 +88,25 @@ def test_the_key_is_the_same_in_every_attempt_and_another_in_every_round() -> No
 @pytest.mark.rule("eff-02", "eff-03", "node-14")
 def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
     async def work() -> None:
-        world = World()
-        world.held = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.node())
+        world = ExternalSystem()
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        bench = EngineHarness(world.effect_node())
         key = await bench.start(PAY)
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
-        await quiet()
-        assert (len(world.seen), await after.status(key)) == (1, "waiting-input")
+        await run_ready_tasks()
+        assert (len(world.received_keys), await after.status(key)) == (1, "waiting-input")
         (asked,) = await after.payloads(key, "interrupt.requested")
         assert (asked["kind"], asked["data"]["customKind"]) == ("custom", UNKNOWN_OUTCOME_KIND)
         with pytest.raises(ClientFault, match="does not fit"):
             await answer(after, key, {"outcome": "maybe"})
         await answer(after, key, {"outcome": "done", "output": {"receipt": 9}})
-        await after.end(key)
+        await after.run_to_end(key)
         assert (await after.payloads(key, "node.completed"))[0]["outputs"] == {"receipt": 9}
         assert [each["attempt"] for each in await after.payloads(key, "node.started")] == [1]
-        assert len(world.seen) == 1
+        assert len(world.received_keys) == 1
 
     run(work)
 
@@ -114,19 +114,19 @@ def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
 @pytest.mark.parametrize("outcome", ["done", "failed", "again"])
 def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
     async def work() -> None:
-        world = World()
-        world.held = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.steps("x"))
+        world = ExternalSystem()
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        bench = EngineHarness(world.step_node("x"))
         key = await bench.start(STEPS)
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         await bench.crash()
-        world.held = None
-        after = bench.again()
+        world.blocked_until = None
+        after = bench.successor()
         await after.executor.recover()
-        await quiet()
-        assert (len(world.seen), await after.status(key)) == (1, "waiting-input")
+        await run_ready_tasks()
+        assert (len(world.received_keys), await after.status(key)) == (1, "waiting-input")
         await answer(after, key, {"outcome": outcome, "output": 5})
-        await after.end(key)
+        await after.run_to_end(key)
         status = await after.status(key)
         if outcome == "failed":
             (failed,) = await after.payloads(key, "node.failed")
@@ -134,7 +134,7 @@ def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
         else:
             (done,) = await after.payloads(key, "node.completed")
             assert (status, done["outputs"]["x"]) == ("completed", 5 if outcome == "done" else {"receipt": 2})
-        assert len(world.seen) == (2 if outcome == "again" else 1)
+        assert len(world.received_keys) == (2 if outcome == "again" else 1)
         # It was really executed again, so it is the next attempt.
         assert [each["attempt"] for each in await after.payloads(key, "node.started")] == [1, 2]
 
@@ -143,19 +143,19 @@ def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
 
 def test_an_idempotent_step_is_sent_again_under_the_same_key() -> None:
     async def work() -> None:
-        world = World()
-        world.held = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.steps("x", effect="idempotent"))
+        world = ExternalSystem()
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        bench = EngineHarness(world.step_node("x", effect="idempotent"))
         key = await bench.start(STEPS)
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         await bench.crash()
-        world.held = None
-        after = bench.again()
+        world.blocked_until = None
+        after = bench.successor()
         await after.executor.recover()
-        await after.end(key)
-        assert (len(world.seen), len(set(world.seen))) == (2, 1)
+        await after.run_to_end(key)
+        assert (len(world.received_keys), len(set(world.received_keys))) == (2, 1)
         assert await after.payloads(key, "interrupt.requested") == []
         # Whoever sends it again has claimed it again.
-        assert (await after.kinds(key)).count(CLAIMED) == 2
+        assert (await after.event_types(key)).count(CLAIMED) == 2
 
     run(work)

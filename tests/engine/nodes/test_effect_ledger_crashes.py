@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, until
-from tests.harness.external_system import World, settle, working
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
+from tests.harness.external_system import ExternalSystem, answer_until_ended, effect_node_type
 from weftwork.engine.decide import effect_claims
 from weftwork.engine.nodes import effect_ledger
 from weftwork.ports.node_outcome import NodeOutcome
@@ -53,32 +53,32 @@ def test_wherever_the_process_dies_nothing_happens_twice(at: int, written: bool,
 
 
 async def _die(at: int, written: bool, whole: bool, effect: Any) -> bool:
-    world = World()
-    types = world.node(effect) if whole else world.steps("x", "y", effect=effect)
+    world = ExternalSystem()
+    types = world.effect_node(effect) if whole else world.step_node("x", "y", effect=effect)
     bench = EngineHarness(types, wrap=lambda log: Cut(log, at, written))
     document = workflow([node("a", "test.pay" if whole else "test.steps"), node("b")], [edge("a", "b")])
     key = await bench.start(document)
     for _ in range(20):
-        await quiet()
+        await run_ready_tasks()
         if bench.log.cut:
             break
     await bench.crash()
-    before = len(world.seen)
-    after = bench.again(wrap=lambda log: log)
+    before = len(world.received_keys)
+    after = bench.successor(wrap=lambda log: log)
     await after.executor.recover()
-    await quiet()
-    silent = len(world.seen)
-    asked = await settle(after, key, lambda _: _looked(world, after, key))
+    await run_ready_tasks()
+    silent = len(world.received_keys)
+    asked = await answer_until_ended(after, key, lambda _: _looked(world, after, key))
     assert await after.status(key) == "completed"
     effects_expected = 1 if whole else 2
     if effect == "idempotent":
-        return len(set(world.seen)) == effects_expected and asked == 0
+        return len(set(world.received_keys)) == effects_expected and asked == 0
     # Before a person said so, nothing that may have happened happened again.
-    assert silent - before <= effects_expected - len(set(world.seen[:before]))
-    return len(world.seen) == len(set(world.seen)) == effects_expected
+    assert silent - before <= effects_expected - len(set(world.received_keys[:before]))
+    return len(world.received_keys) == len(set(world.received_keys)) == effects_expected
 
 
-async def _looked(world: World, bench: EngineHarness, key: RunKey) -> dict[str, Any]:
+async def _looked(world: ExternalSystem, bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     state = await bench.state(key)
     (open_one,) = [place for place, known in state.nodes["a"].effects.items() if known.status == "open"]
     call = next(iter(state.interrupts.values()))
@@ -87,7 +87,7 @@ async def _looked(world: World, bench: EngineHarness, key: RunKey) -> dict[str, 
 
     provider = f"step:{open_one.step}" if open_one.step else "node"
     mine = effect_key("acme", state.header.run_id, "a", 0, provider)
-    return {"outcome": "done", "output": {"receipt": "seen"}} if mine in world.seen else {"outcome": "again"}
+    return {"outcome": "done", "output": {"receipt": "seen"}} if mine in world.received_keys else {"outcome": "again"}
 
 
 @pytest.mark.parametrize("broken", ["no claim", "no question"])
@@ -123,31 +123,31 @@ def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, who
         )
 
     async def work() -> None:
-        world = World()
+        world = ExternalSystem()
         gate = asyncio.Event()
-        node_type = world.node() if whole else world.steps("x")
+        node_type = world.effect_node() if whole else world.step_node("x")
         body = node_type.run
 
         async def waits(call: NodeCall, context: NodeContext) -> NodeOutcome:
             await gate.wait()
             return await body(call, context)
 
-        held = working(node_type.declaration.type_id, waits, node_type.declaration.effect)
+        held = effect_node_type(node_type.declaration.type_id, waits, node_type.declaration.effect)
         first = EngineHarness(held)
         key = await first.start(
             workflow([node("g", "test.gate"), node("a", held.declaration.type_id)], [edge("g", "a")])
         )
-        await until(lambda: first.stage.waiting)
-        second = first.again()
+        await until(lambda: first.gate_node.waiting)
+        second = first.successor()
         await second.executor.recover()
-        await until(lambda: second.stage.waiting)
+        await until(lambda: second.gate_node.waiting)
         gate.set()
         # Both go on from the same place: the gate ends in both, and each appends what follows.
-        first.stage.release("g")
-        second.stage.release("g")
+        first.gate_node.release("g")
+        second.gate_node.release("g")
         for _ in range(40):
-            await quiet()
-        assert (len(world.seen) == 1) == guarded
+            await run_ready_tasks()
+        assert (len(world.received_keys) == 1) == guarded
         if guarded:
             assert await first.status(key) == "completed"
             assert [b.executor.live_count for b in (first, second)] == [0, 0]
@@ -173,12 +173,12 @@ def test_a_commit_that_was_thought_lost_is_still_ours(monkeypatch: pytest.Monkey
             return taken
 
     async def work(at: int) -> None:
-        world = World()
-        bench = EngineHarness(world.steps("x", "y"), wrap=Lost)
+        world = ExternalSystem()
+        bench = EngineHarness(world.step_node("x", "y"), wrap=Lost)
         lost.add(at)
         key = await bench.start(STEPS)
-        await bench.end(key)
-        assert (await bench.status(key), len(world.seen)) == ("completed", 2)
+        await bench.run_to_end(key)
+        assert (await bench.status(key), len(world.received_keys)) == ("completed", 2)
         assert await bench.payloads(key, "interrupt.requested") == []
 
     for at in range(1, 7):

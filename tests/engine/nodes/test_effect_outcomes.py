@@ -7,8 +7,8 @@ import pytest
 
 from tests.engine.run.test_pause import pause, resume
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, until
-from tests.harness.external_system import World, working
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
+from tests.harness.external_system import ExternalSystem, effect_node_type
 from weftwork.engine.decide import transitions
 from weftwork.engine.nodes import effect_ledger
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone, StepFailed
@@ -37,9 +37,9 @@ def test_a_failure_is_recorded_and_comes_back() -> None:
                 return Failed("again", failed.failure.message)
             raise AssertionError
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert calls == 1
         assert (await bench.payloads(key, RECORDED))[0]["error"] == {
             "code": "declined",
@@ -64,11 +64,11 @@ def test_what_did_not_happen_may_be_tried_again() -> None:
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             return Completed({"n": await context.step("x", "once", charge)})
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (calls, (await bench.payloads(key, "node.completed"))[0]["outputs"]) == (3, {"n": 3})
-        assert (await bench.kinds(key)).count(CLAIMED) == 3
+        assert (await bench.event_types(key)).count(CLAIMED) == 3
 
     run(work)
 
@@ -77,21 +77,21 @@ def test_what_did_not_happen_may_be_tried_again() -> None:
 @pytest.mark.parametrize("whole", [True, False])
 def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bool) -> None:
     async def work() -> None:
-        world = World()
-        world.held = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.node() if whole else world.steps("x", "y"))
+        world = ExternalSystem()
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        bench = EngineHarness(world.effect_node() if whole else world.step_node("x", "y"))
         key = await bench.start(PAY if whole else STEPS)
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         await pause(bench, key, drainPolicy="immediate")
         assert await bench.status(key) == "running"
-        world.held.set_result(None)
-        world.held = None
-        await quiet()
+        world.blocked_until.set_result(None)
+        world.blocked_until = None
+        await run_ready_tasks()
         assert await bench.status(key) == "paused"
-        assert len(world.seen) == 1
+        assert len(world.received_keys) == 1
         await resume(bench, key)
-        await bench.end(key)
-        assert (await bench.status(key), len(world.seen)) == ("completed", 1 if whole else 2)
+        await bench.run_to_end(key)
+        assert (await bench.status(key), len(world.received_keys)) == ("completed", 1 if whole else 2)
         assert await bench.payloads(key, "interrupt.requested") == []
 
     run(work)
@@ -99,22 +99,22 @@ def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bool) ->
 
 def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
     async def work() -> None:
-        world = World()
-        world.held = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.steps("x", "y"))
+        world = ExternalSystem()
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        bench = EngineHarness(world.step_node("x", "y"))
         key = await bench.start(STEPS)
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         closing = asyncio.ensure_future(bench.close())
-        await quiet()
+        await run_ready_tasks()
         assert not closing.done()
-        world.held.set_result(None)
-        world.held = None
+        world.blocked_until.set_result(None)
+        world.blocked_until = None
         await closing
-        assert (await bench.kinds(key))[-1] == RECORDED
-        after = bench.again()
+        assert (await bench.event_types(key))[-1] == RECORDED
+        after = bench.successor()
         await after.executor.recover()
-        await after.end(key)
-        assert (len(world.seen), await after.payloads(key, "interrupt.requested")) == (2, [])
+        await after.run_to_end(key)
+        assert (len(world.received_keys), await after.payloads(key, "interrupt.requested")) == (2, [])
 
     run(work)
 
@@ -123,9 +123,9 @@ def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
 @pytest.mark.parametrize(("name", "status"), [("", "failed"), ("n" * 128, "completed"), ("n" * 129, "failed")])
 def test_a_step_has_a_name_of_some_length(name: str, status: str) -> None:
     async def work() -> None:
-        bench = EngineHarness(World().steps(name))
+        bench = EngineHarness(ExternalSystem().step_node(name))
         key = await bench.start(STEPS)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert await bench.status(key) == status
 
     run(work)
@@ -140,9 +140,9 @@ def test_a_name_is_good_for_one_step() -> None:
             await context.step("x", "once", one)
             return Completed({"n": await context.step("x", "once", one)})
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         key = await bench.start(workflow([node("a", "test.body")]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "node_misused"
 
     run(work)
@@ -150,15 +150,15 @@ def test_a_name_is_good_for_one_step() -> None:
 
 def test_a_once_node_that_ran_out_of_time_is_not_tried_again() -> None:
     async def work() -> None:
-        world = World()
-        world.held = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.node())
+        world = ExternalSystem()
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        bench = EngineHarness(world.effect_node())
         key = await bench.start(workflow([node("a", "test.pay", settings={**RETRY, "timeoutMs": 50})]))
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         bench.clock.advance(60)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "node_timeout"
-        assert len(world.seen) == 1
+        assert len(world.received_keys) == 1
 
     run(work)
 
@@ -181,15 +181,15 @@ def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
             return await self._log.append(*arguments)
 
     async def work() -> None:
-        world = World()
-        bench = EngineHarness(world.steps("x"), wrap=Slow)
+        world = ExternalSystem()
+        bench = EngineHarness(world.step_node("x"), wrap=Slow)
         key = await bench.start(workflow([node("a", "test.steps", settings={**RETRY, "timeoutMs": 50})]))
         await until(lambda: bench.log.gate)
         bench.clock.advance(60)
-        await quiet()
+        await run_ready_tasks()
         bench.log.gate.set()
-        await bench.end(key)
-        assert (await bench.status(key), len(world.seen)) == ("completed", 1)
+        await bench.run_to_end(key)
+        assert (await bench.status(key), len(world.received_keys)) == ("completed", 1)
         assert await bench.payloads(key, "interrupt.requested") == []
 
     run(work)
@@ -198,9 +198,9 @@ def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
 @pytest.mark.parametrize(("name", "least"), [("MOST_STEPS", 2), ("MOST_BYTES", 20)])
 def test_a_node_that_leaves_too_much_behind_fails(monkeypatch: pytest.MonkeyPatch, name: str, least: int) -> None:
     async def work() -> str:
-        bench = EngineHarness(World().steps("x", "y", "z"))
+        bench = EngineHarness(ExternalSystem().step_node("x", "y", "z"))
         key = await bench.start(STEPS)
-        await bench.end(key)
+        await bench.run_to_end(key)
         return await bench.status(key)
 
     assert run(work) == "completed"
@@ -219,16 +219,16 @@ def test_a_map_whose_items_take_the_host_down_is_given_up_unless_it_had_run_for_
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             return await asyncio.get_running_loop().create_future()
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         config = {"items": [1, 2], "body": {"typeId": "test.body"}}
         key = await bench.start(workflow([node("a", "core.flow.map", config=config)]))
         for _ in range(5):
-            await quiet()
+            await run_ready_tasks()
             await bench.crash()
             bench.clock.advance(age)
-            bench = bench.again()
+            bench = bench.successor()
             await bench.executor.recover()
-        await quiet()
+        await run_ready_tasks()
         return await bench.status(key)
 
     assert run(work) == ("failed" if age < 60_000 else "running")

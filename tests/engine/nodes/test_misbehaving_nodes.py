@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
-from tests.harness.external_system import World, answer, working
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.external_system import ExternalSystem, answer, effect_node_type
 from weftwork.engine.decide import transitions
 from weftwork.engine.nodes.node_runner import STOP_GRACE_S
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -52,13 +52,13 @@ def test_however_it_ends_the_run_hears_of_it(name: str, place: str) -> None:
             await (context.step("s", "once", ENDS[name]) if place == "a step" else ENDS[name]())
             return Completed({})
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         made = node("a", "test.body", settings={"timeoutMs": 60_000} if "limit" in place else {})
         if "map" in place:
             made = node("a", "core.flow.map", config={"items": [1], "body": {"typeId": "test.body", "inputs": {}}})
         key = await bench.start(workflow([made]))
         for _ in range(40):
-            await quiet()
+            await run_ready_tasks()
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] in ("node_failed", "map_item_failed", "step_failed")
 
@@ -77,18 +77,18 @@ def test_what_a_node_is_given_is_its_own_and_its_clock_is_that_of_its_first_atte
             assert before == began
             return Failed("busy", "Not now.") if call.attempt < 3 else Completed({"now": context.now})
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         began = bench.clock.now()
         key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 5, "retryDelayMs": 100})]))
-        await quiet()
+        await run_ready_tasks()
         bench.clock.advance(700)
         await answer(bench, key, ["theirs"])
         await until(lambda: seen)
-        await quiet()
+        await run_ready_tasks()
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
-        await after.end(key)
+        await after.run_to_end(key)
         assert seen == [(["theirs"], 700)] * 3
 
     run(work)
@@ -106,14 +106,14 @@ def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.MonkeyP
             begun += 1
             return await asyncio.get_running_loop().create_future()
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         key = await bench.start(ONE)
         for _ in range(6):
-            await quiet()
+            await run_ready_tasks()
             await bench.crash()
-            bench = bench.again()
+            bench = bench.successor()
             await bench.executor.recover()
-        await quiet()
+        await run_ready_tasks()
         assert (begun, await bench.status(key)) == (4, "failed")
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] == "node_crashed"
@@ -123,17 +123,17 @@ def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.MonkeyP
 
 def test_an_unknown_outcome_stays_unknown_when_the_type_changes() -> None:
     async def work() -> None:
-        world = World()
-        world.held = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.node("once"))
+        world = ExternalSystem()
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        bench = EngineHarness(world.effect_node("once"))
         key = await bench.start(workflow([node("a", "test.pay")]))
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         await bench.crash()
-        world.held = None
-        after = bench.again(types=(world.node("pure"),))
+        world.blocked_until = None
+        after = bench.successor(types=(world.effect_node("pure"),))
         await after.executor.recover()
-        await quiet()
-        assert (await after.status(key), len(world.seen)) == ("waiting-input", 1)
+        await run_ready_tasks()
+        assert (await after.status(key), len(world.received_keys)) == ("waiting-input", 1)
 
     run(work)
 
@@ -142,25 +142,25 @@ def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
     """A step of it is unknown; once that is settled, the node goes on without another question."""
 
     async def work() -> None:
-        world = World()
+        world = ExternalSystem()
 
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            return Completed(await context.step("s", "once", lambda: world.touch("s")))
+            return Completed(await context.step("s", "once", lambda: world.call("s")))
 
-        world.held = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(working("test.body", body, "once"))
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        bench = EngineHarness(effect_node_type("test.body", body, "once"))
         key = await bench.start(ONE)
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         await bench.crash()
-        world.held = None
-        after = bench.again()
+        world.blocked_until = None
+        after = bench.successor()
         await after.executor.recover()
         for said in ({"outcome": "again"}, {"outcome": "done", "output": {"receipt": 1}}):
-            await quiet()
+            await run_ready_tasks()
             assert await after.status(key) == "waiting-input"
             await answer(after, key, said)
-        await after.end(key)
-        assert (await after.status(key), len(world.seen)) == ("completed", 1)
+        await after.run_to_end(key)
+        assert (await after.status(key), len(world.received_keys)) == ("completed", 1)
         assert len(await after.payloads(key, "interrupt.requested")) == 2
 
     run(work)
@@ -169,45 +169,45 @@ def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
 @pytest.mark.rule("eff-03")
 def test_an_answer_that_names_another_question_is_refused() -> None:
     async def work() -> None:
-        world = World()
-        world.held = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.node())
+        world = ExternalSystem()
+        world.blocked_until = asyncio.get_running_loop().create_future()
+        bench = EngineHarness(world.effect_node())
         key = await bench.start(workflow([node("a", "test.pay")]))
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
-        await quiet()
+        await run_ready_tasks()
         (asked,) = await after.payloads(key, "interrupt.requested")
         with pytest.raises(ClientFault, match="does not fit"):
             await answer(after, key, {"outcome": "done", "key": f"{asked['key']}0"})
         await answer(after, key, {"outcome": "done", "key": asked["key"]})
-        await after.end(key)
+        await after.run_to_end(key)
 
     run(work)
 
 
 def test_an_answer_that_does_not_fit_what_the_node_gives_is_asked_for_again() -> None:
     async def work() -> None:
-        world = World()
-        world.held = asyncio.get_running_loop().create_future()
+        world = ExternalSystem()
+        world.blocked_until = asyncio.get_running_loop().create_future()
         wanted = {"type": "object", "required": ["receipt"], "properties": {"receipt": {"type": "integer"}}}
-        bench = EngineHarness(world.node(outputs=wanted))
+        bench = EngineHarness(world.effect_node(outputs=wanted))
         key = await bench.start(workflow([node("a", "test.pay")]))
-        await until(lambda: world.seen)
+        await until(lambda: world.received_keys)
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
         for said in ({"outcome": "done"}, {"outcome": "done", "output": {"receipt": "x"}}):
-            await quiet()
+            await run_ready_tasks()
             await answer(after, key, said)
-        await quiet()
+        await run_ready_tasks()
         assert await after.status(key) == "waiting-input"
         asked = await after.payloads(key, "interrupt.requested")
         assert len({each["key"] for each in asked}) == 3
         assert "does not fit" in asked[-1]["data"]["payload"]["message"]
         await answer(after, key, {"outcome": "done", "output": {"receipt": 7}})
-        await after.end(key)
+        await after.run_to_end(key)
         assert (await after.payloads(key, "node.completed"))[0]["outputs"] == {"receipt": 7}
 
     run(work)
@@ -227,7 +227,7 @@ def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
                     continue
             return Completed({})
 
-        bench = EngineHarness(working("test.body", body, concurrency=1))
+        bench = EngineHarness(effect_node_type("test.body", body, concurrency=1))
         first = await bench.start(ONE)
         await until(lambda: entered)
         second = await bench.start(ONE)
@@ -239,8 +239,8 @@ def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
         performer._abandon()
         await until(lambda: len(entered) == 2)
         gate.set()
-        await bench.end(first)
-        await bench.end(second)
+        await bench.run_to_end(first)
+        await bench.run_to_end(second)
         await until(lambda: bench.runtime.limiter._busy == {})
 
     run(work)
@@ -256,11 +256,11 @@ def test_no_thread_is_taken_for_a_run_that_may_be_refused(plain: bool, key: str 
             there.append(bool(bench.executor._live))
             return Completed({})
 
-        bench = EngineHarness(working("test.body", body, plain=plain))
+        bench = EngineHarness(effect_node_type("test.body", body, plain=plain))
         await bench.store.open()
         assert await bench.catalog.register(ONE) == []
         made = await bench.service.create_run(CALLER, {"workflowId": "sample"}, key)
-        await bench.end(CALLER.run(made.run_id))
+        await bench.run_to_end(CALLER.run(made.run_id))
         return there
 
     assert run(work) == [plain and key is not None]
@@ -273,11 +273,11 @@ def test_a_body_of_a_map_that_raises_fails_its_item() -> None:
                 raise ValueError("inner text")
             return Completed({})
 
-        bench = EngineHarness(working("test.body", body, "once"))
+        bench = EngineHarness(effect_node_type("test.body", body, "once"))
         config = {"items": [1, 2], "body": {"typeId": "test.body"}}
         made = node("a", "core.flow.map", config=config, settings={"maxRetries": 2, "retryDelayMs": 1})
         key = await bench.start(workflow([made, node("b")], [edge("a", "b")]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] == "map_item_failed"
         assert failed["error"]["details"] == {"index": 1, "code": "node_failed"}

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.engine import node_events
 from weftwork.engine.api.run_control import RunControl
 from weftwork.protocol.errors import ClientFault
@@ -17,12 +17,12 @@ from weftwork.protocol.run.projection import run_snapshot
 async def ended(document: dict[str, Any], **request: Any) -> tuple[EngineHarness, RunKey]:
     bench = EngineHarness()
     key = await bench.start(document, **request)
-    await bench.end(key)
+    await bench.run_to_end(key)
     return bench, key
 
 
 async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
-    return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored(key))))
+    return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored_run(key))))
 
 
 def setting(value: Any, name: str = "n") -> dict[str, Any]:
@@ -78,10 +78,10 @@ def test_parallel_writes_of_a_variable_end_the_same_and_each_reader_sees_its_own
         bench = EngineHarness()
         key = await bench.start(document)
         for name in order:
-            await until(lambda name=name: f"{name}0" in bench.stage.waiting)
-            bench.stage.release(f"{name}0")
-            await quiet()
-        await bench.end(key)
+            await until(lambda name=name: f"{name}0" in bench.gate_node.waiting)
+            bench.gate_node.release(f"{name}0")
+            await run_ready_tasks()
+        await bench.run_to_end(key)
         outputs = {p["nodeId"]: p["outputs"] for p in await bench.payloads(key, "node.completed")}
         return {"variables": (await shown(bench, key))["variables"], "outputs": outputs}
 
@@ -138,7 +138,7 @@ def test_what_a_channel_does_not_take_fails_the_node(channel: dict[str, Any], va
         bench, key = await ended(workflow([writing("a", value)], channels={"c": channel}))
         error = (await shown(bench, key)).get("error", {})
         assert error.get("code") == code
-        assert (await bench.kinds(key)).count("channel.written") == (code is None)
+        assert (await bench.event_types(key)).count("channel.written") == (code is None)
         if code == "channel_access_denied":
             assert error["details"]["requestedBy"] == {"nodeId": "a", "typeId": "core.channelWrite"}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, until, waiting_type
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until, waiting_node_type
 from weftwork.adapters.nodes.flow import basics
 from weftwork.engine.nodes import node_runner
 from weftwork.ports.node_outcome import Completed, NodeOutcome
@@ -36,13 +36,13 @@ def test_a_delay_is_read_in_a_fixed_order(inputs: Any, config: Any, length: int)
         bench = EngineHarness()
         nodes = [node("a", "core.delay", inputs=inputs, config=config)]
         key = await bench.start(workflow(nodes, None, [variable("v", "number", defaultValue=50)]))
-        await quiet()
+        await run_ready_tasks()
         if length:
             bench.clock.advance(length - 1)
-            await quiet()
+            await run_ready_tasks()
             assert await bench.status(key) == "running"
             bench.clock.advance(1)
-            await quiet()
+            await run_ready_tasks()
         assert await bench.status(key) == "completed"
 
     run(work)
@@ -53,7 +53,7 @@ def test_a_delay_without_a_length_fails() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a", "core.delay")]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] == "node_input_missing"
 
@@ -87,10 +87,10 @@ async def losing(call: NodeCall, context: NodeContext) -> NodeOutcome:
 @pytest.mark.parametrize("work_of_node", [raising, losing])
 def test_a_waiting_node_that_raises_fails_and_the_run_goes_on(work_of_node: Any) -> None:
     async def work() -> None:
-        bench = EngineHarness(waiting_type("test.bad", work_of_node))
+        bench = EngineHarness(waiting_node_type("test.bad", work_of_node))
         key = await bench.start(workflow([node("a", "test.bad")]))
-        await bench.end(key)
-        assert await bench.kinds(key) == ["run.started", "node.started", "node.failed", "run.failed"]
+        await bench.run_to_end(key)
+        assert await bench.event_types(key) == ["run.started", "node.started", "node.failed", "run.failed"]
         (failed,) = await bench.payloads(key, "run.failed")
         assert failed["error"]["code"] == "node_failed"
         assert all(b"canary-0a1b" not in event.document for event in await bench.events(key))
@@ -126,20 +126,20 @@ def test_a_node_that_does_not_stop_is_abandoned(
     stubborn = Stubborn()
 
     async def work() -> None:
-        bench = EngineHarness(waiting_type("test.stubborn", stubborn.run))
+        bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
         key = await bench.start(workflow([node("a", "test.stubborn")]))
         await until(lambda: stubborn.end is not None)
         reader = bench.feeds.join(key, -1)
         assert await bench.cancel(key) == "cancelling"
         while not reader.ended:
             await reader.next(5)
-        log = await bench.kinds(key)
+        log = await bench.event_types(key)
         assert log[-3:] == ["weftwork.run.cancel-requested", "node.cancelled", "run.cancelled"]
         assert stubborn.end is not None
         stubborn.end.set()
         await until(lambda: stubborn.ended)
-        await quiet()
-        assert await bench.kinds(key) == log
+        await run_ready_tasks()
+        assert await bench.event_types(key) == log
 
     run(work)
     assert stubborn.told == 1
@@ -150,19 +150,19 @@ def test_a_node_that_cleans_up_is_told_to_stop_once() -> None:
     stubborn = Stubborn()
 
     async def work() -> None:
-        bench = EngineHarness(waiting_type("test.stubborn", stubborn.run))
+        bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
         key = await bench.start(workflow([node("a", "test.stubborn"), node("b", "test.gate"), node("c", "test.gate")]))
-        await until(lambda: stubborn.end is not None and len(bench.stage.waiting) == 2)
+        await until(lambda: stubborn.end is not None and len(bench.gate_node.waiting) == 2)
         assert await bench.cancel(key) == "cancelling"
-        await quiet()
+        await run_ready_tasks()
         assert await bench.cancel(key) == "cancelling"
-        await quiet()
-        assert sorted(bench.stage.stopped) == ["b", "c"]
-        assert (await bench.kinds(key)).count("node.cancelled") == 2
+        await run_ready_tasks()
+        assert sorted(bench.gate_node.cancelled) == ["b", "c"]
+        assert (await bench.event_types(key)).count("node.cancelled") == 2
         assert stubborn.end is not None
         stubborn.end.set()
-        await bench.end(key)
-        assert (await bench.kinds(key))[-2:] == ["node.completed", "run.cancelled"]
+        await bench.run_to_end(key)
+        assert (await bench.event_types(key))[-2:] == ["node.completed", "run.cancelled"]
 
     run(work)
     assert stubborn.told == 1

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
-from tests.harness.external_system import World, answer, working
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.external_system import ExternalSystem, answer, effect_node_type
 from weftwork.engine import node_events
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -30,18 +30,18 @@ def test_a_node_is_executed_again_as_the_next_attempt() -> None:
             await gate.wait()
             return Completed({"attempt": call.attempt})
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         key = await bench.start(ONE)
         for attempt in (1, 2, 3):
             await until(lambda attempt=attempt: len(calls) == attempt)
-            await quiet()
+            await run_ready_tasks()
             await bench.crash()
             bench.clock.advance(10)
-            bench = bench.again()
+            bench = bench.successor()
             await bench.executor.recover()
         await until(lambda: len(calls) == 4)
         gate.set()
-        await bench.end(key)
+        await bench.run_to_end(key)
         begun = calls[0][1]
         assert calls == [(1, begun), (2, begun + 10), (3, begun + 20), (4, begun + 30)]
         assert [each["attempt"] for each in await bench.payloads(key, "node.started")] == [1, 2, 3, 4]
@@ -72,14 +72,14 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
                 appends.append(len(arguments[2].events))
                 return await self._log.append(*arguments)
 
-        bench = EngineHarness(working("test.body", body, effect), wrap=Counted)
+        bench = EngineHarness(effect_node_type("test.body", body, effect), wrap=Counted)
         names = [f"n{number}" for number in range(4)]
         edges = [edge("g", "n0"), *(edge(a, b) for a, b in pairwise(names))]
         nodes = [node("g", "test.gate"), *(node(name, "test.body") for name in names)]
         key = await bench.start(workflow(nodes, edges))
-        await until(lambda: bench.stage.waiting)
-        bench.stage.release("g")
-        await bench.end(key)
+        await until(lambda: bench.gate_node.waiting)
+        bench.gate_node.release("g")
+        await bench.run_to_end(key)
         return all(durable), len(appends)
 
     if effect == "pure":
@@ -106,11 +106,11 @@ def test_nothing_runs_on_for_a_run_that_was_not_made() -> None:
                 raise
             raise AssertionError
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         await bench.start(ONE)
         with pytest.raises(ClientFault, match="still live"):
             await bench.service.create_run(CALLER, {"workflowId": "sample"}, exclusive=True)
-        await quiet()
+        await run_ready_tasks()
         assert seen == ["begun", "begun", "stopped"]
 
     run(work)
@@ -126,15 +126,15 @@ def test_a_crash_takes_no_retry_away() -> None:
             await gate.wait()
             raise ValueError("inner text")
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 1, "retryDelayMs": 1})]))
         await until(lambda: calls)
-        await quiet()
+        await run_ready_tasks()
         await bench.crash()
-        bench = bench.again()
+        bench = bench.successor()
         await bench.executor.recover()
         gate.set()
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert calls == [1, 2, 3]
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] == "node_failed"
@@ -172,13 +172,13 @@ def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> None:
             context.emit_event(AppendLog("warn", "last", {"n": 2}))
             return Completed({})
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         key = await bench.start(ONE)
-        await quiet()
-        assert (await bench.kinds(key))[2:] == ["log.appended", "acme.progress"]
+        await run_ready_tasks()
+        assert (await bench.event_types(key))[2:] == ["log.appended", "acme.progress"]
         gate.set()
-        await bench.end(key)
-        assert (await bench.kinds(key))[4:] == ["log.appended", "node.completed", "run.completed"]
+        await bench.run_to_end(key)
+        assert (await bench.event_types(key))[4:] == ["log.appended", "node.completed", "run.completed"]
         assert (await bench.events(key))[3].node_id == "a"
 
     run(work)
@@ -191,9 +191,9 @@ def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> Non
                 context.emit_event(EmitEvent("acme.progress", {"part": number}))
             return Completed({})
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         key = await bench.start(ONE)
-        await bench.end(key)
+        await bench.run_to_end(key)
         return await bench.status(key)
 
     assert run(work) == "completed"
@@ -213,20 +213,20 @@ def test_the_first_version_that_is_pinned_stands() -> None:
             pinned.append(await context.pin_version("prices", int(call.config["n"])))
             return Completed({})
 
-        types = working("test.body", body, config={"type": "object"})
+        types = effect_node_type("test.body", body, config={"type": "object"})
         bench = EngineHarness(types)
         document = workflow(
             [node("a", "test.body", config={"n": 2}), node("g", "test.gate"), node("b", "test.body", config={"n": 5})],
             [edge("a", "g"), edge("g", "b")],
         )
         key = await bench.start(document)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
-        await until(lambda: after.stage.waiting)
-        after.stage.release("g")
-        await after.end(key)
+        await until(lambda: after.gate_node.waiting)
+        after.gate_node.release("g")
+        await after.run_to_end(key)
         assert pinned == [2, 2]
         assert await after.payloads(key, "version.pinned") == [{"changeId": "prices", "version": 2, "nodeId": "a"}]
 
@@ -235,27 +235,27 @@ def test_the_first_version_that_is_pinned_stands() -> None:
 
 def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps() -> None:
     async def work() -> None:
-        world = World()
+        world = ExternalSystem()
         outside = 0
 
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             nonlocal outside
             outside += 1
-            first = await context.step("x", "once", lambda: world.touch("x"))
-            said = (await context.ask(Interrupt("custom", f"k{len(world.seen)}", {"customKind": "c"}))).value
-            second = await context.step("y", "once", lambda: world.touch("y"))
+            first = await context.step("x", "once", lambda: world.call("x"))
+            said = (await context.ask(Interrupt("custom", f"k{len(world.received_keys)}", {"customKind": "c"}))).value
+            second = await context.step("y", "once", lambda: world.call("y"))
             return Completed({"said": said, "first": first, "second": second})
 
-        bench = EngineHarness(working("test.body", body))
+        bench = EngineHarness(effect_node_type("test.body", body))
         key = await bench.start(ONE)
-        await quiet()
+        await run_ready_tasks()
         assert await bench.status(key) == "waiting-input"
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
         await answer(after, key, "yes")
-        await after.end(key)
-        assert (world.seen, outside) == (["x", "y"], 2)
+        await after.run_to_end(key)
+        assert (world.received_keys, outside) == (["x", "y"], 2)
         outputs: Any = (await after.payloads(key, "node.completed"))[0]["outputs"]
         assert outputs == {"said": "yes", "first": {"receipt": 1}, "second": {"receipt": 2}}
 

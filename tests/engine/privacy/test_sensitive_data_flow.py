@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import edge, example_count, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.json import schema
@@ -97,20 +97,20 @@ async def lived(
     shown = ""
     bench = EngineHarness(*types(minted, seen))
     key = await bench.start(document, inputs=inputs)
-    await quiet()
+    await run_ready_tasks()
     while await bench.status(key) not in TERMINAL_STATUSES:
         shown += await everything_shown(bench, key)
         if crashes:
             crashes -= 1
             await bench.crash()
-            bench = bench.again()
+            bench = bench.successor()
             await bench.executor.recover()
-            await quiet()
-        for call in bench.stage.calls:
-            if call.node_id in bench.stage.waiting:
+            await run_ready_tasks()
+        for call in bench.gate_node.calls:
+            if call.node_id in bench.gate_node.waiting:
                 seen[call.node_id] = call.inputs
-                bench.stage.release(call.node_id, Completed({"output": call.inputs, "x": 7}))
-        await quiet()
+                bench.gate_node.release(call.node_id, Completed({"output": call.inputs, "x": 7}))
+        await run_ready_tasks()
     for event in await bench.events(key):
         assert schema.check("run-event", msgspec.json.decode(event.document)) == []
         assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []

@@ -22,7 +22,7 @@ async def everything(bench: EngineHarness, key: RunKey) -> bytes:
     for event in events:
         assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == [], event.type
     listed = await bench.store.log.list_interrupts(key.partition, InterruptQuery())
-    rows = (await bench.stored(key)).rows
+    rows = (await bench.stored_run(key)).rows
     return b"".join(
         [*(event.document for event in events), *(row.value for row in rows), *(each.row for each in listed.interrupts)]
     )
@@ -83,13 +83,13 @@ def test_a_decision_about_a_secret_hides_no_word_that_later_gates_need() -> None
         bench, key = await asked(*nodes, edges=[edge("a", "b")])
         alice = Answerer("key_1", frozenset({"alice"}))
         await bench.answer(key, {"action": "accept", "comment": f"yes, {SECRET}"}, "a", alice)
-        for again in (bench, bench.again()):
+        for again in (bench, bench.successor()):
             shown = await newest(again, key)
             assert (shown["actions"], shown["approversList"]) == (["accept", "edit-accept"], ["alice"])
         (received,) = await bench.payloads(key, "approval.received")
         assert (received["action"], received["decidedBy"]) == ("accept", "alice")
         await bench.crash()
-        bench = bench.again()
+        bench = bench.successor()
         assert await bench.answer(key, {"action": "accept"}, "b", alice) == "completed"
         assert SECRET.encode() not in await everything(bench, key)
         assert (await bench.payloads(key, "interrupt.resolved"))[-1]["resumeValue"]["action"] == "accept"
@@ -112,7 +112,7 @@ def test_an_event_is_matched_though_its_correlation_is_hidden() -> None:
         assert SECRET.encode() not in await everything(bench, key)
         assert set((await newest(bench, key))["correlation"]) == {"id"}
         await bench.crash()
-        bench = bench.again()
+        bench = bench.successor()
         assert await bench.answer(key, {"id": SECRET, "more": 1}) == "completed"
         assert SECRET.encode() not in await everything(bench, key)
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.host.test_store_failure import Flaky
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.ports.storage.event_log import RunQuery
@@ -74,7 +74,7 @@ async def everything_shown(bench: EngineHarness, key: RunKey) -> str:
     shown = [event.document for event in await bench.events(key)]
     shown += [event.payload for event in await bench.events(key)]
     shown.append(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
-    shown.append(msgspec.json.encode(await bench.stored(key)))
+    shown.append(msgspec.json.encode(await bench.stored_run(key)))
     shown.append(repr(await bench.executor.read_run(key)).encode())
     shown.append(msgspec.json.encode(await bench.service.list_runs(CALLER, RunQuery())))
     shown.append(msgspec.json.encode(await bench.service.run_spans(CALLER, key.run_id)))
@@ -82,15 +82,15 @@ async def everything_shown(bench: EngineHarness, key: RunKey) -> str:
 
 
 async def at_the_gate(bench: EngineHarness) -> None:
-    await until(lambda: bench.stage.waiting)
+    await until(lambda: bench.gate_node.waiting)
 
 
 async def through_the_gate(bench: EngineHarness, key: RunKey) -> None:
     await at_the_gate(bench)
     assert CANARY not in await everything_shown(bench, key)
     assert SECOND not in await everything_shown(bench, key)
-    bench.stage.release("gate")
-    await bench.end(key)
+    bench.gate_node.release("gate")
+    await bench.run_to_end(key)
 
 
 @pytest.mark.rule("hide-02", "hide-03", "hide-04")
@@ -104,7 +104,7 @@ def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
         for _ in range(restarts):
             await at_the_gate(bench)
             await bench.crash()
-            bench = bench.again()
+            bench = bench.successor()
             assert await bench.executor.recover() == 1
         await through_the_gate(bench, key)
         shown = await everything_shown(bench, key)
@@ -181,7 +181,7 @@ def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
         # For the declared output the variable has a value of its own.
         inputs = {"plain": 41} if flow == "declared" else {"plain": 41, "secret": secret}
         key = await bench.start(flows(kind)[flow], inputs=inputs)
-        await bench.end(key)
+        await bench.run_to_end(key)
         (given,) = witness.given
         assert secret in given.values()
         shown = await everything_shown(bench, key)
@@ -202,8 +202,8 @@ async def shown_of(secret: str) -> tuple[str, str]:
     key = await bench.start(DOCUMENT, inputs={"secret": secret, "plain": "p"})
     await at_the_gate(bench)
     before = await everything_shown(bench, key)
-    bench.stage.release("gate")
-    await bench.end(key)
+    bench.gate_node.release("gate")
+    await bench.run_to_end(key)
     return before, await everything_shown(bench, key)
 
 
@@ -230,7 +230,7 @@ def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
         key = await bench.start(document, inputs={"secret": CANARY, "plain": redaction_marker("secret")})
         await at_the_gate(bench)
         await bench.crash()
-        bench = bench.again()
+        bench = bench.successor()
         await bench.executor.recover()
         await through_the_gate(bench, key)
         assert witness.given == [{"x": redaction_marker("secret")}]
@@ -249,7 +249,7 @@ def test_a_default_that_is_sensitive_is_hidden_too() -> None:
     async def work() -> None:
         bench = EngineHarness(*witness.types())
         key = await bench.start(document)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert witness.given == [{"x": CANARY}]
         assert CANARY not in await everything_shown(bench, key)
 
@@ -263,7 +263,7 @@ def test_a_rewound_run_still_hides() -> None:
         bench = EngineHarness(*witness.types(), wrap=Flaky)
         bench.log.plan = {1: "down", 3: "lost", 4: "down"}
         key = await bench.start(DOCUMENT, inputs=INPUTS)
-        await quiet()
+        await run_ready_tasks()
         bench.clock.advance(1000)
         await through_the_gate(bench, key)
         assert witness.given[-1] == {"y": CANARY, "minted": SECOND}

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, header_of, node, plan_of, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, waiting_type
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
 from tests.harness.untrusted_content import WAIT, chain, mix, outside, told, trust_of
 from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
@@ -37,7 +37,7 @@ def test_the_answer_to_a_request_is_untrusted_and_what_is_made_of_it() -> None:
         document = workflow([node("before"), get, node("after", "core.identity")], [edge("before", "get")])
         document["edges"].append(edge("get", "after", sourceOutput="body"))
         _, key = await told(document, bench=bench)
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         assert trust_of(events) == {"before": False, "get": True, "after": True}
         assert events[-1].content_trust == "untrusted"
         assert msgspec.json.decode(events[-1].document)["contentTrust"] == "untrusted"
@@ -59,10 +59,10 @@ def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -
         return Completed({"output": [done]})
 
     async def scenario() -> None:
-        bench = EngineHarness(*MIXERS, waiting_type("test.fetches", body))
+        bench = EngineHarness(*MIXERS, waiting_node_type("test.fetches", body))
         fetches = node("f", "test.fetches")
         _, key = await told(workflow([fetches, mix("after")], [edge("f", "after")]), bench=bench)
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         said = [(each.type, each.content_trust) for each in events if each.node_id == "f"]
         assert [kind for kind, _ in said].count(EXTERNAL_CONTENT) == 1
         assert said[:3] == [("node.started", None), ("log.appended", None), (EXTERNAL_CONTENT, "untrusted")]
@@ -87,13 +87,13 @@ def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
         plain = InstantNode(
             NodeDeclaration("test.plain", "", external_content=True), lambda call: Completed({"output": OUT})
         )
-        bench = EngineHarness(*MIXERS, plain, waiting_type("test.fetches", fetches))
+        bench = EngineHarness(*MIXERS, plain, waiting_node_type("test.fetches", fetches))
         items = {"type": "static", "value": [1, 2]}
         mapped = node("map", "core.flow.map", config={"body": {"typeId": body}}, inputs={"items": items})
         _, key = await told(
             workflow([mapped, mix("after")], [edge("map", "after", sourceOutput="results")]), bench=bench
         )
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         wanted = body != "core.identity"
         assert trust_of(events) == {"map": wanted, "after": wanted}
         assert trust_of(events, "weftwork.map.item") == {"map": wanted}
@@ -108,7 +108,7 @@ def test_what_an_event_from_outside_holds_is_untrusted(kind: str, wanted: bool) 
         asks = node("ask", "test.ask", config={"kind": kind})
         bench, key = await told(workflow([asks, mix("after")], [edge("ask", "after")]))
         await bench.answer(key, {**CORRELATION, "words": []})
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         assert trust_of(events, "interrupt.resolved") == {"ask": wanted}
         assert trust_of(events, "interrupt.requested") == {"ask": False}
         assert trust_of(events) == {"ask": wanted, "after": wanted}
@@ -123,7 +123,7 @@ def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
             outside("o", "a"), mix("m", sets="b"), node("hold", WAIT), mix("reads-a", "a"), mix("reads-b", "b")
         )
         bench, key = await told(document)
-        await quiet()
+        await run_ready_tasks()
         live = bench.executor._live[key].state
         folded = await bench.state(key)
         assert live.untrusted is not None
@@ -132,11 +132,11 @@ def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
             name: each.untrusted for name, each in folded.nodes.items()
         }
         await bench.crash()
-        bench = bench.again()
+        bench = bench.successor()
         await bench.executor.recover()
-        await quiet()
-        bench.stage.release("hold")
-        events = await bench.end(key)
+        await run_ready_tasks()
+        bench.gate_node.release("hold")
+        events = await bench.run_to_end(key)
         assert trust_of(events) == {"o": True, "m": False, "hold": False, "reads-a": True, "reads-b": False}
 
     run(scenario)
@@ -146,7 +146,7 @@ def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
 def test_a_run_that_fails_by_an_untrusted_node_says_so() -> None:
     async def scenario(source: str) -> bool:
         bench, key = await told(chain(outside("o", "a"), mix("bad", source, fails=True)))
-        return (await bench.end(key))[-1].content_trust == "untrusted"
+        return (await bench.run_to_end(key))[-1].content_trust == "untrusted"
 
     assert run(lambda: scenario("a"))
     assert not run(lambda: scenario("b"))
@@ -180,7 +180,7 @@ def test_nobody_raises_trust(said: Any, tainted: bool, wanted: Any) -> None:
 def test_an_ordinary_run_pays_nothing() -> None:
     async def scenario() -> None:
         bench, key = await told(chain(mix("m", sets="a"), mix("n", "a")))
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         assert {each.content_trust for each in events} == {None}
         assert (await bench.state(key)).untrusted is None
 

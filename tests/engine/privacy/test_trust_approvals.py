@@ -7,8 +7,8 @@ import pytest
 
 from tests.harness.child_workflows import SUB_WORKFLOW, settle, start_run
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, waiting_type
-from tests.harness.interrupts import refused
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
+from tests.harness.interrupts import answer_refusal
 from tests.harness.supervised_runs import work_on
 from tests.simulation.trust_workflows import MIXERS, OUT
 from weftwork.engine.decide import interrupts
@@ -63,7 +63,7 @@ def test_no_answer_of_an_untrusted_source_moves_a_gate(kind: str, value: Any) ->
     async def scenario() -> None:
         bench, key = await waiting(gated(kind))
         before = len(await bench.events(key))
-        assert await refused(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
+        assert await answer_refusal(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
         assert len(await bench.events(key)) == before
         assert await bench.status(key) == "waiting-approval"
 
@@ -76,10 +76,10 @@ def test_a_quorum_counts_no_vote_of_an_untrusted_source() -> None:
         bench, key = await waiting(gated(requiredApprovals=2))
         await bench.answer(key, {"action": "accept"}, by=PERSON)
         for value in ({"action": "accept"}, {"action": "accept", "voter": "another"}):
-            assert await refused(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
+            assert await answer_refusal(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
         assert await bench.status(key) == "waiting-approval"
         await bench.answer(key, {"action": "accept"}, by=Answerer("key_2"))
-        await quiet()
+        await run_ready_tasks()
         assert await bench.status(key) == "completed"
 
     run(scenario)
@@ -90,7 +90,7 @@ def test_a_person_decides_about_content_from_outside_and_it_stays_untrusted() ->
     async def scenario() -> None:
         bench, key = await waiting(gated())
         await bench.answer(key, {"action": "accept"}, by=PERSON)
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         trust = {each.type: each.content_trust for each in events if each.node_id == "ask"}
         assert trust["interrupt.requested"] == trust["approval.requested"] == trust["node.completed"] == "untrusted"
         assert trust["interrupt.resolved"] is None
@@ -115,9 +115,9 @@ def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
 
     async def scenario() -> None:
         bench, key = await start_run(
-            workflow([node("n", "test.passes")]), bench=EngineHarness(*MIXERS, waiting_type("test.passes", body))
+            workflow([node("n", "test.passes")]), bench=EngineHarness(*MIXERS, waiting_node_type("test.passes", body))
         )
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         assert "interrupt.requested" not in [each.type for each in events]
         assert msgspec.json.decode(events[-1].payload)["error"]["code"] == "node_misused"
 
@@ -129,7 +129,7 @@ def test_the_time_of_a_gate_is_a_rejection_whatever_it_shows() -> None:
     async def scenario() -> None:
         bench, key = await waiting(gated(timeoutMs=1000))
         bench.clock.advance(2000)
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         assert events[-1].type == "run.failed"
         (resolved,) = [each for each in events if each.type == "interrupt.resolved"]
         assert msgspec.json.decode(resolved.payload)["outcome"] == "rejected"
@@ -142,7 +142,7 @@ def test_variables_from_outside_move_no_gate() -> None:
     async def scenario() -> None:
         bench, key = await waiting(gated())
         await bench.executor.request(key, VariablesOverwritten({"a": [OUT, {"action": "accept"}]}))
-        await quiet()
+        await run_ready_tasks()
         assert await bench.status(key) == "waiting-approval"
 
     run(scenario)
@@ -177,7 +177,7 @@ def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(by: An
         bench, key = await start_run(floored(), workflow([node("w")], id="w"), bench=EngineHarness(*MIXERS))
         (asked,) = (await bench.state(key)).open_interrupts.values()
         await bench.answer(key, {"answers": {"proceed": "proceed"}}, asked.node_id, by)
-        kinds = [each.type for each in await bench.end(key)]
+        kinds = [each.type for each in await bench.run_to_end(key)]
         assert ("weftwork.child.started" in kinds) is goes_on
 
     run(scenario)

@@ -25,7 +25,7 @@ def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
         config = {"workflowId": "child", "inputMapping": {"x": x, "y": y}, "outputMapping": {"c": "given"}}
         calls = node("call", SUB_WORKFLOW, config=config)
         bench, key = await told(chain(outside("o", "a"), calls, mix("reads-c", "c")), CHILD)
-        await bench.end(key)
+        await bench.run_to_end(key)
         events = await bench.events(key)
         (child,) = await child_keys(bench, key)
         inner = await bench.events(child)
@@ -52,11 +52,11 @@ def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) -> None:
         bench, key = await told(chain(node("call", SUB_WORKFLOW, config=config), *held, mix("reads", "c")), child)
         if apart:
             await bench.crash()
-            bench = bench.again()
+            bench = bench.successor()
             await bench.executor.recover()
             await settle()
-            bench.stage.release("hold")
-        events = await bench.end(key)
+            bench.gate_node.release("hold")
+        events = await bench.run_to_end(key)
         assert trust_of(events)["call"]
         assert trust_of(events)["reads"]
 
@@ -72,7 +72,7 @@ def test_items_of_a_map_over_child_runs_are_followed() -> None:
         items = {"type": "expression", "expression": f"[variables.{source}]"}
         mapped = node("map", "core.flow.map", config=config, inputs={"items": items})
         bench, key = await told(chain(outside("o", "a"), mapped), child)
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         (inner,) = await child_keys(bench, key)
         return trust_of(events)["map"], trust_of(await bench.events(inner))["m"]
 
@@ -99,7 +99,7 @@ def test_a_dispatch_is_untrusted_if_the_decision_is() -> None:
             VARIABLES,
         )
         bench, key = await told(document, worker)
-        events = await bench.end(key)
+        events = await bench.run_to_end(key)
         assert "runOrchestrator.decided" in [each.type for each in events]
         return trust_of(events)
 

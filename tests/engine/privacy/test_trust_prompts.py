@@ -44,7 +44,7 @@ def test_what_is_untrusted_in_a_template_is_wrapped_and_nothing_else() -> None:
             [first, node("p", "test.prompt", config={"prompt": text}, inputs=inputs)], [edge("o", "p")], VARIABLES
         )
         bench, key = await told(document, bench=EngineHarness(*MIXERS, PROMPT))
-        return msgspec.json.decode((await bench.end(key))[-1].payload)["outputs"]["p"]
+        return msgspec.json.decode((await bench.run_to_end(key))[-1].payload)["outputs"]["p"]
 
     found = run(lambda: scenario(True))
     out = f'["{OUT}"]'

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.nodes.test_waiting_nodes import Stubborn
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until, waiting_type
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
 from weftwork.engine.decide.inputs import CancelRequested
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run.pending_commit import RunNotLive
@@ -22,7 +22,7 @@ ASKED = "weftwork.run.cancel-requested"
 
 async def waiting(bench: EngineHarness, document: dict[str, Any] = GATE, **request: Any) -> RunKey:
     key = await bench.start(document, **request)
-    await until(lambda: bench.stage.waiting)
+    await until(lambda: bench.gate_node.waiting)
     return key
 
 
@@ -33,11 +33,11 @@ def test_a_cancel_really_stops_a_waiting_node() -> None:
         key = await waiting(bench)
         assert await bench.cancel(key, "enough") == "cancelling"
         assert await bench.status(key) == "cancelling"
-        await bench.end(key)
-        assert bench.stage.stopped == ["a"]
-        assert (await bench.kinds(key))[2:] == [ASKED, "node.cancelled", "run.cancelled"]
+        await bench.run_to_end(key)
+        assert bench.gate_node.cancelled == ["a"]
+        assert (await bench.event_types(key))[2:] == [ASKED, "node.cancelled", "run.cancelled"]
         assert await bench.payloads(key, "run.cancelled") == [{"reason": "enough"}]
-        stored = await bench.stored(key)
+        stored = await bench.stored_run(key)
         assert {row.name: row.value for row in stored.rows} == {"a": b'{"attempt":1,"status":"cancelled"}'}
         assert (stored.projection.current_node, stored.projection.error) == (None, None)
 
@@ -50,8 +50,8 @@ def test_a_run_that_waits_for_nothing_is_cancelled_at_once() -> None:
         bench = EngineHarness()
         key = await bench.start(GATE, at_once=False)
         assert await bench.cancel(key) == "cancelled"
-        assert await bench.kinds(key) == ["run.started", "run.cancelled"]
-        assert bench.stage.calls == []
+        assert await bench.event_types(key) == ["run.started", "run.cancelled"]
+        assert bench.gate_node.calls == []
 
     run(work)
 
@@ -63,13 +63,13 @@ def test_cancelling_twice_or_after_the_end_changes_nothing() -> None:
         key = await waiting(bench)
         assert await bench.cancel(key) == "cancelling"
         assert await bench.cancel(key) in ("cancelling", "cancelled")
-        await bench.end(key)
-        log = await bench.kinds(key)
+        await bench.run_to_end(key)
+        log = await bench.event_types(key)
         assert await bench.cancel(key) == "cancelled"
-        assert await bench.kinds(key) == log
+        assert await bench.event_types(key) == log
         assert log.count(ASKED) == 1
         done = await bench.start(workflow([node("a")]))
-        await bench.end(done)
+        await bench.run_to_end(done)
         assert await bench.cancel(done) == "completed"
         assert await bench.cancel(CALLER.run("run-gone")) is None
 
@@ -82,8 +82,8 @@ def test_many_cancels_at_once_are_all_answered() -> None:
         key = await waiting(bench)
         answers = await asyncio.gather(*(bench.cancel(key, f"r{n}") for n in range(20)))
         assert set(answers) <= {"cancelling", "cancelled"}
-        await bench.end(key)
-        assert (await bench.kinds(key)).count(ASKED) == 1
+        await bench.run_to_end(key)
+        assert (await bench.event_types(key)).count(ASKED) == 1
 
     run(work)
 
@@ -92,10 +92,10 @@ def test_a_node_that_ends_as_the_cancel_comes_counts_as_it_ended() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await waiting(bench)
-        bench.stage.release("a")
+        bench.gate_node.release("a")
         assert await bench.cancel(key) in ("cancelling", "cancelled")
-        await bench.end(key)
-        kinds = await bench.kinds(key)
+        await bench.run_to_end(key)
+        kinds = await bench.event_types(key)
         assert kinds[-1] == "run.cancelled"
         assert kinds.count("node.completed") + kinds.count("node.cancelled") == 1
         assert kinds.count("node.started") == 1
@@ -125,12 +125,12 @@ def test_a_caller_who_went_away_does_not_hurt_the_run() -> None:
         key = await waiting(bench)
         bench.log.gate.clear()
         asking = asyncio.create_task(bench.cancel(key))
-        await quiet()
+        await run_ready_tasks()
         asking.cancel()
         await asyncio.wait((asking,))
         bench.log.gate.set()
-        await bench.end(key)
-        assert (await bench.kinds(key))[2:] == [ASKED, "node.cancelled", "run.cancelled"]
+        await bench.run_to_end(key)
+        assert (await bench.event_types(key))[2:] == [ASKED, "node.cancelled", "run.cancelled"]
 
     run(work)
 
@@ -139,20 +139,20 @@ def test_a_cancel_while_a_limit_ends_the_run_is_answered_by_the_end() -> None:
     stubborn = Stubborn()
 
     async def work() -> None:
-        bench = EngineHarness(waiting_type("test.stubborn", stubborn.run))
+        bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
         key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
         await until(lambda: stubborn.end is not None)
         bench.clock.advance(101)
         await until(lambda: stubborn.told)
         asked = [asyncio.create_task(bench.service.cancel_run(CALLER, key.run_id, {}, "k")) for _ in range(2)]
-        await quiet()
+        await run_ready_tasks()
         assert not any(task.done() for task in asked)
         assert stubborn.end is not None
         stubborn.end.set()
         outcomes = await asyncio.gather(*asked)
         assert [outcome.status for outcome in outcomes] == ["failed", "failed"]
         assert sorted(outcome.replayed for outcome in outcomes) == [False, True]
-        assert (await bench.kinds(key))[2:] == ["cap.breached", "node.completed", "run.failed"]
+        assert (await bench.event_types(key))[2:] == ["cap.breached", "node.completed", "run.failed"]
 
     run(work)
 
@@ -164,8 +164,8 @@ def test_a_node_stopped_before_its_first_step_ends_at_once(monkeypatch: pytest.M
         bench = EngineHarness()
         nodes = [node("a", "test.gate"), node("b", "test.gate")]
         key = await bench.start(workflow(nodes), configurable={"recursionLimit": 1})
-        await bench.end(key)
-        assert (await bench.kinds(key))[1:] == ["node.started", "cap.breached", "node.cancelled", "run.failed"]
+        await bench.run_to_end(key)
+        assert (await bench.event_types(key))[1:] == ["node.started", "cap.breached", "node.cancelled", "run.failed"]
 
     run(work)
 
@@ -176,9 +176,9 @@ def test_a_cancel_is_answered_when_the_host_closes() -> None:
         key = await waiting(bench)
         bench.log.gate.clear()
         asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]
-        await quiet()
+        await run_ready_tasks()
         closing = asyncio.create_task(bench.close())
-        await quiet()
+        await run_ready_tasks()
         bench.log.gate.set()
         await closing
         first, second = await asyncio.gather(*asking, return_exceptions=True)
@@ -193,8 +193,8 @@ def test_a_run_that_is_over_sends_its_callers_to_the_store() -> None:
         bench = EngineHarness()
         key = await waiting(bench)
         live = bench.executor._live[key]
-        bench.stage.release("a")
-        await bench.end(key)
+        bench.gate_node.release("a")
+        await bench.run_to_end(key)
         with pytest.raises(RunNotLive):
             await live.request(CancelRequested(), None)
 
@@ -219,11 +219,11 @@ def test_a_run_that_ends_while_it_is_being_woken_answers_with_its_end(monkeypatc
     async def work() -> None:
         bench = EngineHarness()
         key = await waiting(bench)
-        other = bench.again()
+        other = bench.successor()
 
         async def too_late(run: RunKey) -> None:
-            bench.stage.release("a")
-            await bench.end(key)
+            bench.gate_node.release("a")
+            await bench.run_to_end(key)
 
         monkeypatch.setattr(other.executor, "_load", too_late)
         assert await other.cancel(key) == "completed"
@@ -236,7 +236,7 @@ def test_a_cancel_with_a_key_is_answered_word_for_word() -> None:
         bench = EngineHarness()
         key = await waiting(bench)
         first = await bench.service.cancel_run(CALLER, key.run_id, {"reason": "r"}, "k")
-        await bench.end(key)
+        await bench.run_to_end(key)
         again = await bench.service.cancel_run(CALLER, key.run_id, {"reason": "r"}, "k")
         assert (first.status, first.replayed, again.status, again.replayed) == ("cancelling", False, "cancelling", True)
         with pytest.raises(ClientFault) as caught:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.engine.host.test_store_failure import Flaky
 from tests.harness.definitions import edge, example_count, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from weftwork.engine.run import append
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -84,18 +84,18 @@ async def lived(dice: random.Random) -> tuple[EngineHarness, RunKey]:
             else:
                 bench.log.plan.clear()  # else closing waits for a store that nobody brings back
                 bench.clock.advance(1000)
-                await quiet()
+                await run_ready_tasks()
                 await bench.close()
-            bench = bench.again(wrap=Flaky)
+            bench = bench.successor(wrap=Flaky)
             await bench.executor.recover()
         elif act < 0.5 and bench.clock.next_wake is not None:
             bench.clock.advance(bench.clock.next_wake - bench.clock.now())
         else:
-            await quiet()
-    await bench.end(key)
+            await run_ready_tasks()
+    await bench.run_to_end(key)
     while bench.executor.live_count:
         bench.clock.advance(1000)
-        await quiet()
+        await run_ready_tasks()
     for answer in await asyncio.gather(*asking, return_exceptions=True):
         assert isinstance(answer, StoreUnavailable) or answer == "cancelling" or answer in TERMINAL_STATUSES
     return bench, key
@@ -159,7 +159,7 @@ def hidden(value: Any) -> Any:
 
 
 async def check_caches(bench: EngineHarness, key: RunKey) -> None:
-    stored = await bench.stored(key)
+    stored = await bench.stored_run(key)
     plan = await bench.catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
     state = await load_state(bench.store.log, stored.header, plan)
     projection = stored.projection
@@ -226,10 +226,10 @@ def test_caches_hold_at_every_append_of_a_run() -> None:
             key = await bench.start(a_graph(dice), inputs={"open": [1.0, SECRET]})
             for _ in range(8):
                 await check_caches(bench, key)
-                await quiet()
+                await run_ready_tasks()
                 if bench.clock.next_wake is not None:
                     bench.clock.advance(bench.clock.next_wake - bench.clock.now())
-            await bench.end(key)
+            await bench.run_to_end(key)
             await check_caches(bench, key)
 
     run(work)
@@ -241,7 +241,7 @@ def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatc
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a")]))
-        await bench.end(key)
+        await bench.run_to_end(key)
         with pytest.raises(AssertionError):
             await check_caches(bench, key)
 

@@ -13,7 +13,7 @@ from weftwork.protocol.fold import traversal
 async def ended(document: dict[str, Any], **request: Any) -> tuple[EngineHarness, Any]:
     bench = EngineHarness()
     key = await bench.start(document, **request)
-    await bench.end(key)
+    await bench.run_to_end(key)
     return bench, key
 
 
@@ -91,7 +91,7 @@ def test_a_loop_that_does_not_end_is_ended(limit: int) -> None:
 
     async def work() -> None:
         bench, key = await ended(document)
-        kinds = await bench.kinds(key)
+        kinds = await bench.event_types(key)
         assert kinds.count("node.started") == 2 * (limit + 1)
         assert kinds[-2:] == ["workflow.loopback-limit", "run.failed"]
         (said,) = await bench.payloads(key, "workflow.loopback-limit")
@@ -241,7 +241,7 @@ def test_old_writes_of_a_variable_are_forgotten() -> None:
 
     async def work() -> None:
         bench, key = await ended(document)
-        stored = await bench.stored(key)
+        stored = await bench.stored_run(key)
         plan = await bench.catalog.pinned_plan("sample", stored.header.definition)
         state = await load_state(bench.store.log, stored.header, plan)
         assert state.variables == {"n": 200}

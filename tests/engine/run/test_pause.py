@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until, waiting_type
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.decide import run_control
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
@@ -33,17 +33,17 @@ def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending() -> No
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         assert (await pause(bench, key, reason="lunch")).status == "paused"
         assert await bench.status(key) == "running"
-        bench.stage.release("a", Completed({"o": 1}))
-        await quiet()
+        bench.gate_node.release("a", Completed({"o": 1}))
+        await run_ready_tasks()
         assert await bench.status(key) == "paused"
-        assert (await bench.kinds(key))[-2:] == ["node.completed", "run.paused"]
+        assert (await bench.event_types(key))[-2:] == ["node.completed", "run.paused"]
         assert (await bench.payloads(key, "run.paused")) == [{"drainPolicy": "drain-current-node", "reason": "lunch"}]
         assert (await resume(bench, key)).status == "running"
-        await bench.end(key)
-        assert (await bench.kinds(key))[-3:] == ["run.paused", "run.resumed", "run.completed"]
+        await bench.run_to_end(key)
+        assert (await bench.event_types(key))[-3:] == ["run.paused", "run.resumed", "run.completed"]
 
     run(work)
 
@@ -57,14 +57,14 @@ def test_an_immediate_pause_starts_the_node_anew() -> None:
         await pause(bench, key, drainPolicy="immediate")
         assert await bench.status(key) == "paused"
         bench.clock.advance(5_000)
-        await quiet()
+        await run_ready_tasks()
         assert await bench.status(key) == "paused"
         await resume(bench, key)
         bench.clock.advance(999)
-        await quiet()
+        await run_ready_tasks()
         assert await bench.status(key) == "running"
         bench.clock.advance(1)
-        await bench.end(key)
+        await bench.run_to_end(key)
         starts = await bench.payloads(key, "node.started")
         assert [each["attempt"] for each in starts] == [1, 2]
         assert await bench.status(key) == "completed"
@@ -77,21 +77,21 @@ def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() -> Non
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(CHAIN)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         await pause(bench, key)
-        bench.stage.release("a")
-        await quiet()
+        bench.gate_node.release("a")
+        await run_ready_tasks()
         assert await bench.status(key) == "paused"
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         assert await after.executor.recover() == 1
-        await quiet()
-        assert not after.stage.calls
+        await run_ready_tasks()
+        assert not after.gate_node.calls
         await resume(after, key)
-        await until(lambda: after.stage.waiting)
-        after.stage.release("b")
-        await after.end(key)
-        assert (await after.kinds(key)).count("node.started") == 2
+        await until(lambda: after.gate_node.waiting)
+        after.gate_node.release("b")
+        await after.run_to_end(key)
+        assert (await after.event_types(key)).count("node.started") == 2
 
     run(work)
 
@@ -100,14 +100,14 @@ def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(CHAIN)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         await pause(bench, key)
         await bench.crash()
-        after = bench.again()
+        after = bench.successor()
         await after.executor.recover()
-        await until(lambda: after.stage.waiting)
-        after.stage.release("a")
-        await quiet()
+        await until(lambda: after.gate_node.waiting)
+        after.gate_node.release("a")
+        await run_ready_tasks()
         assert await after.status(key) == "paused"
         await after.crash()
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(CHAIN)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         with pytest.raises(ClientFault) as caught:
             await resume(bench, key)
         assert (caught.value.status, caught.value.details) == (409, {"runStatus": "running"})
@@ -145,12 +145,12 @@ def test_a_repeated_pause_with_the_same_key_is_the_first_one() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(CHAIN)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         first = await pause(bench, key, drainPolicy="immediate", idem="k")
         bench.clock.advance(5)
         again = await pause(bench, key, drainPolicy="immediate", idem="k")
         assert again == msgspec.structs.replace(first, replayed=True)
-        assert (await bench.kinds(key)).count("run.paused") == 1
+        assert (await bench.event_types(key)).count("run.paused") == 1
         await bench.close()
 
     run(work)
@@ -161,11 +161,11 @@ def test_the_time_limit_runs_on_while_a_run_is_paused() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(CHAIN, configurable={"runTimeoutMs": 1000})
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         await pause(bench, key, drainPolicy="immediate")
         bench.clock.advance(1001)
-        await bench.end(key)
-        assert (await bench.kinds(key))[-2:] == ["cap.breached", "run.failed"]
+        await bench.run_to_end(key)
+        assert (await bench.event_types(key))[-2:] == ["cap.breached", "run.failed"]
 
     run(work)
 
@@ -188,11 +188,11 @@ def test_a_node_that_may_not_run_twice_is_never_interrupted(monkeypatch: pytest.
         await until(lambda: seen)
         await pause(bench, key, drainPolicy="immediate")
         bench.clock.advance(100)
-        await quiet()
+        await run_ready_tasks()
         assert await bench.status(key) == "paused"
         await resume(bench, key)
         for _ in range(20):
-            await quiet()
+            await run_ready_tasks()
         assert seen == ["a"]
         return await bench.status(key)
 
@@ -218,15 +218,15 @@ async def _interrupted_too_late() -> int:
         await context.sleep_until(context.started_at + 100)
         return Completed({"o": mine})
 
-    bench = EngineHarness(waiting_type("test.count", answer))
+    bench = EngineHarness(waiting_node_type("test.count", answer))
     key = await bench.start(workflow([node("a", "test.count")]))
-    await quiet()
+    await run_ready_tasks()
     honest = bench.store.log.append
     passing = iter([100])
 
     async def late(*arguments: Any) -> Any:
         bench.clock.advance(next(passing, 0))
-        await quiet()
+        await run_ready_tasks()
         return await honest(*arguments)
 
     live = bench.executor._live[key]
@@ -234,7 +234,7 @@ async def _interrupted_too_late() -> int:
         patch.setattr(bench.store.log, "append", late)
         live.send(PauseRequested("immediate"))
         live.send(ResumeRequested())
-        await bench.end(key)
+        await bench.run_to_end(key)
     (completed,) = await bench.payloads(key, "run.completed")
     return completed["outputs"]["a"]["o"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import TYPES, edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until, waiting_type
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -29,7 +29,7 @@ def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> N
     async def work(count: int) -> tuple[str | None, int]:
         bench = EngineHarness()
         key = await bench.start(doubling(count))
-        await bench.end(key)
+        await bench.run_to_end(key)
         failed = await bench.payloads(key, "run.failed")
         code = failed[0]["error"]["code"] if failed else None
         return code, sum(event.size for event in await bench.events(key))
@@ -65,8 +65,8 @@ def test_a_loop_of_nodes_that_never_start_ends_too() -> None:
     async def work() -> None:
         bench = EngineHarness(limits=Limits(max_node_executions=10))
         key = await bench.start(document)
-        await bench.end(key)
-        assert (await bench.kinds(key))[-2:] == ["cap.breached", "run.failed"]
+        await bench.run_to_end(key)
+        assert (await bench.event_types(key))[-2:] == ["cap.breached", "run.failed"]
 
     run(work)
 
@@ -86,10 +86,10 @@ def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key(m
     async def work() -> bytes:
         bench = EngineHarness()
         key = await bench.start(document)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         await bench.answer(key, 424242, "a")
-        bench.stage.release("gate")
-        await bench.end(key)
+        bench.gate_node.release("gate")
+        await bench.run_to_end(key)
         return b"".join(event.document for event in await bench.events(key))
 
     assert b"424242" not in run(work)
@@ -118,14 +118,14 @@ def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> N
     async def work(restart: bool) -> None:
         bench = EngineHarness()
         key = await bench.start(document)
-        await until(lambda: bench.stage.waiting)
+        await until(lambda: bench.gate_node.waiting)
         if restart:
             await bench.crash()
-            bench = bench.again()
+            bench = bench.successor()
             await bench.executor.recover()
-            await until(lambda: bench.stage.waiting)
+            await until(lambda: bench.gate_node.waiting)
         await bench.service.cancel_run(CALLER, key.run_id, {"reason": "saw secret-of-round-one"})
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert b"secret-of" not in b"".join(event.document for event in await bench.events(key))
 
     run(lambda: work(False))
@@ -155,7 +155,7 @@ def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
     async def work() -> None:
         bench = EngineHarness(wrap=Liar)
         key = await bench.start(document)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert lied
         assert [each["index"] for each in await bench.payloads(key, "weftwork.map.item")] == [0, 1, 2]
 
@@ -171,12 +171,12 @@ def test_time_in_which_a_node_waits_for_an_answer_does_not_count() -> None:
         return Completed({})
 
     async def work() -> None:
-        bench = EngineHarness(waiting_type("test.asks", asks))
+        bench = EngineHarness(waiting_node_type("test.asks", asks))
         key = await bench.start(workflow([node("a", "test.asks", settings={"timeoutMs": 1000})]))
-        await quiet()
+        await run_ready_tasks()
         bench.clock.advance(3_600_000)
         await bench.answer(key, 1, "a")
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert await bench.status(key) == "completed"
 
     run(work)
@@ -193,13 +193,13 @@ def test_a_node_with_a_time_limit_may_clean_up_when_its_run_is_cancelled() -> No
     cleaned: list[str] = []
 
     async def work() -> None:
-        bench = EngineHarness(waiting_type("test.careful", careful))
+        bench = EngineHarness(waiting_node_type("test.careful", careful))
         key = await bench.start(workflow([node("a", "test.careful", settings={"timeoutMs": 5_000})]))
-        await quiet()
+        await run_ready_tasks()
         await bench.cancel(key)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert cleaned == ["a"]
-        assert (await bench.kinds(key))[-2:] == ["node.cancelled", "run.cancelled"]
+        assert (await bench.event_types(key))[-2:] == ["node.cancelled", "run.cancelled"]
 
     run(work)
 
@@ -215,9 +215,9 @@ def test_a_long_turn_gives_way_to_others() -> None:
         names = [f"n{i}" for i in range(9)]
         edges = [edge(a, b) for a, b in zip(names, names[1:], strict=False)]  # noqa: RUF007
         key = await bench.start(workflow([node(name) for name in names], edges))
-        assert (await bench.stored(key)).projection.last_sequence < 10
+        assert (await bench.stored_run(key)).projection.last_sequence < 10
         for _ in range(60):
-            await quiet()
+            await run_ready_tasks()
         assert await bench.status(key) == "completed"
 
     run(work)
@@ -243,10 +243,10 @@ def test_the_conditions_behind_a_node_share_one_budget() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await bench.start(document, inputs={"l": list(range(1500))})
-        await bench.end(key)
+        await bench.run_to_end(key)
         codes = {each["error"]["code"] for each in await bench.payloads(key, "node.failed")}
         assert codes == {"expression_limit"}
-        assert (await bench.kinds(key)).count("node.started") > 1
+        assert (await bench.event_types(key)).count("node.started") > 1
 
     run(work)
 
@@ -255,7 +255,7 @@ def test_a_run_goes_on_whose_definition_would_no_longer_be_registered() -> None:
     document = workflow(
         [node("a", "test.gate", settings={"timeoutMs": -1})], triggers=[{"id": "t", "type": "manual", "nodeId": "gone"}]
     )
-    types = {**TYPES, "test.gate": EngineHarness().stage.type.declaration}
+    types = {**TYPES, "test.gate": EngineHarness().gate_node.type.declaration}
     assert [each.pointer for each in parse_workflow(document, types)[1]] == [
         "/nodes/0/settings/timeoutMs",
         "/triggers/0/nodeId",

@@ -8,7 +8,7 @@ from weakref import ref
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet, run, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run import live_run
@@ -39,38 +39,38 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 
 async def completed(bench: EngineHarness) -> None:
-    await bench.end(await bench.start(workflow([node("a")])))
+    await bench.run_to_end(await bench.start(workflow([node("a")])))
 
 
 async def failed(bench: EngineHarness) -> None:
-    await bench.end(await bench.start(workflow([node("a", "core.fail")])))
+    await bench.run_to_end(await bench.start(workflow([node("a", "core.fail")])))
 
 
 async def waited(bench: EngineHarness) -> None:
     key = await bench.start(WAITING, configurable={"runTimeoutMs": 1000})
-    await until(lambda: bench.stage.waiting)
-    bench.stage.release("b")
-    await bench.end(key)
+    await until(lambda: bench.gate_node.waiting)
+    bench.gate_node.release("b")
+    await bench.run_to_end(key)
 
 
 async def cancelled(bench: EngineHarness) -> None:
     key = await bench.start(WAITING, configurable={"runTimeoutMs": 1000})
-    await until(lambda: bench.stage.waiting)
+    await until(lambda: bench.gate_node.waiting)
     await bench.cancel(key)
-    await bench.end(key)
+    await bench.run_to_end(key)
 
 
 async def timed_out(bench: EngineHarness) -> None:
-    await bench.end(await bench.start(WAITING, configurable={"runTimeoutMs": 1000}))
+    await bench.run_to_end(await bench.start(WAITING, configurable={"runTimeoutMs": 1000}))
 
 
 async def refused(bench: EngineHarness) -> None:
     key = await bench.start(WAITING, scopeId="s")
     with pytest.raises(ClientFault):
         await bench.service.create_run(CALLER, {"workflowId": WAITING["id"], "scopeId": "s"}, exclusive=True)
-    await until(lambda: bench.stage.waiting)
-    bench.stage.release("b")
-    await bench.end(key)
+    await until(lambda: bench.gate_node.waiting)
+    bench.gate_node.release("b")
+    await bench.run_to_end(key)
 
 
 STORIES = [completed, failed, waited, cancelled, timed_out, refused]
@@ -78,7 +78,7 @@ STORIES = [completed, failed, waited, cancelled, timed_out, refused]
 
 async def left(bench: EngineHarness, story: Any, made: list[Any]) -> list[Any]:
     await story(bench)
-    await quiet()
+    await run_ready_tasks()
     assert made
     return [reference() for reference in made if reference() is not None]
 

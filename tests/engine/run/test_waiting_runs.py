@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.decide.test_answers import GATE, asked, asks
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, EngineHarness, quiet, run
+from tests.harness.engine_harness import ANSWERER, EngineHarness, run, run_ready_tasks
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.run.live_run import LiveRun
@@ -31,12 +31,12 @@ async def times(bench: EngineHarness, key: RunKey, kind: str) -> list[int]:
 async def pass_time(bench: EngineHarness, milliseconds: int) -> None:
     """Let so much time pass, and every clock of the host strike on the way."""
     until = bench.clock.now() + milliseconds
-    await quiet()
+    await run_ready_tasks()
     while bench.clock.next_wake is not None and bench.clock.next_wake <= until:
         bench.clock.advance(max(0, bench.clock.next_wake - bench.clock.now()))
-        await quiet()
+        await run_ready_tasks()
     bench.clock.advance(until - bench.clock.now())
-    await quiet()
+    await run_ready_tasks()
 
 
 @pytest.mark.rule("int-17")
@@ -47,7 +47,7 @@ def test_an_approval_that_nobody_gives_for_thirty_days_is_a_rejection() -> None:
         await pass_time(bench, 30 * DAY - 1)
         assert await bench.status(key) == "waiting-approval"
         await pass_time(bench, 1)
-        await bench.end(key)
+        await bench.run_to_end(key)
         (resolved,) = await bench.payloads(key, "interrupt.resolved")
         same = {"nodeId": "ask", "interruptId": "ask.1", "kind": "approval"}
         assert resolved == {**same, "outcome": "rejected", "reason": "timeout"}
@@ -70,7 +70,7 @@ def test_of_other_kinds_the_node_decides_when_the_time_is_up() -> None:
     async def work() -> None:
         bench, key = await asked("custom", timeout_ms=1000)
         await pass_time(bench, 1000)
-        await bench.end(key)
+        await bench.run_to_end(key)
         (resolved,) = await bench.payloads(key, "interrupt.resolved")
         assert resolved == {"nodeId": "ask", "interruptId": "ask.1", "kind": "custom", "reason": "timeout"}
         (failed,) = await bench.payloads(key, "run.failed")
@@ -92,7 +92,7 @@ def test_an_answer_after_the_deadline_is_late_whether_the_timer_was_faster_or_no
             assert (decided.refusal.code if decided.refusal is not None else None) == code
         await bench.crash()
         bench.clock.advance(1000)
-        after = bench.again()
+        after = bench.successor()
         assert await refused_after(after, key) == (409, "interrupt_already_resolved")
         assert (await after.payloads(key, "approval.received"))[0]["action"] == "timeout"
 
@@ -111,16 +111,16 @@ def test_people_are_reminded_and_what_came_due_while_nobody_was_there_is_said_on
         assert await times(bench, key, "weftwork.interrupt.reminder") == [began + DAY]
         await bench.crash()
         bench.clock.advance(5 * DAY)
-        bench = bench.again()
+        bench = bench.successor()
         await bench.executor.recover()
-        await quiet()
+        await run_ready_tasks()
         said = await bench.payloads(key, "weftwork.interrupt.reminder")
         assert [each["number"] for each in said] == [1, 3]
         assert said[0] == {"nodeId": "ask", "interruptId": "ask.1", "number": 1}
-        (row,) = [each for each in (await bench.stored(key)).rows if each.kind == "interrupt"]
+        (row,) = [each for each in (await bench.stored_run(key)).rows if each.kind == "interrupt"]
         assert msgspec.json.decode(row.value)["remindersSent"] == 3
         await pass_time(bench, 5 * DAY)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert len(await bench.payloads(key, "weftwork.interrupt.reminder")) == 2
         assert (await bench.payloads(key, "approval.received"))[0]["action"] == "timeout"
 
@@ -133,7 +133,7 @@ def test_a_run_that_waits_for_people_is_in_nobodys_memory_and_takes_no_place() -
         bench = EngineHarness(asks(Interrupt("approval", "q", GATE)), limits=Limits(max_live_runs=1))
         document = workflow([node("ask", "test.ask"), node("end")], [edge("ask", "end")])
         keys = [await bench.start(document) for _ in range(20)]
-        await quiet()
+        await run_ready_tasks()
         assert (bench.executor.live_count, bench.clock.next_wake) == (0, None)
         page = await bench.store.log.list_interrupts(keys[0].partition, InterruptQuery())
         assert [each.run_id for each in page.interrupts] == [key.run_id for key in keys]
@@ -151,13 +151,13 @@ def test_a_parked_run_ends_when_its_own_time_is_up() -> None:
     async def work() -> None:
         bench = EngineHarness(asks(Interrupt("custom", "q", PICK)))
         key = await bench.start(workflow([node("ask", "test.ask")]), configurable={"runTimeoutMs": 5000})
-        await quiet()
+        await run_ready_tasks()
         assert bench.executor.live_count == 0
         await bench.crash()
-        bench = bench.again()
+        bench = bench.successor()
         assert await bench.executor.recover() == 0
         await pass_time(bench, 5001)
-        await bench.end(key)
+        await bench.run_to_end(key)
         (failed,) = await bench.payloads(key, "run.failed")
         assert failed["error"]["code"] == "run_timeout"
 
@@ -168,13 +168,13 @@ def test_a_run_that_works_elsewhere_stays_while_it_waits() -> None:
     async def work() -> None:
         bench = EngineHarness(asks(Interrupt("custom", "q", PICK, timeout_ms=1000)))
         key = await bench.start(workflow([node("ask", "test.ask"), node("gate", "test.gate")]))
-        await quiet()
+        await run_ready_tasks()
         assert (await bench.status(key), bench.executor.live_count) == ("waiting-input", 1)
-        bench.stage.release("gate")
-        await quiet()
+        bench.gate_node.release("gate")
+        await run_ready_tasks()
         assert bench.executor.live_count == 0
         await pass_time(bench, 1000)
-        await bench.end(key)
+        await bench.run_to_end(key)
 
     run(work)
 
@@ -221,19 +221,19 @@ def test_a_host_that_parked_none_left_runs_that_are_parked_when_they_are_next_se
             older.setattr("weftwork.engine.run.append.is_parked", lambda state: False)
             older.setattr(LiveRun, "park_if_idle", lambda self: None)
             bench, key = await asked("custom", timeout_ms=1000)
-            assert not (await bench.stored(key)).projection.parked
+            assert not (await bench.stored_run(key)).projection.parked
             await bench.crash()
         events = await bench.events(key)
-        bench = bench.again()
+        bench = bench.successor()
         assert await bench.executor.recover() == 1
-        await quiet()
-        stored = await bench.stored(key)
+        await run_ready_tasks()
+        stored = await bench.stored_run(key)
         assert (stored.projection.parked, bench.executor.live_count) == (True, 0)
         assert await bench.events(key) == events
         page = await bench.store.log.list_interrupts(key.partition, InterruptQuery())
         assert [each.interrupt_id for each in page.interrupts] == ["ask.1"]
         await pass_time(bench, 1000)
-        await bench.end(key)
+        await bench.run_to_end(key)
 
     run(work)
 
@@ -256,10 +256,10 @@ def test_an_alarm_goes_on_when_its_store_was_away(monkeypatch: pytest.MonkeyPatc
     async def work() -> None:
         bench, key = await asked("custom", timeout_ms=500)
         await bench.crash()
-        bench = bench.again(wrap=Away)
+        bench = bench.successor(wrap=Away)
         await bench.executor.recover()
         await pass_time(bench, 10_000)
-        await bench.end(key)
+        await bench.run_to_end(key)
         assert (await bench.payloads(key, "run.failed"))[0]["error"]["code"] == "interrupt_timeout"
 
     run(work)

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from tests.harness.engine_harness import quiet, run, until
-from tests.harness.event_source import KEY, made
+from tests.harness.engine_harness import run, run_ready_tasks, until
+from tests.harness.event_source import KEY, source_and_feeds
 from weftwork.engine.streams import feeds as module
 from weftwork.protocol.run.header import RunKey
 
@@ -15,7 +15,7 @@ from weftwork.protocol.run.header import RunKey
 @pytest.mark.parametrize("sizes", [[2] * 90, [900_000] * 40, [2] * 70 + [500_000] * 70, [20_000, 2, 70_000] * 9])
 def test_the_event_that_reaches_the_budget_is_the_last(place: str, sizes: list[int]) -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         reader = feeds.join(KEY, -1)
         seen: list[int] = []
         for at, size in enumerate(sizes):
@@ -39,19 +39,19 @@ def test_few_pages_are_read_at_the_same_time(bound: int, most: int, monkeypatch:
     monkeypatch.setattr(module, "MAX_CONCURRENT_READS", bound)
 
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         log.add(40, terminal=True, size=900_000)
         readers = [feeds.join(KEY, -1) for _ in range(100)]
         pages = await asyncio.gather(*(reader.next(1) for reader in readers))
         assert [[event.sequence for event in page] for page in pages] == [[0]] * 100
-        assert log.most == most
+        assert log.max_concurrent_reads == most
 
     run(work)
 
 
 def test_the_tail_is_bounded_in_bytes() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         reader = feeds.join(KEY, -1)
         tail = reader._feed.tail
         for _ in range(10):
@@ -72,7 +72,7 @@ def test_all_tails_together_are_bounded_in_bytes(bound: int, count: int, monkeyp
     monkeypatch.setattr(module, "ALL_TAILS_BYTES", bound)
 
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         keys = [RunKey("live:acme", f"run-{number}") for number in range(20)]
         readers = {key: feeds.join(key, -1) for key in keys}
         batch = log.add(1, size=900_000)
@@ -97,11 +97,11 @@ def test_readers_are_woken_a_few_at_a_time(bound: int, monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "WAKE_BATCH", bound)
 
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         readers = [feeds.join(KEY, -1) for _ in range(many)]
         tasks = [asyncio.create_task(reader.next(5)) for reader in readers]
         await until(lambda: log.reads == many and not log.reading)
-        await quiet()
+        await run_ready_tasks()
         feeds.publish(KEY, log.add(1))
         turns = [0]
         while turns[-1] < many:
@@ -114,7 +114,7 @@ def test_readers_are_woken_a_few_at_a_time(bound: int, monkeypatch: pytest.Monke
 
 def test_what_is_durable_and_not_published_yet_is_found_again() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         log.add(3)
         reader = feeds.join(KEY, -1)
         feeds.publish(KEY, (log.events[1],))

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.harness.engine_harness import quiet, run, until
-from tests.harness.event_source import KEY, made
+from tests.harness.engine_harness import run, run_ready_tasks, until
+from tests.harness.event_source import KEY, source_and_feeds
 from weftwork.engine.streams import feeds as module
 from weftwork.engine.streams.feeds import Reader
 from weftwork.protocol.run.events import DOCUMENT_OVERHEAD, Event
@@ -33,7 +33,7 @@ async def read_all(reader: Reader, dice: random.Random) -> list[int]:
 def test_readers_who_join_at_any_time_get_everything_once(seed: int, total: int, readers: int) -> None:
     async def work() -> None:
         dice = random.Random(seed)
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         reading: list[tuple[int, asyncio.Task[list[int]]]] = []
 
         async def join(after: int) -> list[int]:
@@ -64,7 +64,7 @@ def test_readers_who_join_at_any_time_get_everything_once(seed: int, total: int,
 
 def test_a_reader_who_lags_behind_the_tail_reads_the_log() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         reader = feeds.join(KEY, -1)
         feeds.publish(KEY, log.add(1))
         assert [event.sequence for event in await reader.next(1)] == [0]
@@ -83,7 +83,7 @@ def test_a_reader_who_lags_behind_the_tail_reads_the_log() -> None:
 
 def test_readers_share_one_event() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         one, other = feeds.join(KEY, -1), feeds.join(KEY, -1)
         feeds.publish(KEY, log.add(1))
         assert (await one.next(1))[0] is (await other.next(1))[0]
@@ -93,10 +93,10 @@ def test_readers_share_one_event() -> None:
 
 def test_closing_ends_readers_after_what_is_durable() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         waiting, lagging = feeds.join(KEY, -1), feeds.join(KEY, -1)
         task = asyncio.create_task(waiting.next(5))
-        await quiet()
+        await run_ready_tasks()
         log.add(3)
         feeds.close()
         assert len(await task) == 3
@@ -116,7 +116,7 @@ def test_closing_ends_readers_after_what_is_durable() -> None:
 
 def test_a_reader_waits_no_longer_than_it_was_told() -> None:
     async def work() -> None:
-        _, feeds = made()
+        _, feeds = source_and_feeds()
         reader = feeds.join(KEY, -1)
         assert await reader.next(0) == []
         assert await reader.next(0.01) == []
@@ -127,13 +127,13 @@ def test_a_reader_waits_no_longer_than_it_was_told() -> None:
 
 def test_news_that_a_reader_knows_already_does_not_end_its_wait() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         known = log.add(2)
         reader = feeds.join(KEY, 1)
         task = asyncio.create_task(reader.next(5))
-        await quiet()
+        await run_ready_tasks()
         feeds.publish(KEY, known)
-        await quiet()
+        await run_ready_tasks()
         assert not task.done()
         feeds.publish(KEY, log.add(1))
         assert [event.sequence for event in await task] == [2]
@@ -144,7 +144,7 @@ def test_news_that_a_reader_knows_already_does_not_end_its_wait() -> None:
 @pytest.mark.parametrize("doubted", [False, True])
 def test_what_was_never_published_is_found_once_the_feed_is_doubted(doubted: bool) -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         reader = feeds.join(KEY, -1)
         feeds.publish(KEY, log.add(1))
         assert len(await reader.next(1)) == 1
@@ -161,7 +161,7 @@ def test_what_was_never_published_is_found_once_the_feed_is_doubted(doubted: boo
 
 def test_a_feed_lives_as_long_as_it_is_read() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         feeds.publish(KEY, log.add(1))
         assert feeds._feeds == {}
         feeds.join(KEY, -1)
@@ -177,7 +177,7 @@ def test_a_feed_lives_as_long_as_it_is_read() -> None:
 
 def test_a_reader_who_is_cancelled_leaves_nothing_in_the_feed() -> None:
     async def work() -> None:
-        _, feeds = made()
+        _, feeds = source_and_feeds()
         reader = feeds.join(KEY, -1)
         task = asyncio.create_task(reader.next(5))
         await until(lambda: reader._feed.waiters)
@@ -197,7 +197,7 @@ def test_a_reader_who_looks_before_it_can_be_woken_misses_events(early: bool, mo
             asyncio.get_running_loop().call_later(0.01, super().add, waiter)
 
     async def work() -> list[Event]:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         reader = feeds.join(KEY, -1)
         if not early:
             reader._feed.waiters = Late()
@@ -219,7 +219,7 @@ def test_a_reader_who_looks_before_it_can_be_woken_misses_events(early: bool, mo
 
 def test_the_end_of_a_wait_is_no_news() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         reader = feeds.join(KEY, -1)
         assert await reader.next(0.01) == []
         assert log.reads == 1, "the log is not read again when the time is over"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.harness.engine_harness import quiet, run
-from tests.harness.event_source import KEY, made
+from tests.harness.engine_harness import run, run_ready_tasks
+from tests.harness.event_source import KEY, source_and_feeds
 from weftwork.engine.streams import notifications as module
 from weftwork.engine.streams.feeds import Feeds, Reader
 from weftwork.engine.streams.notifications import Notifications
@@ -36,16 +36,16 @@ def words(reader: Reader) -> list[str]:
 
 def test_a_note_ends_the_wait_of_those_who_hear() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         log.add(3)
         hears, deaf = hearing(feeds, 2), feeds.join(KEY, 2)
         waits = [asyncio.create_task(reader.next(5)) for reader in (hears, deaf)]
-        await quiet()
+        await run_ready_tasks()
         feeds.notify(KEY, 2, note())
         assert await waits[0] == []
         assert words(hears) == ["said"]
         assert words(hears) == [], "each is given once"
-        await quiet()
+        await run_ready_tasks()
         assert not waits[1].done(), "a poll is not woken by what it cannot give"
         assert words(deaf) == []
         feeds.publish(KEY, log.add(1))
@@ -57,7 +57,7 @@ def test_a_note_ends_the_wait_of_those_who_hear() -> None:
 
 def test_a_note_waits_for_the_events_before_it() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         reader = hearing(feeds, -1)
         feeds.publish(KEY, log.add(5))
         feeds.notify(KEY, 3, note())
@@ -73,7 +73,7 @@ def test_a_note_waits_for_the_events_before_it() -> None:
 
 def test_who_comes_later_or_reads_another_run_is_not_told() -> None:
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         log.add(1)
         early, other = hearing(feeds, 0), hearing(feeds, 0, OTHER)
         feeds.notify(KEY, 0, note("first"))
@@ -86,7 +86,7 @@ def test_who_comes_later_or_reads_another_run_is_not_told() -> None:
 
 def test_nothing_is_kept_of_a_run_that_nobody_reads() -> None:
     async def work() -> None:
-        _, feeds = made()
+        _, feeds = source_and_feeds()
         feeds.notify(KEY, 0, note())
         assert feeds._notifications.count == 0
         for key in (KEY, OTHER):
@@ -146,7 +146,7 @@ async def follow(reader: Reader, dice: random.Random) -> list[Any]:
 async def talk(seed: int, total: int) -> tuple[list[Any], list[list[Any]]]:
     """What happened to a run with notes in between, and what readers who were there from the start saw of it."""
     dice = random.Random(seed)
-    log, feeds = made()
+    log, feeds = source_and_feeds()
     readers = [hearing(feeds, -1) for _ in range(3)]
     reading = [asyncio.create_task(follow(each, random.Random(seed + n))) for n, each in enumerate(readers)]
     happened: list[Any] = []
@@ -182,7 +182,7 @@ def test_a_note_while_the_log_is_read_does_not_end_a_reader_before_its_events(mo
     """The host drains just then: what is committed is still given, behind the note."""
 
     async def work() -> None:
-        log, feeds = made()
+        log, feeds = source_and_feeds()
         log.add(1)
         reader = hearing(feeds, 0)
         honest = log.read

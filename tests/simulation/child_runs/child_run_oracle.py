@@ -34,7 +34,7 @@ async def check_append(storm: "KinLife", key: RunKey, batch: Batch) -> None:
             known = (key, event.node_id or "", said["key"], said["awaited"])
             assert storm.started.setdefault(said["childRunId"], known) == known, "a child has two parents"
     live = storm.bench.executor._live.get(key)
-    if live is not None and not storm.bench.mortal.dead:
+    if live is not None and not storm.bench.process_log.dead:
         folded = await storm.bench.state(key)
         for name in SLOTS:
             assert getattr(folded, name) == getattr(live.state, name), (
@@ -68,7 +68,7 @@ async def check_quiet(storm: "KinLife") -> None:
 
 async def _has_moved(storm: "KinLife", before: StoredRun, state: RunState) -> bool:
     """Whether a run went on between two looks at it, which a store with threads of its own lets happen."""
-    now, then = (await storm.bench.stored(before.header.key)).projection, before.projection
+    now, then = (await storm.bench.stored_run(before.header.key)).projection, before.projection
     same = (now.last_sequence, now.parked) == (then.last_sequence, then.parked)
     return not same or state.last_sequence != then.last_sequence
 
@@ -166,7 +166,7 @@ async def check_end(storm: "KinLife") -> None:
     stray = [name for name in others if not any(own in name for own in ALARMS)]
     assert not stray, f"somebody is still at work: {stray}"
     keys = [each.header.key for each in await storm.runs()]
-    runs = {key.run_id: await bench.stored(key) for key in keys}
+    runs = {key.run_id: await bench.stored_run(key) for key in keys}
     named: dict[str, tuple[RunKey, str]] = {}
     for each in runs.values():
         events = await bench.events(each.header.key)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.harness.engine_harness import quiet
+from tests.harness.engine_harness import run_ready_tasks
 from tests.simulation.child_runs.run_tree_driver import POINTS, KinLife
 from tests.simulation.run_driver import _heard as heard
 from weftwork.engine.api.retention import Retention
@@ -69,7 +69,7 @@ class KinStorm(KinLife):
 
     async def _delete(self) -> None:
         """Of some that have ended."""
-        retention = Retention(self.bench.mortal, self.bench.clock, self.bench.executor)
+        retention = Retention(self.bench.process_log, self.bench.clock, self.bench.executor)
         ended = [each.header.key for each in await self.runs() if each.projection.status in TERMINAL_STATUSES]
         for key in self.dice.sample(ended, min(len(ended), 2)):
             self.deleted.add(key)
@@ -86,7 +86,7 @@ class KinStorm(KinLife):
         self._disarm()
         closing = asyncio.create_task(self.bench.close())
         for _ in range(200):
-            await quiet()
+            await run_ready_tasks()
             if closing.done():
                 break
             await self._wake()

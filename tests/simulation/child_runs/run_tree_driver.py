@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from typing import Any, Self
 
-from tests.harness.engine_harness import CALLER, EngineHarness, quiet
+from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
 from tests.simulation.child_runs.child_run_oracle import check_append, check_end, check_quiet, check_rest
 from tests.simulation.child_runs.child_run_store import KinStore
 from tests.simulation.child_runs.child_run_workflows import Village
@@ -73,7 +73,7 @@ class KinLife:
         self._watch()
 
     def _watch(self) -> None:
-        log, mortal = self.bench.log, self.bench.mortal
+        log, mortal = self.bench.log, self.bench.process_log
         self.died = False
 
         def die() -> None:
@@ -117,7 +117,7 @@ class KinLife:
         still = 0
         for _ in range(5_000):
             before = self.bench.log.calls
-            await quiet()
+            await run_ready_tasks()
             if self.threads:
                 await asyncio.sleep(0.001)
             if self.died:
@@ -155,7 +155,7 @@ class KinLife:
             elif clock.next_wake is not None:
                 await self._wake()
             else:
-                await quiet()
+                await run_ready_tasks()
         lines = [f"{each.header.run_id} {each.header.workflow_id} {each.projection}" for each in left]
         raise AssertionError("runs do not end:\n" + "\n".join(lines))
 
@@ -178,14 +178,14 @@ class KinLife:
 
     async def _perish(self) -> None:
         """Everything in the process ends where it stands, even what does not heed it the first time."""
-        self.bench.mortal.dead = True
+        self.bench.process_log.dead = True
         for live in list(self.bench.executor._live.values()):
             live._closing = True
             live._activity.close()
         for _ in range(100):
             for task in asyncio.all_tasks() - {asyncio.current_task()}:
                 task.cancel()
-            await quiet()
+            await run_ready_tasks()
             if len(asyncio.all_tasks()) == 1:
                 break
         await self.bench.crash()
@@ -229,7 +229,7 @@ class KinLife:
 
     async def _hear(self) -> None:
         for _ in range(100):
-            await quiet()
+            await run_ready_tasks()
             if all(task.done() for task in self.asking):
                 return
             await self._wake()
@@ -266,7 +266,7 @@ class KinLife:
         await self.bench.store.log.sweep(0)
         troubled = self.troubled
         for attempt in range(20):
-            self.bench = self.bench.again(wrap=KinStore)
+            self.bench = self.bench.successor(wrap=KinStore)
             self._watch()
             await self._register()
             # Many runs are loaded at a start: in the end the store is there for all of them.

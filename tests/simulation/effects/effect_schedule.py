@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from tests.harness.engine_harness import EngineHarness, quiet
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from tests.simulation.effects.effect_history import CUTS, Where, tell_story
 from tests.simulation.effects.effect_workflows import SECRET, SEEN, Identity, Outside, expected, key_maker
 from tests.simulation.run_driver import CLOCK, SLOTS, Gated, Watched
@@ -86,7 +86,7 @@ class Storm(Gated):
 
     async def _next(self) -> None:
         self.world.gates.clear()
-        self.bench = self.bench.again(wrap=Leaky)
+        self.bench = self.bench.successor(wrap=Leaky)
         await self.bench.executor.recover()
         self._watch()
 
@@ -97,7 +97,7 @@ class Storm(Gated):
         self.bench.log.kills = set()
         while (live := self.bench.executor._live.get(self.key)) is not None and live._store_away:
             await self.let(CLOCK)
-            await quiet()
+            await run_ready_tasks()
         closing = asyncio.create_task(self.bench.close())
         while not closing.done():
             for gate in list(self.world.gates.values()):
@@ -129,7 +129,7 @@ class Storm(Gated):
         self.asked += 1
         about = data["payload"]
         place = f"{node_id}[{about['item']}]" if "item" in about else node_id
-        if self._key((place, visit, about.get("step", ""))) not in self.world.seen:
+        if self._key((place, visit, about.get("step", ""))) not in self.world.received_keys:
             return {"outcome": "again"}
         return {"outcome": "done", "output": SEEN if "step" in about else {"round": visit}}
 
@@ -170,7 +170,7 @@ class Storm(Gated):
             if turn == TROUBLED:
                 self.fails = lambda: None
             self._check_once()
-        raise AssertionError(f"the run does not end: {await self.bench.kinds(self.key)}")
+        raise AssertionError(f"the run does not end: {await self.bench.event_types(self.key)}")
 
     def _drawn(self) -> str | None:
         chance = self.dice.random()
@@ -200,7 +200,7 @@ class Storm(Gated):
         assert not self._wrong, f"the live run is not the fold of its log: {self._wrong}"
         assert not self.world.wrong, self.world.wrong
         once = {self._key(each): each for each, effect in self.expected.items() if effect == "once"}
-        for key, count in Counter(self.world.seen).items():
+        for key, count in Counter(self.world.received_keys).items():
             assert count == 1 or key not in once, f"{once[key]} happened {count} times"
 
     async def brew(self, document: dict[str, Any], at_once: bool = True) -> "Storm":
@@ -226,7 +226,7 @@ class Storm(Gated):
         self._check_once()
         state = await self.folded()
         keys = {self._key(each): each for each in self.expected}
-        counts = Counter(self.world.seen)
+        counts = Counter(self.world.received_keys)
         assert set(counts) <= set(keys), "something happened that nobody wanted"
         if state.status == "completed":
             missing = [each for key, each in keys.items() if not counts[key]]

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.external_system import working
+from tests.harness.external_system import effect_node_type
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.run.effects import effect_key
@@ -24,7 +24,7 @@ class Outside:
     """Outlives every process. A touch is sent, arrives and is answered, each when the test lets it."""
 
     def __init__(self) -> None:
-        self.seen: list[str] = []
+        self.received_keys: list[str] = []
         self.gates: dict[str, asyncio.Future[None]] = {}
         self.wrong: list[str] = []
         """What nodes found that must not be."""
@@ -32,12 +32,12 @@ class Outside:
         self._pinned: dict[str, int] = {}
         self._touches = 0
 
-    async def touch(self, key: str, inputs: dict[str, Any]) -> Any:
+    async def call(self, key: str, inputs: dict[str, Any]) -> Any:
         """A touch whose sender dies before it arrives never arrives. The answer repeats what was sent."""
         self._touches += 1
         name = f"touch {self._touches}"
         await self.wait(f"{name} arrives")
-        self.seen.append(key)
+        self.received_keys.append(key)
         await self.wait(f"{name} is answered")
         return {"receipt": name, **inputs}
 
@@ -59,16 +59,16 @@ class Outside:
         """Node types of all effect classes, of which so many run at once."""
         more: dict[str, Any] = {"config": {"type": "object"}, "concurrency": concurrency}
         return [
-            working("test.once", self._whole, "once", **more),
-            working("test.idempotent", self._whole, "idempotent", **more),
-            working("test.steps", self._steps, "pure", **more),
+            effect_node_type("test.once", self._whole, "once", **more),
+            effect_node_type("test.idempotent", self._whole, "idempotent", **more),
+            effect_node_type("test.steps", self._steps, "pure", **more),
         ]
 
     async def _whole(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         key = context.effect_key()
         if self.refuses(key, call.config.get("busy", 0)):
             return Failed("busy", "Nothing has happened.")
-        return Completed({"round": call.visit, **await self.touch(key, call.inputs)})
+        return Completed({"round": call.visit, **await self.call(key, call.inputs)})
 
     async def _steps(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         config = call.config
@@ -104,7 +104,7 @@ class Outside:
         async def run() -> Any:
             if self.refuses(key, call.config.get("undone", 0)):
                 raise NotDone
-            return await self.touch(key, call.inputs)
+            return await self.call(key, call.inputs)
 
         found = await context.step(name, effect, run)
         if found not in ({**call.inputs, "receipt": found["receipt"]}, SEEN):

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from typing import Any
 
-from tests.harness.engine_harness import EngineHarness, quiet
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from tests.simulation.effects.effect_schedule import Storm
 from tests.simulation.effects.effect_workflows import SECRET, Outside, expected, key_maker
 from tests.simulation.fold_driver import Choose
@@ -43,7 +43,7 @@ class Rivals:
         self.document = document
         self.key = RunKey("", "")
         self.first = EngineHarness(*self.world.types(), wrap=lambda log: Slow(log, self.world, "first"))
-        self.second = self.first.again(wrap=lambda log: Slow(log, self.world, "second"))
+        self.second = self.first.successor(wrap=lambda log: Slow(log, self.world, "second"))
 
     async def meet(self, joins: int, choose: Choose) -> None:
         """Both at work, the second one after so many turns, until nothing is left that could happen.
@@ -53,7 +53,7 @@ class Rivals:
         self.key = await self.first.start(self.document, at_once=self.dice.random() < 0.5, inputs={"hidden": SECRET})
         joining: asyncio.Task[int] | None = None
         for turn in range(3_000):
-            await quiet()
+            await run_ready_tasks()
             if turn == joins:
                 joining = asyncio.create_task(self.second.executor.recover())
                 continue
@@ -74,7 +74,7 @@ class Rivals:
     def _check(self) -> None:
         make = key_maker("acme", self.key.run_id)
         once = {make(each): each for each, effect in expected(self.document).items() if effect == "once"}
-        for key, count in Counter(self.world.seen).items():
+        for key, count in Counter(self.world.received_keys).items():
             assert count == 1 or key not in once, f"{once[key]} happened {count} times"
 
     async def finish(self) -> None:
@@ -88,4 +88,4 @@ class Rivals:
         assert await self.first.status(self.key) == "completed"
         self._check()
         make = key_maker("acme", self.key.run_id)
-        assert {make(each) for each in expected(self.document)} == set(self.world.seen)
+        assert {make(each) for each in expected(self.document)} == set(self.world.received_keys)

@@ -48,7 +48,7 @@ class Said:
 async def check_quiet(storm: "WaitingStorm") -> None:
     """Nothing can happen now without time, a person or the store."""
     bench, key = storm.bench, storm.key
-    stored, state = await bench.stored(key), await storm.folded()
+    stored, state = await bench.stored_run(key), await storm.folded()
     assert not storm.office.wrong, storm.office.wrong
     limit = run_bounds(bench.runtime, state).duration
     parked = is_parked(state)
@@ -108,7 +108,7 @@ async def _check_index(storm: "WaitingStorm", state: RunState) -> None:
 async def check_end(storm: "WaitingStorm") -> RunState:
     """Of a run that has ended."""
     events, facts = await storm.bench.events(storm.key), await storm.facts()
-    stored = await storm.bench.stored(storm.key)
+    stored = await storm.bench.stored_run(storm.key)
     for event in events:
         document = msgspec.json.decode(event.document)
         assert schema.check("run-event", document) == [], document

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from typing import Any
 
-from tests.harness.engine_harness import EngineHarness, quiet
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from tests.simulation.interrupts.interrupt_oracle import Said, check_end, check_quiet
 from tests.simulation.interrupts.interrupt_store import Leaky
 from tests.simulation.interrupts.interrupt_workflows import EVERYBODY, SECRET, Office, answer_to, anything
@@ -109,7 +109,7 @@ class WaitingStorm(Gated):
         """Until nothing happens without time, and look at it."""
         self.bench.log.looks = 0
         for _ in range(4):
-            await quiet()
+            await run_ready_tasks()
             if self.bench.log.died:
                 await self._crash()
         assert self.bench.log.looks <= HOT, f"the alarm looked {self.bench.log.looks} times while no time passed"
@@ -135,8 +135,8 @@ class WaitingStorm(Gated):
                 clock.advance(max(0, clock.next_wake - clock.now()))
             else:
                 # Whoever asked may have been told that the store was away, just now.
-                await quiet()
-        raise AssertionError(f"the run does not end: {await self.bench.kinds(self.key)}")
+                await run_ready_tasks()
+        raise AssertionError(f"the run does not end: {await self.bench.event_types(self.key)}")
 
     # What may happen.
 
@@ -160,7 +160,7 @@ class WaitingStorm(Gated):
     async def _hear(self) -> None:
         """Until everybody was told something: who asks while the store is away may have to wait for it."""
         for _ in range(100):
-            await quiet()
+            await run_ready_tasks()
             if all(task.done() for task in self.asking):
                 return
             await self._wake()
@@ -251,7 +251,7 @@ class WaitingStorm(Gated):
         self.bench.log.kills = set()
         closing = asyncio.create_task(self.bench.close())
         for _ in range(20):
-            await quiet()
+            await run_ready_tasks()
             clock = self.bench.clock
             if closing.done():
                 break
@@ -266,7 +266,7 @@ class WaitingStorm(Gated):
         self.asking.clear()
         for _ in range(50):
             kept = self.bench.log._log
-            self.bench = self.bench.again(wrap=Leaky)
+            self.bench = self.bench.successor(wrap=Leaky)
             self.bench.log._log.batches, self.bench.log._log.creation = kept.batches, kept.creation
             self._watch()
             try:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.external_system import working
+from tests.harness.external_system import effect_node_type
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.people.approvals import Answerer
@@ -39,7 +39,7 @@ class Office:
     def types(self) -> list[WaitingNode]:
         more: dict[str, Any] = {"config": {"type": "object"}, "inputs": {"type": "object"}}
         return [
-            working(f"test.{effect}", self._body, effect, **more)  # pyright: ignore[reportArgumentType]
+            effect_node_type(f"test.{effect}", self._body, effect, **more)  # pyright: ignore[reportArgumentType]
             for effect in ("pure", "idempotent", "once")
         ]
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count, node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run, waiting_type
-from tests.harness.external_system import working
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
+from tests.harness.external_system import effect_node_type
 from tests.simulation.interrupts.interrupt_schedule import MOVES, WaitingStorm
 from tests.simulation.interrupts.interrupt_workflows import HOUR, a_document, settled_answer
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
@@ -184,19 +184,19 @@ def test_what_cannot_be_interrupted_may_do_its_steps_before_a_pause() -> None:
 
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             await held
-            await context.step("send", "once", quiet)
+            await context.step("send", "once", run_ready_tasks)
             return Completed({})
 
-        bench = EngineHarness(working("test.send", body, "once"))
+        bench = EngineHarness(effect_node_type("test.send", body, "once"))
         key = await bench.start(workflow([node("send", "test.send"), node("end")]))
-        await quiet()
+        await run_ready_tasks()
         await bench.executor.request(key, PauseRequested("immediate"), None)
         held.set_result(None)
         for _ in range(10):
-            await quiet()
+            await run_ready_tasks()
         assert await bench.status(key) == "paused"
         await bench.executor.request(key, ResumeRequested(), None)
-        await bench.end(key)
+        await bench.run_to_end(key)
 
     run(work)
 
@@ -208,11 +208,11 @@ def test_whoever_speaks_too_early_is_told_so_even_if_it_is_right_a_moment_later(
             await context.ask(Interrupt(f"conversation.{kind}", kind, {"conversationId": "c"}))
             return Completed({})
 
-        return waiting_type(f"test.{kind}", body)
+        return waiting_node_type(f"test.{kind}", body)
 
     async def work() -> None:
         bench = EngineHarness(says("close"), says("start"))
         key = await bench.start(workflow([node("close", "test.close"), node("start", "test.start")]))
-        await bench.end(key)
+        await bench.run_to_end(key)
 
     run(work)

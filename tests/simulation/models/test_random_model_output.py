@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count, node, workflow
-from tests.harness.engine_harness import EngineHarness, quiet, run
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.scripted_model import Model
 from tests.simulation.models.model_schedule import KINDS, LIVELY, PLAN, EnvelopeStorm
 from weftwork.engine import node_events
@@ -61,11 +61,11 @@ def test_a_judgement_comes_out_the_same_when_its_own_envelopes_are_recorded() ->
         config = {"envelopeType": PLAN, "userMessage": "Plan it."}
         document = workflow([node("ask", "core.ai.generateEnvelope", config=config)], metadata={"envelopeKinds": KINDS})
         key = await bench.start(document)
-        await quiet()
+        await run_ready_tasks()
         asked = await bench.status(key) == "waiting-input"
         if asked:
             await bench.answer(key, {"answers": {"a": "Ann"}})
-        await bench.end(key)
+        await bench.run_to_end(key)
         heard = any("Ann" in message.content for request in model.requests for message in request.messages)
         assert heard == asked, "somebody was asked, and nobody hears the answer"
 

@@ -21,17 +21,17 @@ class GatedBody:
 
     def __init__(self) -> None:
         self.waiting: dict[int, asyncio.Future[NodeOutcome]] = {}
-        self.stopped: list[int] = []
-        self.most = 0
+        self.cancelled: list[int] = []
+        self.max_waiting = 0
 
     async def __call__(self, given: NodeCall) -> NodeOutcome:
         item = given.inputs["input"]
         gate = self.waiting[item] = asyncio.get_running_loop().create_future()
-        self.most = max(self.most, len(self.waiting))
+        self.max_waiting = max(self.max_waiting, len(self.waiting))
         try:
             return await gate
         except asyncio.CancelledError:
-            self.stopped.append(item)
+            self.cancelled.append(item)
             raise
         finally:
             del self.waiting[item]

@@ -150,6 +150,6 @@ def test_a_map_that_is_cancelled_stops_its_items() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert sorted(gates.stopped) == [1, 2, 3]
+        assert sorted(gates.cancelled) == [1, 2, 3]
 
     run(work)

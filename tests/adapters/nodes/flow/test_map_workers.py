@@ -8,7 +8,7 @@ import pytest
 
 from tests.adapters.nodes.fake_context import FakeContext
 from tests.adapters.nodes.flow.map_calls import GatedBody, map_body, start_map
-from tests.harness.engine_harness import quiet, run, until
+from tests.harness.engine_harness import run, run_ready_tasks, until
 from weftwork.adapters.nodes.flow import map_items
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall
@@ -20,11 +20,11 @@ def most_at_once(concurrency: int | None, count: int) -> int:
         config = map_body("gate") if concurrency is None else {**map_body("gate"), "concurrency": concurrency}
         task = start_map(config, list(range(count)), FakeContext(gate=gates))
         while not task.done():
-            await quiet()
+            await run_ready_tasks()
             for item in list(gates.waiting):
                 gates.open(item)
         assert (await task) == Completed({"results": [item * 10 for item in range(count)], "count": count})
-        return gates.most
+        return gates.max_waiting
 
     return run(work)
 
@@ -58,7 +58,7 @@ def test_a_worker_goes_on_only_when_its_item_is_recorded() -> None:
         await until(lambda: len(gates.waiting) == 2)
         gates.open(1)
         gates.open(2)
-        await quiet()
+        await run_ready_tasks()
         assert (context.body_calls, context.recorded_items, gates.waiting) == (["0", "1"], {}, {})
         commit.set()
         await until(lambda: 3 in gates.waiting)
@@ -83,15 +83,15 @@ def begun_with_a_failure() -> tuple[list[str], dict[int, Any], list[int]]:
         task = start_map({**map_body("gate"), "concurrency": 3}, [1, 2, 3, 4, 5], context)
         await until(lambda: len(gates.waiting) == 3)
         gates.open(2, FAILING)
-        await quiet()
+        await run_ready_tasks()
         assert not task.done()
         while gates.waiting:
             for item in list(gates.waiting):
                 gates.open(item)
-            await quiet()
+            await run_ready_tasks()
         details = {"index": 1, "code": "out_of_stock"}
         assert await task == Failed("map_item_failed", FAILING.message, details, retryable=False)
-        return context.body_calls, context.recorded_items, sorted(gates.stopped)
+        return context.body_calls, context.recorded_items, sorted(gates.cancelled)
 
     return run(work)
 

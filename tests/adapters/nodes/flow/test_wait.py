@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.nodes.fake_context import TYPES, FakeContext, node_call, run_node
-from tests.harness.engine_harness import quiet, run
+from tests.harness.engine_harness import run, run_ready_tasks
 from weftwork.adapters.nodes.flow.wait import MAX_INSTANT_MS, parse_instant
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import WaitingNode
@@ -85,9 +85,9 @@ def test_a_wait_ends_at_its_instant(type_id: str, config: Any, inputs: Any) -> N
             return await waiting.run(node_call(config, inputs), context)
 
         task = asyncio.create_task(wait())
-        await quiet()
+        await run_ready_tasks()
         context.clock.advance(499)
-        await quiet()
+        await run_ready_tasks()
         assert not task.done()
         context.clock.advance(1)
         assert await task == Completed({"until": iso(START + 500)})
