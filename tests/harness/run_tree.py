@@ -25,12 +25,12 @@ def sub_workflow_node(
     return node(node_id, "core.subWorkflow", config={"workflowId": workflow_id, **config}, settings=settings or {})
 
 
-def gate(workflow_id: str = "gate", **more: Any) -> dict[str, Any]:
+def approval_workflow(workflow_id: str = "gate", **more: Any) -> dict[str, Any]:
     """A workflow that waits for a person."""
     return sequence(workflow_id, node("ask", "core.approvalGate", config={"title": "Go on?"}), **more)
 
 
-async def begin(bench: EngineHarness, parent: dict[str, Any], *children: dict[str, Any], **request: Any) -> RunKey:
+async def start_run(bench: EngineHarness, parent: dict[str, Any], *children: dict[str, Any], **request: Any) -> RunKey:
     """A run of the first definition, which may start runs of the others; it is as far as it gets without time."""
     await bench.store.open()
     for document in children:
@@ -40,7 +40,7 @@ async def begin(bench: EngineHarness, parent: dict[str, Any], *children: dict[st
     return key
 
 
-async def restarted(bench: EngineHarness, *documents: dict[str, Any]) -> EngineHarness:
+async def restart(bench: EngineHarness, *documents: dict[str, Any]) -> EngineHarness:
     """The next host over the same store, which is given these definitions again, after this one has died."""
     await bench.crash()
     after = bench.successor()
@@ -51,29 +51,29 @@ async def restarted(bench: EngineHarness, *documents: dict[str, Any]) -> EngineH
     return after
 
 
-async def children(bench: EngineHarness, key: RunKey) -> list[RunKey]:
+async def child_keys(bench: EngineHarness, key: RunKey) -> list[RunKey]:
     """In the order of their creation."""
     found = await bench.store.log.children(key, None, 1000)
     return [each.header.key for each in found]
 
 
-async def only_child(bench: EngineHarness, key: RunKey) -> RunKey:
-    (found,) = await children(bench, key)
+async def only_child_key(bench: EngineHarness, key: RunKey) -> RunKey:
+    (found,) = await child_keys(bench, key)
     return found
 
 
-async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
+async def snapshot_of(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     """The run as its owner sees it."""
     return msgspec.json.decode(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
 
 
-async def ended(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
+async def completed_snapshot(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     """The same, once it has ended."""
     await bench.run_to_end(key)
-    return await shown(bench, key)
+    return await snapshot_of(bench, key)
 
 
-async def waits(bench: EngineHarness, *keys: RunKey, status: str = "waiting-approval") -> bool:
+async def all_waiting(bench: EngineHarness, *keys: RunKey, status: str = "waiting-approval") -> bool:
     """Whether all of these wait, by now."""
     await run_ready_tasks()
     return [await bench.status(key) for key in keys] == [status] * len(keys)

@@ -7,10 +7,10 @@ from weftwork.ports.models import AnswerEnd, Delta, GeneratedMedia, ModelRequest
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 
-Piece = str | GeneratedMedia | AnswerEnd | ProviderFault | asyncio.Event
+AnswerPiece = str | GeneratedMedia | AnswerEnd | ProviderFault | asyncio.Event
 
 
-class Model:
+class ScriptedModel:
     """Each call says the next of `answers`: one text, or pieces, among which it may wait, fail or stop."""
 
     name = "test"
@@ -18,7 +18,7 @@ class Model:
     names = ("test",)
     input_modalities: frozenset[Modality] = frozenset()
 
-    def __init__(self, *answers: str | Sequence[Piece]) -> None:
+    def __init__(self, *answers: str | Sequence[AnswerPiece]) -> None:
         self.answers = list(answers)
         self.requests: list[ModelRequest] = []
         self.closed = 0
@@ -26,13 +26,13 @@ class Model:
     def modalities(self, model: str) -> frozenset[Modality]:
         return self.input_modalities
 
-    def find(self, request: ModelRequest) -> "Model":
+    def find(self, request: ModelRequest) -> "ScriptedModel":
         return self
 
     async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | GeneratedMedia | AnswerEnd, None]:
         said = self.answers[len(self.requests)]
         self.requests.append(request)
-        pieces: Sequence[Piece] = [said] if isinstance(said, str) else said
+        pieces: Sequence[AnswerPiece] = [said] if isinstance(said, str) else said
         texts = [at for at, piece in enumerate(pieces) if isinstance(piece, str)]
         try:
             for at, piece in enumerate(pieces):

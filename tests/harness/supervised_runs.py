@@ -10,20 +10,22 @@ from tests.harness.engine_harness import EngineHarness
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.header import RunKey
 
-CHAIN = "core.workflowChain.event"
+CHAIN_EVENT = "core.workflowChain.event"
 WORKERS = [
     workflow([node(name, "test.gate")], variables=[variable("has", defaultValue=name)], id=name)
     for name in ("a", "b", "c", "d")
 ]
 """Each ends when the test lets its node go, which has its name."""
-END = {"kind": "terminate"}
+TERMINATE = {"kind": "terminate"}
 
 
-def work_on(*names: str, **members: Any) -> dict[str, Any]:
+def next_worker(*names: str, **members: Any) -> dict[str, Any]:
     return {"kind": "next-worker", "nextWorkerIds": list(names), **members}
 
 
-def supervised(plan: list[dict[str, Any]], config: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def supervised_workflow(
+    plan: list[dict[str, Any]], config: dict[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
     nodes = [
         node("lead", "core.orchestrator.supervisor", config={"plan": plan}),
         node("send", "core.dispatch", config=config or {}),
@@ -31,13 +33,13 @@ def supervised(plan: list[dict[str, Any]], config: dict[str, Any] | None = None,
     return workflow(nodes, [edge("lead", "send"), edge("send", "lead")], id="supervised", **more)
 
 
-def parallel(*names: str, **config: Any) -> dict[str, Any]:
-    plan = [work_on(*names), END]
+def parallel_workflow(*names: str, **config: Any) -> dict[str, Any]:
+    plan = [next_worker(*names), TERMINATE]
     made = {"fanOutPolicy": "parallel", "outputMapping": {"found": "has"}, **config}
-    return supervised(plan, made, variables=[variable("found", defaultValue="")])
+    return supervised_workflow(plan, made, variables=[variable("found", defaultValue="")])
 
 
-async def story(bench: EngineHarness, key: RunKey) -> list[str]:
+async def handover_steps(bench: EngineHarness, key: RunKey) -> list[str]:
     """The steps of the handovers, each of them well-formed and because of the decision."""
     events = await bench.events(key)
     documents = [msgspec.json.decode(each.document) for each in events]
@@ -45,17 +47,17 @@ async def story(bench: EngineHarness, key: RunKey) -> list[str]:
     told: list[str] = []
     for each in documents:
         assert schema.check_payload(each["type"], each["payload"]) == []
-        if each["type"] in (CHAIN, "node.dispatched"):
+        if each["type"] in (CHAIN_EVENT, "node.dispatched"):
             assert each["causationId"] in decisions
-        if each["type"] == CHAIN:
+        if each["type"] == CHAIN_EVENT:
             told.append(f"{each['payload']['phase']} {each['payload']['workerId']}")
     return told
 
 
-async def found(bench: EngineHarness, key: RunKey) -> Any:
+async def found_variable(bench: EngineHarness, key: RunKey) -> Any:
     return (await bench.state(key)).variables["found"]
 
 
-async def let_go(bench: EngineHarness, name: str, outcome: Any = None) -> None:
+async def release_worker(bench: EngineHarness, name: str, outcome: Any = None) -> None:
     bench.gate_node.release(name, outcome)
     await settle()

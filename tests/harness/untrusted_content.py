@@ -11,7 +11,7 @@ from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
 
 VARIABLES = [variable(name, "array", defaultValue=[]) for name in "abc"]
-WAIT = "test.gate"
+GATE_TYPE = "test.gate"
 STATIC = {"type": "static", "value": []}
 
 
@@ -27,16 +27,16 @@ def port(kind: str, name: str) -> dict[str, Any]:
     )
 
 
-def mix(name: str, *variables: str, **config: Any) -> dict[str, Any]:
+def mixing_node(name: str, *variables: str, **config: Any) -> dict[str, Any]:
     kind = "test.set" if "sets" in config else "test.mix"
     return node(name, kind, config=config, inputs={each: port("variable", each) for each in variables})
 
 
-def outside(name: str, sets: str | None = None) -> dict[str, Any]:
+def untrusted_node(name: str, sets: str | None = None) -> dict[str, Any]:
     return node(name, "test.outside", config={"sets": sets} if sets else {})
 
 
-def chain(*nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
+def sequence(*nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
     """One after another; nothing is brought along, since each port that would take it has a value of its own."""
     linked = [{**each, "inputs": {"input": STATIC, **each["inputs"]}} for each in nodes]
     names = [each["id"] for each in nodes]
@@ -44,12 +44,12 @@ def chain(*nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
     return workflow(linked, edges, VARIABLES, **more)
 
 
-def trust_of(events: list[Event], kind: str = "node.completed") -> dict[str, bool]:
+def untrusted_nodes(events: list[Event], kind: str = "node.completed") -> dict[str, bool]:
     """Node -> whether its newest event of that type is untrusted."""
     return {each.node_id or "": each.content_trust == "untrusted" for each in events if each.type == kind}
 
 
-async def told(
+async def run_untrusted(
     document: dict[str, Any], *others: dict[str, Any], bench: EngineHarness | None = None
 ) -> tuple[EngineHarness, RunKey]:
     return await start_run(document, *others, bench=bench or EngineHarness(*MIXERS))

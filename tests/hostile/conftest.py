@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.hostile.hostile_json import MARK
+from tests.hostile.hostile_json import SECRET_MARK
 from tests.live import Host
 from tests.live.fixtures import host
 
@@ -16,7 +16,7 @@ def nothing_failed(host: Host) -> Iterator[None]:
     yield
     assert "request failed" not in host.errors
     assert "Traceback" not in host.errors
-    assert MARK.decode() not in host.errors
+    assert SECRET_MARK.decode() not in host.errors
 
 
 @pytest.fixture(scope="module")

@@ -4,98 +4,98 @@ import gzip
 import json
 from typing import NamedTuple
 
-MARK = b"s3cr3t-value"
+SECRET_MARK = b"s3cr3t-value"
 """Stands in what is refused, and must not come back."""
-CAP = 2**20
+MAX_BODY_BYTES = 2**20
 
 
-class Evil(NamedTuple):
+class HostileJson(NamedTuple):
     """Bytes, and whether the decoder must refuse them."""
 
     data: bytes
     refused: bool = True
 
 
-def _ok(data: bytes) -> Evil:
-    return Evil(data, refused=False)
+def _ok(data: bytes) -> HostileJson:
+    return HostileJson(data, refused=False)
 
 
 def _text(data: bytes) -> bytes:
     return b'"' + data + b'"'
 
 
-SYNTAX: dict[str, Evil] = {
-    "trailing comma in a list": Evil(b"[1,]"),
-    "trailing comma in an object": Evil(b'{"a":1,}'),
-    "leading comma": Evil(b"[,1]"),
-    "two commas": Evil(b"[1,,2]"),
-    "no comma": Evil(b"[1 2]"),
-    "no colon": Evil(b'{"a" 1}'),
-    "two colons": Evil(b'{"a"::1}'),
-    "no value": Evil(b'{"a":}'),
-    "no name": Evil(b"{:1}"),
-    "name without quotes": Evil(b"{a:1}"),
-    "number as a name": Evil(b"{1:1}"),
-    "single quotes": Evil(b"'" + MARK + b"'"),
-    "back quotes": Evil(b"`" + MARK + b"`"),
-    "triple quotes": Evil(b'"""a"""'),
-    "line comment": Evil(b"1 // " + MARK + b"\n"),
-    "block comment": Evil(b"/* " + MARK + b" */ 1"),
-    "hash comment": Evil(b"1 # " + MARK + b"\n"),
-    "mismatched brackets": Evil(b"[1}"),
-    "open list": Evil(b"[1"),
-    "open object": Evil(b'{"a":1'),
-    "open text": Evil(b'"' + MARK),
-    "open name": Evil(b'{"' + MARK),
-    "closed twice": Evil(b"[]]"),
-    "half a word": Evil(b"tru"),
-    "True": Evil(b"True"),
-    "None": Evil(b"None"),
-    "undefined": Evil(b"undefined"),
-    "a call": Evil(b"alert(1)"),
-    "an expression": Evil(b"1+1"),
-    "nothing": Evil(b""),
-    "two values": Evil(b"1 2"),
-    "semicolon": Evil(b"1;"),
-    "vertical tab": Evil(b"[\x0b1]"),
-    "form feed": Evil(b"[\x0c1]"),
-    "no-break space": Evil("[\u00a01]".encode()),
-    "byte-order mark inside": Evil("[\ufeff1]".encode()),
-    "NUL between": Evil(b"[\x001]"),
+SYNTAX: dict[str, HostileJson] = {
+    "trailing comma in a list": HostileJson(b"[1,]"),
+    "trailing comma in an object": HostileJson(b'{"a":1,}'),
+    "leading comma": HostileJson(b"[,1]"),
+    "two commas": HostileJson(b"[1,,2]"),
+    "no comma": HostileJson(b"[1 2]"),
+    "no colon": HostileJson(b'{"a" 1}'),
+    "two colons": HostileJson(b'{"a"::1}'),
+    "no value": HostileJson(b'{"a":}'),
+    "no name": HostileJson(b"{:1}"),
+    "name without quotes": HostileJson(b"{a:1}"),
+    "number as a name": HostileJson(b"{1:1}"),
+    "single quotes": HostileJson(b"'" + SECRET_MARK + b"'"),
+    "back quotes": HostileJson(b"`" + SECRET_MARK + b"`"),
+    "triple quotes": HostileJson(b'"""a"""'),
+    "line comment": HostileJson(b"1 // " + SECRET_MARK + b"\n"),
+    "block comment": HostileJson(b"/* " + SECRET_MARK + b" */ 1"),
+    "hash comment": HostileJson(b"1 # " + SECRET_MARK + b"\n"),
+    "mismatched brackets": HostileJson(b"[1}"),
+    "open list": HostileJson(b"[1"),
+    "open object": HostileJson(b'{"a":1'),
+    "open text": HostileJson(b'"' + SECRET_MARK),
+    "open name": HostileJson(b'{"' + SECRET_MARK),
+    "closed twice": HostileJson(b"[]]"),
+    "half a word": HostileJson(b"tru"),
+    "True": HostileJson(b"True"),
+    "None": HostileJson(b"None"),
+    "undefined": HostileJson(b"undefined"),
+    "a call": HostileJson(b"alert(1)"),
+    "an expression": HostileJson(b"1+1"),
+    "nothing": HostileJson(b""),
+    "two values": HostileJson(b"1 2"),
+    "semicolon": HostileJson(b"1;"),
+    "vertical tab": HostileJson(b"[\x0b1]"),
+    "form feed": HostileJson(b"[\x0c1]"),
+    "no-break space": HostileJson("[\u00a01]".encode()),
+    "byte-order mark inside": HostileJson("[\ufeff1]".encode()),
+    "NUL between": HostileJson(b"[\x001]"),
     "all white space": _ok(b" \t\r\n[ \t\r\n1 \t\r\n] \t\r\n"),
     "much white space": _ok(b" " * 500_000 + b"1" + b"\n" * 500_000),
 }
 
-NUMBERS: dict[str, Evil] = {
-    "NaN": Evil(b"NaN"),
-    "nan": Evil(b"nan"),
-    "Infinity": Evil(b"Infinity"),
-    "-Infinity": Evil(b"-Infinity"),
-    "-NaN": Evil(b"-NaN"),
-    "overflow": Evil(b"1e999"),
-    "overflow below": Evil(b"-1e999"),
-    "just over": Evil(b"1.8e308"),
-    "many digits over": Evil(b"1" + b"0" * 400 + b".0"),
-    "plus": Evil(b"+1"),
-    "leading zero": Evil(b"01"),
-    "leading zero below": Evil(b"-01"),
-    "two zeros": Evil(b"00"),
-    "no whole part": Evil(b".5"),
-    "no fraction": Evil(b"5."),
-    "no exponent": Evil(b"1e"),
-    "half an exponent": Evil(b"1e+"),
-    "two signs": Evil(b"--1"),
-    "a sign": Evil(b"-"),
-    "hexadecimal": Evil(b"0x10"),
-    "octal": Evil(b"0o17"),
-    "underscore": Evil(b"1_000"),
-    "decimal comma": Evil(b"1,5"),
-    "other digits": Evil("\u0661\u0662".encode()),
-    "big int": Evil(b"9007199254740992"),
-    "big int below": Evil(b"-9007199254740992"),
-    "64 bits": Evil(b"18446744073709551616"),
-    "thousands of digits": Evil(b"9" * 5000),
-    "a hundred thousand digits": Evil(b"9" * 100_000),
+NUMBERS: dict[str, HostileJson] = {
+    "NaN": HostileJson(b"NaN"),
+    "nan": HostileJson(b"nan"),
+    "Infinity": HostileJson(b"Infinity"),
+    "-Infinity": HostileJson(b"-Infinity"),
+    "-NaN": HostileJson(b"-NaN"),
+    "overflow": HostileJson(b"1e999"),
+    "overflow below": HostileJson(b"-1e999"),
+    "just over": HostileJson(b"1.8e308"),
+    "many digits over": HostileJson(b"1" + b"0" * 400 + b".0"),
+    "plus": HostileJson(b"+1"),
+    "leading zero": HostileJson(b"01"),
+    "leading zero below": HostileJson(b"-01"),
+    "two zeros": HostileJson(b"00"),
+    "no whole part": HostileJson(b".5"),
+    "no fraction": HostileJson(b"5."),
+    "no exponent": HostileJson(b"1e"),
+    "half an exponent": HostileJson(b"1e+"),
+    "two signs": HostileJson(b"--1"),
+    "a sign": HostileJson(b"-"),
+    "hexadecimal": HostileJson(b"0x10"),
+    "octal": HostileJson(b"0o17"),
+    "underscore": HostileJson(b"1_000"),
+    "decimal comma": HostileJson(b"1,5"),
+    "other digits": HostileJson("\u0661\u0662".encode()),
+    "big int": HostileJson(b"9007199254740992"),
+    "big int below": HostileJson(b"-9007199254740992"),
+    "64 bits": HostileJson(b"18446744073709551616"),
+    "thousands of digits": HostileJson(b"9" * 5000),
+    "a hundred thousand digits": HostileJson(b"9" * 100_000),
     "largest int": _ok(b"9007199254740991"),
     "smallest int": _ok(b"-9007199254740991"),
     "minus zero": _ok(b"-0"),
@@ -109,31 +109,31 @@ NUMBERS: dict[str, Evil] = {
     "an exponent of zeros": _ok(b"1e" + b"0" * 1000 + b"1"),
 }
 
-TEXTS: dict[str, Evil] = {
-    "lone high surrogate": Evil(_text(b"\\ud800" + MARK)),
-    "lone low surrogate": Evil(_text(b"\\udfff" + MARK)),
-    "swapped surrogates": Evil(_text(b"\\ude00\\ud83d")),
-    "two high surrogates": Evil(_text(b"\\ud83d\\ud83d\\ude00")),
-    "escaped NUL": Evil(_text(b"\\u0000" + MARK)),
-    "raw NUL": Evil(_text(b"\x00")),
-    "raw line feed": Evil(_text(b"a\nb")),
-    "raw tab": Evil(_text(b"a\tb")),
-    "raw escape": Evil(_text(b"\x1b[31m")),
-    "unknown escape": Evil(_text(b"\\x41")),
-    "short escape": Evil(_text(b"\\u12")),
-    "no escape": Evil(_text(b"\\u12zz")),
-    "escape at the end": Evil(b'"\\"'),
-    "not UTF-8": Evil(_text(b"\xff" + MARK)),
-    "lone continuation": Evil(_text(b"\x80")),
-    "cut sequence": Evil(_text(b"\xe2\x82")),
-    "overlong NUL": Evil(_text(b"\xc0\x80")),
-    "overlong slash": Evil(_text(b"\xc0\xaf")),
-    "overlong quote": Evil(_text(b"\xc0\xa2")),
-    "encoded surrogate": Evil(_text(b"\xed\xa0\x80")),
-    "encoded pair": Evil(_text(b"\xed\xa0\xbd\xed\xb8\x80")),
-    "beyond Unicode": Evil(_text(b"\xf4\x90\x80\x80")),
-    "five bytes": Evil(_text(b"\xf8\x88\x80\x80\x80")),
-    "latin-1": Evil(_text(b"Gr\xfc\xdfe")),
+TEXTS: dict[str, HostileJson] = {
+    "lone high surrogate": HostileJson(_text(b"\\ud800" + SECRET_MARK)),
+    "lone low surrogate": HostileJson(_text(b"\\udfff" + SECRET_MARK)),
+    "swapped surrogates": HostileJson(_text(b"\\ude00\\ud83d")),
+    "two high surrogates": HostileJson(_text(b"\\ud83d\\ud83d\\ude00")),
+    "escaped NUL": HostileJson(_text(b"\\u0000" + SECRET_MARK)),
+    "raw NUL": HostileJson(_text(b"\x00")),
+    "raw line feed": HostileJson(_text(b"a\nb")),
+    "raw tab": HostileJson(_text(b"a\tb")),
+    "raw escape": HostileJson(_text(b"\x1b[31m")),
+    "unknown escape": HostileJson(_text(b"\\x41")),
+    "short escape": HostileJson(_text(b"\\u12")),
+    "no escape": HostileJson(_text(b"\\u12zz")),
+    "escape at the end": HostileJson(b'"\\"'),
+    "not UTF-8": HostileJson(_text(b"\xff" + SECRET_MARK)),
+    "lone continuation": HostileJson(_text(b"\x80")),
+    "cut sequence": HostileJson(_text(b"\xe2\x82")),
+    "overlong NUL": HostileJson(_text(b"\xc0\x80")),
+    "overlong slash": HostileJson(_text(b"\xc0\xaf")),
+    "overlong quote": HostileJson(_text(b"\xc0\xa2")),
+    "encoded surrogate": HostileJson(_text(b"\xed\xa0\x80")),
+    "encoded pair": HostileJson(_text(b"\xed\xa0\xbd\xed\xb8\x80")),
+    "beyond Unicode": HostileJson(_text(b"\xf4\x90\x80\x80")),
+    "five bytes": HostileJson(_text(b"\xf8\x88\x80\x80\x80")),
+    "latin-1": HostileJson(_text(b"Gr\xfc\xdfe")),
     "pair": _ok(_text(b"\\ud83d\\ude00")),
     "every escape": _ok(_text(b'\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041')),
     "DEL": _ok(_text(b"\x7f")),
@@ -157,15 +157,15 @@ TEXTS: dict[str, Evil] = {
     "large outside ASCII": _ok(_text("\U0001f9f6".encode() * 250_000)),
 }
 
-NAMES: dict[str, Evil] = {
-    "twice": Evil(b'{"a":"' + MARK + b'","a":2}'),
-    "twice by escape": Evil(b'{"a":1,"\\u0061":2}'),
-    "twice below": Evil(b'[[{"a":{"b":1,"b":1}}]]'),
-    "twice among many": Evil(b"{" + b",".join(b'"k%d":1' % (at % 9_999) for at in range(10_000)) + b"}"),
-    "twice empty": Evil(b'{"":1,"":2}'),
-    "NUL": Evil(b'{"\\u0000":1}'),
-    "lone surrogate": Evil(b'{"\\ud800":1}'),
-    "not UTF-8": Evil(b'{"\xff":1}'),
+NAMES: dict[str, HostileJson] = {
+    "twice": HostileJson(b'{"a":"' + SECRET_MARK + b'","a":2}'),
+    "twice by escape": HostileJson(b'{"a":1,"\\u0061":2}'),
+    "twice below": HostileJson(b'[[{"a":{"b":1,"b":1}}]]'),
+    "twice among many": HostileJson(b"{" + b",".join(b'"k%d":1' % (at % 9_999) for at in range(10_000)) + b"}"),
+    "twice empty": HostileJson(b'{"":1,"":2}'),
+    "NUL": HostileJson(b'{"\\u0000":1}'),
+    "lone surrogate": HostileJson(b'{"\\ud800":1}'),
+    "not UTF-8": HostileJson(b'{"\xff":1}'),
     "empty": _ok(b'{"":1}'),
     "prototype": _ok(b'{"__proto__":{"a":1},"constructor":{"prototype":1}}'),
     "dunder": _ok(b'{"__class__":"x","__init__":1,"__dict__":{}}'),
@@ -181,20 +181,20 @@ def _nest(depth: int, left: bytes, right: bytes, inner: bytes = b"1") -> bytes:
     return left * depth + inner + right * depth
 
 
-SHAPES: dict[str, Evil] = {
-    "lists, too deep": Evil(_nest(65, b"[", b"]")),
-    "objects, too deep": Evil(_nest(65, b'{"a":', b"}")),
-    "both, too deep": Evil(_nest(33, b'[{"a":', b"}]")),
-    "far too deep": Evil(_nest(10_000, b"[", b"]")),
-    "a hundred thousand deep": Evil(b"[" * 100_000),
-    "half a million deep": Evil(b"[" * 500_000),
-    "objects, a hundred thousand deep": Evil(b'{"a":' * 100_000),
+SHAPES: dict[str, HostileJson] = {
+    "lists, too deep": HostileJson(_nest(65, b"[", b"]")),
+    "objects, too deep": HostileJson(_nest(65, b'{"a":', b"}")),
+    "both, too deep": HostileJson(_nest(33, b'[{"a":', b"}]")),
+    "far too deep": HostileJson(_nest(10_000, b"[", b"]")),
+    "a hundred thousand deep": HostileJson(b"[" * 100_000),
+    "half a million deep": HostileJson(b"[" * 500_000),
+    "objects, a hundred thousand deep": HostileJson(b'{"a":' * 100_000),
     "lists, deep": _ok(_nest(60, b"[", b"]")),
     "objects, deep": _ok(_nest(60, b'{"a":', b"}")),
-    "too wide": Evil(b"[" + b"1," * 100_000 + b"1]"),
-    "too wide and empty": Evil(b"[" + b"[]," * 100_000 + b"[]]"),
-    "too many members": Evil(b"{" + b",".join(b'"%d":1' % at for at in range(100_001)) + b"}"),
-    "too many in all": Evil(b"[" + b",".join([b"[" + b"0," * 999 + b"0]"] * 101) + b"]"),
+    "too wide": HostileJson(b"[" + b"1," * 100_000 + b"1]"),
+    "too wide and empty": HostileJson(b"[" + b"[]," * 100_000 + b"[]]"),
+    "too many members": HostileJson(b"{" + b",".join(b'"%d":1' % at for at in range(100_001)) + b"}"),
+    "too many in all": HostileJson(b"[" + b",".join([b"[" + b"0," * 999 + b"0]"] * 101) + b"]"),
     "wide": _ok(b"[" + b"1," * 99_900 + b"1]"),
     "wide and empty": _ok(b"[" + b"{}," * 99_900 + b"{}]"),
     "many members": _ok(b"{" + b",".join(b'"%d":1' % at for at in range(70_000)) + b"}"),
@@ -202,7 +202,7 @@ SHAPES: dict[str, Evil] = {
     "a tree": _ok(b"[" + b",".join([_nest(40, b"[", b"]")] * 2_000) + b"]"),
 }
 
-FRAGMENTS: dict[str, Evil] = {
+FRAGMENTS: dict[str, HostileJson] = {
     f"{kind}: {name}": evil
     for kind, table in {
         "syntax": SYNTAX,
@@ -214,7 +214,7 @@ FRAGMENTS: dict[str, Evil] = {
     for name, evil in table.items()
 }
 
-_DOCUMENT = json.dumps({"workflowId": "conformance-noop", "reason": MARK.decode()})
+_DOCUMENT = json.dumps({"workflowId": "conformance-noop", "reason": SECRET_MARK.decode()})
 
 DOCUMENTS: dict[str, bytes] = {
     "byte-order mark": b"\xef\xbb\xbf" + _DOCUMENT.encode(),
@@ -240,8 +240,8 @@ DOCUMENTS: dict[str, bytes] = {
     "XML": b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
     "YAML": b"workflowId: conformance-noop\n",
     "pickle": b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x07builtins.",
-    "a list": b'["' + MARK + b'"]',
-    "a text": b'"' + MARK + b'"',
+    "a list": b'["' + SECRET_MARK + b'"]',
+    "a text": b'"' + SECRET_MARK + b'"',
     "a number": b"5",
     "null": b"null",
     "true": b"true",

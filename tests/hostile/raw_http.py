@@ -18,13 +18,13 @@ POST = b"POST /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"Content-Type: application
 _HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n")
 
 
-Heard = Answer
+ReceivedAnswer = Answer
 """One answer on the wire."""
 
 
-def parse(raw: bytes) -> tuple[list[Heard], bytes]:
+def parse(raw: bytes) -> tuple[list[ReceivedAnswer], bytes]:
     """The whole answers at the start of what was received, and the rest."""
-    found: list[Heard] = []
+    found: list[ReceivedAnswer] = []
     while (match := _HEAD.match(raw)) is not None:
         lines = match[2].decode("latin-1").split("\r\n")[:-1]
         headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
@@ -41,12 +41,12 @@ def parse(raw: bytes) -> tuple[list[Heard], bytes]:
             body = after[:size]
             if len(body) < size:
                 break
-        found.append(Heard(int(match[1]), headers, body))
+        found.append(ReceivedAnswer(int(match[1]), headers, body))
         raw = after[size:]
     return found, raw
 
 
-def hear(connection: socket.socket, count: int | None = None) -> list[Heard]:
+def receive_answers(connection: socket.socket, count: int | None = None) -> list[ReceivedAnswer]:
     """So many answers, or all until the host closes. Whatever is not a whole answer fails."""
     raw = b""
     while True:
@@ -65,7 +65,7 @@ def hear(connection: socket.socket, count: int | None = None) -> list[Heard]:
         raw += received
 
 
-def say(connection: socket.socket, *pieces: bytes) -> None:
+def send_pieces(connection: socket.socket, *pieces: bytes) -> None:
     """Send the pieces one by one, as far as the host lets us."""
     with contextlib.suppress(ConnectionError):
         for piece in pieces:
@@ -78,14 +78,14 @@ def connect(port: int) -> socket.socket:
     return connection
 
 
-def ask(port: int, *pieces: bytes) -> list[Heard]:
+def exchange(port: int, *pieces: bytes) -> list[ReceivedAnswer]:
     """Everything that the host answers on a connection of its own, which it must close."""
     with connect(port) as connection:
-        say(connection, *pieces)
-        return hear(connection)
+        send_pieces(connection, *pieces)
+        return receive_answers(connection)
 
 
-def refused(heard: Heard, status: int, code: str) -> dict[str, Any]:
+def check_error(heard: ReceivedAnswer, status: int, code: str) -> dict[str, Any]:
     """Check an error document, and give its details."""
     assert (heard.status, heard.document["error"]) == (status, code), heard
     assert heard.headers["content-type"] == "application/json"

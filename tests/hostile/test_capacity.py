@@ -199,7 +199,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["set", "delete", "drop"]), st.sample
 
 @settings(max_examples=200, deadline=None)
 @given(STEPS)
-def test_a_census_agrees_with_those_who_are_there(steps: list[tuple[str, str, int]]) -> None:
+def test_the_run_counts_agree_with_the_runs_in_memory(steps: list[tuple[str, str, int]]) -> None:
     there: CountedRuns[int] = CountedRuns()
     for what, partition, number in steps:
         run = RunKey(partition, str(number))

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.raw_http import AUTH, HEALTH, HOST, Heard, connect, hear, refused, say
+from tests.hostile.raw_http import (
+    AUTH,
+    HEALTH,
+    HOST,
+    ReceivedAnswer,
+    check_error,
+    connect,
+    receive_answers,
+    send_pieces,
+)
 from tests.live import Served, delays, elsewhere, open_served, until
 from weftwork.adapters.http.server import http_server
 from weftwork.adapters.http.server.limits import (
@@ -41,20 +50,20 @@ def crowd(served: Served, count: int) -> Any:
         for _ in range(count):
             clients.append(all_of_them.enter_context(connect(served.port)))
             if len(clients) <= served.host.settings.max_connections + SPARE_CONNECTIONS:
-                say(clients[-1], HEALTH)
-                assert hear(clients[-1], 1)[0].status == 200
+                send_pieces(clients[-1], HEALTH)
+                assert receive_answers(clients[-1], 1)[0].status == 200
         yield clients
 
 
-def once(port: int, sent: bytes) -> Heard:
+def once(port: int, sent: bytes) -> ReceivedAnswer:
     """The first answer on a new connection."""
     with connect(port) as client:
-        say(client, sent)
-        return hear(client, 1)[0]
+        send_pieces(client, sent)
+        return receive_answers(client, 1)[0]
 
 
-def crowded(heard: Heard) -> None:
-    assert refused(heard, 503, "service_unavailable") == {"retryAfter": 5}
+def crowded(heard: ReceivedAnswer) -> None:
+    assert check_error(heard, 503, "service_unavailable") == {"retryAfter": 5}
     assert heard.headers["connection"] == "close"
 
 
@@ -62,8 +71,8 @@ def test_up_to_the_cap_nothing_is_different() -> None:
     def work(served: Served) -> None:
         with crowd(served, CAP) as clients:
             for client in clients:
-                say(client, RUNS)
-                assert hear(client, 1)[0].status == 200
+                send_pieces(client, RUNS)
+                assert receive_answers(client, 1)[0].status == 200
 
     serve(work)
 
@@ -81,8 +90,8 @@ def test_above_the_cap_only_the_public_paths_are_answered() -> None:
                     crowded(heard)
             crowded(once(served.port, b"GET /nothing HTTP/1.1\r\n" + HOST + b"\r\n"))
             # Those who were there before notice nothing.
-            say(clients[0], RUNS)
-            assert hear(clients[0], 1)[0].status == 200
+            send_pieces(clients[0], RUNS)
+            assert receive_answers(clients[0], 1)[0].status == 200
 
     serve(work)
 
@@ -92,15 +101,15 @@ def test_a_spare_connection_is_like_any_other_when_there_is_room_again() -> None
         with contextlib.ExitStack() as later:
             with crowd(served, CAP):
                 client = later.enter_context(connect(served.port))
-                say(client, HEALTH)
-                assert hear(client, 1)[0].status == 200
+                send_pieces(client, HEALTH)
+                assert receive_answers(client, 1)[0].status == 200
 
             def room_again() -> bool:
                 return once(served.port, RUNS).status == 200
 
             until(room_again, "the others to be gone")
-            say(client, RUNS)
-            assert hear(client, 1)[0].status == 200
+            send_pieces(client, RUNS)
+            assert receive_answers(client, 1)[0].status == 200
 
     serve(work)
 
@@ -113,10 +122,10 @@ def test_beyond_the_spare_ones_everybody_is_told_at_once() -> None:
             with contextlib.ExitStack() as told:
                 beyond = [told.enter_context(connect(served.port)) for _ in range(SPARE_CONNECTIONS + 10)]
                 for client in beyond:
-                    (heard,) = hear(client)
+                    (heard,) = receive_answers(client)
                     crowded(heard)
-            say(clients[-1], HEALTH)
-            assert hear(clients[-1], 1)[0].status == 200
+            send_pieces(clients[-1], HEALTH)
+            assert receive_answers(clients[-1], 1)[0].status == 200
 
     serve(work)
 
@@ -124,10 +133,10 @@ def test_beyond_the_spare_ones_everybody_is_told_at_once() -> None:
 def test_who_is_told_while_it_sends_can_read_it() -> None:
     def work(served: Served) -> None:
         with crowd(served, CAP + SPARE_CONNECTIONS), connect(served.port) as client:
-            say(client, b"POST /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"Content-Length: 900000\r\n\r\n")
+            send_pieces(client, b"POST /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"Content-Length: 900000\r\n\r\n")
             for _ in range(9):
                 client.sendall(b" " * 100_000)
-            crowded(hear(client)[0])
+            crowded(receive_answers(client)[0])
 
     serve(work)
 
@@ -152,8 +161,8 @@ def _counts(caplog: pytest.LogCaptureFixture) -> list[int]:
 def test_without_the_door_they_would_all_be_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
     def work(served: Served) -> list[int]:
         with crowd(served, CAP), connect(served.port) as client:
-            say(client, RUNS)
-            return [each.status for each in hear(client, 1)]
+            send_pieces(client, RUNS)
+            return [each.status for each in receive_answers(client, 1)]
 
     assert serve(work) == [503]
     monkeypatch.setattr(ConnectionLimit, "admit", lambda self, count: "inside")

@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.raw_http import AUTH, HOST, POST, Heard, connect, hear, parse, refused, say
+from tests.hostile.raw_http import (
+    AUTH,
+    HOST,
+    POST,
+    ReceivedAnswer,
+    check_error,
+    connect,
+    parse,
+    receive_answers,
+    send_pieces,
+)
 from tests.live import Host, start_host
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
@@ -35,7 +45,7 @@ class Pourer:
 
     def __init__(self, port: int, head: bytes) -> None:
         self.socket = connect(port)
-        self.heard: list[Heard] = []
+        self.heard: list[ReceivedAnswer] = []
         self.sent = 0
         self._raw = b""
         self._left = memoryview(head)
@@ -58,7 +68,7 @@ class Pourer:
             return False
         return True
 
-    def end(self) -> list[Heard]:
+    def end(self) -> list[ReceivedAnswer]:
         self.socket.close()
         heard, rest = parse(self._raw)
         assert not rest
@@ -103,19 +113,19 @@ def test_a_body_is_refused_where_it_passes_the_cap(host: Host, size: int) -> Non
     chunk = b"%x\r\n" % size + b" " * size + b"\r\n"
     whole = chunk * (2**20 // size)
     with connect(host.port) as client:
-        say(client, POST + CHUNKED, whole, b"1\r\n \r\n0\r\n\r\n")
-        (heard,) = hear(client)
-    assert refused(heard, 413, "payload_too_large") == {"maxRequestBodyBytes": 2**20}
+        send_pieces(client, POST + CHUNKED, whole, b"1\r\n \r\n0\r\n\r\n")
+        (heard,) = receive_answers(client)
+    assert check_error(heard, 413, "payload_too_large") == {"maxRequestBodyBytes": 2**20}
     with connect(host.port) as client:
-        say(client, POST + CHUNKED, whole, b"0\r\n\r\n")
-        refused(hear(client, 1)[0], 400, "validation_error")
+        send_pieces(client, POST + CHUNKED, whole, b"0\r\n\r\n")
+        check_error(receive_answers(client, 1)[0], 400, "validation_error")
 
 
 def test_a_body_nobody_asked_for_is_not_waited_for(host: Host) -> None:
     """On a path that takes none, and on one that is not there."""
     for path in (b"/health", b"/nothing"):
         with connect(host.port) as client:
-            say(client, b"GET " + path + b" HTTP/1.1\r\n" + HOST + CHUNKED)
+            send_pieces(client, b"GET " + path + b" HTTP/1.1\r\n" + HOST + CHUNKED)
             client.shutdown(socket.SHUT_RD)
             sent: Any = 0
             with contextlib.suppress(ConnectionError):

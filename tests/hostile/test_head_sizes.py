@@ -8,7 +8,17 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from tests.hostile.raw_http import BODY, HEALTH, HOST, POST, ask, connect, hear, refused, say
+from tests.hostile.raw_http import (
+    BODY,
+    HEALTH,
+    HOST,
+    POST,
+    check_error,
+    connect,
+    exchange,
+    receive_answers,
+    send_pieces,
+)
 from tests.live import Host
 from weftwork.adapters.http.server import limits
 from weftwork.adapters.http.server.connection import Connection
@@ -29,26 +39,26 @@ def test_a_head_is_as_large_as_it_may_be(host: Host, behind: bytes) -> None:
     largest = of_size(MAX_HEAD_BYTES)
     assert len(largest) == MAX_HEAD_BYTES
     with connect(host.port) as connection:
-        say(connection, largest)
-        assert hear(connection, 1)[0].status == 200
-        say(connection, of_size(MAX_HEAD_BYTES + 200) + behind)
-        (answer,) = hear(connection)
+        send_pieces(connection, largest)
+        assert receive_answers(connection, 1)[0].status == 200
+        send_pieces(connection, of_size(MAX_HEAD_BYTES + 200) + behind)
+        (answer,) = receive_answers(connection)
     assert answer.document["message"] == limits.head_too_large_message()
 
 
 @pytest.mark.parametrize(("count", "status"), [(MAX_HEADERS, 200), (MAX_HEADERS + 1, 400), (5000, 400)])
 def test_headers_are_counted(host: Host, count: int, status: int) -> None:
     with connect(host.port) as connection:
-        say(connection, GET + b"a:b\r\n" * (count - 1) + b"\r\n")
-        (answer,) = hear(connection, 1)
+        send_pieces(connection, GET + b"a:b\r\n" * (count - 1) + b"\r\n")
+        (answer,) = receive_answers(connection, 1)
     assert answer.status == status
 
 
 @pytest.mark.parametrize(("size", "status"), [(MAX_TARGET_BYTES, 404), (MAX_TARGET_BYTES + 1, 400)])
 def test_a_target_is_measured(host: Host, size: int, status: int) -> None:
     with connect(host.port) as connection:
-        say(connection, b"GET /" + b"a" * (size - 1) + b" HTTP/1.1\r\n" + HOST + b"\r\n")
-        (answer,) = hear(connection, 1)
+        send_pieces(connection, b"GET /" + b"a" * (size - 1) + b" HTTP/1.1\r\n" + HOST + b"\r\n")
+        (answer,) = receive_answers(connection, 1)
     assert answer.status == status
     assert status == 404 or str(MAX_TARGET_BYTES) in answer.document["message"]
 
@@ -72,15 +82,15 @@ ENDLESS: dict[str, tuple[bytes, bytes]] = {
 def test_what_never_ends_is_cut_with_a_word(host: Host, name: str) -> None:
     start, piece = ENDLESS[name]
     with connect(host.port) as connection:
-        say(connection, start)
+        send_pieces(connection, start)
         if name == "head behind another":
-            assert hear(connection, 1)[0].status == 200
+            assert receive_answers(connection, 1)[0].status == 200
         for _ in range(2**24 // len(piece)):
-            say(connection, piece)
+            send_pieces(connection, piece)
             if select.select([connection], [], [], 0)[0]:
                 break
-        (last,) = hear(connection)
-    assert refused(last, 400, "validation_error") == {"pointer": ""}
+        (last,) = receive_answers(connection)
+    assert check_error(last, 400, "validation_error") == {"pointer": ""}
     assert last.document["message"] == limits.head_too_large_message()
     assert host.call("GET", "/health").status == 200
 
@@ -146,21 +156,21 @@ def test_no_more_is_taken_in_than_said(name: str, monkeypatch: pytest.MonkeyPatc
 def test_a_body_of_small_chunks_is_no_head(host: Host) -> None:
     spaces = b"1\r\n \r\n" * 100_000
     with connect(host.port) as connection:
-        say(connection, CHUNKED + spaces + b"%x\r\n" % len(BODY) + BODY + b"\r\n0\r\n\r\n")
-        assert hear(connection, 1)[0].status == 201
+        send_pieces(connection, CHUNKED + spaces + b"%x\r\n" % len(BODY) + BODY + b"\r\n0\r\n\r\n")
+        assert receive_answers(connection, 1)[0].status == 201
 
 
 def test_a_head_behind_a_large_body_is_measured_for_itself(host: Host) -> None:
     body = BODY.ljust(900_000)
     one = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
     with connect(host.port) as connection:
-        say(connection, one * 3 + HEALTH)
-        assert [each.status for each in hear(connection, 4)] == [201, 201, 201, 200]
+        send_pieces(connection, one * 3 + HEALTH)
+        assert [each.status for each in receive_answers(connection, 4)] == [201, 201, 201, 200]
 
 
 def test_requests_that_wait_for_their_turn_are_few(host: Host) -> None:
     """One is answered, sixteen wait; the next is one too many, and those before it are answered all the same."""
-    heard = ask(host.port, HEALTH * 3000)
+    heard = exchange(host.port, HEALTH * 3000)
     assert 17 <= len(heard) <= 2999
     assert {each.status for each in heard[:-1]} == {200}
     assert "wait for their turn" in heard[-1].document["message"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.hostile_json import CAP, DOCUMENTS, FRAGMENTS, MARK
-from tests.hostile.raw_http import POST, connect, hear, say
+from tests.hostile.hostile_json import DOCUMENTS, FRAGMENTS, MAX_BODY_BYTES, SECRET_MARK
+from tests.hostile.raw_http import POST, connect, receive_answers, send_pieces
 from tests.live import Answer, Host, delays, elsewhere, open_served, until
 from tests.live.tokens import token_of
 from weftwork.adapters.http import message
@@ -110,7 +110,7 @@ def test_an_answer_is_refused_or_taken_as_it_is(host: Host, waiting: str, name: 
 def refused(answer: Answer) -> None:
     assert (answer.status, answer.document["error"]) == (400, "validation_error"), answer.body[:300]
     assert schema.check("error-envelope", answer.document) == []
-    assert MARK not in answer.body
+    assert SECRET_MARK not in answer.body
     assert len(answer.body) < 10_000
 
 
@@ -128,7 +128,7 @@ def test_an_evil_document_is_refused(host: Host, run_id: str, name: str, operati
 def test_an_evil_value_is_refused_or_taken_as_it_is(host: Host, run_id: str, name: str, operation: str) -> None:
     evil = FRAGMENTS[name]
     body = TEMPLATES[operation].replace(b"VERSION", name.encode().hex().encode()[-100:]) % evil.data
-    assert len(body) <= CAP
+    assert len(body) <= MAX_BODY_BYTES
     answer = send(host, operation, run_id, body)
     # Deep fragments are as deep as they may be in the inputs of a run; in a definition they stand lower.
     if evil.refused or (name.endswith(", deep") and operation.startswith("register")):
@@ -204,7 +204,7 @@ def seen_at_the_gate(operation: str, answer: Answer, value: Any) -> None:
     """What the seams on the gate say of a value that is JSON, and mostly not what they want."""
     if operation == "acceptEnvelope":
         assert (answer.status, answer.document["status"]) == (200, "invalid")
-        assert MARK not in answer.body
+        assert SECRET_MARK not in answer.body
     elif operation == "toggleCapability" and isinstance(value, str) and 1 <= len(value) <= LONGEST_NAME:
         assert answer.document == {"overlay": {}}
     elif operation == "toggleCapability":
@@ -261,8 +261,8 @@ def _taken(port: int, fragments: dict[str, bytes]) -> list[str]:
     for name, data in fragments.items():
         body = TEMPLATES["createRun"] % data
         with connect(port) as connection:
-            say(connection, POST + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            if hear(connection, 1)[0].status == 201:
+            send_pieces(connection, POST + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            if receive_answers(connection, 1)[0].status == 201:
                 found.append(name)
     return found
 
@@ -270,7 +270,7 @@ def _taken(port: int, fragments: dict[str, bytes]) -> list[str]:
 @pytest.mark.parametrize("operation", BODIES)
 def test_a_body_may_be_as_large_as_the_cap_and_no_larger(host: Host, run_id: str, operation: str) -> None:
     template = TEMPLATES[operation]
-    exact = template % (b'"' + b"x" * (CAP - len(template)) + b'"')
-    assert len(exact) == CAP
+    exact = template % (b'"' + b"x" * (MAX_BODY_BYTES - len(template)) + b'"')
+    assert len(exact) == MAX_BODY_BYTES
     assert send(host, operation, run_id, exact).status in (200, 201, 400, 404, 409)
     assert send(host, operation, run_id, exact + b" ").status == 413

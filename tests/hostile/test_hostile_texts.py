@@ -5,7 +5,7 @@ from urllib.parse import quote_from_bytes
 
 import pytest
 
-from tests.hostile.raw_http import BODY, Heard, connect, hear, say
+from tests.hostile.raw_http import BODY, ReceivedAnswer, connect, receive_answers, send_pieces
 from tests.live import KEY, Host
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.json import schema
@@ -144,7 +144,7 @@ def target(route: Route, run_id: str) -> bytes:
     return path.replace("{runId}", run_id if route.operation_id != "deleteRun" else "nowhere").encode()
 
 
-def judge(route: Route, heard: list[Heard], listed: set[int]) -> None:
+def judge(route: Route, heard: list[ReceivedAnswer], listed: set[int]) -> None:
     assert heard, "there is always an answer"
     # An upgrade or an expectation may come before it.
     answer = heard[-1]
@@ -165,10 +165,10 @@ def judge(route: Route, heard: list[Heard], listed: set[int]) -> None:
         assert TRACEPARENT.fullmatch(answer.headers["traceparent"]), where
 
 
-def ask(host: Host, sent: bytes) -> list[Heard]:
+def ask(host: Host, sent: bytes) -> list[ReceivedAnswer]:
     with connect(host.port) as connection:
-        say(connection, sent)
-        return hear(connection)
+        send_pieces(connection, sent)
+        return receive_answers(connection)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
@@ -214,17 +214,17 @@ GOOD = b'{"error":"not_found","message":"There is nothing at this path."}'
     "heard",
     [
         [],
-        [Heard(200, FINE, b"{}"), Heard(404, FINE, GOOD)],
-        [Heard(500, FINE, b'{"error":"internal_error","message":"m"}')],
-        [Heard(404, FINE, b'{"error":"not_found","message":"%b"}' % MARK)],
-        [Heard(404, FINE, b'{"error":"not_found","message":"m","more":1}')],
-        [Heard(404, FINE, b'{"error":"forbidden","message":"m"}')],
-        [Heard(404, {**FINE, "x-evil": "1"}, GOOD)],
-        [Heard(404, {**FINE, "traceparent": MARK.decode()}, GOOD)],
+        [ReceivedAnswer(200, FINE, b"{}"), ReceivedAnswer(404, FINE, GOOD)],
+        [ReceivedAnswer(500, FINE, b'{"error":"internal_error","message":"m"}')],
+        [ReceivedAnswer(404, FINE, b'{"error":"not_found","message":"%b"}' % MARK)],
+        [ReceivedAnswer(404, FINE, b'{"error":"not_found","message":"m","more":1}')],
+        [ReceivedAnswer(404, FINE, b'{"error":"forbidden","message":"m"}')],
+        [ReceivedAnswer(404, {**FINE, "x-evil": "1"}, GOOD)],
+        [ReceivedAnswer(404, {**FINE, "traceparent": MARK.decode()}, GOOD)],
     ],
     ids=["none", "two", "ours", "echo", "open", "another code", "another header", "another trace"],
 )
-def test_an_answer_that_is_wrong_is_seen(heard: list[Heard]) -> None:
-    judge(ROUTES[0], [Heard(404, FINE, GOOD)], {404})
+def test_an_answer_that_is_wrong_is_seen(heard: list[ReceivedAnswer]) -> None:
+    judge(ROUTES[0], [ReceivedAnswer(404, FINE, GOOD)], {404})
     with pytest.raises(AssertionError):
         judge(ROUTES[0], heard, {404})

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.hostile.hostile_json import FRAGMENTS
-from tests.hostile.raw_http import AUTH, HOST, connect, hear, say
+from tests.hostile.raw_http import AUTH, HOST, connect, receive_answers, send_pieces
 from tests.live import Served, echoes, elsewhere, open_served
 from weftwork.adapters.http.message import LoopSlices
 from weftwork.protocol.json.decoder import decode
@@ -86,14 +86,14 @@ def ask(port: int, name: str, data: bytes, key: bool) -> list[int]:
     if key:
         head.append(b"Idempotency-Key: " + name.encode().hex().encode())
     with connect(port) as client:
-        say(client, b"\r\n".join(head) + b"\r\n" + HOST + AUTH + b"\r\n" + data)
-        (answer,) = hear(client, 1)
+        send_pieces(client, b"\r\n".join(head) + b"\r\n" + HOST + AUTH + b"\r\n" + data)
+        (answer,) = receive_answers(client, 1)
         statuses = [answer.status]
         if answer.status == 201:
             for path in ("", "/events/poll"):
                 url = f"/v1/runs/{answer.document['runId']}{path}"
-                say(client, f"GET {url} HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n")
-                statuses.append(hear(client, 1)[0].status)
+                send_pieces(client, f"GET {url} HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n")
+                statuses.append(receive_answers(client, 1)[0].status)
         return statuses
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.malformed_requests import CASES, SMUGGLED, Case
-from tests.hostile.raw_http import HEALTH, POST, Heard, ask, connect, hear, say
+from tests.hostile.malformed_requests import CASES, SMUGGLED, MalformedRequest
+from tests.hostile.raw_http import HEALTH, POST, ReceivedAnswer, connect, exchange, receive_answers, send_pieces
 from tests.live import Host, Served, delays, elsewhere, open_served
 from weftwork.adapters.http.host_errors import raw_error_response
 from weftwork.adapters.http.server import limits
@@ -23,26 +23,26 @@ def nothing_was_smuggled(host: Host) -> Iterator[None]:
     assert "uvicorn" not in host.errors
 
 
-def verdict(port: int, case: Case, pieces: list[bytes]) -> list[Heard]:
+def verdict(port: int, case: MalformedRequest, pieces: list[bytes]) -> list[ReceivedAnswer]:
     """What came back, once it is shown that the connection is over, or in step with its client."""
-    if not case.stays:
-        return ask(port, *pieces)
+    if not case.keeps_connection:
+        return exchange(port, *pieces)
     with connect(port) as connection:
-        say(connection, *pieces)
-        heard = hear(connection, len(case.statuses))
-        say(connection, HEALTH)
-        (last,) = hear(connection, 1)
+        send_pieces(connection, *pieces)
+        heard = receive_answers(connection, len(case.statuses))
+        send_pieces(connection, HEALTH)
+        (last,) = receive_answers(connection, 1)
         assert last.document == {"status": "ok"}
     return heard
 
 
-def check(heard: list[Heard], case: Case) -> None:
+def check(heard: list[ReceivedAnswer], case: MalformedRequest) -> None:
     assert tuple(each.status for each in heard) == case.statuses, heard
     for each in heard:
         if each.status >= 400:
             assert "error" in each.document
             assert each.headers["content-type"] == "application/json"
-    if heard and not case.stays:
+    if heard and not case.keeps_connection:
         assert heard[-1].headers["connection"] == "close"
 
 
@@ -72,7 +72,7 @@ def served(work: Any, *arguments: Any) -> Any:
 
 
 def statuses(one: Served, sent: bytes) -> tuple[int, ...]:
-    return tuple(each.status for each in ask(one.port, sent))
+    return tuple(each.status for each in exchange(one.port, sent))
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_trailers_that_were_headers_would_be_obeyed(monkeypatch: pytest.MonkeyPa
 
     def answer(one: Served) -> str:
         with connect(one.port) as connection:
-            say(connection, CASES[name].send)
-            return hear(connection, 1)[0].document.get("message", "")
+            send_pieces(connection, CASES[name].send)
+            return receive_answers(connection, 1)[0].document.get("message", "")
 
     assert served(answer) == ""
     honest = Connection.on_headers_complete

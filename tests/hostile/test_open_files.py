@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.raw_http import AUTH, HEALTH, HOST, connect, hear, refused, say
+from tests.hostile.raw_http import AUTH, HEALTH, HOST, check_error, connect, receive_answers, send_pieces
 from tests.live import host as live
 from tests.live import start_host, until
 from weftwork.adapters.http.server.limits import RESERVED_FILES, SPARE_CONNECTIONS
@@ -27,17 +27,17 @@ def test_a_host_with_few_files_takes_fewer_connections(tmp_path: Path, monkeypat
         assert (said["message"].partition(":")[0], said["count"]) == ("fewer connections than set", ROOM)
         held = [clients.enter_context(connect(host.port)) for _ in range(ROOM)]
         for client in held:
-            say(client, HEALTH)
-        assert {hear(client, 1)[0].status for client in held} == {200}
+            send_pieces(client, HEALTH)
+        assert {receive_answers(client, 1)[0].status for client in held} == {200}
         # Twice as many as there are files for; all of them are told, or answered, and none is left in the queue.
         for at in range(2 * FILES):
             client = clients.enter_context(connect(host.port))
-            say(client, RUNS)
-            refused(hear(client, 1)[0], 503, "service_unavailable")
+            send_pieces(client, RUNS)
+            check_error(receive_answers(client, 1)[0], 503, "service_unavailable")
             if at >= SPARE_CONNECTIONS:
                 client.close()
-        say(held[0], RUNS)
-        assert hear(held[0], 1)[0].status == 200
+        send_pieces(held[0], RUNS)
+        assert receive_answers(held[0], 1)[0].status == 200
         assert host.process.poll() is None
         assert "too many" not in host.errors.lower()
 
@@ -54,12 +54,12 @@ def test_when_there_are_no_files_left_the_host_waits_and_goes_on(tmp_path: Path)
         resource.prlimit(host.process.pid, resource.RLIMIT_NOFILE, (100, 100))
         with contextlib.ExitStack() as clients:
             held = [clients.enter_context(connect(host.port)) for _ in range(300)]
-            say(held[0], HEALTH)
-            assert hear(held[0], 1)[0].status == 200
+            send_pieces(held[0], HEALTH)
+            assert receive_answers(held[0], 1)[0].status == 200
             before = _cpu(host.process.pid)
             for _ in range(100):
-                say(held[0], HEALTH)
-                assert hear(held[0], 1)[0].status == 200
+                send_pieces(held[0], HEALTH)
+                assert receive_answers(held[0], 1)[0].status == 200
                 with contextlib.suppress(TimeoutError):
                     held[0].settimeout(0.02)
                     held[0].recv(1, socket.MSG_PEEK)
@@ -74,7 +74,7 @@ def _answers(port: int) -> bool:
     try:
         with connect(port) as client:
             client.settimeout(1)
-            say(client, HEALTH)
-            return hear(client, 1)[0].status == 200
+            send_pieces(client, HEALTH)
+            return receive_answers(client, 1)[0].status == 200
     except (TimeoutError, AssertionError, OSError):
         return False

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from tests.hostile.raw_http import AUTH, BODY, HEALTH, HOST, POST, connect, hear, parse, say
+from tests.hostile.raw_http import AUTH, BODY, HEALTH, HOST, POST, connect, parse, receive_answers, send_pieces
 from tests.live import Served, Stream, delays, elsewhere, open_served
 from tests.live.listening_host import until
 from weftwork.adapters.http.server.connection import ClosingConnection
@@ -28,7 +28,7 @@ async def leave_a_stream(served: Served) -> bool:
     """Whether the reader of a stream is gone once its client is, who had asked for something else already."""
     run_id = await served.create("long")
     with await elsewhere(connect, served.port) as connection:
-        await elsewhere(say, connection, get(f"/v1/runs/{run_id}/events") + HEALTH)
+        await elsewhere(send_pieces, connection, get(f"/v1/runs/{run_id}/events") + HEALTH)
         await until(lambda: served.readers == 1, "the stream")
         await elsewhere(Stream, connection)
     try:
@@ -56,9 +56,9 @@ def test_a_stream_goes_on_to_its_end_before_a_bad_request_is_refused(bad: bytes)
     async def work(served: Served) -> bytes:
         run_id = await served.create("long")
         with await elsewhere(connect, served.port) as connection:
-            await elsewhere(say, connection, get(f"/v1/runs/{run_id}/events?streamMode=debug"))
+            await elsewhere(send_pieces, connection, get(f"/v1/runs/{run_id}/events?streamMode=debug"))
             await until(lambda: served.readers == 1, "the stream")
-            await elsewhere(say, connection, bad + HEALTH)
+            await elsewhere(send_pieces, connection, bad + HEALTH)
             await served.inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
             return await elsewhere(_all, connection)
 
@@ -79,10 +79,10 @@ def test_a_torn_body_ends_its_request_and_no_other() -> None:
 
     async def work(served: Served) -> tuple[list[int], int]:
         with await elsewhere(connect, served.port) as connection:
-            await elsewhere(say, connection, POST + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{")
+            await elsewhere(send_pieces, connection, POST + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{")
             await until(lambda: len(tasks()) == 1, "the request")
-            await elsewhere(say, connection, b"\r\n\r\n\r\n", b"zz\r\n" * 3)
-            heard = await elsewhere(hear, connection)
+            await elsewhere(send_pieces, connection, b"\r\n\r\n\r\n", b"zz\r\n" * 3)
+            heard = await elsewhere(receive_answers, connection)
         await until(lambda: not tasks(), "the request to end")
         return [each.status for each in heard], len(tasks())
 
@@ -100,7 +100,7 @@ def test_answers_come_in_the_order_of_the_requests() -> None:
         first = get(f"/v1/runs/{run_id}/events/poll?lastSequence=1&timeout=1")
         second = POST + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
         with await elsewhere(connect, served.port) as connection:
-            await elsewhere(say, connection, first + second + get("/v1/runs/nowhere") + HEALTH)
-            return [each.status for each in await elsewhere(hear, connection, 4)]
+            await elsewhere(send_pieces, connection, first + second + get("/v1/runs/nowhere") + HEALTH)
+            return [each.status for each in await elsewhere(receive_answers, connection, 4)]
 
     assert serve(work) == [200, 201, 404, 200]

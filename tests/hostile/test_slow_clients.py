@@ -11,7 +11,18 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.raw_http import AUTH, BODY, HEALTH, HOST, POST, Heard, connect, hear, refused, say
+from tests.hostile.raw_http import (
+    AUTH,
+    BODY,
+    HEALTH,
+    HOST,
+    POST,
+    ReceivedAnswer,
+    check_error,
+    connect,
+    receive_answers,
+    send_pieces,
+)
 from tests.live import Served, delays, elsewhere, open_served, start_host
 from tests.live.listening_host import until
 from weftwork.adapters.http.server import connection, http_server
@@ -40,21 +51,21 @@ def serve(work: Any) -> Any:
     return asyncio.run(run())
 
 
-def ended(served: Served, *pieces: bytes) -> list[Heard]:
+def ended(served: Served, *pieces: bytes) -> list[ReceivedAnswer]:
     """What a client hears who sends this and then nothing more."""
     with connect(served.port) as client:
-        say(client, *pieces)
-        return hear(client)
+        send_pieces(client, *pieces)
+        return receive_answers(client)
 
 
-def dripping(served: Served, start: bytes, drop: bytes) -> list[Heard]:
+def dripping(served: Served, start: bytes, drop: bytes) -> list[ReceivedAnswer]:
     """What a client hears who goes on sending, a little at a time."""
     with connect(served.port) as client:
-        say(client, start)
-        first = hear(client, 1) if start == HEALTH else []
+        send_pieces(client, start)
+        first = receive_answers(client, 1) if start == HEALTH else []
         client.settimeout(0.03)
         for _ in range(400):
-            say(client, drop)
+            send_pieces(client, drop)
             try:
                 client.recv(1, socket.MSG_PEEK)
             except TimeoutError:
@@ -65,7 +76,7 @@ def dripping(served: Served, start: bytes, drop: bytes) -> list[Heard]:
         else:
             raise AssertionError("the host goes on listening")
         client.settimeout(10)
-        return first + hear(client)
+        return first + receive_answers(client)
 
 
 SILENT: dict[str, bytes] = {
@@ -89,10 +100,10 @@ BODIES: dict[str, bytes] = {
 }
 
 
-def all_ended(cases: dict[str, tuple[bytes, ...]]) -> dict[str, list[Heard]]:
+def all_ended(cases: dict[str, tuple[bytes, ...]]) -> dict[str, list[ReceivedAnswer]]:
     """What each of these clients hears, all at the same time."""
 
-    async def work(served: Served) -> dict[str, list[Heard]]:
+    async def work(served: Served) -> dict[str, list[ReceivedAnswer]]:
         heard = await asyncio.gather(*(elsewhere(ended, served, *pieces) for pieces in cases.values()))
         await until(lambda: not _requests(), "the requests to end")
         return dict(zip(cases, heard, strict=True))
@@ -113,14 +124,14 @@ def test_a_head_has_its_time(before: tuple[bytes, ...]) -> None:
     for name, answers in all_ended({name: (*before, sent) for name, sent in HALF.items()}).items():
         *earlier, last = answers
         assert [each.status for each in earlier] == [200] * len(before), name
-        refused(last, 400, "validation_error")
+        check_error(last, 400, "validation_error")
         assert "seconds" in last.document["message"], name
 
 
 @pytest.mark.usefixtures("limits")
 def test_a_body_has_its_time() -> None:
     for name, (last,) in all_ended({name: (sent,) for name, sent in BODIES.items()}).items():
-        refused(last, 400, "validation_error")
+        check_error(last, 400, "validation_error")
         assert "bytes per second" in last.document["message"], name
 
 
@@ -139,7 +150,7 @@ DROPS: dict[str, tuple[bytes, bytes, list[int]]] = {
 
 @pytest.mark.usefixtures("limits")
 def test_a_drop_now_and_then_buys_no_time() -> None:
-    async def work(served: Served) -> list[list[Heard]]:
+    async def work(served: Served) -> list[list[ReceivedAnswer]]:
         clients = [elsewhere(dripping, served, start, drop) for start, drop, _ in DROPS.values()]
         return await asyncio.gather(*clients)
 
@@ -151,19 +162,19 @@ def test_a_drop_now_and_then_buys_no_time() -> None:
 def test_a_body_that_is_fast_enough_may_take_long() -> None:
     """Four times as fast as it must be, and three times as long as the grace."""
 
-    def send(served: Served) -> list[Heard]:
+    def send(served: Served) -> list[ReceivedAnswer]:
         with connect(served.port) as client:
-            say(client, POST + b"Content-Length: 8192\r\n\r\n" + BODY)
+            send_pieces(client, POST + b"Content-Length: 8192\r\n\r\n" + BODY)
             left = 8192 - len(BODY)
             end = time.monotonic() + 3 * SHORT
             while time.monotonic() < end and left > 512:
-                say(client, b" " * 256)
+                send_pieces(client, b" " * 256)
                 left -= 256
                 time.sleep(0.03)
-            say(client, b" " * left)
-            return hear(client, 1)
+            send_pieces(client, b" " * left)
+            return receive_answers(client, 1)
 
-    async def work(served: Served) -> list[Heard]:
+    async def work(served: Served) -> list[ReceivedAnswer]:
         return await elsewhere(send, served)
 
     assert [each.status for each in serve(work)] == [201]
@@ -180,14 +191,14 @@ def test_who_waits_for_us_has_all_the_time(path: str) -> None:
         body = BODY.ljust(900_000)
         large = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
         with await elsewhere(connect, served.port) as client:
-            sending = asyncio.create_task(elsewhere(say, client, first, large, HEALTH))
+            sending = asyncio.create_task(elsewhere(send_pieces, client, first, large, HEALTH))
             await until(lambda: served.readers == 1, "the reader")
             until_then = asyncio.get_running_loop().time() + 4 * SHORT
             await until(lambda: asyncio.get_running_loop().time() > until_then, "a while")
             assert served.readers == 1
             if "poll" not in path:
                 await served.inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
-            heard = await elsewhere(hear, client, 3)
+            heard = await elsewhere(receive_answers, client, 3)
             await sending
             return [each.status for each in heard]
 
@@ -199,9 +210,9 @@ STAYING = {"silent": b"", "head": HEALTH[:-2], "body": BODIES["some of it"], "id
 
 def stays(served: Served, sent: bytes, seconds: float) -> bool:
     with connect(served.port) as client:
-        say(client, sent)
+        send_pieces(client, sent)
         if sent == HEALTH:
-            hear(client, 1)
+            receive_answers(client, 1)
         client.settimeout(seconds)
         try:
             client.recv(1)
@@ -229,7 +240,7 @@ def test_a_watchdog_that_stumbles_goes_on(monkeypatch: pytest.MonkeyPatch, caplo
         self.deadline = now + 60
         raise RuntimeError("a bug")
 
-    async def work(served: Served) -> tuple[list[Heard], bool]:
+    async def work(served: Served) -> tuple[list[ReceivedAnswer], bool]:
         with monkeypatch.context() as patch:
             patch.setattr(connection.Connection, "on_deadline", stumble)
             first = await elsewhere(ended, served, HEALTH[:-2])
@@ -248,7 +259,7 @@ def test_hundreds_of_slow_clients_are_gone_when_their_time_is_up(tmp_path: Path)
         begun = time.monotonic()
         for at in range(CLIENTS):
             client = connect(host.port)
-            say(client, kinds[at % len(kinds)])
+            send_pieces(client, kinds[at % len(kinds)])
             client.setblocking(False)
             waiting.register(client, selectors.EVENT_READ)
         asked = 0

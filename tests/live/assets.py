@@ -19,13 +19,13 @@ GUARDS = {
 NO_TOKEN = f"{UPLOADS}/v1.k.AAAA.{'A' * 43}"
 
 
-def send(host: Host, data: bytes, query: str = "", key: str | None = KEY, **headers: str) -> Answer:
+def post_asset(host: Host, data: bytes, query: str = "", key: str | None = KEY, **headers: str) -> Answer:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return host.call("POST", UPLOADS + query, body=data, key=key, headers=named)
 
 
-def uploaded(host: Host, data: bytes, query: str = "", key: str = KEY, **headers: str) -> dict[str, Any]:
-    answer = send(host, data, query, key, **headers)
+def upload_asset(host: Host, data: bytes, query: str = "", key: str = KEY, **headers: str) -> dict[str, Any]:
+    answer = post_asset(host, data, query, key, **headers)
     assert answer.status == 201, answer.body
     assert answer.document["sha256"] == hashlib.sha256(data).hexdigest()
     return answer.document
@@ -43,7 +43,7 @@ def fetch(host: Host, url: str, method: str = "GET", **headers: str) -> Answer:
     return host.call(method, path_of(url) if url.startswith("http") else url, key=None, headers=named)
 
 
-def listed(host: Host, query: str = "", key: str = KEY) -> dict[str, Any]:
+def list_assets(host: Host, query: str = "", key: str = KEY) -> dict[str, Any]:
     answer = host.call("GET", UPLOADS + query, key=key)
     assert answer.status == 200, answer.body
     return answer.document

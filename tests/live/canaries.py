@@ -28,7 +28,7 @@ CONTRACTS: list[Any] = [
 PROGRAM = "/v1/host/sample/test/mock-ai/program"
 
 
-def flows() -> list[dict[str, Any]]:
+def canary_workflows() -> list[dict[str, Any]]:
     """One for each way to ask a model: it hears the secret or not, and what the first node says is a secret too."""
     asks: dict[str, tuple[str, dict[str, Any]]] = {
         "text": ("callPrompt", {"prompt": "Well?"}),
@@ -56,7 +56,7 @@ def flows() -> list[dict[str, Any]]:
     return made
 
 
-OFTEN = [*(each["id"] for each in flows()), "text", "typed3", "typed3"]
+WORKFLOW_CHOICES = [*(each["id"] for each in canary_workflows()), "text", "typed3", "typed3"]
 """The workflows, some of them more than once: they are run more often."""
 
 
@@ -66,7 +66,7 @@ def canary(dice: random.Random) -> str:
     return text if dice.random() < 0.6 else f"{text[:7]}{dice.choice(['é', chr(34), chr(92), ' ', chr(10)])}{text[7:]}"
 
 
-def forms(secret: str) -> list[bytes]:
+def encoded_forms(secret: str) -> list[bytes]:
     """The secret, or the end of a long one, as it may stand in an answer of the host: as it is, in JSON, and in JSON
     that stands in JSON."""
     found = {secret, secret[-24:]}
@@ -75,7 +75,7 @@ def forms(secret: str) -> list[bytes]:
     return [each.encode() for each in found]
 
 
-class Parrot:
+class SecretRepeatingModel:
     """What a model says that has heard of secrets."""
 
     def __init__(self, dice: random.Random, secrets: list[str]) -> None:
@@ -142,7 +142,7 @@ class Parrot:
         return made
 
 
-class Surfaces:
+class HostOutputs:
     """All that a host shows of its runs, over one connection."""
 
     def __init__(self, host: Host) -> None:

@@ -14,7 +14,7 @@ from weftwork.protocol.privacy.hold_back import HoldBack
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 
 
-def blind() -> None:
+def disable_secret_matching() -> None:
     """No copy of a secret is found anywhere, and what models say is logged."""
     SecretMatcher.is_absent = lambda self, value: True  # type: ignore[method-assign]
     SecretMatcher.is_absent_in_json = lambda self, encoded: True  # type: ignore[method-assign]
@@ -33,7 +33,7 @@ def hasty() -> None:
     HoldBack.release = lambda self, piece, last=False: piece  # type: ignore[method-assign]
 
 
-MISCHIEFS = {"blind": blind, "hasty": hasty}
+MISCHIEFS = {"blind": disable_secret_matching, "hasty": hasty}
 
 if __name__ == "__main__":
     MISCHIEFS[sys.argv.pop(1)]()

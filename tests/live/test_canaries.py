@@ -13,7 +13,15 @@ from typing import Any
 
 import pytest
 
-from tests.live.canaries import OFTEN, PROGRAM, Parrot, Surfaces, canary, flows, forms
+from tests.live.canaries import (
+    PROGRAM,
+    WORKFLOW_CHOICES,
+    HostOutputs,
+    SecretRepeatingModel,
+    canary,
+    canary_workflows,
+    encoded_forms,
+)
 from tests.live.host import KEYS, Host, command, environment
 from tests.live.workflows import write_workflows
 
@@ -34,7 +42,7 @@ SABOTEUR = Path(__file__).with_name("canary_sabotage.py")
 def serving(folder: Path, *program: str) -> Iterator[Host]:
     output, errors = folder / "out", folder / "err"
     line = [*(program or command()), "serve", "--port", "0", "--data", folder / "data", *KEYS, "--test-seams"]
-    line += ["--log-level", "debug", "--workflows", write_workflows(folder / "workflows", *flows())]
+    line += ["--log-level", "debug", "--workflows", write_workflows(folder / "workflows", *canary_workflows())]
     with output.open("wb") as out, errors.open("wb") as err:
         process = subprocess.Popen([*map(str, line)], stdout=out, stderr=err, env=environment(folder))
     host = Host(process, output, errors, folder / "data")
@@ -48,7 +56,7 @@ def serving(folder: Path, *program: str) -> Iterator[Host]:
 class Watch:
     """Runs one after the other, and where their secrets were seen."""
 
-    def __init__(self, host: Host, surfaces: Surfaces, seed: int) -> None:
+    def __init__(self, host: Host, surfaces: HostOutputs, seed: int) -> None:
         self._dice = random.Random(seed)
         self._surfaces = surfaces
         self._host = host
@@ -59,17 +67,17 @@ class Watch:
 
     def run(self) -> None:
         """One run from its creation to its end, looked at while it waits and when it is over."""
-        dice, name = self._dice, self._dice.choice(OFTEN)
+        dice, name = self._dice, self._dice.choice(WORKFLOW_CHOICES)
         secrets = [canary(dice), canary(dice), canary(dice)]
         self._secrets += secrets
-        parrot = Parrot(dice, secrets)
+        parrot = SecretRepeatingModel(dice, secrets)
         self._program(f"{name}-first", [{"content": secrets[2]}])
         self._program(name, [parrot.entry() for _ in range(5)])
         inputs = {"pw": {"a": secrets[0], "b": [secrets[1]]}}
         status, body = self._surfaces.call("POST", "/v1/runs", {"workflowId": name, "inputs": inputs})
         assert status == 201, body
         run_id, sequence = json.loads(body)["runId"], -1
-        looking = [each for secret in secrets for each in forms(secret)]
+        looking = [each for secret in secrets for each in encoded_forms(secret)]
         for _ in range(20):
             found = self._poll(run_id, sequence)
             sequence = found["events"][-1]["sequence"] if found["events"] else sequence
@@ -112,12 +120,14 @@ class Watch:
     def look_at_log(self) -> None:
         log = self._host.errors.encode() + self._host.output.encode()
         self.looked["log"] += 1
-        self.hits += [("log", "", secret) for secret in self._secrets if any(each in log for each in forms(secret))]
+        self.hits += [
+            ("log", "", secret) for secret in self._secrets if any(each in log for each in encoded_forms(secret))
+        ]
 
 
 def watched(folder: Path, runs: int, *program: str) -> Watch:
     """So many runs of one host, with all that was seen."""
-    with serving(folder, *program) as host, contextlib.closing(Surfaces(host)) as surfaces:
+    with serving(folder, *program) as host, contextlib.closing(HostOutputs(host)) as surfaces:
         watch = Watch(host, surfaces, 41)
         for _ in range(runs):
             watch.run()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import KEY, Host, start_host, until
-from tests.live.assets import UPLOADS, fetch, listed, path_of, send, uploaded
+from tests.live.assets import UPLOADS, fetch, list_assets, path_of, post_asset, upload_asset
 from tests.readers.conftest import Sabotage
 from tests.readers.process_stats import forget_peak, memory, peak, wait_until_stuck
 
@@ -57,7 +57,7 @@ def upload(host: Host, size: int) -> str:
         answer = connection.getresponse()
         said = answer.read()
         assert answer.status == 201, said
-    return path_of(listed(host, "?limit=1")["assets"][0]["url"])
+    return path_of(list_assets(host, "?limit=1")["assets"][0]["url"])
 
 
 def download(host: Host, path: str) -> tuple[int, str]:
@@ -163,20 +163,20 @@ def begin(host: Host, declared: bool, size: int = 2_000_000) -> socket.socket:
 @pytest.mark.parametrize("reset", [False, True], ids=["closes", "resets"])
 @pytest.mark.parametrize("declared", [True, False], ids=["declared", "chunked"])
 def test_an_upload_that_is_broken_off_leaves_nothing(host: Host, declared: bool, reset: bool) -> None:
-    uploaded(host, b"another")
+    upload_asset(host, b"another")
     connection = begin(host, declared)
     if reset:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     connection.close()
     until(lambda: not partial(host), "what came of it to be gone")
-    assert listed(host)["usage"] == {"assets": 1, "bytes": 7, "quota": 10_737_418_240}
+    assert list_assets(host)["usage"] == {"assets": 1, "bytes": 7, "quota": 10_737_418_240}
     assert len(blobs(host)) == 1
 
 
 @pytest.mark.rule("media-33")
 def test_a_host_that_stops_ends_uploads_and_keeps_nothing_of_them(tmp_path: Path) -> None:
     with start_host(tmp_path, env=LARGE) as host:
-        made = uploaded(host, b"another")
+        made = upload_asset(host, b"another")
         stuck = begin(host, True)
         quick = begin(host, True, 1_000)
         host.process.terminate()
@@ -195,5 +195,5 @@ def test_a_host_that_stops_ends_uploads_and_keeps_nothing_of_them(tmp_path: Path
         assert len(blobs(host)) == 2
     with start_host(tmp_path, "--port", str(host.port), env=LARGE) as again:
         assert fetch(again, made["url"]).body == b"another"
-        assert listed(again)["usage"]["assets"] == 2
-        assert send(again, b"more").status == 201
+        assert list_assets(again)["usage"]["assets"] == 2
+        assert post_asset(again, b"more").status == 201

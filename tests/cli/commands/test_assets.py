@@ -14,7 +14,7 @@ from click.testing import Result
 from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_command
 from tests.cli.terminal import run_at_terminal
 from tests.live import KEY, OTHER_KEY, Host, start_host, weftwork
-from tests.live.assets import PNG, UPLOADS, listed, uploaded
+from tests.live.assets import PNG, UPLOADS, list_assets, upload_asset
 from weftwork.cli.client import upload
 from weftwork.cli.commands import assets as asset_get
 
@@ -63,7 +63,7 @@ def test_a_file_comes_back_as_it_was(host: Host, here: Path) -> None:
     assert re.fullmatch(
         r"dot\.png: image/png, 1\.0 kB, stays until .* UTC, or as long as a run refers to it\n", done.stderr
     )
-    for at, asset in enumerate([REF, DIGEST, DIGEST[:12], listed(host)["assets"][0]["url"]]):
+    for at, asset in enumerate([REF, DIGEST, DIGEST[:12], list_assets(host)["assets"][0]["url"]]):
         fetched = assets(host, "get", asset, "-o", f"{at}.png")
         assert fetched.stdout == f"{at}.png: image/png, 1.0 kB\n"
         assert (here / f"{at}.png").read_bytes() == PNG
@@ -86,8 +86,8 @@ def test_several_files_and_what_is_said_of_them(host: Host, here: Path) -> None:
 
 
 def test_the_list_shows_what_there_is(host: Host) -> None:
-    uploaded(host, b"first of two")
-    run_id = host.create("conformance-noop", inputs={"photo": uploaded(host, b"second of two")["mediaRef"]})
+    upload_asset(host, b"first of two")
+    run_id = host.create("conformance-noop", inputs={"photo": upload_asset(host, b"second of two")["mediaRef"]})
     host.log(run_id)
     digest = hashlib.sha256(b"second of two").hexdigest()
     lines = assets(host, "ls", "--run", run_id).stdout.splitlines()
@@ -104,7 +104,7 @@ def test_the_list_shows_what_there_is(host: Host) -> None:
 
 
 def test_a_terminal_is_shown_short_names_that_can_be_used(host: Host, here: Path) -> None:
-    ref = uploaded(host, b"for a terminal")["mediaRef"]
+    ref = upload_asset(host, b"for a terminal")["mediaRef"]
     env = ("--url", host.address, "--key", KEY)
     code, shown = run_at_terminal(here, b"", "assets", "ls", "--limit", "1", *env)
     short = shown.splitlines()[1].split()[0]
@@ -207,7 +207,7 @@ def test_a_file_that_becomes_shorter_is_not_waited_for(
 
 
 def test_what_is_there_is_not_written_over(host: Host, here: Path) -> None:
-    uploaded(host, PNG)
+    upload_asset(host, PNG)
     (here / "mine").write_text("mine")
     (here / "folder").mkdir()
     assert "is there; write over it with --force" in assets(host, "get", REF, "-o", "mine", code=2).stderr

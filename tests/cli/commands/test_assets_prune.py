@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.cli.terminal import run_at_terminal
 from tests.live import start_host, until, weftwork
-from tests.live.assets import PNG, listed, uploaded
+from tests.live.assets import PNG, list_assets, upload_asset
 
 DIGEST = hashlib.sha256(PNG).hexdigest()
 
@@ -29,9 +29,9 @@ NOTHING = {"found": 0, "deleted": 0, "freed": 0, "strays": 0, "dryRun": False}
 
 def test_pruning_takes_what_nobody_needs_and_nothing_else(tmp_path: Path) -> None:
     with start_host(tmp_path, "--conformance") as host:
-        run_id = host.create("conformance-noop", inputs={"photo": uploaded(host, b"in use")["mediaRef"]})
+        run_id = host.create("conformance-noop", inputs={"photo": upload_asset(host, b"in use")["mediaRef"]})
         host.log(run_id)
-        uploaded(host, PNG)
+        upload_asset(host, PNG)
         assert prune(host.data) == NOTHING, "it is held for a week"
         assert host.stop() == 0
     forget_holds(host.data)
@@ -43,8 +43,8 @@ def test_pruning_takes_what_nobody_needs_and_nothing_else(tmp_path: Path) -> Non
     assert files(host.data) == []
     assert prune(host.data) == NOTHING
     with start_host(tmp_path, "--conformance", data=host.data) as again:
-        assert [each["bytes"] for each in listed(again)["assets"]] == [6]
-        uploaded(again, PNG)
+        assert [each["bytes"] for each in list_assets(again)["assets"]] == [6]
+        upload_asset(again, PNG)
         forget_holds(again.data)
         assert prune(again.data)["deleted"] == 1, "and through the socket of a host that runs"
         until(lambda: not files(again.data), "the bytes to go")
@@ -58,7 +58,7 @@ def forget_holds(data: Path) -> None:
 
 def test_somebody_at_a_terminal_is_asked(tmp_path: Path) -> None:
     with start_host(tmp_path) as host:
-        uploaded(host, PNG)
+        upload_asset(host, PNG)
         assert host.stop() == 0
     forget_holds(host.data)
     line = ("assets", "prune", "--data", host.data)

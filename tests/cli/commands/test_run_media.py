@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_command
 from tests.live import KEY, Host, start_host
-from tests.live.assets import PNG, UPLOADS, listed
+from tests.live.assets import PNG, UPLOADS, list_assets
 
 REF = f"weftwork-asset:{hashlib.sha256(PNG).hexdigest()}"
 
@@ -52,7 +52,7 @@ def test_a_file_becomes_an_input_that_the_run_refers_to(host: Host) -> None:
     note["mediaRef"] = f"weftwork-asset:{hashlib.sha256(b'hello').hexdigest()}"
     photo = {"mediaRef": REF, "mimeType": "image/png", "name": "shelf.png"}
     assert {**run["variables"], **run.get("inputs", {})} == {"count": 3, "photo": photo, "note": note}
-    refs = {each["mediaRef"] for each in listed(host, f"?runId={run['runId']}")["assets"]}
+    refs = {each["mediaRef"] for each in list_assets(host, f"?runId={run['runId']}")["assets"]}
     assert refs == {REF, note["mediaRef"]}
 
 
@@ -93,7 +93,7 @@ def test_nothing_is_sent_for_a_workflow_that_is_not_there(host: Host, here: Path
     assert (done.exit_code, "There is no such workflow" in done.stderr) == (7, True), done.stderr
     assert "`weftwork workflows ls` lists the workflows of the host." in done.stderr
     unsent = f"weftwork-asset:{hashlib.sha256(b'for no workflow').hexdigest()}"
-    assert unsent not in [each["mediaRef"] for each in listed(host)["assets"]]
+    assert unsent not in [each["mediaRef"] for each in list_assets(host)["assets"]]
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 405, 500])

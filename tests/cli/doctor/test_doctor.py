@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.commands.test_runs import fill
 from tests.live import KEY, start_host, weftwork
-from tests.live.assets import uploaded
+from tests.live.assets import upload_asset
 from weftwork.adapters.sqlite.database.connection import Migration
 from weftwork.cli.doctor import machine_checks, storage_checks
 from weftwork.cli.doctor.machine_checks import check_nodes, check_packages, check_port, check_space
@@ -215,7 +215,7 @@ def test_a_user_who_may_not_write_is_told(data: Path, monkeypatch: pytest.Monkey
 def test_the_folder_of_assets_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "is not there yet" in doctor(tmp_path, "--data", tmp_path / "data")["assets"]["said"]
     with start_host(tmp_path) as host:
-        uploaded(host, bytes(5_000))
+        upload_asset(host, bytes(5_000))
         found = doctor(tmp_path, "--data", host.data)["assets"]
         assert found["state"] == "ok"
         assert found["said"] == f"{host.data / 'assets'} can be written; 5.0 kB in 1 file"

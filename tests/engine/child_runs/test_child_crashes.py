@@ -11,7 +11,16 @@ from tests.engine.child_runs.test_child_maps import DOUBLING, mapping
 from tests.engine.child_runs.test_sub_workflows import adding, number
 from tests.harness.definitions import node, variable
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
-from tests.harness.run_tree import ACCEPT, begin, children, gate, restarted, sequence, shown, sub_workflow_node
+from tests.harness.run_tree import (
+    ACCEPT,
+    approval_workflow,
+    child_keys,
+    restart,
+    sequence,
+    snapshot_of,
+    start_run,
+    sub_workflow_node,
+)
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
@@ -23,7 +32,7 @@ LATE = [variable("v", defaultValue="late")]
 ASKING = sequence("parent", sub_workflow_node("gate", outputMapping={"v": "v"}), node("end"))
 STORIES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[int]]] = {
     "nested": ([NESTED, MIDDLE, adding()], {"n": 6}, [1, 1]),
-    "asking": ([ASKING, gate(variables=LATE)], {"v": "late"}, [1]),
+    "asking": ([ASKING, approval_workflow(variables=LATE)], {"v": "late"}, [1]),
     "map": ([mapping([1, 2, 3, 4, 5], 2, output="result"), DOUBLING], {}, [5]),
 }
 """Definitions, the variables of the parent in the end, and how many runs there are on each level below it."""
@@ -62,21 +71,21 @@ async def lived(name: str, at: int, written: bool, slow: bool) -> bool:
         return logs[0]
 
     bench = EngineHarness(wrap=wrap)
-    key = await begin(bench, *documents)
+    key = await start_run(bench, *documents)
     died = await _dies(bench, key, logs[0].died)
     if died:
         if slow:
             await run_ready_tasks()
             bench.clock.advance(300)
             await run_ready_tasks()
-        bench = await restarted(bench, *documents)
+        bench = await restart(bench, *documents)
         assert not await _dies(bench, key, asyncio.Event())
-    found = await shown(bench, key)
+    found = await snapshot_of(bench, key)
     assert (found["status"], found["variables"]) == ("completed", variables), found.get("error")
     if name == "map":
         assert found["outputs"] == {"map": {"results": [2, 4, 6, 8, 10], "count": 5}}
     line, counted = [key], []
-    while line := [child for each in line for child in await children(bench, each)]:
+    while line := [child for each in line for child in await child_keys(bench, each)]:
         counted.append(len(line))
         assert [await bench.status(each) for each in line] == ["completed"] * len(line)
     assert counted == levels
@@ -89,7 +98,7 @@ async def _dies(bench: EngineHarness, key: RunKey, died: asyncio.Event) -> bool:
         await run_ready_tasks()
         if died.is_set() or await bench.status(key) in TERMINAL_STATUSES:
             return died.is_set()
-        for each in await children(bench, key):
+        for each in await child_keys(bench, key):
             if await bench.status(each) == "waiting-approval":
                 answer = asyncio.create_task(bench.answer(each, ACCEPT))
                 await asyncio.wait([answer, asyncio.create_task(died.wait())], return_when="FIRST_COMPLETED")

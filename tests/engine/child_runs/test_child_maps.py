@@ -10,14 +10,23 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count, node, variable
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
-from tests.harness.run_tree import ACCEPT, begin, children, ended, gate, restarted, sequence, shown
+from tests.harness.run_tree import (
+    ACCEPT,
+    approval_workflow,
+    child_keys,
+    completed_snapshot,
+    restart,
+    sequence,
+    snapshot_of,
+    start_run,
+)
 from weftwork.adapters.nodes.flow import map_children
 from weftwork.ports.node_outcome import Failed
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 DECLARED = [variable("item", "number")]
-GATED = gate("child", variables=DECLARED)
+GATED = approval_workflow("child", variables=DECLARED)
 DOUBLING = sequence(
     "child",
     node(
@@ -36,22 +45,24 @@ def mapping(items: list[Any], concurrency: int = 8, more: dict[str, Any] | None 
 
 
 async def opened(bench: EngineHarness, key: RunKey) -> list[RunKey]:
-    return [each for each in await children(bench, key) if await bench.status(each) not in TERMINAL_STATUSES]
+    return [each for each in await child_keys(bench, key) if await bench.status(each) not in TERMINAL_STATUSES]
 
 
 @pytest.mark.rule("kin-13")
 def test_a_list_is_worked_through_by_children() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        found = await ended(bench, await begin(bench, mapping(list(range(25)), 4, output="result"), DOUBLING))
+        found = await completed_snapshot(
+            bench, await start_run(bench, mapping(list(range(25)), 4, output="result"), DOUBLING)
+        )
         assert found["outputs"] == {"map": {"results": [2 * each for each in range(25)], "count": 25}}
         assert len(found["childRuns"]) == 25
         assert {each["status"] for each in found["childRuns"]} == {"completed"}
         bench = EngineHarness()
-        found = await ended(bench, await begin(bench, mapping([3]), DOUBLING))
+        found = await completed_snapshot(bench, await start_run(bench, mapping([3]), DOUBLING))
         assert found["outputs"]["map"]["results"] == [{"twice": {"output": 6}}]
         bench = EngineHarness()
-        found = await ended(bench, await begin(bench, mapping([]), DOUBLING))
+        found = await completed_snapshot(bench, await start_run(bench, mapping([]), DOUBLING))
         assert (found["outputs"], "childRuns" in found) == ({"map": {"results": [], "count": 0}}, False)
 
     run(work)
@@ -61,13 +72,13 @@ def test_a_child_that_fails_ends_the_map_and_those_that_are_open() -> None:
     async def work() -> None:
         bench = EngineHarness()
         held = sequence("child", node("hold", "test.gate"), variables=DECLARED)
-        key = await begin(bench, mapping(list(range(9)), 1, output="item"), held)
+        key = await start_run(bench, mapping(list(range(9)), 1, output="item"), held)
         for _ in range(2):
             bench.gate_node.release("hold")
             await run_ready_tasks()
         bench.gate_node.release("hold", Failed("down", "Down."))
-        error = (await ended(bench, key))["error"]
-        line = await children(bench, key)
+        error = (await completed_snapshot(bench, key))["error"]
+        line = await child_keys(bench, key)
         assert len(line) == 3
         assert (error["code"], error["details"]) == (
             "map_item_failed",
@@ -81,14 +92,14 @@ def test_a_child_that_fails_ends_the_map_and_those_that_are_open() -> None:
 def test_a_child_that_somebody_cancels_ends_the_others() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, mapping(list(range(9)), 3, {"settings": {"maxRetries": 3}}), GATED)
-        line = await children(bench, key)
+        key = await start_run(bench, mapping(list(range(9)), 3, {"settings": {"maxRetries": 3}}), GATED)
+        line = await child_keys(bench, key)
         await bench.cancel(line[1])
-        error = (await ended(bench, key))["error"]
+        error = (await completed_snapshot(bench, key))["error"]
         await run_ready_tasks()
         assert (error["details"]["index"], error["details"]["code"]) == (1, "child_run_cancelled")
-        assert await children(bench, key) == line
-        assert [(await shown(bench, each))["status"] for each in line] == ["cancelled"] * 3
+        assert await child_keys(bench, key) == line
+        assert [(await snapshot_of(bench, each))["status"] for each in line] == ["cancelled"] * 3
         reasons = [(await bench.payloads(each, "run.cancelled"))[0].get("reason") for each in line]
         assert reasons == ["parent-failed", None, "parent-failed"]
 
@@ -99,8 +110,8 @@ def test_a_child_that_somebody_cancels_ends_the_others() -> None:
 def test_children_of_a_map_are_cancelled_with_the_run() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, mapping(list(range(40)), 20), GATED)
-        line = await children(bench, key)
+        key = await start_run(bench, mapping(list(range(40)), 20), GATED)
+        line = await child_keys(bench, key)
         assert (len(line), await bench.status(key)) == (20, "waiting-approval")
         await bench.cancel(key)
         await bench.run_to_end(key)
@@ -108,7 +119,7 @@ def test_children_of_a_map_are_cancelled_with_the_run() -> None:
             await bench.run_to_end(each)
             (told,) = await bench.payloads(each, "run.cancelled")
             assert (told["reason"], told["parentRunId"]) == ("parent-cancelled", key.run_id)
-        assert await children(bench, key) == line
+        assert await child_keys(bench, key) == line
 
     run(work)
 
@@ -118,13 +129,13 @@ def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
         bench = EngineHarness()
         held = sequence("child", node("hold", "test.gate"), variables=DECLARED)
         more = {"settings": {"maxRetries": 1, "retryDelayMs": 10}}
-        key = await begin(bench, mapping([1, 2], 1, more, output="item"), held)
+        key = await start_run(bench, mapping([1, 2], 1, more, output="item"), held)
         for outcome in (None, Failed("down", "Down."), None, None):
             bench.gate_node.release("hold", outcome)
             await run_ready_tasks()
             bench.clock.advance(1_000)
             await run_ready_tasks()
-        found = await ended(bench, key)
+        found = await completed_snapshot(bench, key)
         assert found["outputs"]["map"]["results"] == [1, 2]
         assert [each["status"] for each in found["childRuns"]] == ["completed", "failed", "completed", "completed"]
 
@@ -144,10 +155,10 @@ def test_an_item_for_which_no_child_can_be_started_ends_the_map(
 ) -> None:
     async def work() -> None:
         bench = EngineHarness(limits=limits)
-        key = await begin(bench, mapping(list(range(9)), 2), document)
-        error = (await ended(bench, key))["error"]
+        key = await start_run(bench, mapping(list(range(9)), 2), document)
+        error = (await completed_snapshot(bench, key))["error"]
         assert (error["code"], error["details"]["code"]) == ("map_item_failed", code)
-        found = await children(bench, key)
+        found = await child_keys(bench, key)
         assert started <= len(found) <= limits.max_descendants
         assert bool(found) == bool(started)
         for each in found:
@@ -161,27 +172,27 @@ async def lived(seed: int, crashes: bool = True) -> None:
     dice = random.Random(seed)
     bench = EngineHarness()
     count, concurrency = dice.randint(1, 9), dice.randint(1, 4)
-    key = await begin(bench, mapping(list(range(count)), concurrency, output="item"), GATED)
+    key = await start_run(bench, mapping(list(range(count)), concurrency, output="item"), GATED)
     for _ in range(200):
         if await bench.status(key) in TERMINAL_STATUSES:
             break
         line = await opened(bench, key)
         assert len(line) <= concurrency
-        items = [(await bench.stored_run(each)).header.inputs["item"] for each in await children(bench, key)]
+        items = [(await bench.stored_run(each)).header.inputs["item"] for each in await child_keys(bench, key)]
         assert items == list(range(len(items))), "not the items, in their order"
         if line and dice.random() < 0.8:
             await bench.answer(dice.choice(line), ACCEPT)
         if crashes and dice.random() < 0.4:
             for _ in range(dice.randint(0, 40)):
                 await asyncio.sleep(0)
-            bench = await restarted(bench, GATED)
+            bench = await restart(bench, GATED)
         await run_ready_tasks()
         bench.clock.advance(300)
         await run_ready_tasks()
-    found = await ended(bench, key)
+    found = await completed_snapshot(bench, key)
     assert found["status"] == "completed", found["error"]
     assert found["outputs"] == {"map": {"results": list(range(count)), "count": count}}
-    assert len(await children(bench, key)) == count
+    assert len(await child_keys(bench, key)) == count
     started = await bench.payloads(key, "weftwork.child.started")
     assert [each["key"] for each in started] == [str(index) for index in range(count)]
 

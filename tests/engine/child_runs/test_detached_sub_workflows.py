@@ -4,7 +4,16 @@ import pytest
 
 from tests.harness.definitions import node
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
-from tests.harness.run_tree import ACCEPT, begin, ended, gate, only_child, sequence, sub_workflow_node, waits
+from tests.harness.run_tree import (
+    ACCEPT,
+    all_waiting,
+    approval_workflow,
+    completed_snapshot,
+    only_child_key,
+    sequence,
+    start_run,
+    sub_workflow_node,
+)
 
 
 @pytest.mark.parametrize("cascade", [True, False])
@@ -12,9 +21,9 @@ def test_a_child_that_nobody_waits_for_goes_its_own_way(cascade: bool) -> None:
     async def work() -> None:
         bench = EngineHarness()
         call = sub_workflow_node("gate", waitForCompletion=False, propagateCancellation=cascade)
-        key = await begin(bench, sequence("parent", call, node("hold", "test.gate")), gate())
+        key = await start_run(bench, sequence("parent", call, node("hold", "test.gate")), approval_workflow())
         await until(lambda: bench.gate_node.waiting)
-        child = await only_child(bench, key)
+        child = await only_child_key(bench, key)
         assert [await bench.status(each) for each in (key, child)] == ["running", "waiting-approval"]
         (done,) = await bench.payloads(key, "node.completed")
         assert done["outputs"] == {"childRunId": child.run_id, "childStatus": "running"}
@@ -29,12 +38,14 @@ def test_a_child_that_nobody_waits_for_goes_its_own_way(cascade: bool) -> None:
 def test_a_child_that_nobody_waits_for_may_outlive_its_parent() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, sequence("parent", sub_workflow_node("gate", waitForCompletion=False)), gate())
-        assert (await ended(bench, key))["status"] == "completed"
-        child = await only_child(bench, key)
-        assert await waits(bench, child)
+        key = await start_run(
+            bench, sequence("parent", sub_workflow_node("gate", waitForCompletion=False)), approval_workflow()
+        )
+        assert (await completed_snapshot(bench, key))["status"] == "completed"
+        child = await only_child_key(bench, key)
+        assert await all_waiting(bench, child)
         await bench.answer(child, ACCEPT)
-        assert (await ended(bench, child))["status"] == "completed"
+        assert (await completed_snapshot(bench, child))["status"] == "completed"
 
     run(work)
 
@@ -42,12 +53,14 @@ def test_a_child_that_nobody_waits_for_may_outlive_its_parent() -> None:
 def test_a_child_that_is_awaited_and_not_cancelled_along_lives_on() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, sequence("parent", sub_workflow_node("gate", propagateCancellation=False)), gate())
-        child = await only_child(bench, key)
+        key = await start_run(
+            bench, sequence("parent", sub_workflow_node("gate", propagateCancellation=False)), approval_workflow()
+        )
+        child = await only_child_key(bench, key)
         await bench.cancel(key)
         await bench.run_to_end(key)
-        assert await waits(bench, child)
+        assert await all_waiting(bench, child)
         await bench.answer(child, ACCEPT)
-        assert (await ended(bench, child))["status"] == "completed"
+        assert (await completed_snapshot(bench, child))["status"] == "completed"
 
     run(work)

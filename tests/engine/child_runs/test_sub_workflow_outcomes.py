@@ -10,16 +10,16 @@ from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_t
 from tests.harness.retained_runs import retention_of
 from tests.harness.run_tree import (
     ACCEPT,
-    begin,
-    children,
-    ended,
-    gate,
-    only_child,
-    restarted,
+    all_waiting,
+    approval_workflow,
+    child_keys,
+    completed_snapshot,
+    only_child_key,
+    restart,
     sequence,
-    shown,
+    snapshot_of,
+    start_run,
     sub_workflow_node,
-    waits,
 )
 from weftwork.engine.decide import transitions
 from weftwork.ports.node_outcome import Completed, Failed
@@ -34,9 +34,9 @@ RETRIED = {"maxRetries": 2, "retryDelayMs": 10}
 def test_a_child_that_fails_fails_the_parent_by_name() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, sequence("parent", sub_workflow_node("fail", outputMapping={"v": "v"})), FAILING)
-        found = await ended(bench, key)
-        child = await only_child(bench, key)
+        key = await start_run(bench, sequence("parent", sub_workflow_node("fail", outputMapping={"v": "v"})), FAILING)
+        found = await completed_snapshot(bench, key)
+        child = await only_child_key(bench, key)
         assert (found["status"], found["variables"]) == ("failed", {})
         assert found["error"] == {
             "code": "child_run_failed",
@@ -63,7 +63,7 @@ def test_a_failure_that_is_absorbed_lets_the_parent_go_on() -> None:
             },
         )
         parent = sequence("parent", sub_workflow_node("fail", onChildFailure="absorb", outputMapping={"v": "v"}), after)
-        found = await ended(bench, await begin(bench, parent, FAILING))
+        found = await completed_snapshot(bench, await start_run(bench, parent, FAILING))
         assert (found["status"], found["variables"]) == ("completed", {})
         assert found["outputs"] == {"after": {"status": "failed", "code": "bolts_missing"}}
 
@@ -76,7 +76,7 @@ def test_a_failure_can_take_another_way() -> None:
         parent = sequence(
             "parent", sub_workflow_node("fail"), node("rescue"), edges=[edge("call", "rescue", "any_failed")]
         )
-        assert (await ended(bench, await begin(bench, parent, FAILING)))["status"] == "completed"
+        assert (await completed_snapshot(bench, await start_run(bench, parent, FAILING)))["status"] == "completed"
 
     run(work)
 
@@ -85,17 +85,17 @@ def test_a_retry_starts_another_child() -> None:
     async def work() -> None:
         bench = EngineHarness()
         parent = sequence("parent", sub_workflow_node("held", settings=RETRIED, outputMapping={"v": "v"}))
-        key = await begin(bench, parent, HELD)
+        key = await start_run(bench, parent, HELD)
         for tries in (1, 2):
             await until(lambda: bench.gate_node.waiting)
-            assert len(await children(bench, key)) == tries
+            assert len(await child_keys(bench, key)) == tries
             bench.gate_node.release("hold", Failed("down", "Down.") if tries == 1 else Completed({}))
             await run_ready_tasks()
             bench.clock.advance(1_000)
             await run_ready_tasks()
-        found = await ended(bench, key)
+        found = await completed_snapshot(bench, key)
         assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
-        statuses = [(await shown(bench, each))["status"] for each in await children(bench, key)]
+        statuses = [(await snapshot_of(bench, each))["status"] for each in await child_keys(bench, key)]
         assert statuses == ["failed", "completed"]
         assert [each["status"] for each in found["childRuns"]] == statuses
 
@@ -107,12 +107,14 @@ def test_a_child_that_somebody_cancels_is_not_tried_again(absorb: bool) -> None:
     async def work() -> None:
         bench = EngineHarness()
         more = {"onChildFailure": "absorb"} if absorb else {}
-        key = await begin(bench, sequence("parent", sub_workflow_node("gate", settings=RETRIED, **more)), gate())
-        child = await only_child(bench, key)
-        assert await waits(bench, key, child)
+        key = await start_run(
+            bench, sequence("parent", sub_workflow_node("gate", settings=RETRIED, **more)), approval_workflow()
+        )
+        child = await only_child_key(bench, key)
+        assert await all_waiting(bench, key, child)
         await bench.cancel(child, "by hand")
-        found = await ended(bench, key)
-        assert await children(bench, key) == [child]
+        found = await completed_snapshot(bench, key)
+        assert await child_keys(bench, key) == [child]
         told = {"childRunId": child.run_id, "childStatus": "cancelled"}
         if absorb:
             assert found["outputs"] == {"call": told}
@@ -128,8 +130,8 @@ def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
     async def work() -> None:
         bench = EngineHarness()
         parent = sequence("parent", sub_workflow_node("held", outputMapping={"v": "v"}), node("then", "test.gate"))
-        key = await begin(bench, parent, HELD)
-        child = await only_child(bench, key)
+        key = await start_run(bench, parent, HELD)
+        child = await only_child_key(bench, key)
         with pytest.raises(ClientFault) as caught:
             await retention_of(bench).delete_run(CALLER, child.run_id)
         assert caught.value.status == 409
@@ -138,10 +140,10 @@ def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
         bench.clock.advance(1_000)
         await run_ready_tasks()
         assert await retention_of(bench).delete_run(CALLER, child.run_id) is False
-        assert "childRuns" not in await shown(bench, key)
-        after = await restarted(bench)
+        assert "childRuns" not in await snapshot_of(bench, key)
+        after = await restart(bench)
         after.gate_node.release("then")
-        found = await ended(after, key)
+        found = await completed_snapshot(after, key)
         assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
 
     run(work)
@@ -151,35 +153,35 @@ def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
 def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(
+        key = await start_run(
             bench, sequence("parent", sub_workflow_node("held", outputMapping={"v": "v"}), node("then")), HELD
         )
         await pause(bench, key, drainPolicy=policy)
         assert await bench.status(key) == "paused"
         bench.gate_node.release("hold")
         await run_ready_tasks()
-        child = await only_child(bench, key)
+        child = await only_child_key(bench, key)
         assert [await bench.status(each) for each in (key, child)] == ["paused", "completed"]
-        assert (await shown(bench, key))["variables"] == {}
+        assert (await snapshot_of(bench, key))["variables"] == {}
         await resume(bench, key)
-        found = await ended(bench, key)
+        found = await completed_snapshot(bench, key)
         assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
-        assert await children(bench, key) == [child]
+        assert await child_keys(bench, key) == [child]
 
     run(work)
 
 
 async def out_of_time(bench: EngineHarness, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """A node whose time is up while its child waits for a person: the parent and the child."""
-    key = await begin(
-        bench, sequence("parent", sub_workflow_node("gate", settings={"timeoutMs": 5_000}, **more)), gate()
+    key = await start_run(
+        bench, sequence("parent", sub_workflow_node("gate", settings={"timeoutMs": 5_000}, **more)), approval_workflow()
     )
-    child = await only_child(bench, key)
-    assert await waits(bench, key, child)
+    child = await only_child_key(bench, key)
+    assert await all_waiting(bench, key, child)
     bench.clock.advance(6_000)
-    parent = await ended(bench, key)
+    parent = await completed_snapshot(bench, key)
     await run_ready_tasks()
-    return parent, await shown(bench, child)
+    return parent, await snapshot_of(bench, child)
 
 
 def test_a_node_whose_time_is_up_lets_its_child_go() -> None:
@@ -202,16 +204,18 @@ def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one_goes(
     async def work() -> None:
         bench = EngineHarness()
         settings = {"timeoutMs": 5_000, "maxRetries": 1, "retryDelayMs": 10}
-        key = await begin(bench, sequence("parent", sub_workflow_node("gate", settings=settings)), gate())
+        key = await start_run(
+            bench, sequence("parent", sub_workflow_node("gate", settings=settings)), approval_workflow()
+        )
         bench.clock.advance(6_000)
         await run_ready_tasks()
         bench.clock.advance(1_000)
         await run_ready_tasks()
-        first, second = await children(bench, key)
-        assert await waits(bench, key, second)
+        first, second = await child_keys(bench, key)
+        assert await all_waiting(bench, key, second)
         assert await bench.status(first) == ("waiting-approval" if sabotaged else "cancelled")
         await bench.answer(second, ACCEPT)
-        found = await ended(bench, key)
+        found = await completed_snapshot(bench, key)
         assert (found["status"], found["outputs"]["call"]["childRunId"]) == ("completed", second.run_id)
 
     run(work)
@@ -225,11 +229,11 @@ def test_a_branch_that_fails_leaves_the_children_of_others_alone() -> None:
         parent = sequence(
             "parent", sub_workflow_node("gate", outputMapping={"v": "v"}), sub_workflow_node("fail", "other"), edges=[]
         )
-        key = await begin(bench, parent, gate(variables=LATE), FAILING)
-        child, _ = await children(bench, key)
-        assert await waits(bench, key, child)
+        key = await start_run(bench, parent, approval_workflow(variables=LATE), FAILING)
+        child, _ = await child_keys(bench, key)
+        assert await all_waiting(bench, key, child)
         await bench.answer(child, ACCEPT)
-        found = await ended(bench, key)
+        found = await completed_snapshot(bench, key)
         assert (found["error"]["code"], found["variables"]) == ("child_run_failed", {"v": "late"})
 
     run(work)
@@ -239,11 +243,11 @@ def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
     async def work() -> None:
         bench = EngineHarness()
         parent = sequence("parent", sub_workflow_node("gate", propagateCancellation=False), settings={"timeout": 5_000})
-        key = await begin(bench, parent, gate())
-        child = await only_child(bench, key)
-        assert await waits(bench, key, child)
+        key = await start_run(bench, parent, approval_workflow())
+        child = await only_child_key(bench, key)
+        assert await all_waiting(bench, key, child)
         bench.clock.advance(6_000)
-        assert (await ended(bench, key))["error"]["code"] == "run_timeout"
+        assert (await completed_snapshot(bench, key))["error"]["code"] == "run_timeout"
         await bench.run_to_end(child)
         (told,) = await bench.payloads(child, "run.cancelled")
         assert (told["reason"], told["parentRunId"]) == ("parent-failed", key.run_id)
@@ -255,21 +259,23 @@ def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
 def test_a_host_that_starts_again_goes_on_with_the_same_child(when: str) -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(
-            bench, sequence("parent", sub_workflow_node("gate", outputMapping={"v": "v"})), gate(variables=LATE)
+        key = await start_run(
+            bench,
+            sequence("parent", sub_workflow_node("gate", outputMapping={"v": "v"})),
+            approval_workflow(variables=LATE),
         )
-        child = await only_child(bench, key)
-        assert await waits(bench, key, child)
+        child = await only_child_key(bench, key)
+        assert await all_waiting(bench, key, child)
         if when != "waiting":
             await bench.answer(child, ACCEPT)
         if when == "ended":
             await run_ready_tasks()
-        bench = await restarted(bench)
+        bench = await restart(bench)
         if when == "waiting":
-            assert await waits(bench, key, child)
+            assert await all_waiting(bench, key, child)
             await bench.answer(child, ACCEPT)
-        found = await ended(bench, key)
+        found = await completed_snapshot(bench, key)
         assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
-        assert await children(bench, key) == [child]
+        assert await child_keys(bench, key) == [child]
 
     run(work)

@@ -7,7 +7,14 @@ import pytest
 from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import node, variable
 from tests.harness.engine_harness import EngineHarness, run
-from tests.harness.run_tree import begin, children, ended, only_child, sequence, sub_workflow_node
+from tests.harness.run_tree import (
+    child_keys,
+    completed_snapshot,
+    only_child_key,
+    sequence,
+    start_run,
+    sub_workflow_node,
+)
 from weftwork.protocol.run.header import RunKey
 
 SECRET = "canary-7311"
@@ -25,7 +32,7 @@ def child(*names: str, hidden: tuple[str, ...] = (), **more: Any) -> dict[str, A
 
 
 async def all_shown(bench: EngineHarness, key: RunKey) -> str:
-    return "".join([await everything_shown(bench, each) for each in (key, *await children(bench, key))])
+    return "".join([await everything_shown(bench, each) for each in (key, *await child_keys(bench, key))])
 
 
 @pytest.mark.rule("hide-03")
@@ -33,11 +40,11 @@ def test_a_secret_goes_down_into_a_variable_that_hides_it() -> None:
     async def work() -> None:
         bench = EngineHarness()
         keeps = sequence("child", node("a", "core.identity", inputs=READ), variables=[variable("s", sensitive=True)])
-        key = await begin(bench, parent(inputMapping={"s": "secret"}), keeps, **GIVEN)
-        assert (await ended(bench, key))["status"] == "completed"
+        key = await start_run(bench, parent(inputMapping={"s": "secret"}), keeps, **GIVEN)
+        assert (await completed_snapshot(bench, key))["status"] == "completed"
         assert SECRET not in await all_shown(bench, key)
         # The child has the value itself, and not its mask.
-        state = await bench.state(await only_child(bench, key))
+        state = await bench.state(await only_child_key(bench, key))
         assert state.nodes["a"].outputs == {"s": SECRET}
 
     run(work)
@@ -49,9 +56,9 @@ READ = {"s": {"type": "variable", "variableName": "s"}}
 def test_a_variable_of_the_child_that_would_show_a_secret_gets_none() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, parent(inputMapping={"s": "secret"}), child("s"), **GIVEN)
-        assert (await ended(bench, key))["error"]["code"] == "child_input_hidden"
-        assert await children(bench, key) == []
+        key = await start_run(bench, parent(inputMapping={"s": "secret"}), child("s"), **GIVEN)
+        assert (await completed_snapshot(bench, key))["error"]["code"] == "child_input_hidden"
+        assert await child_keys(bench, key) == []
         assert SECRET not in await all_shown(bench, key)
 
     run(work)
@@ -61,8 +68,8 @@ def test_what_is_in_the_open_may_go_down_beside_a_secret() -> None:
     async def work() -> None:
         bench = EngineHarness()
         mapping = {"s": "secret", "o": "open"}
-        key = await begin(bench, parent(inputMapping=mapping), child("s", "o", hidden=("s",)), **GIVEN)
-        found = await ended(bench, key)
+        key = await start_run(bench, parent(inputMapping=mapping), child("s", "o", hidden=("s",)), **GIVEN)
+        found = await completed_snapshot(bench, key)
         assert (found["status"], found.get("error")) == ("completed", None)
         assert SECRET not in await all_shown(bench, key)
 
@@ -77,10 +84,10 @@ def test_a_secret_of_the_child_does_not_come_up(sensitive: bool) -> None:
         bench = EngineHarness()
         has = sequence("child", node("a"), variables=[variable("s", sensitive=True, defaultValue=SECRET)])
         wants = [variable("v", sensitive=sensitive)]
-        key = await begin(
+        key = await start_run(
             bench, sequence("parent", sub_workflow_node("child", outputMapping={"v": "s"}), variables=wants), has
         )
-        error = (await ended(bench, key))["error"]
+        error = (await completed_snapshot(bench, key))["error"]
         assert error["code"] == "child_output_hidden"
         assert SECRET not in await all_shown(bench, key)
 
@@ -92,8 +99,8 @@ def test_outputs_that_hold_a_secret_come_up_without_it() -> None:
         bench = EngineHarness()
         declared = [variable("s", sensitive=True, defaultValue=SECRET)]
         tells = sequence("child", node("a", "core.identity", inputs=READ), variables=declared)
-        key = await begin(bench, sequence("parent", sub_workflow_node("child")), tells)
-        assert (await ended(bench, key))["status"] == "completed"
+        key = await start_run(bench, sequence("parent", sub_workflow_node("child")), tells)
+        assert (await completed_snapshot(bench, key))["status"] == "completed"
         assert SECRET not in await all_shown(bench, key)
         assert SECRET not in str((await bench.state(key)).nodes["call"].outputs)
 
@@ -107,10 +114,10 @@ def test_a_map_does_not_get_a_secret_of_its_children(output: str | None) -> None
         declared = [variable("s", sensitive=True, defaultValue=SECRET)]
         tells = sequence("child", node("a", "core.identity", inputs=READ), variables=declared)
         body: dict[str, Any] = {"workflowId": "child", "inputs": {}, **({"output": output} if output else {})}
-        key = await begin(
+        key = await start_run(
             bench, sequence("parent", node("m", "core.flow.map", config={"items": [1, 2], "body": body})), tells
         )
-        found = await ended(bench, key)
+        found = await completed_snapshot(bench, key)
         if output:
             assert found["error"]["details"]["code"] == "child_output_hidden"
         assert SECRET not in await all_shown(bench, key)
@@ -126,14 +133,14 @@ def test_items_that_hold_a_secret_go_to_children_that_hide_them() -> None:
             body = {"workflowId": "child", "inputs": {"s": {"type": "expression", "expression": "variables.secret"}}}
             mapping = node("m", "core.flow.map", config={"items": [1], "body": body})
             document = sequence("parent", mapping, variables=DECLARED)
-            key = await begin(bench, document, child("s", hidden=("s",) if hidden else ()), **GIVEN)
-            found = await ended(bench, key)
+            key = await start_run(bench, document, child("s", hidden=("s",) if hidden else ()), **GIVEN)
+            found = await completed_snapshot(bench, key)
             assert SECRET not in await all_shown(bench, key)
             if hidden:
                 assert found["status"] == "completed"
             else:
                 # Whatever such a node says of its failure beyond the code is hidden, too.
                 assert found["error"]["code"] == "map_item_failed"
-                assert await children(bench, key) == []
+                assert await child_keys(bench, key) == []
 
     run(work)

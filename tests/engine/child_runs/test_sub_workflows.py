@@ -9,15 +9,15 @@ from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.run_tree import (
     ACCEPT,
-    begin,
-    children,
-    ended,
-    gate,
-    only_child,
+    all_waiting,
+    approval_workflow,
+    child_keys,
+    completed_snapshot,
+    only_child_key,
     sequence,
-    shown,
+    snapshot_of,
+    start_run,
     sub_workflow_node,
-    waits,
 )
 from weftwork.engine.host import child_start
 from weftwork.protocol.limits import Limits
@@ -58,14 +58,14 @@ def test_a_child_starts_with_its_defaults_and_what_is_mapped_above_them(
         if expected["c"] is not None:
             declared.append(variable("c", defaultValue="default of the child"))
         child = sequence("child", node("a"), variables=declared)
-        key = await begin(
+        key = await start_run(
             bench,
             sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=parent),
             child,
             inputs=inputs,
         )
-        assert (await ended(bench, key))["status"] == "completed"
-        assert (await shown(bench, await only_child(bench, key)))["variables"] == expected
+        assert (await completed_snapshot(bench, key))["status"] == "completed"
+        assert (await snapshot_of(bench, await only_child_key(bench, key)))["variables"] == expected
 
     run(work)
 
@@ -74,10 +74,10 @@ def test_a_variable_that_neither_has_is_absent() -> None:
     async def work() -> None:
         bench = EngineHarness()
         parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}, outputMapping={"back": "c"}))
-        key = await begin(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
-        found = await ended(bench, key)
+        key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
+        found = await completed_snapshot(bench, key)
         assert (found["status"], found["variables"]) == ("completed", {})
-        child = await shown(bench, await only_child(bench, key))
+        child = await snapshot_of(bench, await only_child_key(bench, key))
         assert (child["variables"], child["inputs"]) == ({}, {})
 
     run(work)
@@ -87,10 +87,10 @@ def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
     async def work() -> None:
         bench = EngineHarness()
         parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=[number("p", 7)])
-        key = await begin(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
-        error = (await ended(bench, key))["error"]
+        key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
+        error = (await completed_snapshot(bench, key))["error"]
         assert error["code"] == "child_inputs_invalid"
-        assert await children(bench, key) == []
+        assert await child_keys(bench, key) == []
 
     run(work)
 
@@ -99,8 +99,10 @@ def test_what_comes_back_has_the_type_of_the_variable() -> None:
     async def work() -> None:
         bench = EngineHarness()
         parent = sequence("parent", sub_workflow_node("child", outputMapping={"p": "c"}), variables=[number("p")])
-        key = await begin(bench, parent, sequence("child", node("a"), variables=[variable("c", defaultValue="text")]))
-        found = await ended(bench, key)
+        key = await start_run(
+            bench, parent, sequence("child", node("a"), variables=[variable("c", defaultValue="text")])
+        )
+        found = await completed_snapshot(bench, key)
         assert (found["error"]["code"], found["variables"]) == ("variable_type_mismatch", {})
 
     run(work)
@@ -115,11 +117,11 @@ def test_three_deep_each_gives_back_what_it_got() -> None:
         middle = sequence("middle", sub_workflow_node("inner", **both), adds, variables=[number("n")])
         outer = sequence("outer", sub_workflow_node("middle", **both), adds, variables=[number("n")])
         root = sequence("root", sub_workflow_node("outer", **both), variables=[number("n", 5)])
-        key = await begin(bench, root, outer, middle, adding("inner"))
-        found = await ended(bench, key)
+        key = await start_run(bench, root, outer, middle, adding("inner"))
+        found = await completed_snapshot(bench, key)
         assert (found["status"], found["variables"]) == ("completed", {"n": 8})
         line, depth = key, 0
-        while below := await children(bench, line):
+        while below := await child_keys(bench, line):
             (line,) = below
             depth += 1
             parent = (await bench.stored_run(line)).header.parent
@@ -138,17 +140,17 @@ def test_a_question_three_below_is_seen_at_the_top_and_its_answer_frees_all() ->
             sequence("middle", sub_workflow_node("gate", "in")),
             sequence("outer", sub_workflow_node("middle", "on")),
         )
-        key = await begin(bench, sequence("root", sub_workflow_node("outer")), outer, middle, gate())
+        key = await start_run(bench, sequence("root", sub_workflow_node("outer")), outer, middle, approval_workflow())
         line = [key]
-        while below := await children(bench, line[-1]):
+        while below := await child_keys(bench, line[-1]):
             line += below
         assert len(line) == 4
-        assert await waits(bench, *line)
-        assert [(await shown(bench, each))["currentNodeId"] for each in line] == ["call", "on", "in", "ask"]
+        assert await all_waiting(bench, *line)
+        assert [(await snapshot_of(bench, each))["currentNodeId"] for each in line] == ["call", "on", "in", "ask"]
         # Nothing of them is in memory while they wait.
         assert bench.executor._live == {}
         await bench.answer(line[-1], ACCEPT)
-        assert (await ended(bench, key))["status"] == "completed"
+        assert (await completed_snapshot(bench, key))["status"] == "completed"
         for each in line:
             assert await bench.status(each) == "completed"
 
@@ -160,11 +162,11 @@ def test_who_is_cancelled_at_the_top_takes_all_below_along() -> None:
     async def work() -> None:
         bench = EngineHarness()
         middle, outer = sequence("middle", sub_workflow_node("gate")), sequence("outer", sub_workflow_node("middle"))
-        key = await begin(bench, sequence("root", sub_workflow_node("outer")), outer, middle, gate())
+        key = await start_run(bench, sequence("root", sub_workflow_node("outer")), outer, middle, approval_workflow())
         line = [key]
-        while below := await children(bench, line[-1]):
+        while below := await child_keys(bench, line[-1]):
             line += below
-        await waits(bench, *line)
+        await all_waiting(bench, *line)
         await bench.cancel(key, "enough")
         for above, each in zip([None, *line], line, strict=False):
             await bench.run_to_end(each)
@@ -182,12 +184,12 @@ def test_each_round_of_a_loop_has_a_child_of_its_own() -> None:
         call = sub_workflow_node("add", inputMapping={"n": "n"}, outputMapping={"n": "n"})
         edges = [edge("head", "call", sourceOutput="body"), edge("call", "head")]
         parent = workflow([loop, call], edges, [number("n", 0)], id="parent")
-        key = await begin(bench, parent, adding())
-        found = await ended(bench, key)
+        key = await start_run(bench, parent, adding())
+        found = await completed_snapshot(bench, key)
         assert (found["status"], found["variables"]) == ("completed", {"n": 4})
-        assert len({each.run_id for each in await children(bench, key)}) == 4
+        assert len({each.run_id for each in await child_keys(bench, key)}) == 4
         runs = [each["outputs"]["childRunId"] for each in await bench.payloads(key, "node.completed") if _is_call(each)]
-        assert runs == [each.run_id for each in await children(bench, key)]
+        assert runs == [each.run_id for each in await child_keys(bench, key)]
 
     run(work)
 
@@ -202,17 +204,17 @@ def test_children_of_branches_work_side_by_side(order: tuple[int, int]) -> None:
 
     async def work() -> None:
         bench = EngineHarness()
-        gates = [gate(each, variables=[variable("v", defaultValue=each)]) for each in ("left", "right")]
+        gates = [approval_workflow(each, variables=[variable("v", defaultValue=each)]) for each in ("left", "right")]
         nodes = [sub_workflow_node(each, each, outputMapping={"v": "v", each: "v"}) for each in ("left", "right")]
-        key = await begin(bench, workflow(nodes, id="parent"), *gates)
-        found = await children(bench, key)
-        assert await waits(bench, key, *found)
+        key = await start_run(bench, workflow(nodes, id="parent"), *gates)
+        found = await child_keys(bench, key)
+        assert await all_waiting(bench, key, *found)
         await bench.answer(found[order[0]], ACCEPT)
-        assert await waits(bench, key)
-        waiting = (await shown(bench, key))["currentNodeId"]
+        assert await all_waiting(bench, key)
+        waiting = (await snapshot_of(bench, key))["currentNodeId"]
         assert waiting == ("left", "right")[order[1]]
         await bench.answer(found[order[1]], ACCEPT)
-        done = await ended(bench, key)
+        done = await completed_snapshot(bench, key)
         assert done["variables"] == {"v": "right", "left": "left", "right": "right"}
 
     run(work)
@@ -224,14 +226,14 @@ def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child() -> 
         later = node("set", "core.setVariable", config={"name": "p", "value": "changed"})
         nodes = [sub_workflow_node("gate", inputMapping={"c": "p"}), node("hold", "test.gate"), later]
         parent = workflow(nodes, [edge("hold", "set")], [variable("p", defaultValue="seeded")], id="parent")
-        key = await begin(bench, parent, gate(variables=[variable("c", defaultValue="own")]))
-        child = await only_child(bench, key)
+        key = await start_run(bench, parent, approval_workflow(variables=[variable("c", defaultValue="own")]))
+        child = await only_child_key(bench, key)
         bench.gate_node.release("hold")
         await run_ready_tasks()
-        assert (await shown(bench, key))["variables"] == {"p": "changed"}
+        assert (await snapshot_of(bench, key))["variables"] == {"p": "changed"}
         await bench.answer(child, ACCEPT)
-        assert (await ended(bench, key))["status"] == "completed"
-        assert (await shown(bench, child))["variables"] == {"c": "seeded"}
+        assert (await completed_snapshot(bench, key))["status"] == "completed"
+        assert (await snapshot_of(bench, child))["variables"] == {"c": "seeded"}
 
     run(work)
 
@@ -239,21 +241,21 @@ def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child() -> 
 def test_an_unknown_workflow_fails_the_parent() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        key = await begin(bench, sequence("parent", sub_workflow_node("nowhere", onChildFailure="absorb")))
-        error = (await ended(bench, key))["error"]
+        key = await start_run(bench, sequence("parent", sub_workflow_node("nowhere", onChildFailure="absorb")))
+        error = (await completed_snapshot(bench, key))["error"]
         assert (error["code"], error["message"]) == ("unknown_child_workflow", "There is no workflow nowhere.")
-        assert await children(bench, key) == []
+        assert await child_keys(bench, key) == []
 
     run(work)
 
 
 async def dug(bench: EngineHarness) -> list[str]:
     """The errors of a workflow that calls itself, from the first run to the last."""
-    line = [await begin(bench, sequence("self", sub_workflow_node("self")))]
+    line = [await start_run(bench, sequence("self", sub_workflow_node("self")))]
     await bench.run_to_end(line[0])
-    while below := await children(bench, line[-1]):
+    while below := await child_keys(bench, line[-1]):
         line += below
-    return [(await shown(bench, each))["error"]["code"] for each in line]
+    return [(await snapshot_of(bench, each))["error"]["code"] for each in line]
 
 
 def test_a_workflow_that_calls_itself_ends_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.run.test_waiting_runs import pass_time
 from tests.harness.child_workflows import child_keys, settle, start_run
 from tests.harness.engine_harness import EngineHarness, run
-from tests.harness.supervised_runs import WORKERS, found, let_go, parallel, story
+from tests.harness.supervised_runs import WORKERS, found_variable, handover_steps, parallel_workflow, release_worker
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.run.header import TERMINAL_STATUSES
@@ -21,17 +21,17 @@ FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 @pytest.mark.rule("orch-07")
 def test_the_first_answer_wins_and_the_others_are_really_cancelled() -> None:
     async def work() -> None:
-        bench, key = await start_run(parallel("a", "b", "c", joinMode="first"), *WORKERS)
+        bench, key = await start_run(parallel_workflow("a", "b", "c", joinMode="first"), *WORKERS)
         assert sorted(bench.gate_node.waiting) == ["a", "b", "c"]
-        await let_go(bench, "b")
+        await release_worker(bench, "b")
         assert sorted(bench.gate_node.cancelled) == ["a", "c"]
         assert await bench.status(key) == "completed"
         children = await child_keys(bench, key)
         assert [await bench.status(each) for each in children] == ["cancelled", "completed", "cancelled"]
         (told,) = await bench.payloads(children[0], "run.cancelled")
         assert (told["reason"], told["parentRunId"]) == ("join-decided", key.run_id)
-        assert await found(bench, key) == "b"
-        assert (await story(bench, key))[6:] == [
+        assert await found_variable(bench, key) == "b"
+        assert (await handover_steps(bench, key))[6:] == [
             *("child.cancelled a", "child.completed b", "output.harvested b", "child.cancelled c")
         ]
         assert not bench.executor._live
@@ -42,17 +42,17 @@ def test_the_first_answer_wins_and_the_others_are_really_cancelled() -> None:
 @pytest.mark.rule("orch-07")
 def test_a_quorum_and_its_bound() -> None:
     async def work() -> None:
-        document = parallel("a", "b", "c", "d", joinMode="quorum", quorum=2, maxParallel=2)
+        document = parallel_workflow("a", "b", "c", "d", joinMode="quorum", quorum=2, maxParallel=2)
         bench, key = await start_run(document, *WORKERS)
         assert sorted(bench.gate_node.waiting) == ["a", "b"]
-        await let_go(bench, "a", Failed("busy", "No."))
+        await release_worker(bench, "a", Failed("busy", "No."))
         assert sorted(bench.gate_node.waiting) == ["b", "c"]
-        await let_go(bench, "c")
+        await release_worker(bench, "c")
         assert sorted(bench.gate_node.waiting) == ["b", "d"]
-        await let_go(bench, "d")
+        await release_worker(bench, "d")
         assert await bench.status(key) == "completed"
         assert bench.gate_node.cancelled == ["b"]
-        assert await found(bench, key) == "d"
+        assert await found_variable(bench, key) == "d"
 
     run(work)
 
@@ -61,14 +61,14 @@ def test_a_quorum_and_its_bound() -> None:
 @pytest.mark.rule("kin-08")
 def test_a_race_that_is_lost_fails_the_run_and_ends_the_others() -> None:
     async def work() -> None:
-        bench, key = await start_run(parallel("a", "b", joinMode="race"), *WORKERS)
-        await let_go(bench, "b", Failed("busy", "No."))
+        bench, key = await start_run(parallel_workflow("a", "b", joinMode="race"), *WORKERS)
+        await release_worker(bench, "b", Failed("busy", "No."))
         assert await bench.status(key) == "failed"
         assert bench.gate_node.cancelled == ["a"]
-        assert (await story(bench, key))[-2:] == ["child.cancelled a", "child.failed b"]
+        assert (await handover_steps(bench, key))[-2:] == ["child.cancelled a", "child.failed b"]
         (told,) = await bench.payloads((await child_keys(bench, key))[0], "run.cancelled")
         assert (told["reason"], told["parentRunId"]) == ("parent-failed", key.run_id)
-        assert await found(bench, key) == ""
+        assert await found_variable(bench, key) == ""
 
     run(work)
 
@@ -77,17 +77,17 @@ def test_a_race_that_is_lost_fails_the_run_and_ends_the_others() -> None:
 @pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
 def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, second: str) -> None:
     async def work() -> None:
-        bench, key = await start_run(parallel("a", "b", joinMode="race"), *WORKERS)
+        bench, key = await start_run(parallel_workflow("a", "b", joinMode="race"), *WORKERS)
         assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
-        await let_go(bench, first, Failed("busy", "No."))
-        await let_go(bench, second)
+        await release_worker(bench, first, Failed("busy", "No."))
+        await release_worker(bench, second)
         assert await bench.status(key) == "paused"
         await bench.executor.request(key, ResumeRequested())
         await settle()
         assert await bench.status(key) == "failed"
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["details"]["workerId"] == first
-        assert len([line for line in await story(bench, key) if line.startswith("child.")]) == 2
+        assert len([line for line in await handover_steps(bench, key) if line.startswith("child.")]) == 2
 
     run(work)
 
@@ -95,13 +95,13 @@ def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, second
 @pytest.mark.rule("orch-04")
 def test_a_worker_that_cannot_be_started_ends_the_others_before_the_node_fails() -> None:
     async def work() -> None:
-        bench, key = await start_run(parallel("a", "b", "nowhere", maxParallel=2), *WORKERS)
-        await let_go(bench, "a")
+        bench, key = await start_run(parallel_workflow("a", "b", "nowhere", maxParallel=2), *WORKERS)
+        await release_worker(bench, "a")
         assert await bench.status(key) == "failed"
         assert bench.gate_node.cancelled == ["b"]
         (failed,) = await bench.payloads(key, "node.failed")
         assert failed["error"]["code"] == "unknown_child_workflow"
-        assert (await story(bench, key))[4:] == [
+        assert (await handover_steps(bench, key))[4:] == [
             *("child.completed a", "child.cancelled b", "dispatch.began nowhere", "dispatch.failed nowhere")
         ]
 
@@ -130,7 +130,7 @@ def test_a_host_that_dies_anywhere_repeats_nothing(seed: int) -> None:
     third = "nowhere" if seed % 5 == 2 else "c"
 
     async def work() -> None:
-        bench, key = await start_run(parallel("a", "b", third, maxParallel=2, **mode), *WORKERS)
+        bench, key = await start_run(parallel_workflow("a", "b", third, maxParallel=2, **mode), *WORKERS)
         for _ in range(40):
             if await bench.status(key) in TERMINAL_STATUSES:
                 break
@@ -153,7 +153,7 @@ def test_a_host_that_dies_anywhere_repeats_nothing(seed: int) -> None:
         assert status == "completed" or (status == "failed" and (fails or third == "nowhere")), await bench.event_types(
             key
         )
-        told = await story(bench, key)
+        told = await handover_steps(bench, key)
         assert len(told) == len(set(told)), told
         begun_well = [line.split()[1] for line in told if line.startswith("dispatch.succeeded ")]
         assert sorted(begun_well) == sorted(line.split()[1] for line in told if line.startswith("child."))

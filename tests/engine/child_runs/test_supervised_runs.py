@@ -8,7 +8,14 @@ import pytest
 from tests.harness.child_workflows import child_keys, settle, start_run
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run
-from tests.harness.supervised_runs import END, WORKERS, let_go, story, supervised, work_on
+from tests.harness.supervised_runs import (
+    TERMINATE,
+    WORKERS,
+    handover_steps,
+    next_worker,
+    release_worker,
+    supervised_workflow,
+)
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.privacy import value_paths
 
@@ -16,9 +23,9 @@ from weftwork.protocol.privacy import value_paths
 @pytest.mark.rule("orch-11")
 def test_the_newest_decision_counts() -> None:
     async def work() -> None:
-        bench, key = await start_run(supervised([work_on("a"), work_on("b"), END]), *WORKERS)
-        await let_go(bench, "a")
-        await let_go(bench, "b")
+        bench, key = await start_run(supervised_workflow([next_worker("a"), next_worker("b"), TERMINATE]), *WORKERS)
+        await release_worker(bench, "a")
+        await release_worker(bench, "b")
         assert await bench.status(key) == "completed"
         documents = [msgspec.json.decode(each.document) for each in await bench.events(key)]
         decisions = [each["eventId"] for each in documents if each["type"] == "runOrchestrator.decided"]
@@ -33,8 +40,8 @@ def test_the_newest_decision_counts() -> None:
 def test_a_dispatch_follows_the_supervisor_before_it_else_the_newest_decision() -> None:
     lead = "core.orchestrator.supervisor"
     nodes = [
-        node("one", lead, config={"plan": [work_on("a")]}),
-        node("two", lead, config={"plan": [work_on("b")]}),
+        node("one", lead, config={"plan": [next_worker("a")]}),
+        node("two", lead, config={"plan": [next_worker("b")]}),
         node("then"),
         node("behind", "core.dispatch"),
         node("apart", "core.dispatch"),
@@ -49,8 +56,8 @@ def test_a_dispatch_follows_the_supervisor_before_it_else_the_newest_decision() 
             if event["type"] == "node.dispatched"
         ]
         assert sorted(sent) == [("apart", "b"), ("behind", "a")]
-        await let_go(bench, "a")
-        await let_go(bench, "b")
+        await release_worker(bench, "a")
+        await release_worker(bench, "b")
         assert await bench.status(key) == "completed"
 
     run(work)
@@ -63,7 +70,9 @@ def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
         "{'kind': 'ask-user', 'prompt': 'Who?'}"
     )
     nodes = [
-        node("lead", "core.orchestrator.supervisor", config={"decision": f"iteration > 1.0 ? {END} : ({decision})"}),
+        node(
+            "lead", "core.orchestrator.supervisor", config={"decision": f"iteration > 1.0 ? {TERMINATE} : ({decision})"}
+        ),
         node("send", "core.dispatch", config={"askUserRouting": "clarification"}),
     ]
     back = edge("send", "lead", sourceOutput="answer", targetInput="answer")
@@ -75,7 +84,7 @@ def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
         await bench.answer(key, {"answers": {"answer": "c"}}, "send")
         await settle()
         assert list(bench.gate_node.waiting) == ["c"]
-        await let_go(bench, "c")
+        await release_worker(bench, "c")
         assert await bench.status(key) == "completed"
         decided = await bench.payloads(key, "runOrchestrator.decided")
         assert [each["decision"]["kind"] for each in decided] == ["ask-user", "next-worker", "terminate"]
@@ -86,7 +95,7 @@ def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
 @pytest.mark.rule("orch-10")
 @pytest.mark.rule("conv-01")
 def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answer() -> None:
-    document = supervised([{"kind": "ask-user", "prompt": "Which colour?"}, END])
+    document = supervised_workflow([{"kind": "ask-user", "prompt": "Which colour?"}, TERMINATE])
     document["nodes"][0]["agent"] = {"agentId": "host:lead"}
 
     async def work() -> None:
@@ -94,7 +103,7 @@ def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answer() ->
         await bench.answer(key, "blue", "send")
         await settle()
         assert await bench.status(key) == "completed"
-        assert await story(bench, key) == []
+        assert await handover_steps(bench, key) == []
         (opened,) = await bench.payloads(key, "conversation.opened")
         (exchanged,) = await bench.payloads(key, "conversation.exchanged")
         turn = opened["initialTurn"]
@@ -121,7 +130,7 @@ def test_a_loop_that_goes_on_is_ended(limits: Limits, configurable: Any, cap: An
         bench = EngineHarness(limits=limits)
         await bench.store.open()
         assert await bench.catalog.register(quick) == []
-        key = await bench.start(supervised([work_on("quick")] * 9, cap), configurable=configurable)
+        key = await bench.start(supervised_workflow([next_worker("quick")] * 9, cap), configurable=configurable)
         await settle()
         assert await bench.status(key) == "failed"
         (breach,) = await bench.payloads(key, "cap.breached")
@@ -155,7 +164,7 @@ def test_what_is_sensitive_in_a_decision_does_not_stand_in_the_log(
         await bench.answer(key, {"answers": {"answer": said}} if routing == "clarification" else said, "send")
         await settle()
         assert await bench.status(key) == "completed"
-        assert await story(bench, key) == []
+        assert await handover_steps(bench, key) == []
         assert b"4711" not in b"".join(event.document for event in await bench.events(key))
         # Who said it stays to be seen.
         turns = [each["initialTurn"] for each in await bench.payloads(key, "conversation.opened")]

@@ -12,7 +12,7 @@ from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run
 from tests.harness.media_host import PNG, emit_media_node, media_envelope, media_harness, model_node
-from tests.harness.scripted_model import Model
+from tests.harness.scripted_model import ScriptedModel
 from weftwork.engine.media.node_media import EntryMediaStore
 from weftwork.ports.media import OutgoingMedia
 from weftwork.ports.models import AnswerEnd, GeneratedMedia
@@ -88,7 +88,7 @@ async def of_nodes(sent: list[OutgoingMedia]) -> str:
 
 
 async def of_models(answer: Any, want: str | None = None) -> str:
-    bench = media_harness(model_node(want), models=Model(answer))
+    bench = media_harness(model_node(want), models=ScriptedModel(answer))
     key = await bench.start(HIDDEN, inputs={"secret": CANARY})
     await bench.run_to_end(key)
     assert await bench.status(key) == "completed"

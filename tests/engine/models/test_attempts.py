@@ -6,7 +6,7 @@ import pytest
 
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run
-from tests.harness.scripted_model import Model, Piece
+from tests.harness.scripted_model import AnswerPiece, ScriptedModel
 from weftwork.engine.models.answer_attempts import AnswerAttempts
 from weftwork.ports.models import AnswerEnd
 from weftwork.protocol.models.answers import TokenUsage
@@ -14,13 +14,13 @@ from weftwork.protocol.models.answers import TokenUsage
 SCHEMA = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
 TASK = workflow([node("a", "core.ai.structuredOutput", config={"outputSchema": SCHEMA, "prompt": "Well?"})])
 GOOD = '{"valid": true}'
-CUT: list[Piece] = ['{"val', AnswerEnd("length", TokenUsage(1, 1), detail="max_tokens")]
+CUT: list[AnswerPiece] = ['{"val', AnswerEnd("length", TokenUsage(1, 1), detail="max_tokens")]
 BAD = '{"valid": "canary-77"}'
 PROSE = "It is valid, canary-77."
 
 
-async def ended(*answers: Any) -> tuple[list[str], dict[str, Any], Model, EngineHarness]:
-    model = Model(*answers)
+async def ended(*answers: Any) -> tuple[list[str], dict[str, Any], ScriptedModel, EngineHarness]:
+    model = ScriptedModel(*answers)
     bench = EngineHarness(models=model)
     key = await bench.start(TASK)
     events = await bench.run_to_end(key)
@@ -68,7 +68,7 @@ def test_the_end_of_all_attempts_is_told_before_the_node_fails(answers: list[Any
 @pytest.mark.rule("rel-20")
 def test_a_refusal_is_final() -> None:
     async def work() -> None:
-        refusal: list[Piece] = ["Sorry, canary-77.", AnswerEnd("stop", refusal="No, canary-77.", detail="safety")]
+        refusal: list[AnswerPiece] = ["Sorry, canary-77.", AnswerEnd("stop", refusal="No, canary-77.", detail="safety")]
         told, error, model, _ = await ended(refusal, GOOD)
         assert told == ["envelope.refusal", "node.failed"]
         assert (error["code"], len(model.requests)) == ("envelope_refusal", 1)
@@ -110,7 +110,7 @@ CHAT = workflow(
 )
 def test_a_model_that_goes_on_and_on_is_asked_a_few_times(said: str, end: str) -> None:
     async def work() -> None:
-        model = Model(*[said] * 40)
+        model = ScriptedModel(*[said] * 40)
         bench = EngineHarness(models=model)
         key = await bench.start(CHAT)
         events = await bench.run_to_end(key)

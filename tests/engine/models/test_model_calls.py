@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
-from tests.harness.scripted_model import Model, Piece
+from tests.harness.scripted_model import AnswerPiece, ScriptedModel
 from weftwork.engine.models import answer_stream
 from weftwork.ports.models import AnswerEnd, Message, ModelRequest, ProviderFault
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
@@ -45,7 +45,7 @@ async def chunks(bench: EngineHarness, key: RunKey) -> list[tuple[str, bool]]:
 def test_each_piece_is_a_chunk_and_the_last_one_says_why_it_ended() -> None:
     async def work() -> None:
         bench = EngineHarness(
-            talking(), models=Model(["to ", "be ", "or", AnswerEnd("length", TokenUsage(4, 3), "t-9")])
+            talking(), models=ScriptedModel(["to ", "be ", "or", AnswerEnd("length", TokenUsage(4, 3), "t-9")])
         )
         key = await bench.start(ONE)
         await bench.run_to_end(key)
@@ -69,7 +69,7 @@ def test_each_piece_is_a_chunk_and_the_last_one_says_why_it_ended() -> None:
 @pytest.mark.rule("env-27")
 def test_what_is_to_pass_the_gate_first_is_not_streamed() -> None:
     async def work() -> None:
-        bench = EngineHarness(talking(stream=False), models=Model(["to ", "be"]))
+        bench = EngineHarness(talking(stream=False), models=ScriptedModel(["to ", "be"]))
         key = await bench.start(ONE)
         await bench.run_to_end(key)
         assert await chunks(bench, key) == []
@@ -82,7 +82,7 @@ def test_what_is_to_pass_the_gate_first_is_not_streamed() -> None:
 def test_what_is_recorded_is_not_asked_for_again() -> None:
     async def work() -> None:
         held = asyncio.Event()
-        model = Model("first", ["sec", held, "ond"], "second", "third")
+        model = ScriptedModel("first", ["sec", held, "ond"], "second", "third")
         bench = EngineHarness(talking(3), models=model)
         key = await bench.start(ONE)
         await until(lambda: len(model.requests) == 2)
@@ -105,7 +105,7 @@ def test_what_is_recorded_is_not_asked_for_again() -> None:
 @pytest.mark.rule("model-01")
 def test_an_attempt_that_failed_leaves_no_answer_behind() -> None:
     async def work() -> None:
-        model = Model("first", [ProviderFault("provider_unavailable", "It is away.")], "again", "second")
+        model = ScriptedModel("first", [ProviderFault("provider_unavailable", "It is away.")], "again", "second")
         bench = EngineHarness(talking(2), models=model)
         key = await bench.start(workflow([node("a", "test.talk", settings={"maxRetries": 1})]))
         await bench.run_to_end(key)
@@ -123,9 +123,9 @@ def test_an_attempt_that_failed_leaves_no_answer_behind() -> None:
         (["half", "", ProviderFault("provider_unavailable", "Cut.", False)], "provider_unavailable"),
     ],
 )
-def test_without_an_end_there_is_no_answer(pieces: list[Piece], code: str) -> None:
+def test_without_an_end_there_is_no_answer(pieces: list[AnswerPiece], code: str) -> None:
     async def work() -> None:
-        model = Model(pieces)
+        model = ScriptedModel(pieces)
         bench = EngineHarness(talking(), models=model)
         key = await bench.start(ONE)
         await bench.run_to_end(key)
@@ -153,7 +153,7 @@ def test_a_host_without_models_says_so() -> None:
 @pytest.mark.parametrize(("piece", "length"), [("x" * 20, 35), ("", 0), ("x", 3), ("x" * 99, 35)])
 def test_an_endless_answer_is_cut_off(piece: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        model = Model([*[piece] * 50, "end"])
+        model = ScriptedModel([*[piece] * 50, "end"])
         bench = EngineHarness(talking(), models=model)
         key = await bench.start(ONE)
         await bench.run_to_end(key)
@@ -167,7 +167,7 @@ def test_an_endless_answer_is_cut_off(piece: str, length: int, monkeypatch: pyte
 
 def test_who_cancels_a_run_hangs_up() -> None:
     async def work() -> None:
-        model = Model(["to ", asyncio.Event(), "be"])
+        model = ScriptedModel(["to ", asyncio.Event(), "be"])
         bench = EngineHarness(talking(), models=model)
         key = await bench.start(ONE)
         await until(lambda: model.requests)
@@ -191,7 +191,7 @@ HIDES = workflow(
 @pytest.mark.parametrize("leaky", [False, True])
 def test_a_secret_in_two_pieces_is_found(leaky: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> list[str]:
-        bench = EngineHarness(talking(), models=Model(["It is sword", "fish-", "9000", ", I hear"]))
+        bench = EngineHarness(talking(), models=ScriptedModel(["It is sword", "fish-", "9000", ", I hear"]))
         key = await bench.start(HIDES, inputs={"word": SECRET})
         await bench.run_to_end(key)
         return [chunk for chunk, _ in await chunks(bench, key)]

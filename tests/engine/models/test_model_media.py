@@ -20,7 +20,7 @@ from tests.harness.media_host import (
     outputs,
     run_to_end,
 )
-from tests.harness.scripted_model import Model
+from tests.harness.scripted_model import ScriptedModel
 from weftwork.engine.media import node_media
 from weftwork.ports.models import AnswerEnd, GeneratedMedia
 from weftwork.protocol.limits import Limits
@@ -34,7 +34,7 @@ def test_an_oversized_image_of_a_model_is_converted_and_never_logged(want: str |
     async def work() -> None:
         text = media_envelope(BIG) if want else f"Here it is:\n```json\n{media_envelope(BIG)}\n```\n"
         pieces = [text[at : at + 100] for at in range(0, len(text), 100)]
-        bench = media_harness(model_node(want), limits=SMALL_LIMITS, models=Model(pieces))
+        bench = media_harness(model_node(want), limits=SMALL_LIMITS, models=ScriptedModel(pieces))
         key = await run_to_end(bench)
         assert await bench.status(key) == "completed"
         (event,) = await bench.payloads(key, "media.image")
@@ -54,7 +54,7 @@ def test_without_the_conversion_the_image_would_be_in_the_log(monkeypatch: pytes
     async def work() -> None:
         monkeypatch.setattr(node_media, "find_inline_media", lambda text, cap: [])
         monkeypatch.setattr(node_media, "truncate_inline_media", lambda text, cap, everywhere: text)
-        bench = media_harness(model_node("media.image"), limits=SMALL_LIMITS, models=Model(media_envelope(BIG)))
+        bench = media_harness(model_node("media.image"), limits=SMALL_LIMITS, models=ScriptedModel(media_envelope(BIG)))
         key = await run_to_end(bench)
         assert b64encode(BIG)[600:700] in await log_bytes(bench, key)
 
@@ -65,7 +65,9 @@ def test_without_the_conversion_the_image_would_be_in_the_log(monkeypatch: pytes
 @pytest.mark.parametrize(("data", "inline"), [(PNG, True), (PNG + b"x", False)])
 def test_an_image_of_a_model_stays_inline_up_to_the_cap(data: bytes, inline: bool) -> None:
     async def work() -> None:
-        bench = media_harness(model_node("media.image"), limits=SMALL_LIMITS, models=Model(media_envelope(data)))
+        bench = media_harness(
+            model_node("media.image"), limits=SMALL_LIMITS, models=ScriptedModel(media_envelope(data))
+        )
         key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
         assert ("base64" in event) is inline
@@ -145,7 +147,7 @@ def test_what_a_model_makes_beside_its_text_is_shown_once() -> None:
             "there.",
             AnswerEnd("stop", TokenUsage(1, 1)),
         ]
-        bench = media_harness(model_node(None), models=Model(pieces))  # type: ignore[arg-type]
+        bench = media_harness(model_node(None), models=ScriptedModel(pieces))  # type: ignore[arg-type]
         key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
         assert await fetch_asset(bench, event["url"]) == BIG
@@ -164,7 +166,7 @@ def test_what_a_model_makes_beside_its_text_is_shown_once() -> None:
 def test_where_nothing_may_be_inline_nothing_is(want: str | None, data: bytes) -> None:
     async def work() -> None:
         text = media_envelope(data) if want else f"Here:\n```json\n{media_envelope(data)}\n```\n"
-        bench = media_harness(model_node(want), limits=Limits(max_inline_media_bytes=0), models=Model(text))
+        bench = media_harness(model_node(want), limits=Limits(max_inline_media_bytes=0), models=ScriptedModel(text))
         key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
         assert "base64" not in event
@@ -177,7 +179,7 @@ def test_where_nothing_may_be_inline_nothing_is(want: str | None, data: bytes) -
 @pytest.mark.parametrize(("size", "inline"), [(MAX_ANSWER_INLINE_BYTES, True), (MAX_ANSWER_INLINE_BYTES + 1, False)])
 def test_what_a_model_says_stays_inline_only_if_it_is_little(size: int, inline: bool) -> None:
     async def work() -> None:
-        bench = media_harness(model_node("media.image"), models=Model(media_envelope(PNG.ljust(size, b"p"))))
+        bench = media_harness(model_node("media.image"), models=ScriptedModel(media_envelope(PNG.ljust(size, b"p"))))
         key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
         assert ("base64" in event) is inline
@@ -198,7 +200,7 @@ def test_what_a_model_says_stays_inline_only_if_it_is_little(size: int, inline: 
 )
 def test_however_a_model_writes_it_the_log_has_a_url(text: str) -> None:
     async def work() -> None:
-        bench = media_harness(model_node("media.image"), limits=SMALL_LIMITS, models=Model(text))
+        bench = media_harness(model_node("media.image"), limits=SMALL_LIMITS, models=ScriptedModel(text))
         key = await run_to_end(bench)
         (event,) = await bench.payloads(key, "media.image")
         assert await fetch_asset(bench, event["url"]) == BIG
@@ -212,7 +214,7 @@ def test_however_a_model_writes_it_the_log_has_a_url(text: str) -> None:
 def test_a_picture_in_a_text_is_an_asset_too() -> None:
     async def work() -> None:
         said = f"Look: ![dot](data:image/png;base64,{b64encode(BIG).decode()}) there."
-        bench = media_harness(model_node(None), limits=SMALL_LIMITS, models=Model(said))
+        bench = media_harness(model_node(None), limits=SMALL_LIMITS, models=ScriptedModel(said))
         key = await run_to_end(bench)
         text = (await bench.payloads(key, "node.completed"))[0]["outputs"]["shown"]
         assert text.startswith("Look: ![dot](https://flows.example/v1/host/weftwork/assets/")
@@ -258,7 +260,7 @@ def test_a_long_answer_is_looked_through_while_others_go_on(
         return search(text, cap)
 
     async def work() -> None:
-        bench = media_harness(model_node(None), models=Model("Hello"))
+        bench = media_harness(model_node(None), models=ScriptedModel("Hello"))
         state = await bench.state(await run_to_end(bench))
         monkeypatch.setattr(node_media, "find_inline_media", inline_media)
         text = "x" * size

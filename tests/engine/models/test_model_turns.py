@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
-from tests.harness.scripted_model import Model, Piece
+from tests.harness.scripted_model import AnswerPiece, ScriptedModel
 from weftwork.engine.models import generation, model_calls
 from weftwork.ports.models import AnswerEnd
 from weftwork.protocol.models.answers import TokenUsage
@@ -53,7 +53,7 @@ async def ended(bench: EngineHarness, key: RunKey) -> None:
 def test_what_only_looks_like_an_envelope_stays_text(kind: str) -> None:
     async def work() -> None:
         said = json.dumps({"type": kind, "payload": {"a": 1}})
-        bench = EngineHarness(models=Model(said))
+        bench = EngineHarness(models=ScriptedModel(said))
         key = await bench.start(TEXT)
         await ended(bench, key)
         assert (await bench.payloads(key, "node.completed"))[0]["outputs"]["text"] == said
@@ -65,7 +65,7 @@ def test_what_only_looks_like_an_envelope_stays_text(kind: str) -> None:
 @pytest.mark.parametrize("documents", [[ASKS, plan("early")], [plan("early"), ASKS]])
 def test_what_stands_beside_a_question_was_made_without_its_answer(documents: list[Any]) -> None:
     async def work() -> None:
-        model = Model(json.dumps(documents), json.dumps(plan("late")))
+        model = ScriptedModel(json.dumps(documents), json.dumps(plan("late")))
         bench = EngineHarness(models=model)
         key = await bench.start(TYPED)
         await ended(bench, key)
@@ -77,7 +77,7 @@ def test_what_stands_beside_a_question_was_made_without_its_answer(documents: li
 
 def test_a_kind_that_was_not_wanted_comes_to_an_end_that_is_told() -> None:
     async def work() -> None:
-        model = Model(*[json.dumps({"type": NOTE, "payload": {}})] * 9)
+        model = ScriptedModel(*[json.dumps({"type": NOTE, "payload": {}})] * 9)
         bench = EngineHarness(models=model)
         key = await bench.start(TYPED)
         await ended(bench, key)
@@ -93,8 +93,8 @@ def test_a_kind_that_was_not_wanted_comes_to_an_end_that_is_told() -> None:
 def test_calls_of_tools_and_names_of_models_hold_no_secret(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> bool:
         tools = ({"id": "1", "name": "send", "arguments": {"to": SECRET}},)
-        said: list[Piece] = ["a ", "b", AnswerEnd("stop", TokenUsage(1, 1), f"m-{SECRET}", tool_calls=tools)]
-        bench = EngineHarness(models=Model(said))
+        said: list[AnswerPiece] = ["a ", "b", AnswerEnd("stop", TokenUsage(1, 1), f"m-{SECRET}", tool_calls=tools)]
+        bench = EngineHarness(models=ScriptedModel(said))
         document = workflow([node("a", "core.ai.callPrompt", config={"prompt": "Well?"})], variables=HIDES)
         key = await bench.start(document, inputs={"word": SECRET})
         await ended(bench, key)
@@ -108,7 +108,7 @@ def test_calls_of_tools_and_names_of_models_hold_no_secret(guarded: bool, monkey
 
 
 def test_what_a_provider_raises_is_not_repeated_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(Model):
+    class Broken(ScriptedModel):
         def find(self, request: Any) -> Any:
             raise KeyError(f"key {SECRET}")
 
@@ -129,7 +129,7 @@ def test_the_end_of_all_attempts_is_told_of_an_item_too() -> None:
     async def work() -> None:
         body = {"typeId": "core.ai.structuredOutput", "config": {"outputSchema": {"type": "object"}, "prompt": "?"}}
         items = {"items": {"type": "static", "value": [1]}}
-        bench = EngineHarness(models=Model(*["[]"] * 9))
+        bench = EngineHarness(models=ScriptedModel(*["[]"] * 9))
         key = await bench.start(workflow([node("a", "core.flow.map", config={"body": body}, inputs=items)]))
         await ended(bench, key)
         assert len(await bench.payloads(key, "envelope.retry.exhausted")) == 1
@@ -139,7 +139,7 @@ def test_the_end_of_all_attempts_is_told_of_an_item_too() -> None:
 
 def test_turns_have_a_bound_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> int:
-        model = Model(*[json.dumps([ASKS])] * 9)
+        model = ScriptedModel(*[json.dumps([ASKS])] * 9)
         bench = EngineHarness(models=model)
         key = await bench.start(TYPED)
         await ended(bench, key)

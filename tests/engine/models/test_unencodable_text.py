@@ -7,7 +7,7 @@ import pytest
 from tests.engine.models.test_model_calls import ONE, chunks, talking
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
-from tests.harness.scripted_model import Model
+from tests.harness.scripted_model import ScriptedModel
 from weftwork.ports.models import AnswerEnd, ProviderFault
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
@@ -28,7 +28,7 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 )
 def test_half_a_character_is_made_whole_or_shown_as_missing(pieces: list[str], said: str) -> None:
     async def work() -> None:
-        bench = EngineHarness(talking(), models=Model(pieces))
+        bench = EngineHarness(talking(), models=ScriptedModel(pieces))
         key = await bench.start(ONE)
         await bench.run_to_end(key)
         assert await bench.status(key) == "completed"
@@ -41,7 +41,7 @@ def test_half_a_character_is_made_whole_or_shown_as_missing(pieces: list[str], s
 @pytest.mark.rule("model-02")
 def test_pieces_without_a_word_come_to_an_end() -> None:
     async def work() -> None:
-        bench = EngineHarness(talking(), models=Model([""] * 70_000))
+        bench = EngineHarness(talking(), models=ScriptedModel([""] * 70_000))
         key = await bench.start(ONE)
         await bench.run_to_end(key)
         assert len(await chunks(bench, key)) < 70_000
@@ -62,7 +62,7 @@ def test_what_else_a_provider_says_breaks_nothing_either() -> None:
             ],
             [ProviderFault("provider_unavailable", "gone\ud800")],
         ):
-            bench = EngineHarness(talking(), models=Model(told))
+            bench = EngineHarness(talking(), models=ScriptedModel(told))
             key = await bench.start(ONE)
             await bench.run_to_end(key)
             failed = await bench.payloads(key, "run.failed")
@@ -85,7 +85,7 @@ def test_a_secret_that_comes_up_while_a_stream_runs_is_not_cut_in_two(
             return Completed({"out": "swordfish-9000"})
 
         declared = NodeDeclaration("test.mint", "For one test.", effect="idempotent", instant=False)
-        model = Model(["It is ", minted, "sword", "fish-9000", "."])
+        model = ScriptedModel(["It is ", minted, "sword", "fish-9000", "."])
         bench = EngineHarness(talking(), WaitingNode(declared, mint), models=model)
         two = workflow([node("a", "test.talk"), node("mint", "test.mint", outputSensitivity={"out": True})])
         key = await bench.start(two)

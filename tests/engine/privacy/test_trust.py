@@ -7,7 +7,14 @@ import pytest
 
 from tests.harness.definitions import edge, header_of, node, plan_of, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
-from tests.harness.untrusted_content import WAIT, chain, mix, outside, told, trust_of
+from tests.harness.untrusted_content import (
+    GATE_TYPE,
+    mixing_node,
+    run_untrusted,
+    sequence,
+    untrusted_node,
+    untrusted_nodes,
+)
 from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.adapters.nodes.net.http_request import http_nodes
@@ -36,9 +43,9 @@ def test_the_answer_to_a_request_is_untrusted_and_what_is_made_of_it() -> None:
         get = node("get", "core.http.request", config={"url": "https://example.com/"})
         document = workflow([node("before"), get, node("after", "core.identity")], [edge("before", "get")])
         document["edges"].append(edge("get", "after", sourceOutput="body"))
-        _, key = await told(document, bench=bench)
+        _, key = await run_untrusted(document, bench=bench)
         events = await bench.run_to_end(key)
-        assert trust_of(events) == {"before": False, "get": True, "after": True}
+        assert untrusted_nodes(events) == {"before": False, "get": True, "after": True}
         assert events[-1].content_trust == "untrusted"
         assert msgspec.json.decode(events[-1].document)["contentTrust"] == "untrusted"
         assert [each.content_trust for each in events if each.type in ("run.started", "node.started")] == [None] * 4
@@ -61,13 +68,13 @@ def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -
     async def scenario() -> None:
         bench = EngineHarness(*MIXERS, waiting_node_type("test.fetches", body))
         fetches = node("f", "test.fetches")
-        _, key = await told(workflow([fetches, mix("after")], [edge("f", "after")]), bench=bench)
+        _, key = await run_untrusted(workflow([fetches, mixing_node("after")], [edge("f", "after")]), bench=bench)
         events = await bench.run_to_end(key)
         said = [(each.type, each.content_trust) for each in events if each.node_id == "f"]
         assert [kind for kind, _ in said].count(EXTERNAL_CONTENT) == 1
         assert said[:3] == [("node.started", None), ("log.appended", None), (EXTERNAL_CONTENT, "untrusted")]
         assert {trust for kind, trust in said[3:] if kind != "weftwork.effect.claimed"} == {"untrusted"}
-        assert trust_of(events) == {"f": True, "after": True}
+        assert untrusted_nodes(events) == {"f": True, "after": True}
 
     run(scenario)
 
@@ -90,13 +97,13 @@ def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
         bench = EngineHarness(*MIXERS, plain, waiting_node_type("test.fetches", fetches))
         items = {"type": "static", "value": [1, 2]}
         mapped = node("map", "core.flow.map", config={"body": {"typeId": body}}, inputs={"items": items})
-        _, key = await told(
-            workflow([mapped, mix("after")], [edge("map", "after", sourceOutput="results")]), bench=bench
+        _, key = await run_untrusted(
+            workflow([mapped, mixing_node("after")], [edge("map", "after", sourceOutput="results")]), bench=bench
         )
         events = await bench.run_to_end(key)
         wanted = body != "core.identity"
-        assert trust_of(events) == {"map": wanted, "after": wanted}
-        assert trust_of(events, "weftwork.map.item") == {"map": wanted}
+        assert untrusted_nodes(events) == {"map": wanted, "after": wanted}
+        assert untrusted_nodes(events, "weftwork.map.item") == {"map": wanted}
 
     run(scenario)
 
@@ -106,12 +113,12 @@ def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
 def test_what_an_event_from_outside_holds_is_untrusted(kind: str, wanted: bool) -> None:
     async def scenario() -> None:
         asks = node("ask", "test.ask", config={"kind": kind})
-        bench, key = await told(workflow([asks, mix("after")], [edge("ask", "after")]))
+        bench, key = await run_untrusted(workflow([asks, mixing_node("after")], [edge("ask", "after")]))
         await bench.answer(key, {**CORRELATION, "words": []})
         events = await bench.run_to_end(key)
-        assert trust_of(events, "interrupt.resolved") == {"ask": wanted}
-        assert trust_of(events, "interrupt.requested") == {"ask": False}
-        assert trust_of(events) == {"ask": wanted, "after": wanted}
+        assert untrusted_nodes(events, "interrupt.resolved") == {"ask": wanted}
+        assert untrusted_nodes(events, "interrupt.requested") == {"ask": False}
+        assert untrusted_nodes(events) == {"ask": wanted, "after": wanted}
 
     run(scenario)
 
@@ -119,10 +126,14 @@ def test_what_an_event_from_outside_holds_is_untrusted(kind: str, wanted: bool) 
 @pytest.mark.rule("trust-03")
 def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
     async def scenario() -> None:
-        document = chain(
-            outside("o", "a"), mix("m", sets="b"), node("hold", WAIT), mix("reads-a", "a"), mix("reads-b", "b")
+        document = sequence(
+            untrusted_node("o", "a"),
+            mixing_node("m", sets="b"),
+            node("hold", GATE_TYPE),
+            mixing_node("reads-a", "a"),
+            mixing_node("reads-b", "b"),
         )
-        bench, key = await told(document)
+        bench, key = await run_untrusted(document)
         await run_ready_tasks()
         live = bench.executor._live[key].state
         folded = await bench.state(key)
@@ -137,7 +148,7 @@ def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
         await run_ready_tasks()
         bench.gate_node.release("hold")
         events = await bench.run_to_end(key)
-        assert trust_of(events) == {"o": True, "m": False, "hold": False, "reads-a": True, "reads-b": False}
+        assert untrusted_nodes(events) == {"o": True, "m": False, "hold": False, "reads-a": True, "reads-b": False}
 
     run(scenario)
 
@@ -145,7 +156,7 @@ def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
 @pytest.mark.rule("trust-06")
 def test_a_run_that_fails_by_an_untrusted_node_says_so() -> None:
     async def scenario(source: str) -> bool:
-        bench, key = await told(chain(outside("o", "a"), mix("bad", source, fails=True)))
+        bench, key = await run_untrusted(sequence(untrusted_node("o", "a"), mixing_node("bad", source, fails=True)))
         return (await bench.run_to_end(key))[-1].content_trust == "untrusted"
 
     assert run(lambda: scenario("a"))
@@ -179,7 +190,7 @@ def test_nobody_raises_trust(said: Any, tainted: bool, wanted: Any) -> None:
 
 def test_an_ordinary_run_pays_nothing() -> None:
     async def scenario() -> None:
-        bench, key = await told(chain(mix("m", sets="a"), mix("n", "a")))
+        bench, key = await run_untrusted(sequence(mixing_node("m", sets="a"), mixing_node("n", "a")))
         events = await bench.run_to_end(key)
         assert {each.content_trust for each in events} == {None}
         assert (await bench.state(key)).untrusted is None

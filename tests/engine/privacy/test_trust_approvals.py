@@ -9,7 +9,7 @@ from tests.harness.child_workflows import SUB_WORKFLOW, settle, start_run
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
 from tests.harness.interrupts import answer_refusal
-from tests.harness.supervised_runs import work_on
+from tests.harness.supervised_runs import next_worker
 from tests.simulation.trust_workflows import MIXERS, OUT
 from weftwork.engine.decide import interrupts
 from weftwork.engine.decide.inputs import VariablesOverwritten
@@ -166,7 +166,7 @@ def test_what_a_child_gives_back_moves_no_gate_of_its_parent() -> None:
 
 def floored() -> dict[str, Any]:
     """A decision that is less sure than it may be: a gate in the form of a question."""
-    lead = node("lead", "core.orchestrator.supervisor", config={"plan": [work_on("w", confidence=0.1)]})
+    lead = node("lead", "core.orchestrator.supervisor", config={"plan": [next_worker("w", confidence=0.1)]})
     return workflow([lead, node("send", "core.dispatch")], [edge("lead", "send")], id="floored")
 
 

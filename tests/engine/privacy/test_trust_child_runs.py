@@ -8,12 +8,21 @@ import pytest
 from tests.harness.child_workflows import SUB_WORKFLOW, child_keys, settle
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import run
-from tests.harness.supervised_runs import END, work_on
-from tests.harness.untrusted_content import STATIC, VARIABLES, WAIT, chain, mix, outside, told, trust_of
+from tests.harness.supervised_runs import TERMINATE, next_worker
+from tests.harness.untrusted_content import (
+    GATE_TYPE,
+    STATIC,
+    VARIABLES,
+    mixing_node,
+    run_untrusted,
+    sequence,
+    untrusted_node,
+    untrusted_nodes,
+)
 from weftwork.engine.host import child_start
 
 CHILD = workflow(
-    [mix("reads-x", "x"), mix("reads-y", "y", sets="given")],
+    [mixing_node("reads-x", "x"), mixing_node("reads-y", "y", sets="given")],
     variables=[variable(name, "array", defaultValue=[]) for name in ("x", "y", "given")],
     id="child",
 )
@@ -24,7 +33,7 @@ def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
     async def scenario(x: str, y: str) -> tuple[dict[str, bool], dict[str, bool], Any]:
         config = {"workflowId": "child", "inputMapping": {"x": x, "y": y}, "outputMapping": {"c": "given"}}
         calls = node("call", SUB_WORKFLOW, config=config)
-        bench, key = await told(chain(outside("o", "a"), calls, mix("reads-c", "c")), CHILD)
+        bench, key = await run_untrusted(sequence(untrusted_node("o", "a"), calls, mixing_node("reads-c", "c")), CHILD)
         await bench.run_to_end(key)
         events = await bench.events(key)
         (child,) = await child_keys(bench, key)
@@ -32,7 +41,7 @@ def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
         assert (inner[0].content_trust == "untrusted") is ("a" in (x, y))
         (ended,) = [each for each in events if each.type == "weftwork.child.ended"]
         assert "untrusted" not in msgspec.json.decode(ended.payload)
-        return trust_of(events), trust_of(inner), ended.content_trust
+        return untrusted_nodes(events), untrusted_nodes(inner), ended.content_trust
 
     outer, inner, ended = run(lambda: scenario("b", "b"))
     assert (outer["call"], outer["reads-c"], inner, ended) == (False, False, {"reads-x": False, "reads-y": False}, None)
@@ -44,12 +53,16 @@ def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
 @pytest.mark.rule("trust-05")
 @pytest.mark.parametrize("apart", [False, True])
 def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) -> None:
-    child = workflow([outside("o", "given")], variables=[variable("given", "array", defaultValue=[])], id="child")
+    child = workflow(
+        [untrusted_node("o", "given")], variables=[variable("given", "array", defaultValue=[])], id="child"
+    )
 
     async def scenario() -> None:
         config = {"workflowId": "child", "outputMapping": {"c": "given"}}
-        held = [node("hold", WAIT)] if apart else []
-        bench, key = await told(chain(node("call", SUB_WORKFLOW, config=config), *held, mix("reads", "c")), child)
+        held = [node("hold", GATE_TYPE)] if apart else []
+        bench, key = await run_untrusted(
+            sequence(node("call", SUB_WORKFLOW, config=config), *held, mixing_node("reads", "c")), child
+        )
         if apart:
             await bench.crash()
             bench = bench.successor()
@@ -57,24 +70,24 @@ def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) -> None:
             await settle()
             bench.gate_node.release("hold")
         events = await bench.run_to_end(key)
-        assert trust_of(events)["call"]
-        assert trust_of(events)["reads"]
+        assert untrusted_nodes(events)["call"]
+        assert untrusted_nodes(events)["reads"]
 
     run(scenario)
 
 
 @pytest.mark.rule("trust-05")
 def test_items_of_a_map_over_child_runs_are_followed() -> None:
-    child = workflow([mix("m", "item")], variables=[variable("item", "array", defaultValue=[])], id="child")
+    child = workflow([mixing_node("m", "item")], variables=[variable("item", "array", defaultValue=[])], id="child")
 
     async def scenario(source: str) -> tuple[bool, bool]:
         config = {"body": {"workflowId": "child"}}
         items = {"type": "expression", "expression": f"[variables.{source}]"}
         mapped = node("map", "core.flow.map", config=config, inputs={"items": items})
-        bench, key = await told(chain(outside("o", "a"), mapped), child)
+        bench, key = await run_untrusted(sequence(untrusted_node("o", "a"), mapped), child)
         events = await bench.run_to_end(key)
         (inner,) = await child_keys(bench, key)
-        return trust_of(events)["map"], trust_of(await bench.events(inner))["m"]
+        return untrusted_nodes(events)["map"], untrusted_nodes(await bench.events(inner))["m"]
 
     assert run(lambda: scenario("b")) == (False, False)
     assert run(lambda: scenario("a")) == (True, True)
@@ -85,23 +98,26 @@ def test_a_dispatch_is_untrusted_if_the_decision_is() -> None:
     """Though it is in the state of the run and not in any port."""
 
     async def scenario(source: str) -> dict[str, bool]:
-        decision = {"type": "expression", "expression": f"size(variables.{source}) > 5 ? {{}} : {_cel(work_on('w'))}"}
+        decision = {
+            "type": "expression",
+            "expression": f"size(variables.{source}) > 5 ? {{}} : {_cel(next_worker('w'))}",
+        }
         lead = node(
             "lead",
             "core.orchestrator.supervisor",
             inputs={"decision": decision, "unused": STATIC},
-            config={"plan": [END]},
+            config={"plan": [TERMINATE]},
         )
         worker = workflow([node("w")], id="w")
         document = workflow(
-            [outside("o", "a"), lead, node("send", "core.dispatch", inputs={"unused": STATIC})],
+            [untrusted_node("o", "a"), lead, node("send", "core.dispatch", inputs={"unused": STATIC})],
             [edge("o", "lead", targetInput="unused"), edge("lead", "send", targetInput="unused")],
             VARIABLES,
         )
-        bench, key = await told(document, worker)
+        bench, key = await run_untrusted(document, worker)
         events = await bench.run_to_end(key)
         assert "runOrchestrator.decided" in [each.type for each in events]
-        return trust_of(events)
+        return untrusted_nodes(events)
 
     assert run(lambda: scenario("a")) == {"o": True, "lead": True, "send": True}
     assert run(lambda: scenario("b")) == {"o": True, "lead": False, "send": False}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run
-from tests.harness.untrusted_content import VARIABLES, mix, outside, port, told
+from tests.harness.untrusted_content import VARIABLES, mixing_node, port, run_untrusted, untrusted_node
 from tests.simulation.trust_workflows import MIXERS, OUT
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
@@ -39,11 +39,11 @@ def test_what_is_untrusted_in_a_template_is_wrapped_and_nothing_else() -> None:
     async def scenario(fetches: bool) -> dict[str, Any]:
         text = "Say {{ports.x}} {{ports.y}} {{variables.a}} {{variables.b}} {{nodes.o.outputs.output}} {{1 + 1}}!"
         inputs = {"x": port("variable", "a"), "y": port("variable", "b"), "z": port("connection", "o")}
-        first = outside("o", "a") if fetches else mix("o", sets="a")
+        first = untrusted_node("o", "a") if fetches else mixing_node("o", sets="a")
         document = workflow(
             [first, node("p", "test.prompt", config={"prompt": text}, inputs=inputs)], [edge("o", "p")], VARIABLES
         )
-        bench, key = await told(document, bench=EngineHarness(*MIXERS, PROMPT))
+        bench, key = await run_untrusted(document, bench=EngineHarness(*MIXERS, PROMPT))
         return msgspec.json.decode((await bench.run_to_end(key))[-1].payload)["outputs"]["p"]
 
     found = run(lambda: scenario(True))

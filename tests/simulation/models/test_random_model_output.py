@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count, node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
-from tests.harness.scripted_model import Model
+from tests.harness.scripted_model import ScriptedModel
 from tests.simulation.models.model_schedule import KINDS, LIVELY, PLAN, EnvelopeStorm
 from weftwork.engine import node_events
 from weftwork.engine.decide import envelopes, transitions
@@ -56,7 +56,7 @@ def test_a_judgement_comes_out_the_same_when_its_own_envelopes_are_recorded() ->
     good = {"type": PLAN, "payload": {"steps": []}}
 
     async def work() -> None:
-        model = Model(*(msgspec.json.encode(each).decode() for each in (twice, good, good, good)))
+        model = ScriptedModel(*(msgspec.json.encode(each).decode() for each in (twice, good, good, good)))
         bench = EngineHarness(models=model)
         config = {"envelopeType": PLAN, "userMessage": "Plan it."}
         document = workflow([node("ask", "core.ai.generateEnvelope", config=config)], metadata={"envelopeKinds": KINDS})

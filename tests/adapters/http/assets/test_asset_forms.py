@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import Host, open_inside
-from tests.live.assets import UPLOADS, fetch, send, uploaded
+from tests.live.assets import UPLOADS, fetch, post_asset, upload_asset
 from weftwork.adapters.http.routes import assets
 
 
@@ -22,11 +22,13 @@ def test_a_form_is_refused(host: Host) -> None:
     """As `curl -F file=@x` sends it: the wrapping would be the asset."""
     data = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhello\r\n--x--\r\n'
     for kind in ("multipart/form-data; boundary=x", "Multipart/Form-Data", "multipart/form-data"):
-        answer = send(host, data, Content_Type=kind)
+        answer = post_asset(host, data, Content_Type=kind)
         assert (answer.status, answer.document["error"]) == (415, "unsupported_media_type")
         assert "--data-binary @FILE" in answer.document["message"]
         assert files(host, data) == []
-    assert send(host, data, Content_Type="application/x-www-form-urlencoded").status == 201, "curl says it unasked"
+    assert post_asset(host, data, Content_Type="application/x-www-form-urlencoded").status == 201, (
+        "curl says it unasked"
+    )
 
 
 def test_without_a_look_at_its_type_a_form_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,11 +45,11 @@ def test_without_a_look_at_its_type_a_form_is_kept(monkeypatch: pytest.MonkeyPat
 @pytest.mark.rule("media-33")
 def test_bytes_that_were_lost_are_back_when_they_are_sent_again(host: Host) -> None:
     data = os.urandom(700)
-    made = uploaded(host, data)
+    made = upload_asset(host, data)
     (file,) = files(host, data)
     file.unlink()
     assert fetch(host, made["url"]).status == 503
-    again = uploaded(host, data)
+    again = upload_asset(host, data)
     assert again["mediaRef"] == made["mediaRef"]
     assert fetch(host, made["url"]).body == fetch(host, again["url"]).body == data
     assert len(files(host, data)) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, Inside, delays, open_inside
-from tests.live.assets import NO_TOKEN, UPLOADS, fetch, listed, path_of, uploaded
+from tests.live.assets import NO_TOKEN, UPLOADS, fetch, list_assets, path_of, upload_asset
 from tests.live.tokens import comparable
 from weftwork.adapters.memory import assets as memory_assets
 from weftwork.adapters.memory.assets import MemoryAssets
@@ -33,13 +33,13 @@ def finished(host: Host, key: str = KEY, **inputs: Any) -> str:
 
 
 def refs(host: Host, query: str = "", key: str = KEY) -> list[str]:
-    return [each["mediaRef"] for each in listed(host, query, key)["assets"]]
+    return [each["mediaRef"] for each in list_assets(host, query, key)["assets"]]
 
 
 @pytest.mark.rule("media-36")
 def test_a_tenant_sees_its_own_newest_first(host: Host) -> None:
-    made = [uploaded(host, new(size))["mediaRef"] for size in (100, 200, 300)]
-    document = listed(host, "?limit=2")
+    made = [upload_asset(host, new(size))["mediaRef"] for size in (100, 200, 300)]
+    document = list_assets(host, "?limit=2")
     assert schema.check("asset-list", document) == []
     assert [each["mediaRef"] for each in document["assets"]] == made[:0:-1]
     first = document["assets"][0]
@@ -49,7 +49,7 @@ def test_a_tenant_sees_its_own_newest_first(host: Host) -> None:
     seen: list[str] = []
     query = "?limit=3"
     while True:
-        page = listed(host, query)
+        page = list_assets(host, query)
         seen += [each["mediaRef"] for each in page["assets"]]
         if "nextCursor" not in page:
             break
@@ -82,12 +82,12 @@ def test_a_parameter_that_is_none_is_named(host: Host, query: str, parameter: st
 
 @pytest.mark.rule("media-36")
 def test_a_run_has_those_that_it_refers_to(host: Host) -> None:
-    one, two, three = (uploaded(host, new()) for _ in "abc")
+    one, two, three = (upload_asset(host, new()) for _ in "abc")
     first = finished(host, picture=one["mediaRef"], more={"deep": [two["url"]]})
     second = finished(host, picture=one["mediaRef"])
     assert set(refs(host, f"?runId={first}")) == {one["mediaRef"], two["mediaRef"]}
     assert refs(host, f"?runId={second}") == [one["mediaRef"]]
-    counts = {each["mediaRef"]: each["runs"] for each in listed(host)["assets"]}
+    counts = {each["mediaRef"]: each["runs"] for each in list_assets(host)["assets"]}
     assert [counts[each["mediaRef"]] for each in (one, two, three)] == [2, 1, 0]
 
 
@@ -96,9 +96,9 @@ def test_a_run_has_those_that_it_refers_to(host: Host) -> None:
 def test_no_question_finds_what_belongs_to_others(host: Host, key: str) -> None:
     """Each view of an id of somebody else is that of one which nobody has."""
     data = new()
-    made = uploaded(host, data)
+    made = upload_asset(host, data)
     run_id = finished(host, picture=made["mediaRef"])
-    own = uploaded(host, new(), key=key)["mediaRef"]
+    own = upload_asset(host, new(), key=key)["mediaRef"]
     far, long_ago = 10**14, 1
     for known, unknown, seen in (
         (f"?runId={run_id}", f"?runId={NO_RUN}", False),
@@ -110,22 +110,26 @@ def test_no_question_finds_what_belongs_to_others(host: Host, key: str) -> None:
         theirs, nobodys = (host.call("GET", UPLOADS + query, key=key) for query in (known, unknown))
         assert seen or comparable(theirs) == comparable(nobodys)
     assert made["mediaRef"] not in refs(host, key=key)
-    before = listed(host, key=key)["usage"]
+    before = list_assets(host, key=key)["usage"]
     # Whoever sends the same bytes has an asset of their own, as if it were the first.
-    again = uploaded(host, data, key=key)
-    assert listed(host, key=key)["usage"] == {**before, "assets": before["assets"] + 1, "bytes": before["bytes"] + 500}
+    again = upload_asset(host, data, key=key)
+    assert list_assets(host, key=key)["usage"] == {
+        **before,
+        "assets": before["assets"] + 1,
+        "bytes": before["bytes"] + 500,
+    }
     assert again["url"] != made["url"]
 
 
 @pytest.mark.rule("media-36")
 @STRANGERS
 def test_a_run_of_others_keeps_nothing_of_mine(host: Host, key: str) -> None:
-    made = uploaded(host, new())
-    mine = {each["mediaRef"]: each["runs"] for each in listed(host)["assets"]}
+    made = upload_asset(host, new())
+    mine = {each["mediaRef"]: each["runs"] for each in list_assets(host)["assets"]}
     for named in (made["mediaRef"], made["url"], media_ref(NOBODYS)):
         run_id = finished(host, key, picture=named)
         assert refs(host, f"?runId={run_id}", key) == []
-    assert {each["mediaRef"]: each["runs"] for each in listed(host)["assets"]} == mine
+    assert {each["mediaRef"]: each["runs"] for each in list_assets(host)["assets"]} == mine
 
 
 async def pages_while_it_goes() -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.live import KEY, Host, Served, elsewhere, open_inside, open_served
-from tests.live.assets import NO_TOKEN, PNG, UPLOADS, fetch, path_of, send, uploaded
+from tests.live.assets import NO_TOKEN, PNG, UPLOADS, fetch, path_of, post_asset, upload_asset
 from tests.live.listening_host import until
 from weftwork.adapters.http import app, response_writer
 from weftwork.adapters.http.message import Request
@@ -136,7 +136,7 @@ def test_a_reader_who_does_not_read_is_let_go(end: str, monkeypatch: pytest.Monk
 
 
 def test_the_log_of_a_host_holds_no_token(host: Host) -> None:
-    made = uploaded(host, PNG)
+    made = upload_asset(host, PNG)
     for path in (made["url"], made["url"] + "x", NO_TOKEN):
         fetch(host, path)
         fetch(host, path, "HEAD")
@@ -281,7 +281,7 @@ def test_without_the_close_sources_stay_open(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_body_behind_an_upload_is_the_next_request(host: Host) -> None:
     """On the same connection."""
-    assert send(host, PNG).status == 201
+    assert post_asset(host, PNG).status == 201
     client = http.client.HTTPConnection("127.0.0.1", host.port, timeout=20)
     try:
         for data in (PNG, b"", PNG + b"1", PNG + b"2"):

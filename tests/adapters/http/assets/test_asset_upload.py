@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.live import KEY, Answer, Host, elsewhere, open_inside, open_served, until
-from tests.live.assets import PNG, UPLOADS, fetch, listed, path_of, send, uploaded
+from tests.live.assets import PNG, UPLOADS, fetch, list_assets, path_of, post_asset, upload_asset
 from weftwork.adapters.http.routes.assets import MAX_CONCURRENT_UPLOADS
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.json import schema
@@ -39,7 +39,7 @@ def holds(host: Host, data: bytes) -> bool:
 
 @pytest.mark.rule("media-33")
 def test_an_upload_is_told_what_became_of_it(host: Host) -> None:
-    answer = send(host, PNG, "?name=one.png&days=3", Content_Type="image/png")
+    answer = post_asset(host, PNG, "?name=one.png&days=3", Content_Type="image/png")
     made = answer.document
     assert schema.check("asset-upload", made) == []
     assert answer.headers["location"] == made["url"]
@@ -48,28 +48,28 @@ def test_an_upload_is_told_what_became_of_it(host: Host) -> None:
     assert fetch(host, made["url"]).body == PNG
     assert holds(host, PNG)
     data = os.urandom(1_000)
-    first, last = uploaded(host, data), uploaded(host, data, "?days=3650")
+    first, last = upload_asset(host, data), upload_asset(host, data, "?days=3650")
     days = [round((parse_iso(each["expiresAt"]) or 0) / DAY) for each in (first, last)]
     assert days[1] - days[0] == 3650 - 7
     assert "name" not in first
     # The URL lasts for as long as was asked for; the asset stays as long as anybody wants it.
-    short = uploaded(host, data, "?days=1")
+    short = upload_asset(host, data, "?days=1")
     assert days[0] - round((parse_iso(short["expiresAt"]) or 0) / DAY) == 7 - 1
-    held = {each["mediaRef"]: each["heldUntil"] for each in listed(host)["assets"]}
+    held = {each["mediaRef"]: each["heldUntil"] for each in list_assets(host)["assets"]}
     assert held[short["mediaRef"]] == last["expiresAt"]
 
 
 @pytest.mark.rule("media-33")
 def test_the_same_bytes_are_there_once(host: Host) -> None:
     data = os.urandom(5_000)
-    made = [uploaded(host, data, f"?name={name}")["mediaRef"] for name in "abc"]
+    made = [upload_asset(host, data, f"?name={name}")["mediaRef"] for name in "abc"]
     assert len(set(made)) == 1
-    assert [each["mediaRef"] for each in listed(host)["assets"]].count(made[0]) == 1
+    assert [each["mediaRef"] for each in list_assets(host)["assets"]].count(made[0]) == 1
 
 
 @pytest.mark.rule("media-33")
 def test_an_empty_body_is_refused(host: Host) -> None:
-    refused(send(host, b""), 400, "validation_error")
+    refused(post_asset(host, b""), 400, "validation_error")
     refused(host.call("POST", UPLOADS, headers={"Content-Length": "0"}), 400, "validation_error")
 
 
@@ -77,19 +77,19 @@ def test_an_empty_body_is_refused(host: Host) -> None:
 @pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip", "aes128gcm"])
 def test_a_packed_body_is_refused(host: Host, encoding: str) -> None:
     data = os.urandom(100)
-    refused(send(host, data, Content_Encoding=encoding), 415, "unsupported_media_type")
+    refused(post_asset(host, data, Content_Encoding=encoding), 415, "unsupported_media_type")
     assert not holds(host, data)
-    assert send(host, data, Content_Encoding="Identity").status == 201
+    assert post_asset(host, data, Content_Encoding="Identity").status == 201
 
 
 @pytest.mark.rule("media-34")
 def test_bytes_that_are_as_promised_are_kept(host: Host) -> None:
     data = os.urandom(300_000)
     name = hashlib.sha256(data).hexdigest()
-    assert send(host, data, f"?sha256={name}", Content_Digest=digest(data)).status == 201
+    assert post_asset(host, data, f"?sha256={name}", Content_Digest=digest(data)).status == 201
     other = f"sha-512=:{base64.b64encode(hashlib.sha512(data).digest()).decode()}:"
     for given in (digest(data), f"{other}, {digest(data)}", other):
-        assert send(host, data, Content_Digest=given).status == 201
+        assert post_asset(host, data, Content_Digest=given).status == 201
 
 
 @pytest.mark.rule("media-34")
@@ -100,7 +100,7 @@ def test_bytes_that_are_not_are_not(host: Host, way: str) -> None:
     query = {"query": bad, "one of two": bad, "the other of two": good}.get(way)
     header = {"header": digest(b""), "one of two": digest(data), "the other of two": digest(b"")}.get(way)
     headers = {"Content_Digest": header} if header else {}
-    refused(send(host, data, f"?sha256={query}" if query else "", **headers), 400, "validation_error")
+    refused(post_asset(host, data, f"?sha256={query}" if query else "", **headers), 400, "validation_error")
     assert not holds(host, data)
     assert not any((host.data / "assets" / "partial").iterdir())
 
@@ -110,7 +110,9 @@ def test_bytes_that_are_not_are_not(host: Host, way: str) -> None:
     "given", ["sha-256", "sha-256=", "sha-256=::", "sha-256=:AAAA:", "sha-256=:*:", "x,", "sha-256=abc"]
 )
 def test_a_digest_that_is_none_is_refused(host: Host, given: str) -> None:
-    assert refused(send(host, b"x", Content_Digest=given), 400, "validation_error")["parameter"] == "Content-Digest"
+    assert (
+        refused(post_asset(host, b"x", Content_Digest=given), 400, "validation_error")["parameter"] == "Content-Digest"
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_a_digest_that_is_none_is_refused(host: Host, given: str) -> None:
     + [(f"?days={days}", "days") for days in ("0", "3651", "-1", "x", "1.5", "")],
 )
 def test_a_parameter_out_of_range_is_named(host: Host, query: str, parameter: str) -> None:
-    assert refused(send(host, b"x", query), 400, "validation_error")["parameter"] == parameter
+    assert refused(post_asset(host, b"x", query), 400, "validation_error")["parameter"] == parameter
 
 
 NAMES: dict[str, str] = {
@@ -136,7 +138,7 @@ NAMES: dict[str, str] = {
 @pytest.mark.rule("media-32", "media-33")
 @pytest.mark.parametrize("given", NAMES)
 def test_a_name_is_made_harmless(host: Host, given: str) -> None:
-    made = uploaded(host, PNG, f"?name={given.replace(' ', '%20')}", Content_Type="image/png")
+    made = upload_asset(host, PNG, f"?name={given.replace(' ', '%20')}", Content_Type="image/png")
     assert made["name"] == NAMES[given]
     with socket.create_connection(("127.0.0.1", host.port), 10) as raw:
         raw.sendall(f"HEAD {path_of(made['url'])} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
@@ -153,7 +155,7 @@ def test_a_name_is_made_harmless(host: Host, given: str) -> None:
 
 @pytest.mark.parametrize("given", ["", "%00", "...", "%2F", "%0A"])
 def test_a_name_of_which_nothing_is_left_is_none(host: Host, given: str) -> None:
-    assert "name" not in uploaded(host, PNG, f"?name={given}")
+    assert "name" not in upload_asset(host, PNG, f"?name={given}")
 
 
 def post(port: int, *pieces: bytes, length: int | None = None) -> tuple[int, bytes]:
@@ -257,13 +259,13 @@ def test_a_tenant_has_so_many_uploads_under_way(host: Host) -> None:
     try:
         for each in waiting:
             each.sendall(head)
-        answer = until(lambda: answer if (answer := send(host, b"one more")).status != 201 else None, "a refusal")
+        answer = until(lambda: answer if (answer := post_asset(host, b"one more")).status != 201 else None, "a refusal")
         assert refused(answer, 429, "rate_limited") == {"retryAfter": 1}
-        assert send(host, b"of somebody else", key="key-of-other").status == 201
+        assert post_asset(host, b"of somebody else", key="key-of-other").status == 201
         for each in waiting:
             each.sendall(b"defghi")
             assert each.recv(65_536).startswith(b"HTTP/1.1 201 ")
     finally:
         for each in waiting:
             each.close()
-    assert send(host, b"one more").status == 201
+    assert post_asset(host, b"one more").status == 201

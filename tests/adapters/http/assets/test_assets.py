@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.live import Answer, Host
-from tests.live.assets import GUARDS, NO_TOKEN, PNG, SAMPLES, UPLOADS, fetch, listed, path_of, uploaded
+from tests.live.assets import GUARDS, NO_TOKEN, PNG, SAMPLES, UPLOADS, fetch, list_assets, path_of, upload_asset
 from tests.live.tokens import comparable
 from weftwork.protocol.json import schema
 
@@ -19,7 +19,7 @@ TAG = f'"{hashlib.sha256(DATA).hexdigest()}"'
 
 @pytest.fixture(scope="module")
 def url(host: Host) -> str:
-    return uploaded(host, DATA, "?name=photo.png", Content_Type="image/png")["url"]
+    return upload_asset(host, DATA, "?name=photo.png", Content_Type="image/png")["url"]
 
 
 def guarded(answer: Answer) -> None:
@@ -176,7 +176,7 @@ TYPES: list[tuple[bytes, str, str, bool]] = [
 @pytest.mark.rule("media-32")
 @pytest.mark.parametrize(("data", "said", "served", "inline"), TYPES)
 def test_only_what_cannot_run_is_shown_in_place(host: Host, data: bytes, said: str, served: str, inline: bool) -> None:
-    made = uploaded(host, data, **({"Content_Type": said} if said else {}))
+    made = upload_asset(host, data, **({"Content_Type": said} if said else {}))
     assert made["mimeType"] == served
     answer = fetch(host, made["url"])
     assert (answer.body, answer.headers["content-type"]) == (data, served)
@@ -191,7 +191,7 @@ def test_a_copy_is_kept_no_longer_than_its_url_works(host: Host) -> None:
     found = re.search("max-age=([0-9]+)", fetch(host, made["url"]).headers["cache-control"])
     assert found is not None
     assert 0 < int(found[1]) <= 100
-    shown = listed(host, "?limit=1")["assets"][0]["url"]
+    shown = list_assets(host, "?limit=1")["assets"][0]["url"]
     found = re.search("max-age=([0-9]+)", fetch(host, shown).headers["cache-control"])
     assert found is not None
     assert 1_700 < int(found[1]) <= 1_800
@@ -212,7 +212,7 @@ def flipped(token: str) -> list[str]:
 def test_all_that_is_no_url_of_ours_is_told_the_same(host: Host, url: str) -> None:
     """Changed in one bit, cut, longer, put together from two, percent-encoded, or of another kind."""
     token = url.rsplit("/", 1)[1]
-    other = uploaded(host, b"something else")["url"].rsplit("/", 1)[1]
+    other = upload_asset(host, b"something else")["url"].rsplit("/", 1)[1]
     version, kid, payload, mark = token.split(".")
     wrong = [
         *flipped(token)[:: 1 if len(token) < 400 else 2],
