@@ -10,12 +10,12 @@ from tests.harness.definitions import node
 from tests.live import Host
 from tests.live.fixtures import host as host
 from tests.live.steering import cancel, flow, payloads, register
-from tests.live.tokens import gated, made_link
+from tests.live.tokens import approval_workflow, created_link
 
 pytestmark = pytest.mark.slow
 
-GATE = gated("browser-gate", title="Offer 17", actions=["accept", "reject", "refine", "edit-accept", "ask"])
-PAIR = gated("browser-pair", approversList=["ada", "bob"], requiredApprovals=2)
+GATE = approval_workflow("browser-gate", title="Offer 17", actions=["accept", "reject", "refine", "edit-accept", "ask"])
+PAIR = approval_workflow("browser-pair", approversList=["ada", "bob"], requiredApprovals=2)
 QUESTIONS = [
     {"id": "colour", "question": "Which colour?", "schema": {"enum": ["blue", "red"]}},
     {"id": "count", "question": "How many?", "schema": {"type": "integer", "minimum": 1}},
@@ -33,7 +33,7 @@ def tab(browser: Chromium) -> Iterator[Tab]:
 
 def visit(host: Host, tab: Tab, run_id: str, document: Any = None) -> str:
     """Open a link to what the run asks."""
-    url = host.address + made_link(host, run_id, document)["path"]
+    url = host.address + created_link(host, run_id, document)["path"]
     tab.open(url)
     return url
 

@@ -12,7 +12,7 @@ from tests.browser.chromium import Chromium, Tab
 from tests.browser.foreign_page import EMBEDDINGS, MEDIA, PAGES, ForeignPage
 from tests.browser.polyglots import PAGE, PIXEL, SCRIPT_MARK, Polyglot, bodies, corpus
 from tests.live.host import Host, start_host
-from tests.live.listening_host import Served, elsewhere, open_served
+from tests.live.listening_host import ListeningHost, in_thread, open_listening
 from weftwork.adapters.http.routes import assets as asset_routes
 from weftwork.protocol.media.asset_headers import SECURITY_HEADERS
 from weftwork.protocol.media.asset_references import ASSET_PREFIX
@@ -149,15 +149,15 @@ def test_without_the_headers_it_does_run(
     monkeypatch.setattr(asset_routes, "asset_headers", lambda media_type, *_: [(b"content-type", media_type.encode())])
 
     async def proof() -> list[str]:
-        async with open_served() as served:
-            return await elsewhere(visited, browser, served, trap, file, way)
+        async with open_listening() as served:
+            return await in_thread(visited, browser, served, trap, file, way)
 
     found = asyncio.run(proof())
     assert any("ran" in text or "script" in text for text in found), found
     assert any("was called" in text for text in found), found
 
 
-def visited(browser: Chromium, served: Served, trap: ForeignPage, file: Polyglot, way: str) -> list[str]:
+def visited(browser: Chromium, served: ListeningHost, trap: ForeignPage, file: Polyglot, way: str) -> list[str]:
     host = Host.__new__(Host)
     host.port = served.port
     url = upload(host, file, trap)

@@ -5,7 +5,7 @@ import pty
 import subprocess
 from pathlib import Path
 
-from tests.live.host import WAIT, command, environment
+from tests.live.host import TIMEOUT_SECONDS, command, environment
 
 
 def run_at_terminal(folder: Path, answer: bytes, *args: str | Path) -> tuple[int, str]:
@@ -29,6 +29,6 @@ def run_at_terminal(folder: Path, answer: bytes, *args: str | Path) -> tuple[int
             if not typed and b"[y/N]" in shown:
                 os.write(ours, answer)
                 typed = True
-        return process.wait(WAIT), shown.decode()
+        return process.wait(TIMEOUT_SECONDS), shown.decode()
     finally:
         os.close(ours)

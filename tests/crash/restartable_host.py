@@ -8,7 +8,7 @@ from typing import Self
 
 from tests.crash.workflows import write_crash_workflows
 from tests.live import Host
-from tests.live.host import KEYS, WAIT, command, environment
+from tests.live.host import KEYS, TIMEOUT_SECONDS, command, environment
 
 SABOTAGE = Path(__file__).with_name("sabotage.py")
 
@@ -72,5 +72,7 @@ def stop(host: Host) -> None:
 
 def check_killed_at(host: Host, name: str) -> None:
     """It died, by SIGKILL, at that point."""
-    assert host.process.wait(WAIT) == -signal.SIGKILL, f"the host ended with {host.process.returncode}: {host.errors}"
+    assert host.process.wait(TIMEOUT_SECONDS) == -signal.SIGKILL, (
+        f"the host ended with {host.process.returncode}: {host.errors}"
+    )
     assert f'"message":"fault point reached","point":"{name}"' in host.errors, f"{name} was not reached: {host.errors}"

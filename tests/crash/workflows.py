@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.harness.definitions import edge, node
 from tests.live import delays, echoes, write_workflows
-from tests.live.child_workflows import calling
-from tests.live.steering import QUESTION, asking, flow
+from tests.live.child_workflows import sub_workflow_node
+from tests.live.steering import QUESTION, flow, interrupt_node
 
 LONG = 3_600_000
 """A run that nobody cancels does not end within a test."""
@@ -44,18 +44,21 @@ def fan_out(workflow_id: str, lengths: dict[str, int]) -> dict[str, Any]:
 EXPIRING = {"timeoutMs": 100, "remindAfterMs": [40], "defaultValue": "nobody"}
 REPEAT_UNTIL_ENOUGH = {"type": "expression", "expression": "nodes.ask.outputs.output != 'enough'"}
 INTERRUPT_WORKFLOWS = [
-    flow("asks", [asking("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")]),
+    flow("asks", [interrupt_node("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")]),
     flow("due", [node("ask", "core.interrupt", config={**QUESTION, **EXPIRING})]),
     flow(
         "rounds",
-        [asking("ask")],
+        [interrupt_node("ask")],
         [edge("ask", "ask", condition=REPEAT_UNTIL_ENOUGH)],
         settings={"maxLoopbackIterations": 100_000},
     ),
     flow("retries", [node("try", "core.fail", settings={"maxRetries": 1, "retryDelayMs": 6000})]),
 ]
 """One that asks once, one that nobody answers, one that asks until it has had enough, and one that is tried again."""
-PARENT_WORKFLOWS = [flow("calls", [calling("call", "quick")]), flow("drops", [calling("call", "long")])]
+PARENT_WORKFLOWS = [
+    flow("calls", [sub_workflow_node("call", "quick")]),
+    flow("drops", [sub_workflow_node("call", "long")]),
+]
 """One whose child ends, and one whose child has to be cancelled with it."""
 
 

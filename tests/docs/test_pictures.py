@@ -9,8 +9,8 @@ import pytest
 
 from tests.docs.pages import ROOT, links, pages
 from tests.live import start_host, write_workflows
-from tests.live.child_workflows import CALLS, await_tree, family
-from tests.live.steering import reply
+from tests.live.child_workflows import PARENT, await_tree, child_workflows
+from tests.live.steering import answer_over_http
 
 PICTURES = sorted((ROOT / "docs" / "assets").glob("*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -85,11 +85,11 @@ def test_a_picture_is_readable_on_light_and_on_dark(path: Path) -> None:
 
 
 def test_the_logs_of_the_picture_are_those_of_a_host(tmp_path: Path) -> None:
-    flows = write_workflows(tmp_path / "flows", *family())
+    flows = write_workflows(tmp_path / "flows", *child_workflows())
     with start_host(tmp_path, "--workflows", flows, store="memory") as host:
-        run_id = host.create(CALLS)
+        run_id = host.create(PARENT)
         child = await_tree(host, run_id, *["waiting-input"] * 2)[1]["runId"]
-        assert reply(host, child, "ask", 1).status == 200
+        assert answer_over_http(host, child, "ask", 1).status == 200
         logs = [[event["type"] for event in host.log(each)] for each in (run_id, child)]
     told = parsed(ROOT / "docs" / "assets" / "child-logs.svg").findtext(f"{SVG}desc") or ""
     listed = [", ".join(f"{at} {kind}" for at, kind in enumerate(log)) for log in logs]
@@ -107,7 +107,7 @@ def test_the_answers_of_the_picture_are_those_of_the_page(tmp_path: Path) -> Non
     with start_host(tmp_path, "--workflows", flows, "--model-script", str(script), store="memory") as host:
         run_id = host.create("booking")
         await_tree(host, run_id, "waiting-input")
-        assert reply(host, run_id, "book", {"answers": {"people": "4"}}).status == 200
+        assert answer_over_http(host, run_id, "book", {"answers": {"people": "4"}}).status == 200
         log = [event["type"] for event in host.log(run_id)]
     picture = parsed(ROOT / "docs" / "assets" / "model-answer.svg")
     told = picture.findtext(f"{SVG}desc") or ""

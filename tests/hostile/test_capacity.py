@@ -17,11 +17,11 @@ from tests.live import (
     TEST_KEY,
     Answer,
     Host,
-    Served,
+    ListeningHost,
     Stream,
     delays,
-    elsewhere,
-    open_served,
+    in_thread,
+    open_listening,
     start_host,
     write_workflows,
 )
@@ -118,8 +118,8 @@ def most_at_once(monkeypatch: pytest.MonkeyPatch, **settings: int) -> int:
         return created
 
     async def work() -> None:
-        async with open_served(delays("slow", 300), **settings) as served:
-            call = served.inside.call
+        async with open_listening(delays("slow", 300), **settings) as served:
+            call = served.in_process.call
             asked = [call("POST", "/v1/runs", {"workflowId": "slow"}) for _ in range(50)]
             answers = await asyncio.gather(*asked)
             assert {answer.status for answer in answers} <= {201, 429, 503}
@@ -140,33 +140,33 @@ def test_without_the_look_for_room_they_would_all_run(name: str, monkeypatch: py
 
 def serve(work: Any) -> None:
     async def run() -> None:
-        async with open_served(delays("long", 15_000), max_streams=STREAMS) as served:
+        async with open_listening(delays("long", 15_000), max_streams=STREAMS) as served:
             await work(served, await served.create("long"))
 
     asyncio.run(run())
 
 
-async def fill(served: Served, run_id: str, clients: contextlib.ExitStack) -> None:
+async def fill(served: ListeningHost, run_id: str, clients: contextlib.ExitStack) -> None:
     """Streams and polls, as many as may be."""
     for at in range(STREAMS):
         path = "/events/poll?lastSequence=1&timeout=60" if at == 0 else "/events"
-        clients.enter_context(await elsewhere(served.ask, f"/v1/runs/{run_id}{path}"))
+        clients.enter_context(await in_thread(served.ask, f"/v1/runs/{run_id}{path}"))
     await until(lambda: served.readers == STREAMS, "the readers")
 
 
-async def one_more(served: Served, path: str) -> Answer:
-    with await elsewhere(served.ask, path) as client:
-        stream = await elsewhere(Stream, client)
+async def one_more(served: ListeningHost, path: str) -> Answer:
+    with await in_thread(served.ask, path) as client:
+        stream = await in_thread(Stream, client)
         size = int(stream.headers.get("content-length", 0))
         while len(stream.raw) < size:
-            stream.raw += await elsewhere(client.recv, 65_536)
+            stream.raw += await in_thread(client.recv, 65_536)
         return Answer(stream.status, stream.headers, stream.raw)
 
 
 @pytest.mark.rule("lim-08")
 @pytest.mark.parametrize("path", ["/events", "/events?streamMode=values", "/events/poll?lastSequence=1&timeout=60"])
 def test_a_reader_too_many_is_told_when_to_come_back(path: str) -> None:
-    async def work(served: Served, run_id: str) -> None:
+    async def work(served: ListeningHost, run_id: str) -> None:
         with contextlib.ExitStack() as clients:
             await fill(served, run_id, clients)
             answer = await one_more(served, f"/v1/runs/{run_id}{path}")
@@ -174,7 +174,9 @@ def test_a_reader_too_many_is_told_when_to_come_back(path: str) -> None:
             assert details == {"retryAfter": 5, "retryAfterMs": 5000, "scope": "global"}
             assert served.readers == STREAMS
             # Whoever does not wait is still served.
-            page = await served.inside.call("GET", f"/v1/runs/{run_id}/events", headers={"accept": "application/json"})
+            page = await served.in_process.call(
+                "GET", f"/v1/runs/{run_id}/events", headers={"accept": "application/json"}
+            )
             assert page.status == 200
         await until(lambda: served.readers == 0, "the readers to go")
         assert (await one_more(served, f"/v1/runs/{run_id}/events")).status == 200
@@ -186,7 +188,7 @@ def test_a_reader_too_many_is_told_when_to_come_back(path: str) -> None:
 def test_without_the_look_at_readers_one_more_would_be_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Runs, "check_stream", lambda self: None)
 
-    async def work(served: Served, run_id: str) -> None:
+    async def work(served: ListeningHost, run_id: str) -> None:
         with contextlib.ExitStack() as clients:
             await fill(served, run_id, clients)
             assert (await one_more(served, f"/v1/runs/{run_id}/events")).status == 200

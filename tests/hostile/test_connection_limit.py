@@ -18,7 +18,7 @@ from tests.hostile.raw_http import (
     receive_answers,
     send_pieces,
 )
-from tests.live import Served, delays, elsewhere, open_served, until
+from tests.live import ListeningHost, delays, in_thread, open_listening, until
 from weftwork.adapters.http.server import http_server
 from weftwork.adapters.http.server.limits import (
     PUBLIC_PATHS,
@@ -36,14 +36,14 @@ RUNS = b"GET /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"\r\n"
 
 def serve(work: Any, cap: int = CAP) -> Any:
     async def run() -> Any:
-        async with open_served(delays("long", 15_000), max_connections=cap) as served:
-            return await elsewhere(work, served)
+        async with open_listening(delays("long", 15_000), max_connections=cap) as served:
+            return await in_thread(work, served)
 
     return asyncio.run(run())
 
 
 @contextlib.contextmanager
-def crowd(served: Served, count: int) -> Any:
+def crowd(served: ListeningHost, count: int) -> Any:
     """So many connections, each known to the host."""
     with contextlib.ExitStack() as all_of_them:
         clients: list[socket.socket] = []
@@ -68,7 +68,7 @@ def crowded(heard: ReceivedAnswer) -> None:
 
 
 def test_up_to_the_cap_nothing_is_different() -> None:
-    def work(served: Served) -> None:
+    def work(served: ListeningHost) -> None:
         with crowd(served, CAP) as clients:
             for client in clients:
                 send_pieces(client, RUNS)
@@ -78,7 +78,7 @@ def test_up_to_the_cap_nothing_is_different() -> None:
 
 
 def test_above_the_cap_only_the_public_paths_are_answered() -> None:
-    def work(served: Served) -> None:
+    def work(served: ListeningHost) -> None:
         with crowd(served, CAP) as clients:
             for route in ROUTES:
                 path = route.path.replace("{", "").replace("}", "")
@@ -97,7 +97,7 @@ def test_above_the_cap_only_the_public_paths_are_answered() -> None:
 
 
 def test_a_spare_connection_is_like_any_other_when_there_is_room_again() -> None:
-    def work(served: Served) -> None:
+    def work(served: ListeningHost) -> None:
         with contextlib.ExitStack() as later:
             with crowd(served, CAP):
                 client = later.enter_context(connect(served.port))
@@ -117,7 +117,7 @@ def test_a_spare_connection_is_like_any_other_when_there_is_room_again() -> None
 def test_beyond_the_spare_ones_everybody_is_told_at_once() -> None:
     """Without having said a word; also those who come after the ones that are still being told."""
 
-    def work(served: Served) -> None:
+    def work(served: ListeningHost) -> None:
         with crowd(served, CAP + SPARE_CONNECTIONS) as clients:
             with contextlib.ExitStack() as told:
                 beyond = [told.enter_context(connect(served.port)) for _ in range(SPARE_CONNECTIONS + 10)]
@@ -131,7 +131,7 @@ def test_beyond_the_spare_ones_everybody_is_told_at_once() -> None:
 
 
 def test_who_is_told_while_it_sends_can_read_it() -> None:
-    def work(served: Served) -> None:
+    def work(served: ListeningHost) -> None:
         with crowd(served, CAP + SPARE_CONNECTIONS), connect(served.port) as client:
             send_pieces(client, b"POST /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"Content-Length: 900000\r\n\r\n")
             for _ in range(9):
@@ -144,7 +144,7 @@ def test_who_is_told_while_it_sends_can_read_it() -> None:
 def test_the_operator_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "REPORT_TICKS", 1)
 
-    def work(served: Served) -> None:
+    def work(served: ListeningHost) -> None:
         with crowd(served, CAP):
             for _ in range(3):
                 crowded(once(served.port, RUNS))
@@ -159,7 +159,7 @@ def _counts(caplog: pytest.LogCaptureFixture) -> list[int]:
 
 
 def test_without_the_door_they_would_all_be_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    def work(served: Served) -> list[int]:
+    def work(served: ListeningHost) -> list[int]:
         with crowd(served, CAP), connect(served.port) as client:
             send_pieces(client, RUNS)
             return [each.status for each in receive_answers(client, 1)]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.hostile.hostile_json import DOCUMENTS, FRAGMENTS, MAX_BODY_BYTES, SECRET_MARK
 from tests.hostile.raw_http import POST, connect, receive_answers, send_pieces
-from tests.live import Answer, Host, delays, elsewhere, open_served, until
+from tests.live import Answer, Host, delays, in_thread, open_listening, until
 from tests.live.tokens import token_of
 from weftwork.adapters.http import message
 from weftwork.protocol.json import schema
@@ -248,8 +248,8 @@ def test_with_a_lenient_decoder_some_of_it_would_be_taken(monkeypatch: pytest.Mo
     small = {name: evil.data for name, evil in FRAGMENTS.items() if evil.refused and len(evil.data) < 1000}
 
     async def work() -> list[str]:
-        async with open_served(delays("conformance-noop", 0)) as served:
-            return await elsewhere(_taken, served.port, small)
+        async with open_listening(delays("conformance-noop", 0)) as served:
+            return await in_thread(_taken, served.port, small)
 
     taken = asyncio.run(work())
     assert {"number: big int", "name: twice", "shape: lists, too deep", "text: escaped NUL"} <= set(taken)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.hostile.hostile_json import FRAGMENTS
 from tests.hostile.raw_http import AUTH, HOST, connect, receive_answers, send_pieces
-from tests.live import Served, echoes, elsewhere, open_served
+from tests.live import ListeningHost, echoes, in_thread, open_listening
 from weftwork.adapters.http.message import LoopSlices
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.privacy import redaction
@@ -112,7 +112,7 @@ class Longest:
             last = now
 
 
-async def turns(served: Served, works: dict[str, Callable[[], Any]]) -> dict[str, float]:
+async def turns(served: ListeningHost, works: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """The longest turn during each of the works."""
     found: dict[str, float] = {}
     longest = Longest()
@@ -131,11 +131,11 @@ def measure(names: dict[str, bytes], folder: Path, together: int = 1) -> dict[st
 
     async def run() -> dict[str, float]:
         flows = flow("plain", False), flow("guarded", True)
-        async with open_served(*flows, store="sqlite", data=data) as served:
+        async with open_listening(*flows, store="sqlite", data=data) as served:
 
             def one(name: str, data: bytes, key: bool) -> Callable[[], Any]:
                 async def work() -> list[int]:
-                    asked = [elsewhere(ask, served.port, f"{name}-{at}", data, key) for at in range(together)]
+                    asked = [in_thread(ask, served.port, f"{name}-{at}", data, key) for at in range(together)]
                     return [status for statuses in await asyncio.gather(*asked) for status in statuses]
 
                 return work

@@ -8,7 +8,7 @@ import pytest
 
 from tests.hostile.malformed_requests import CASES, SMUGGLED, MalformedRequest
 from tests.hostile.raw_http import HEALTH, POST, ReceivedAnswer, connect, exchange, receive_answers, send_pieces
-from tests.live import Host, Served, delays, elsewhere, open_served
+from tests.live import Host, ListeningHost, delays, in_thread, open_listening
 from weftwork.adapters.http.host_errors import raw_error_response
 from weftwork.adapters.http.server import limits
 from weftwork.adapters.http.server.connection import Connection
@@ -65,13 +65,13 @@ def served(work: Any, *arguments: Any) -> Any:
     """Run a blocking client against a host inside this process, whose guards can be taken away."""
 
     async def run() -> Any:
-        async with open_served(delays("conformance-noop", 0)) as one:
-            return await elsewhere(work, one, *arguments)
+        async with open_listening(delays("conformance-noop", 0)) as one:
+            return await in_thread(work, one, *arguments)
 
     return asyncio.run(run())
 
 
-def statuses(one: Served, sent: bytes) -> tuple[int, ...]:
+def statuses(one: ListeningHost, sent: bytes) -> tuple[int, ...]:
     return tuple(each.status for each in exchange(one.port, sent))
 
 
@@ -108,7 +108,7 @@ def test_without_the_look_at_upgrades_a_body_would_be_a_request(monkeypatch: pyt
 def test_trailers_that_were_headers_would_be_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "chunk: trailer that would be a header"
 
-    def answer(one: Served) -> str:
+    def answer(one: ListeningHost) -> str:
         with connect(one.port) as connection:
             send_pieces(connection, CASES[name].send)
             return receive_answers(connection, 1)[0].document.get("message", "")

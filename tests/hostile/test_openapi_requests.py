@@ -12,7 +12,7 @@ import pytest
 
 from tests.harness.definitions import edge, node
 from tests.live import KEY, Host, start_host
-from tests.live.steering import asking, cancel, flow, register
+from tests.live.steering import cancel, flow, interrupt_node, register
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 EXAMPLES = 400 if FULL else 4
@@ -200,7 +200,9 @@ def steering(host: Host) -> Any:
     again = edge("ask", "ask", condition={"type": "expression", "expression": "true"})
     made = node("made", "core.artifact.emit", config={"artifactType": "t", "data": 1})
     settings = {"maxLoopbackIterations": 100_000}
-    run_id = host.create(register(host, flow("steered", [made, asking("ask"), node("b")], [again], settings=settings)))
+    run_id = host.create(
+        register(host, flow("steered", [made, interrupt_node("ask"), node("b")], [again], settings=settings))
+    )
     names = {"runId": run_id, "nodeId": "ask", "artifactId": "made"}
     document = served(host)
     steered = [path for path in document["paths"] if path.endswith((":pause", ":resume", "{nodeId}", "{artifactId}"))]

@@ -23,7 +23,7 @@ from tests.hostile.raw_http import (
     receive_answers,
     send_pieces,
 )
-from tests.live import Served, delays, elsewhere, open_served, start_host
+from tests.live import ListeningHost, delays, in_thread, open_listening, start_host
 from tests.live.listening_host import until
 from weftwork.adapters.http.server import connection, http_server
 from weftwork.adapters.http.server import connection as ending
@@ -45,20 +45,20 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def serve(work: Any) -> Any:
     async def run() -> Any:
-        async with open_served(delays("long", 15_000), delays("conformance-noop", 0)) as served:
+        async with open_listening(delays("long", 15_000), delays("conformance-noop", 0)) as served:
             return await work(served)
 
     return asyncio.run(run())
 
 
-def ended(served: Served, *pieces: bytes) -> list[ReceivedAnswer]:
+def ended(served: ListeningHost, *pieces: bytes) -> list[ReceivedAnswer]:
     """What a client hears who sends this and then nothing more."""
     with connect(served.port) as client:
         send_pieces(client, *pieces)
         return receive_answers(client)
 
 
-def dripping(served: Served, start: bytes, drop: bytes) -> list[ReceivedAnswer]:
+def dripping(served: ListeningHost, start: bytes, drop: bytes) -> list[ReceivedAnswer]:
     """What a client hears who goes on sending, a little at a time."""
     with connect(served.port) as client:
         send_pieces(client, start)
@@ -103,8 +103,8 @@ BODIES: dict[str, bytes] = {
 def all_ended(cases: dict[str, tuple[bytes, ...]]) -> dict[str, list[ReceivedAnswer]]:
     """What each of these clients hears, all at the same time."""
 
-    async def work(served: Served) -> dict[str, list[ReceivedAnswer]]:
-        heard = await asyncio.gather(*(elsewhere(ended, served, *pieces) for pieces in cases.values()))
+    async def work(served: ListeningHost) -> dict[str, list[ReceivedAnswer]]:
+        heard = await asyncio.gather(*(in_thread(ended, served, *pieces) for pieces in cases.values()))
         await until(lambda: not _requests(), "the requests to end")
         return dict(zip(cases, heard, strict=True))
 
@@ -150,8 +150,8 @@ DROPS: dict[str, tuple[bytes, bytes, list[int]]] = {
 
 @pytest.mark.usefixtures("limits")
 def test_a_drop_now_and_then_buys_no_time() -> None:
-    async def work(served: Served) -> list[list[ReceivedAnswer]]:
-        clients = [elsewhere(dripping, served, start, drop) for start, drop, _ in DROPS.values()]
+    async def work(served: ListeningHost) -> list[list[ReceivedAnswer]]:
+        clients = [in_thread(dripping, served, start, drop) for start, drop, _ in DROPS.values()]
         return await asyncio.gather(*clients)
 
     found = [[each.status for each in heard] for heard in serve(work)]
@@ -162,7 +162,7 @@ def test_a_drop_now_and_then_buys_no_time() -> None:
 def test_a_body_that_is_fast_enough_may_take_long() -> None:
     """Four times as fast as it must be, and three times as long as the grace."""
 
-    def send(served: Served) -> list[ReceivedAnswer]:
+    def send(served: ListeningHost) -> list[ReceivedAnswer]:
         with connect(served.port) as client:
             send_pieces(client, POST + b"Content-Length: 8192\r\n\r\n" + BODY)
             left = 8192 - len(BODY)
@@ -174,8 +174,8 @@ def test_a_body_that_is_fast_enough_may_take_long() -> None:
             send_pieces(client, b" " * left)
             return receive_answers(client, 1)
 
-    async def work(served: Served) -> list[ReceivedAnswer]:
-        return await elsewhere(send, served)
+    async def work(served: ListeningHost) -> list[ReceivedAnswer]:
+        return await in_thread(send, served)
 
     assert [each.status for each in serve(work)] == [201]
 
@@ -185,20 +185,20 @@ def test_a_body_that_is_fast_enough_may_take_long() -> None:
 def test_who_waits_for_us_has_all_the_time(path: str) -> None:
     """Far beyond every limit, with half a request behind it that is not read yet."""
 
-    async def work(served: Served) -> list[int]:
+    async def work(served: ListeningHost) -> list[int]:
         run_id = await served.create("long")
         first = f"GET /v1/runs/{run_id}{path} HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n"
         body = BODY.ljust(900_000)
         large = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
-        with await elsewhere(connect, served.port) as client:
-            sending = asyncio.create_task(elsewhere(send_pieces, client, first, large, HEALTH))
+        with await in_thread(connect, served.port) as client:
+            sending = asyncio.create_task(in_thread(send_pieces, client, first, large, HEALTH))
             await until(lambda: served.readers == 1, "the reader")
             until_then = asyncio.get_running_loop().time() + 4 * SHORT
             await until(lambda: asyncio.get_running_loop().time() > until_then, "a while")
             assert served.readers == 1
             if "poll" not in path:
-                await served.inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
-            heard = await elsewhere(receive_answers, client, 3)
+                await served.in_process.call("POST", f"/v1/runs/{run_id}/cancel", {})
+            heard = await in_thread(receive_answers, client, 3)
             await sending
             return [each.status for each in heard]
 
@@ -208,7 +208,7 @@ def test_who_waits_for_us_has_all_the_time(path: str) -> None:
 STAYING = {"silent": b"", "head": HEALTH[:-2], "body": BODIES["some of it"], "idle": HEALTH}
 
 
-def stays(served: Served, sent: bytes, seconds: float) -> bool:
+def stays(served: ListeningHost, sent: bytes, seconds: float) -> bool:
     with connect(served.port) as client:
         send_pieces(client, sent)
         if sent == HEALTH:
@@ -227,9 +227,9 @@ def test_without_the_watchdog_they_would_all_stay(watched: bool, monkeypatch: py
     if not watched:
         monkeypatch.setattr(http_server._UvicornServer, "_check_deadlines", lambda self: None)
 
-    async def work(served: Served) -> list[bool]:
+    async def work(served: ListeningHost) -> list[bool]:
         seconds = 10 if watched else 4 * SHORT
-        return await asyncio.gather(*(elsewhere(stays, served, sent, seconds) for sent in STAYING.values()))
+        return await asyncio.gather(*(in_thread(stays, served, sent, seconds) for sent in STAYING.values()))
 
     assert serve(work) == [not watched] * len(STAYING)
 
@@ -240,11 +240,11 @@ def test_a_watchdog_that_stumbles_goes_on(monkeypatch: pytest.MonkeyPatch, caplo
         self.deadline = now + 60
         raise RuntimeError("a bug")
 
-    async def work(served: Served) -> tuple[list[ReceivedAnswer], bool]:
+    async def work(served: ListeningHost) -> tuple[list[ReceivedAnswer], bool]:
         with monkeypatch.context() as patch:
             patch.setattr(connection.Connection, "on_deadline", stumble)
-            first = await elsewhere(ended, served, HEALTH[:-2])
-        return first, await elsewhere(stays, served, HEALTH[:-2], 10)
+            first = await in_thread(ended, served, HEALTH[:-2])
+        return first, await in_thread(stays, served, HEALTH[:-2], 10)
 
     assert serve(work) == ([], False)
     (said,) = [record for record in caplog.records if record.exc_info]

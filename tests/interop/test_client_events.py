@@ -7,8 +7,8 @@ import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, is_output_chunk
 from openwop_client.types import RunEventDoc, is_terminal_run_status
 
-from tests.live import CHUNKS, KEY, SEEDED, Host
-from tests.live.fixtures import QUICK
+from tests.live import CHUNKS, KEY, SEEDED_RUN, Host
+from tests.live.fixtures import QUICK_WORKFLOW
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def polled(client: OpenwopClient, run_id: str) -> list[RunEventDoc]:
 
 @pytest.fixture
 def run_id(client: OpenwopClient) -> str:
-    return client.runs_create(CreateRunRequest(QUICK)).runId
+    return client.runs_create(CreateRunRequest(QUICK_WORKFLOW)).runId
 
 
 @pytest.mark.rule("sse-01")
@@ -59,7 +59,7 @@ def test_values_are_snapshots_that_the_client_decodes(client: OpenwopClient) -> 
 @pytest.mark.rule("sse-08")
 @pytest.mark.parametrize("buffer_ms", [None, 50])
 def test_messages_are_chunks(client: OpenwopClient, buffer_ms: int | None) -> None:
-    seen = list(client.runs_events(SEEDED, stream_mode="messages", buffer_ms=buffer_ms))
+    seen = list(client.runs_events(SEEDED_RUN, stream_mode="messages", buffer_ms=buffer_ms))
     assert [event.type for event in seen] == ["ai.message.chunk"] * len(CHUNKS)
     assert [event.payload["chunk"] for event in seen] == list(CHUNKS)
     assert all(event.nodeId == "talk" for event in seen)
@@ -67,14 +67,14 @@ def test_messages_are_chunks(client: OpenwopClient, buffer_ms: int | None) -> No
 
 @pytest.mark.rule("sse-04")
 def test_several_modes_are_one_stream(client: OpenwopClient) -> None:
-    seen = list(client.runs_events(SEEDED, stream_mode=("updates", "messages")))
+    seen = list(client.runs_events(SEEDED_RUN, stream_mode=("updates", "messages")))
     assert [event.type for event in seen] == [
         "run.started",
         *["ai.message.chunk"] * len(CHUNKS),
         "node.completed",
         "run.completed",
     ]
-    stored = [event for event in client.runs_events(SEEDED, stream_mode="debug") if event.type == "output.chunk"]
+    stored = [event for event in client.runs_events(SEEDED_RUN, stream_mode="debug") if event.type == "output.chunk"]
     assert len(stored) == len(CHUNKS)
     assert all(is_output_chunk(event) for event in stored)
 
@@ -107,13 +107,13 @@ def test_a_reader_may_leave_in_the_middle(client: OpenwopClient, run_id: str) ->
 )
 def test_a_stream_that_cannot_be_opened_says_why(client: OpenwopClient, keywords: dict, status: int, code: str) -> None:
     with pytest.raises(HTTPError) as raised:
-        list(client.runs_events("nowhere" if not keywords else SEEDED, **keywords))
+        list(client.runs_events("nowhere" if not keywords else SEEDED_RUN, **keywords))
     with raised.value as error:
         assert (error.code, json.loads(error.read())["error"]) == (status, code)
 
 
 def test_a_stream_with_a_refused_key_is_refused(host: Host) -> None:
     with pytest.raises(HTTPError) as raised:
-        list(OpenwopClient(host.address, "wrong").runs_events(SEEDED))
+        list(OpenwopClient(host.address, "wrong").runs_events(SEEDED_RUN))
     with raised.value as error:
         assert error.code == 401

@@ -9,10 +9,12 @@ from openwop_client import types as t
 
 from tests.harness.definitions import edge, node
 from tests.live import KEY, OTHER_KEY, Host, until
-from tests.live.steering import QUESTION, asking, flow, register
+from tests.live.steering import QUESTION, flow, interrupt_node, register
 from weftwork.protocol.run.events import PAUSE_REQUESTED
 
-ASKS = flow("client-asks", [asking("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")])
+ASKS = flow(
+    "client-asks", [interrupt_node("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")]
+)
 NAMES = ["a:b", "b.c", "d_e~f", "..-", "(x)"]
 """What the client pastes into a path as it is."""
 
@@ -126,7 +128,7 @@ def test_a_question_that_is_not_there_is_told_apart(host: Host, client: OpenwopC
 
 @pytest.mark.rule("wire-03")
 def test_names_of_nodes_are_taken_as_the_client_writes_them(host: Host, client: OpenwopClient) -> None:
-    document = flow("client-names", [asking(name) for name in NAMES])
+    document = flow("client-names", [interrupt_node(name) for name in NAMES])
     run_id = client.runs_create(CreateRunRequest(register(host, document))).runId
     for name in NAMES:
         assert client.interrupts_resolve_by_run(run_id, name, t.ResolveInterruptRequest(name)).nodeId == name

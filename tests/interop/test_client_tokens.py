@@ -7,10 +7,10 @@ from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client import types as t
 
 from tests.live import KEY, Host
-from tests.live.steering import QUESTION, asking, flow, register
-from tests.live.tokens import made_link, token_of
+from tests.live.steering import QUESTION, flow, interrupt_node, register
+from tests.live.tokens import created_link, token_of
 
-ASKS = flow("client-links", [asking("ask")])
+ASKS = flow("client-links", [interrupt_node("ask")])
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def refusal(caught: pytest.ExceptionInfo[WopError]) -> tuple[int, str]:
 @pytest.mark.rule("tok-01", "int-06")
 def test_a_question_is_read_and_answered_by_token(host: Host, client: OpenwopClient) -> None:
     run_id = client.runs_create(CreateRunRequest(register(host, ASKS))).runId
-    for token in (token_of(host, run_id), made_link(host, run_id, node_id="ask")["token"]):
+    for token in (token_of(host, run_id), created_link(host, run_id, node_id="ask")["token"]):
         seen = client.interrupts_inspect_by_token(token)
         assert (seen.kind, seen.key, seen.data) == (QUESTION["kind"], "ask", QUESTION["data"])
         assert (seen.resumeSchema, seen.timeoutMs) == (None, None)

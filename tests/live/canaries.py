@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.live.host import KEY, WAIT, Host
+from tests.live.host import KEY, TIMEOUT_SECONDS, Host
 from tests.live.stream import Stream, frames
 
 PLAN, NOTE = "vendor.acme.plan", "vendor.acme.note"
@@ -147,7 +147,7 @@ class HostOutputs:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=WAIT)
+        self._connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=TIMEOUT_SECONDS)
 
     def close(self) -> None:
         self._connection.close()

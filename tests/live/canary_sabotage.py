@@ -28,13 +28,13 @@ def disable_secret_matching() -> None:
     model_calls.EntryModelCalls.generate = chatty  # type: ignore[method-assign]
 
 
-def hasty() -> None:
+def disable_hold_back() -> None:
     """No piece waits for the next one."""
     HoldBack.release = lambda self, piece, last=False: piece  # type: ignore[method-assign]
 
 
-MISCHIEFS = {"blind": disable_secret_matching, "hasty": hasty}
+SABOTAGES = {"blind": disable_secret_matching, "hasty": disable_hold_back}
 
 if __name__ == "__main__":
-    MISCHIEFS[sys.argv.pop(1)]()
+    SABOTAGES[sys.argv.pop(1)]()
     main()

@@ -4,31 +4,41 @@ from typing import Any
 
 from tests.harness.definitions import node
 from tests.live.host import KEY, Host, until
-from tests.live.steering import asking, flow
+from tests.live.steering import flow, interrupt_node
 from tests.live.workflows import delays
 
-ASKS, CALLS, TOP, MANY, SLOW, LEAVES = "kin-asks", "kin-calls", "kin-top", "kin-many", "kin-slow", "kin-leaves"
+INTERRUPTED_CHILD, PARENT, GRANDPARENT, MAPPING_PARENT, SLOW_PARENT, DETACHING_PARENT = (
+    "kin-asks",
+    "kin-calls",
+    "kin-top",
+    "kin-many",
+    "kin-slow",
+    "kin-leaves",
+)
 
 
-def calling(node_id: str, workflow_id: str, **config: Any) -> dict[str, Any]:
+def sub_workflow_node(node_id: str, workflow_id: str, **config: Any) -> dict[str, Any]:
     """A node that starts another workflow."""
     return node(node_id, "core.subWorkflow", config={"workflowId": workflow_id, **config})
 
 
-def family() -> list[dict[str, Any]]:
+def child_workflows() -> list[dict[str, Any]]:
     """TOP starts CALLS, which starts ASKS; MANY starts one NOOP for each item; LEAVES waits for none of its two."""
     items = {"items": {"type": "variable", "variableName": "items"}}
     many = node("each", "core.flow.map", config={"body": {"workflowId": "kin-noop"}, "concurrency": 50}, inputs=items)
     variables = [{"name": "items", "type": "array", "defaultValue": [1, 2, 3]}]
-    leaving = [calling(each, SLOW, waitForCompletion=False, propagateCancellation=False) for each in ("one", "two")]
+    leaving = [
+        sub_workflow_node(each, SLOW_PARENT, waitForCompletion=False, propagateCancellation=False)
+        for each in ("one", "two")
+    ]
     return [
         flow("kin-noop", [node("done")]),
-        flow(ASKS, [asking("ask")]),
-        flow(CALLS, [calling("call", ASKS)]),
-        flow(TOP, [calling("begin", CALLS)]),
-        flow(MANY, [many], variables=variables),
-        delays(SLOW, 60_000),
-        flow(LEAVES, leaving),
+        flow(INTERRUPTED_CHILD, [interrupt_node("ask")]),
+        flow(PARENT, [sub_workflow_node("call", INTERRUPTED_CHILD)]),
+        flow(GRANDPARENT, [sub_workflow_node("begin", PARENT)]),
+        flow(MAPPING_PARENT, [many], variables=variables),
+        delays(SLOW_PARENT, 60_000),
+        flow(DETACHING_PARENT, leaving),
     ]
 
 

@@ -36,7 +36,7 @@ def envelope(kind: str, payload: Any = None, meta: dict[str, Any] | None = None,
     }
 
 
-def judged(host: Host, document: Any, key: str = KEY, **body: Any) -> Any:
+def accept_envelope(host: Host, document: Any, key: str = KEY, **body: Any) -> Any:
     """The outcome; always with 200."""
     answer = host.call("POST", ACCEPT, {"envelope": document, **body}, key=key)
     assert answer.status == 200, answer.body
@@ -48,7 +48,7 @@ def run_id() -> str:
     return f"no-run-{next(_numbers)}"
 
 
-def logged(host: Host, run: str, query: str = "", key: str = KEY) -> list[Any]:
+def events_in_test_log(host: Host, run: str, query: str = "", key: str = KEY) -> list[Any]:
     return host.call("GET", f"{TEST}/runs/{run}/events{query}", key=key).document["events"]
 
 

@@ -19,12 +19,12 @@ KEY = "key-of-acme"
 OTHER_KEY = "key-of-other"
 TEST_KEY = "hk_test_of_acme"
 KEYS = ("--api-key", f"{KEY}=acme", "--api-key", f"{OTHER_KEY}=other", "--api-key", f"{TEST_KEY}=acme")
-WAIT = 20.0
+TIMEOUT_SECONDS = 20.0
 
 T = TypeVar("T")
 
 
-def until(look: Callable[[], T | None], what: str, seconds: float = WAIT) -> T:
+def until(look: Callable[[], T | None], what: str, seconds: float = TIMEOUT_SECONDS) -> T:
     """What `look` returns once it is neither None nor False; fails after so many seconds."""
     end = time.monotonic() + seconds
     while True:
@@ -54,7 +54,7 @@ def weftwork(folder: Path, *args: str | Path, env: Mapping[str, str] | None = No
         env=environment(folder, env),
         capture_output=True,
         text=True,
-        timeout=WAIT,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
 
@@ -109,7 +109,7 @@ class Host:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(WAIT)
+        self.process.wait(TIMEOUT_SECONDS)
 
     def call(
         self,
@@ -128,7 +128,7 @@ class Host:
         if document is not None:
             body = json.dumps(document).encode()
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT_SECONDS)
         with contextlib.closing(connection):
             connection.request(method, path, body, sent)
             response = connection.getresponse()
@@ -157,7 +157,7 @@ class Host:
             assert page["events"], "the run did not go on"
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT_SECONDS)
 
     def stream(self, run_id: str, query: str = "", last: str | None = None, key: str = KEY) -> Stream:
         """A server-sent event stream on a socket of its own."""

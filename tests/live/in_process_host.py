@@ -11,7 +11,7 @@ from weftwork.app import Host
 from weftwork.settings import Settings
 
 
-class Inside:
+class InProcessHost:
     """Calls the ASGI application as a server would."""
 
     def __init__(self, host: Host) -> None:
@@ -53,7 +53,7 @@ class Inside:
 
 
 @contextlib.asynccontextmanager
-async def open_inside(*workflows: dict[str, Any], **settings: Any) -> AsyncIterator[Inside]:
+async def open_in_process(*workflows: dict[str, Any], **settings: Any) -> AsyncIterator[InProcessHost]:
     """A host, in memory unless told otherwise, with the keys of acme and of another tenant. All in it is bounded."""
     host = Host(Settings(**{"store": "memory", **settings}))
     async with asyncio.timeout(20):
@@ -63,6 +63,6 @@ async def open_inside(*workflows: dict[str, Any], **settings: Any) -> AsyncItera
             host.keyring.accept_for_process(OTHER_KEY, "other", None)
             for workflow in workflows:
                 await host.register_fixture(workflow)
-            yield Inside(host)
+            yield InProcessHost(host)
         finally:
             await host.close()

@@ -8,19 +8,19 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
-from tests.live.host import KEY, WAIT
-from tests.live.in_process_host import Inside, open_inside
+from tests.live.host import KEY, TIMEOUT_SECONDS
+from tests.live.in_process_host import InProcessHost, open_in_process
 from weftwork.adapters.http.server.http_server import bind, serve
 from weftwork.app import Host
 
 T = TypeVar("T")
 
 
-class Served:
+class ListeningHost:
     """Blocking clients go into threads; the loop of the test is that of the host."""
 
-    def __init__(self, inside: Inside, port: int, server: "asyncio.Task[None]") -> None:
-        self.inside = inside
+    def __init__(self, inside: InProcessHost, port: int, server: "asyncio.Task[None]") -> None:
+        self.in_process = inside
         self.host: Host = inside.host
         self.log: Any = inside.host._store.log
         self.port = port
@@ -29,7 +29,7 @@ class Served:
     def connect(self, room: int | None = None) -> socket.socket:
         """A connection; with so little room for what it does not read."""
         connection = socket.socket()
-        connection.settimeout(WAIT)
+        connection.settimeout(TIMEOUT_SECONDS)
         if room is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
         connection.connect(("127.0.0.1", self.port))
@@ -43,7 +43,7 @@ class Served:
         return connection
 
     async def create(self, workflow_id: str, **members: Any) -> str:
-        answer = await self.inside.call("POST", "/v1/runs", {"workflowId": workflow_id, **members})
+        answer = await self.in_process.call("POST", "/v1/runs", {"workflowId": workflow_id, **members})
         assert answer.status == 201, answer.body
         return answer.document["runId"]
 
@@ -57,12 +57,12 @@ class Served:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-async def elsewhere(work: Callable[..., T], *arguments: Any) -> T:
+async def in_thread(work: Callable[..., T], *arguments: Any) -> T:
     """Run something that blocks."""
     return await asyncio.to_thread(work, *arguments)
 
 
-async def until(look: Callable[[], Any], what: str, seconds: float = WAIT / 2) -> None:
+async def until(look: Callable[[], Any], what: str, seconds: float = TIMEOUT_SECONDS / 2) -> None:
     """Wait, while the host goes on, until something is so."""
     end = asyncio.get_running_loop().time() + seconds
     while not look():
@@ -71,16 +71,16 @@ async def until(look: Callable[[], Any], what: str, seconds: float = WAIT / 2) -
 
 
 @contextlib.asynccontextmanager
-async def open_served(*workflows: dict[str, Any], **settings: Any) -> AsyncIterator[Served]:
+async def open_listening(*workflows: dict[str, Any], **settings: Any) -> AsyncIterator[ListeningHost]:
     """Stopped with a signal at the end, unless the test did that."""
-    async with open_inside(*workflows, **settings) as inside:
+    async with open_in_process(*workflows, **settings) as inside:
         listener = bind("127.0.0.1", 0)
         port = listener.getsockname()[1]
         started = asyncio.Event()
         most = inside.host.settings.max_connections
         server = asyncio.create_task(serve(inside.app, listener, inside.host.drain, started.set, most))
         await started.wait()
-        served = Served(inside, port, server)
+        served = ListeningHost(inside, port, server)
         try:
             yield served
         finally:

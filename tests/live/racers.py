@@ -9,27 +9,27 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.live.host import KEY, WAIT, Answer, Host, start_host
-from tests.live.listening_host import elsewhere, open_served
-from tests.live.steering import Reached, code
+from tests.live.host import KEY, TIMEOUT_SECONDS, Answer, Host, start_host
+from tests.live.listening_host import in_thread, open_listening
+from tests.live.steering import RemoteHost, error_code
 from tests.live.workflows import write_workflows
 
 RACERS = 64
-TAKEN = (409, "interrupt_already_resolved")
-GONE = (410, "interrupt_gone")
+ALREADY_RESOLVED = (409, "interrupt_already_resolved")
+INTERRUPT_GONE = (410, "interrupt_gone")
 
 Log = list[dict[str, Any]]
 
 
-class Racers:
+class RaceClients:
     """So many connections to one host. Use it as a context."""
 
     def __init__(self, port: int, count: int, seed: int) -> None:
         self._stack = ExitStack()
         self._rng = random.Random(seed)
-        self._lanes = [_Lane(self._stack, port) for _ in range(count)]
+        self._connections = [_RaceConnection(self._stack, port) for _ in range(count)]
 
-    def __enter__(self) -> "Racers":
+    def __enter__(self) -> "RaceClients":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -37,8 +37,8 @@ class Racers:
 
     def run(self, requests: Sequence[bytes]) -> list[Answer]:
         """Send them all, in any order, before any answer is read; the answers in the order of the requests."""
-        assert len(requests) <= len(self._lanes)
-        lanes = self._rng.sample(self._lanes, len(requests))
+        assert len(requests) <= len(self._connections)
+        lanes = self._rng.sample(self._connections, len(requests))
         started = list(zip(lanes, requests, strict=True))
         self._rng.shuffle(started)
         for lane, request in started:
@@ -46,9 +46,9 @@ class Racers:
         return [lane.receive() for lane in lanes]
 
 
-class _Lane:
+class _RaceConnection:
     def __init__(self, stack: ExitStack, port: int) -> None:
-        self._socket = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=WAIT))
+        self._socket = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_SECONDS))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, request: bytes) -> None:
@@ -92,7 +92,7 @@ def by_link(token: str, value: Any, **headers: str) -> bytes:
 
 
 @contextmanager
-def racing(folder: Path, *workflows: dict[str, Any]) -> Iterator[Host]:
+def race_host(folder: Path, *workflows: dict[str, Any]) -> Iterator[Host]:
     """A host of its own, which comes to no harm."""
     with start_host(folder, "--workflows", write_workflows(folder / "flows", *workflows)) as running:
         yield running
@@ -100,24 +100,24 @@ def racing(folder: Path, *workflows: dict[str, Any]) -> Iterator[Host]:
         assert '"level":"error"' not in running.errors
 
 
-def inside(check: Callable[[Host, Racers], object], *workflows: dict[str, Any]) -> None:
+def race_in_process(check: Callable[[Host, RaceClients], object], *workflows: dict[str, Any]) -> None:
     """A race on a host in this process, of which a guard can be taken away."""
 
     def race(port: int) -> None:
-        with Racers(port, RACERS, seed=1) as racers:
-            check(Reached(port), racers)
+        with RaceClients(port, RACERS, seed=1) as racers:
+            check(RemoteHost(port), racers)
 
     async def work() -> None:
-        async with open_served(*workflows) as served:
-            await elsewhere(race, served.port)
+        async with open_listening(*workflows) as served:
+            await in_thread(race, served.port)
 
     asyncio.run(work())
 
 
-def of_type(log: Log, kind: str) -> Log:
+def events_of_type(log: Log, kind: str) -> Log:
     return [event for event in log if event["type"] == kind]
 
 
-def check_refused(told: list[Answer], *allowed: tuple[int, str]) -> None:
-    refused = {code(answer) for answer in told if answer.status != 200}
+def check_refusals(told: list[Answer], *allowed: tuple[int, str]) -> None:
+    refused = {error_code(answer) for answer in told if answer.status != 200}
     assert refused <= set(allowed), f"answers were refused otherwise: {refused}"

@@ -13,7 +13,7 @@ from weftwork.protocol.run.header import Owner, RunHeader
 from weftwork.protocol.run.projection import Projection
 from weftwork.wiring.data_folder import DATABASE_FILE
 
-SEEDED = "seeded-messages"
+SEEDED_RUN = "seeded-messages"
 """The id of the run; it belongs to the tenant acme."""
 CHUNKS = ("Grüße", " ", "\u2028 ", "日本語", " \U0001f9f6", 'a\nb\r\n"c"', "data: x\n\nid: 99", "")
 _START = 1_790_000_000_000
@@ -27,7 +27,7 @@ def seed_messages(data: Path) -> None:
 
 async def _write(data: Path) -> None:
     header = RunHeader(
-        run_id=SEEDED,
+        run_id=SEEDED_RUN,
         partition="live:acme",
         owner=Owner("acme", "seed"),
         workflow_id="conformance-noop",
@@ -53,12 +53,14 @@ def _events() -> list[Event]:
     drafts.append(("node.started", node))
     for at, text in enumerate(CHUNKS):
         last = at == len(CHUNKS) - 1
-        chunk: dict[str, Any] = {"nodeId": "talk", "runId": SEEDED, "chunk": text, "isLast": last}
+        chunk: dict[str, Any] = {"nodeId": "talk", "runId": SEEDED_RUN, "chunk": text, "isLast": last}
         drafts.append(("output.chunk", chunk | ({"meta": {"finishReason": "stop"}} if last else {})))
         if at == 3:
             drafts.append(("log.appended", {"level": "info", "message": "half"}))
     drafts += [("node.completed", {"nodeId": "talk", "outputs": {}}), ("run.completed", {"outputs": {}})]
     return [
-        Event(SEEDED, at, f"{'e' * 20}{at:04}", kind, _START + at, msgspec.json.encode(payload), payload.get("nodeId"))
+        Event(
+            SEEDED_RUN, at, f"{'e' * 20}{at:04}", kind, _START + at, msgspec.json.encode(payload), payload.get("nodeId")
+        )
         for at, (kind, payload) in enumerate(drafts)
     ]

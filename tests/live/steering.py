@@ -9,14 +9,14 @@ from tests.live.host import KEY, Answer, Host, until
 QUESTION = {"kind": "custom", "data": {"customKind": "pick", "payload": {"from": [1, 2]}}}
 
 
-class Reached(Host):
+class RemoteHost(Host):
     """A host that was started elsewhere; it can only be called."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
 
-def asking(node_id: str, **more: Any) -> dict[str, Any]:
+def interrupt_node(node_id: str, **more: Any) -> dict[str, Any]:
     """A node that asks and takes any answer."""
     return node(node_id, "core.interrupt", config=QUESTION, **more)
 
@@ -41,7 +41,9 @@ def resume(host: Host, run_id: str, document: Any = None, key: str | None = KEY,
     return host.call("POST", f"/v1/runs/{run_id}:resume", document, key=key, headers=headers)
 
 
-def reply(host: Host, run_id: str, node_id: str, value: Any, key: str | None = KEY, **headers: str) -> Answer:
+def answer_over_http(
+    host: Host, run_id: str, node_id: str, value: Any, key: str | None = KEY, **headers: str
+) -> Answer:
     path = f"/v1/runs/{run_id}/interrupts/{quote(node_id, safe='')}"
     return host.call("POST", path, {"resumeValue": value}, key=key, headers=headers)
 
@@ -67,7 +69,7 @@ def events(host: Host, run_id: str, key: str = KEY) -> list[dict[str, Any]]:
     return answer.document["events"]
 
 
-def kinds(host: Host, run_id: str) -> list[str]:
+def event_types(host: Host, run_id: str) -> list[str]:
     return [event["type"] for event in events(host, run_id)]
 
 
@@ -78,14 +80,17 @@ def payloads(host: Host, run_id: str, kind: str) -> list[dict[str, Any]]:
 TOKEN_MEMBERS = ("interruptToken", "callbackUrl", "tokenIntent")
 
 
-def tokenless(shown: dict[str, Any]) -> dict[str, Any]:
+def without_tokens(shown: dict[str, Any]) -> dict[str, Any]:
     """A snapshot, or one interrupt, without what is made anew for every reader."""
     kept = {name: value for name, value in shown.items() if name not in TOKEN_MEMBERS}
     if "interrupts" in kept:
-        kept |= {"interrupt": tokenless(kept["interrupt"]), "interrupts": [*map(tokenless, kept["interrupts"])]}
+        kept |= {
+            "interrupt": without_tokens(kept["interrupt"]),
+            "interrupts": [*map(without_tokens, kept["interrupts"])],
+        }
     return kept
 
 
-def code(answer: Answer) -> tuple[int, str]:
+def error_code(answer: Answer) -> tuple[int, str]:
     """How a request was refused."""
     return answer.status, answer.document["error"]

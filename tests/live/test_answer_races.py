@@ -15,20 +15,20 @@ import pytest
 from tests.harness.definitions import edge, node
 from tests.live import Host, until
 from tests.live.racers import (
-    GONE,
+    ALREADY_RESOLVED,
+    INTERRUPT_GONE,
     RACERS,
-    TAKEN,
-    Racers,
+    RaceClients,
     by_link,
     by_run,
-    check_refused,
-    inside,
-    of_type,
-    racing,
+    check_refusals,
+    events_of_type,
+    race_host,
+    race_in_process,
     request,
 )
-from tests.live.steering import asking, events, flow
-from tests.live.tokens import gated, made_link, send, token_of
+from tests.live.steering import events, flow, interrupt_node
+from tests.live.tokens import answer_by_token, approval_workflow, created_link, token_of
 from weftwork.engine.decide import interrupts, transitions
 from weftwork.protocol.run.events import CANCEL_REQUESTED
 
@@ -40,13 +40,15 @@ OTHER_ROUNDS = 200 if FULL else 10
 """Of the races that are not between answers alone."""
 SHORT_MS = 150
 
-ENDS = flow("race-ends", [asking("gate"), node("last", "core.identity")], [edge("gate", "last", targetInput="given")])
-GOES_ON = flow("race-goes-on", [asking("gate"), node("slow", "core.delay", config={"ms": 600_000})])
-DUE = gated("race-due", timeoutMs=SHORT_MS)
+ENDS = flow(
+    "race-ends", [interrupt_node("gate"), node("last", "core.identity")], [edge("gate", "last", targetInput="given")]
+)
+GOES_ON = flow("race-goes-on", [interrupt_node("gate"), node("slow", "core.delay", config={"ms": 600_000})])
+DUE = approval_workflow("race-due", timeoutMs=SHORT_MS)
 GATES = [f"gate-{number}" for number in range(16)]
 SEVERAL = flow(
     "race-several",
-    [*map(asking, GATES), node("last", "core.identity")],
+    [*map(interrupt_node, GATES), node("last", "core.identity")],
     [edge(name, "last", targetInput=name) for name in GATES],
 )
 WORKFLOWS = (ENDS, GOES_ON, SEVERAL, DUE)
@@ -54,19 +56,19 @@ WORKFLOWS = (ENDS, GOES_ON, SEVERAL, DUE)
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    with racing(tmp_path_factory.mktemp("races"), *WORKFLOWS) as running:
+    with race_host(tmp_path_factory.mktemp("races"), *WORKFLOWS) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def racers(host: Host) -> Iterator[Racers]:
-    with Racers(host.port, RACERS, seed=3) as made:
+def racers(host: Host) -> Iterator[RaceClients]:
+    with RaceClients(host.port, RACERS, seed=3) as made:
         yield made
 
 
 def tokens(host: Host, run_id: str) -> list[str]:
     """Links and what a read gives."""
-    return [made_link(host, run_id)["token"], made_link(host, run_id)["token"], token_of(host, run_id)]
+    return [created_link(host, run_id)["token"], created_link(host, run_id)["token"], token_of(host, run_id)]
 
 
 def answers(host: Host, run_id: str, count: int) -> list[bytes]:
@@ -78,14 +80,14 @@ def answers(host: Host, run_id: str, count: int) -> list[bytes]:
 ENDINGS = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}
 
 
-def check_one_counts(host: Host, racers: Racers, workflow_id: str) -> None:
+def check_one_counts(host: Host, racers: RaceClients, workflow_id: str) -> None:
     run_id = host.create(workflow_id)
     told = racers.run(answers(host, run_id, RACERS))
     log = events(host, run_id)
     winners = [value for value, answer in enumerate(told) if answer.status == 200]
     assert len(winners) == 1, f"{len(winners)} answers were acknowledged"
-    assert [event["payload"]["resumeValue"] for event in of_type(log, "interrupt.resolved")] == winners
-    check_refused(told, TAKEN)
+    assert [event["payload"]["resumeValue"] for event in events_of_type(log, "interrupt.resolved")] == winners
+    check_refusals(told, ALREADY_RESOLVED)
     if workflow_id == ENDS["id"]:
         assert log[-1]["type"] == "run.completed"
         assert host.snapshot(run_id)["outputs"] == {"last": {"given": winners[0]}}
@@ -94,13 +96,13 @@ def check_one_counts(host: Host, racers: Racers, workflow_id: str) -> None:
 
 
 @pytest.mark.rule("int-06")
-def test_of_many_answers_one_counts(host: Host, racers: Racers) -> None:
+def test_of_many_answers_one_counts(host: Host, racers: RaceClients) -> None:
     for number in range(ROUNDS):
         check_one_counts(host, racers, (ENDS, GOES_ON)[number % 2]["id"])
 
 
 @pytest.mark.rule("int-06")
-def test_of_many_answers_to_many_questions_of_a_run_one_each_counts(host: Host, racers: Racers) -> None:
+def test_of_many_answers_to_many_questions_of_a_run_one_each_counts(host: Host, racers: RaceClients) -> None:
     for _ in range(OTHER_ROUNDS):
         run_id = host.create(SEVERAL["id"])
         token = {row["nodeId"]: row["interruptToken"] for row in host.snapshot(run_id)["interrupts"]}
@@ -110,36 +112,38 @@ def test_of_many_answers_to_many_questions_of_a_run_one_each_counts(host: Host, 
         won = {name: at for (name, at), answer in zip(sent, told, strict=True) if answer.status == 200}
         assert won.keys() == set(GATES)
         assert sum(answer.status == 200 for answer in told) == len(GATES)
-        check_refused(told, TAKEN)
+        check_refusals(told, ALREADY_RESOLVED)
         log = host.log(run_id)
-        kept = {event["nodeId"]: event["payload"]["resumeValue"] for event in of_type(log, "interrupt.resolved")}
+        kept = {event["nodeId"]: event["payload"]["resumeValue"] for event in events_of_type(log, "interrupt.resolved")}
         assert kept == won
-        assert [event["nodeId"] for event in of_type(log, "node.completed")].count("last") == 1
+        assert [event["nodeId"] for event in events_of_type(log, "node.completed")].count("last") == 1
         assert host.snapshot(run_id)["outputs"] == {"last": won}
 
 
 @pytest.mark.rule("idem-03", "tok-04")
-def test_an_answer_by_a_link_that_is_sent_many_times_with_its_key_is_one(host: Host, racers: Racers) -> None:
+def test_an_answer_by_a_link_that_is_sent_many_times_with_its_key_is_one(host: Host, racers: RaceClients) -> None:
     for _ in range(OTHER_ROUNDS):
         run_id = host.create(ENDS["id"])
         told = racers.run([by_link(token_of(host, run_id), "yes", **{"Idempotency-Key": "mine"})] * RACERS)
         assert {(answer.status, answer.body) for answer in told} == {(200, told[0].body)}
         assert sum("openwop-idempotent-replay" not in answer.headers for answer in told) == 1
-        assert len(of_type(events(host, run_id), "interrupt.resolved")) == 1
+        assert len(events_of_type(events(host, run_id), "interrupt.resolved")) == 1
 
 
-def check_cancel(host: Host, racers: Racers, workflow_id: str, chance: random.Random) -> None:
+def check_cancel(host: Host, racers: RaceClients, workflow_id: str, chance: random.Random) -> None:
     run_id = host.create(workflow_id)
     cancels = chance.choice((1, 8, 32))
     stops = [request(f"/v1/runs/{run_id}/cancel") for _ in range(cancels)]
-    link = made_link(host, run_id)["token"]
+    link = created_link(host, run_id)["token"]
     told = racers.run([*answers(host, run_id, RACERS - cancels), *stops])
     given, stopped = told[:-cancels], told[-cancels:]
     assert {answer.status for answer in stopped} == {200}
     until(lambda: host.snapshot(run_id)["status"] in ("cancelled", "completed"), "the run to end")
     log = events(host, run_id)
     won = [value for value, answer in enumerate(given) if answer.status == 200]
-    assert [event["payload"]["resumeValue"] for event in of_type(log, "interrupt.resolved")] == won, "the log disagrees"
+    assert [event["payload"]["resumeValue"] for event in events_of_type(log, "interrupt.resolved")] == won, (
+        "the log disagrees"
+    )
     assert len(won) <= 1
     order = [event["type"] for event in log]
     assert not won or CANCEL_REQUESTED not in order[: order.index("interrupt.resolved")], "a cancelled run was answered"
@@ -147,23 +151,23 @@ def check_cancel(host: Host, racers: Racers, workflow_id: str, chance: random.Ra
     assert ends == [log[-1]["type"]], "there is one end, and nothing after it"
     assert {answer.document["status"] for answer in stopped} <= {ENDINGS[ends[0]], "cancelling"}
     # Whoever comes now is told the same as those who came too late before.
-    late = TAKEN if won else GONE
-    check_refused([*given, send(host, link, "late"), *racers.run([by_run(run_id, "gate", "late")])], late)
+    late = ALREADY_RESOLVED if won else INTERRUPT_GONE
+    check_refusals([*given, answer_by_token(host, link, "late"), *racers.run([by_run(run_id, "gate", "late")])], late)
     assert won or ends == ["run.cancelled"]
 
 
 @pytest.mark.rule("int-06", "run-03")
-def test_a_cancel_and_answers_agree_on_which_was_first(host: Host, racers: Racers) -> None:
+def test_a_cancel_and_answers_agree_on_which_was_first(host: Host, racers: RaceClients) -> None:
     chance = random.Random(8)
     for number in range(OTHER_ROUNDS):
         check_cancel(host, racers, (ENDS, GOES_ON)[number % 2]["id"], chance)
 
 
-def check_deadline(host: Host, racers: Racers, around: float) -> str:
+def check_deadline(host: Host, racers: RaceClients, around: float) -> str:
     """Answers that come within some milliseconds of the deadline; what was faster."""
     run_id = host.create(DUE["id"])
     waiting = host.snapshot(run_id)["interrupt"]
-    mine = itertools.cycle([waiting["interruptToken"], made_link(host, run_id)["token"]])
+    mine = itertools.cycle([waiting["interruptToken"], created_link(host, run_id)["token"]])
     sent = [{"action": "accept", "comment": str(at)} for at in range(RACERS)]
     wave = [by_run(run_id, "gate", said) if at % 2 else by_link(next(mine), said) for at, said in enumerate(sent)]
     moment = datetime.fromisoformat(waiting["dueAt"]).timestamp() + around
@@ -171,9 +175,9 @@ def check_deadline(host: Host, racers: Racers, around: float) -> str:
     told = racers.run(wave)
     log = host.log(run_id)
     won = [sent[at]["comment"] for at, answer in enumerate(told) if answer.status == 200]
-    (resolved,) = of_type(log, "interrupt.resolved")
-    (received,) = of_type(log, "approval.received")
-    check_refused(told, TAKEN)
+    (resolved,) = events_of_type(log, "interrupt.resolved")
+    (received,) = events_of_type(log, "approval.received")
+    check_refusals(told, ALREADY_RESOLVED)
     if not won:
         assert resolved["payload"]["reason"] == "timeout"
         assert received["payload"]["action"] == "timeout"
@@ -186,7 +190,7 @@ def check_deadline(host: Host, racers: Racers, around: float) -> str:
 
 
 @pytest.mark.rule("int-16", "int-17")
-def test_an_answer_and_the_deadline_agree_on_which_was_first(host: Host, racers: Racers) -> None:
+def test_an_answer_and_the_deadline_agree_on_which_was_first(host: Host, racers: RaceClients) -> None:
     chance = random.Random(11)
     faster = Counter(check_deadline(host, racers, chance.uniform(-0.02, 0.01)) for _ in range(OTHER_ROUNDS))
     # One that certainly comes too late, should all have been in time.
@@ -210,7 +214,7 @@ def unstoppable(state: Any, given: Any) -> Any:
         state.stop = stop
 
 
-def keep_cancelling(host: Host, racers: Racers) -> None:
+def keep_cancelling(host: Host, racers: RaceClients) -> None:
     for number in range(20):
         check_cancel(host, racers, GOES_ON["id"], random.Random(number))
 
@@ -224,9 +228,9 @@ def keep_cancelling(host: Host, racers: Racers) -> None:
     ids=["two answers", "an answer after the end"],
 )
 def test_a_host_that_miscounts_is_seen(
-    monkeypatch: pytest.MonkeyPatch, check: Callable[[Host, Racers], object], careless: Any, said: str
+    monkeypatch: pytest.MonkeyPatch, check: Callable[[Host, RaceClients], object], careless: Any, said: str
 ) -> None:
-    inside(check, *WORKFLOWS)
+    race_in_process(check, *WORKFLOWS)
     monkeypatch.setattr(transitions, "answer_interrupt", careless)
     with pytest.raises(AssertionError, match=said):
-        inside(check, *WORKFLOWS)
+        race_in_process(check, *WORKFLOWS)

@@ -13,19 +13,19 @@ from tests.harness.definitions import edge, node, variable
 from tests.live import Host, until
 from tests.live.child_workflows import tree_of
 from tests.live.racers import (
-    GONE,
+    ALREADY_RESOLVED,
+    INTERRUPT_GONE,
     RACERS,
-    TAKEN,
     Log,
-    Racers,
+    RaceClients,
     by_run,
-    check_refused,
-    inside,
-    of_type,
-    racing,
+    check_refusals,
+    events_of_type,
+    race_host,
+    race_in_process,
     request,
 )
-from tests.live.steering import asking, flow, payloads
+from tests.live.steering import flow, interrupt_node, payloads
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.child_runs import receive_results
 from weftwork.engine.host.child_messages import ChildMessages
@@ -41,7 +41,7 @@ ROUNDS = 100 if FULL else 8
 
 ASKED = flow(
     "crowd-asked",
-    [asking("gate"), node("last", "core.identity")],
+    [interrupt_node("gate"), node("last", "core.identity")],
     [edge("gate", "last", targetInput="given")],
     [variable("item", "number")],
 )
@@ -63,14 +63,14 @@ WORKFLOWS = (ASKED, EACH)
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    with racing(tmp_path_factory.mktemp("crowd"), *WORKFLOWS) as running:
+    with race_host(tmp_path_factory.mktemp("crowd"), *WORKFLOWS) as running:
         yield running
         check_no_messages(running.data)
 
 
 @pytest.fixture(scope="module")
-def racers(host: Host) -> Iterator[Racers]:
-    with Racers(host.port, RACERS, seed=5) as made:
+def racers(host: Host) -> Iterator[RaceClients]:
+    with RaceClients(host.port, RACERS, seed=5) as made:
         yield made
 
 
@@ -102,7 +102,7 @@ def check_heard(host: Host, run_id: str, children: list[str]) -> None:
     assert heard == Counter(children), "the parent has heard the end of a child twice"
 
 
-def check_answered(host: Host, racers: Racers, count: int) -> None:
+def check_answered(host: Host, racers: RaceClients, count: int) -> None:
     """Two answers to each child, in any order, many at a time: one counts, and the parent has the one that did."""
     run_id, children = gathered(host, count)
     sent = [(child, f"{turn}-{child}") for child in children for turn in ("a", "b")]
@@ -111,7 +111,7 @@ def check_answered(host: Host, racers: Racers, count: int) -> None:
     for start in range(0, len(sent), RACERS):
         wave = sent[start : start + RACERS]
         told = racers.run([by_run(child, "gate", value) for child, value in wave])
-        check_refused(told, TAKEN)
+        check_refusals(told, ALREADY_RESOLVED)
         for (child, value), answer in zip(wave, told, strict=True):
             if answer.status == 200:
                 assert child not in won, "two answers were acknowledged"
@@ -122,12 +122,12 @@ def check_answered(host: Host, racers: Racers, count: int) -> None:
     assert host.snapshot(run_id)["status"] == "completed"
     wanted = [{"last": {"given": won[child]}} for child in children]
     assert host.snapshot(run_id)["outputs"]["each"] == {"results": wanted, "count": count}
-    assert len(of_type(log, CHILD_STARTED)) == len(of_type(log, CHILD_ENDED)) == count
-    told_of = Counter(event["payload"]["childRunId"] for event in of_type(log, CHILD_STATUS))
+    assert len(events_of_type(log, CHILD_STARTED)) == len(events_of_type(log, CHILD_ENDED)) == count
+    told_of = Counter(event["payload"]["childRunId"] for event in events_of_type(log, CHILD_STATUS))
     assert max(told_of.values()) <= 2, "a parent hears more of a child than it has to"
 
 
-def check_cancelled(host: Host, racers: Racers, chance: random.Random) -> None:
+def check_cancelled(host: Host, racers: RaceClients, chance: random.Random) -> None:
     """The parent is cancelled while its children are answered."""
     run_id, children = gathered(host, SOME)
     answered = chance.sample(children, chance.choice((SOME // 4, SOME // 2, SOME)))
@@ -136,7 +136,7 @@ def check_cancelled(host: Host, racers: Racers, chance: random.Random) -> None:
     told = racers.run([*wave, *[request(f"/v1/runs/{run_id}/cancel")] * cancels])
     given, stopped = told[: len(wave)], told[len(wave) :]
     assert {answer.status for answer in stopped} == {200}
-    check_refused(given, GONE)
+    check_refusals(given, INTERRUPT_GONE)
     family = ended(host, run_id)
     ends = {child: family[child][-1]["type"] for child in children}
     taken = {child for child, answer in zip(answered, given, strict=True) if answer.status == 200}
@@ -147,15 +147,15 @@ def check_cancelled(host: Host, racers: Racers, chance: random.Random) -> None:
     assert {answer.document["status"] for answer in stopped} <= {end.removeprefix("run."), "cancelling"}
 
 
-def check_dropped(host: Host, racers: Racers, chance: random.Random) -> None:
+def check_dropped(host: Host, racers: RaceClients, chance: random.Random) -> None:
     """Some children are cancelled by themselves while the others are answered, which fails the parent."""
     run_id, children = gathered(host, SOME)
     dropped = set(chance.sample(children, chance.choice((1, 5, 20))))
     wave = [request(f"/v1/runs/{each}/cancel") if each in dropped else by_run(each, "gate", 1) for each in children]
     told = racers.run(wave)
-    check_refused(told, GONE)
+    check_refusals(told, INTERRUPT_GONE)
     family = ended(host, run_id)
-    (failed,) = of_type(family[run_id], "run.failed")
+    (failed,) = events_of_type(family[run_id], "run.failed")
     assert failed["payload"]["error"]["code"] == "map_item_failed"
     assert failed["payload"]["error"]["details"]["childRunId"] in dropped
     for child, answer in zip(children, told, strict=True):
@@ -164,19 +164,21 @@ def check_dropped(host: Host, racers: Racers, chance: random.Random) -> None:
 
 
 @pytest.mark.rule("kin-04", "kin-13")
-def test_many_children_that_are_answered_at_once_count_once_each(host: Host, racers: Racers) -> None:
+def test_many_children_that_are_answered_at_once_count_once_each(host: Host, racers: RaceClients) -> None:
     check_answered(host, racers, MANY)
 
 
 @pytest.mark.rule("kin-06")
-def test_a_cancel_of_the_parent_and_answers_to_its_children_agree(host: Host, racers: Racers) -> None:
+def test_a_cancel_of_the_parent_and_answers_to_its_children_agree(host: Host, racers: RaceClients) -> None:
     chance = random.Random(51)
     for _ in range(ROUNDS):
         check_cancelled(host, racers, chance)
 
 
 @pytest.mark.rule("kin-04", "kin-08")
-def test_children_that_are_cancelled_and_answered_at_once_agree_with_their_parent(host: Host, racers: Racers) -> None:
+def test_children_that_are_cancelled_and_answered_at_once_agree_with_their_parent(
+    host: Host, racers: RaceClients
+) -> None:
     chance = random.Random(52)
     for _ in range(ROUNDS):
         check_dropped(host, racers, chance)
@@ -195,11 +197,11 @@ def credulous(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def few_answers(host: Host, racers: Racers) -> None:
+def few_answers(host: Host, racers: RaceClients) -> None:
     check_answered(host, racers, 20)
 
 
-def few_cancels(host: Host, racers: Racers) -> None:
+def few_cancels(host: Host, racers: RaceClients) -> None:
     for number in range(6):
         check_cancelled(host, racers, random.Random(number))
 
@@ -211,11 +213,11 @@ def few_cancels(host: Host, racers: Racers) -> None:
 )
 def test_a_host_that_loses_count_of_its_children_is_seen(
     monkeypatch: pytest.MonkeyPatch,
-    check: Callable[[Host, Racers], None],
+    check: Callable[[Host, RaceClients], None],
     careless: Callable[[pytest.MonkeyPatch], None],
     said: str,
 ) -> None:
-    inside(check, *WORKFLOWS)
+    race_in_process(check, *WORKFLOWS)
     careless(monkeypatch)
     with pytest.raises(AssertionError, match=said):
-        inside(check, *WORKFLOWS)
+        race_in_process(check, *WORKFLOWS)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, Inside
+from tests.live import KEY, InProcessHost
 from tests.live.listening_host import until
-from tests.live.steering import asking, flow
-from tests.live.tokens import gated
+from tests.live.steering import flow, interrupt_node
+from tests.live.tokens import approval_workflow
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.app import Host
 from weftwork.engine.host.run_loader import MAX_PARKED
@@ -35,12 +35,12 @@ DAY = 86_400_000
 WINDOW = 0.3
 """Seconds in which nothing happens."""
 FLOWS = [
-    flow("many-ask", [asking("gate")]),
-    gated("many-due", timeoutMs=30 * DAY, remindAfterMs=[10 * DAY, 20 * DAY]),
+    flow("many-ask", [interrupt_node("gate")]),
+    approval_workflow("many-due", timeoutMs=30 * DAY, remindAfterMs=[10 * DAY, 20 * DAY]),
 ]
 
 
-class Watched(Inside):
+class Watched(InProcessHost):
     """A host of which it is known how often it asks its store for something."""
 
     def __init__(self, host: Host) -> None:

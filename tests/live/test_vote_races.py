@@ -10,9 +10,20 @@ from typing import Any
 import pytest
 
 from tests.live import Host
-from tests.live.racers import RACERS, TAKEN, Log, Racers, by_link, by_run, check_refused, inside, of_type, racing
+from tests.live.racers import (
+    ALREADY_RESOLVED,
+    RACERS,
+    Log,
+    RaceClients,
+    by_link,
+    by_run,
+    check_refusals,
+    events_of_type,
+    race_host,
+    race_in_process,
+)
 from tests.live.steering import events
-from tests.live.tokens import gated, made_link
+from tests.live.tokens import approval_workflow, created_link
 from weftwork.engine.decide import interrupts, transitions
 from weftwork.engine.decide.decision import Decision
 
@@ -21,26 +32,28 @@ pytestmark = pytest.mark.slow
 ROUNDS = 200 if os.environ.get("WEFTWORK_PROOF") == "full" else 10
 VOTERS = [f"voter-{number}" for number in range(10)]
 NEEDED = 6
-VOTES = gated("race-votes", requiredApprovals=NEEDED, approversList=VOTERS)
-MAJORITY = gated("race-majority", requiredApprovals=NEEDED, approversList=VOTERS, rejectionPolicy="majority")
+VOTES = approval_workflow("race-votes", requiredApprovals=NEEDED, approversList=VOTERS)
+MAJORITY = approval_workflow(
+    "race-majority", requiredApprovals=NEEDED, approversList=VOTERS, rejectionPolicy="majority"
+)
 VOTED = {"approval.granted": "accept", "approval.rejected": "reject"}
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    with racing(tmp_path_factory.mktemp("votes"), VOTES, MAJORITY) as running:
+    with race_host(tmp_path_factory.mktemp("votes"), VOTES, MAJORITY) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def racers(host: Host) -> Iterator[Racers]:
-    with Racers(host.port, RACERS, seed=4) as made:
+def racers(host: Host) -> Iterator[RaceClients]:
+    with RaceClients(host.port, RACERS, seed=4) as made:
         yield made
 
 
 def ballots(host: Host, run_id: str, votes: list[tuple[str, str]]) -> list[bytes]:
     """Half of them by somebody who may speak for all, half of them by the voter's own link."""
-    links = {voter: made_link(host, run_id, {"for": voter})["token"] for voter in VOTERS}
+    links = {voter: created_link(host, run_id, {"for": voter})["token"] for voter in VOTERS}
     return [
         by_run(run_id, "gate", {"action": action, "voter": voter})
         if at % 2
@@ -65,7 +78,7 @@ def outcome(log: Log) -> str | None:
     return decided
 
 
-def check_votes(host: Host, racers: Racers, workflow_id: str, votes: list[tuple[str, str]]) -> str | None:
+def check_votes(host: Host, racers: RaceClients, workflow_id: str, votes: list[tuple[str, str]]) -> str | None:
     """Every vote that was acknowledged is in the log, none that was refused, and they decide as they should."""
     run_id = host.create(workflow_id)
     told = racers.run(ballots(host, run_id, votes))
@@ -77,15 +90,15 @@ def check_votes(host: Host, racers: Racers, workflow_id: str, votes: list[tuple[
         mine = [action for name, action in kept if name == voter]
         assert all(one != other for one, other in itertools.pairwise(mine)), f"a vote of {voter} counts twice"
     decided = outcome(log)
-    resolved = [event["payload"]["resumeValue"]["action"] for event in of_type(log, "interrupt.resolved")]
+    resolved = [event["payload"]["resumeValue"]["action"] for event in events_of_type(log, "interrupt.resolved")]
     assert resolved == ([decided] if decided else [])
-    check_refused(told, TAKEN)
+    check_refusals(told, ALREADY_RESOLVED)
     assert decided or {answer.status for answer in told} == {200}
     return decided
 
 
 @pytest.mark.rule("appr-04", "appr-09", "appr-10")
-def test_every_vote_that_was_acknowledged_counts_once(host: Host, racers: Racers) -> None:
+def test_every_vote_that_was_acknowledged_counts_once(host: Host, racers: RaceClients) -> None:
     chance = random.Random(9)
     for _ in range(ROUNDS):
         votes = [(chance.choice(VOTERS), "accept") for _ in range(RACERS)]
@@ -93,7 +106,7 @@ def test_every_vote_that_was_acknowledged_counts_once(host: Host, racers: Racers
 
 
 @pytest.mark.rule("appr-04", "appr-09")
-def test_voters_who_change_their_mind_are_counted_as_they_were_told(host: Host, racers: Racers) -> None:
+def test_voters_who_change_their_mind_are_counted_as_they_were_told(host: Host, racers: RaceClients) -> None:
     chance = random.Random(10)
     ended: Counter[str | None] = Counter()
     for _ in range(ROUNDS):
@@ -109,10 +122,10 @@ def unheard(state: Any, given: Any) -> Any:
 
 
 def test_a_vote_that_is_lost_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(host: Host, racers: Racers) -> None:
+    def check(host: Host, racers: RaceClients) -> None:
         check_votes(host, racers, VOTES["id"], [(voter, "accept") for voter in VOTERS])
 
-    inside(check, VOTES)
+    race_in_process(check, VOTES)
     monkeypatch.setattr(transitions, "answer_interrupt", unheard)
     with pytest.raises(AssertionError, match="other votes than those that were acknowledged"):
-        inside(check, VOTES)
+        race_in_process(check, VOTES)

@@ -10,14 +10,14 @@ from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.wiring.data_folder import ADMIN_SOCKET
 
 
-def gate(node_id: str = "gate", **config: Any) -> dict[str, Any]:
+def approval_node(node_id: str = "gate", **config: Any) -> dict[str, Any]:
     """A node that needs an approval."""
     return node(node_id, "core.approvalGate", config={"title": "May it?", "actions": ["accept", "reject"], **config})
 
 
-def gated(workflow_id: str, **config: Any) -> dict[str, Any]:
+def approval_workflow(workflow_id: str, **config: Any) -> dict[str, Any]:
     """A definition with one gate."""
-    return flow(workflow_id, [gate(**config)])
+    return flow(workflow_id, [approval_node(**config)])
 
 
 def administer(host: Host, operation: str, **arguments: Any) -> dict[str, Any]:
@@ -42,20 +42,22 @@ def token_of(host: Host, run_id: str, key: str = KEY) -> str:
     return host.snapshot(run_id, key)["interrupt"]["interruptToken"]
 
 
-def look(host: Host, token: str, method: str = "GET", **headers: str) -> Answer:
+def get_interrupt(host: Host, token: str, method: str = "GET", **headers: str) -> Answer:
     return host.call(method, f"/v1/interrupts/{token}", key=None, headers=headers)
 
 
-def send(host: Host, token: str, value: Any, **headers: str) -> Answer:
+def answer_by_token(host: Host, token: str, value: Any, **headers: str) -> Answer:
     return host.call("POST", f"/v1/interrupts/{token}", {"resumeValue": value}, key=None, headers=headers)
 
 
-def link(host: Host, run_id: str, document: Any = None, key: str | None = KEY, node_id: str = "gate") -> Answer:
+def create_link(host: Host, run_id: str, document: Any = None, key: str | None = KEY, node_id: str = "gate") -> Answer:
     return host.call("POST", f"/v1/host/weftwork/runs/{run_id}/interrupts/{node_id}/links", document, key=key)
 
 
-def made_link(host: Host, run_id: str, document: Any = None, key: str = KEY, node_id: str = "gate") -> dict[str, Any]:
-    answer = link(host, run_id, document, key, node_id)
+def created_link(
+    host: Host, run_id: str, document: Any = None, key: str = KEY, node_id: str = "gate"
+) -> dict[str, Any]:
+    answer = create_link(host, run_id, document, key, node_id)
     assert answer.status == 201, answer.body
     return answer.document
 

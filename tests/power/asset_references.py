@@ -10,7 +10,7 @@ from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader
 
-NAMING: Final = "node.completed"
+REFERENCING_EVENT: Final = "node.completed"
 
 _REFERENCES = """
     SELECT a.sha256 FROM runs JOIN asset_refs r USING (run_no) JOIN assets a USING (asset_no)
@@ -39,22 +39,26 @@ def asset_of(partition: str, digest: str) -> StoredAsset:
     return StoredAsset(partition, digest, f"blob-{digest}", len(digest), "image/png", 0, 0)
 
 
-def named_by(run_id: str, events: list[Event]) -> set[str]:
+def expected_references(run_id: str, events: list[Event]) -> set[str]:
     """What a run with this log refers to. A host that goes on with it later names nothing."""
-    of_nodes = {event.event_id for event in events if event.type == NAMING and not event.event_id.startswith("later-")}
+    of_nodes = {
+        event.event_id
+        for event in events
+        if event.type == REFERENCING_EVENT and not event.event_id.startswith("later-")
+    }
     return {digest_of(name) for name in (run_id, *of_nodes)}
 
 
-def naming(header: RunHeader) -> RunHeader:
+def with_asset(header: RunHeader) -> RunHeader:
     return replace(header, assets=(digest_of(header.run_id),))
 
 
-def naming_events(batch: Batch) -> Batch:
-    digests = tuple(digest_of(event.event_id) for event in batch.events if event.type == NAMING)
+def with_event_assets(batch: Batch) -> Batch:
+    digests = tuple(digest_of(event.event_id) for event in batch.events if event.type == REFERENCING_EVENT)
     return replace(batch, assets=digests) if digests else batch
 
 
-def referred_by(connection: Any, partition: str, run_id: str) -> set[str]:
+def stored_references(connection: Any, partition: str, run_id: str) -> set[str]:
     return {digest for (digest,) in connection.execute(_REFERENCES, (partition, run_id))}
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from tests.harness.definitions import plan_of
 from tests.harness.engine_harness import CALLER
-from tests.power.asset_references import check_counts, named_by, referred_by
+from tests.power.asset_references import check_counts, expected_references, stored_references
 from tests.power.turn_based_log import content_of
 from tests.power.workflows import TAGS, secret_of
 from weftwork.adapters.sqlite.definitions import _get as get_definition
@@ -30,20 +30,20 @@ from weftwork.testing.deterministic import SequentialIds
 from weftwork.testing.storage.harness import fields_of
 
 T = TypeVar("T")
-Standing = dict[str, tuple[str, int]]
+RunPositions = dict[str, tuple[str, int]]
 """Run id -> status and last sequence."""
 
 
-class Auditor:
+class StoreAuditor:
     """Looks at stores of the same story. What was found good is not looked at again while it is the same."""
 
     def __init__(self, keyed: dict[str, str]) -> None:
         self._keyed = keyed
         self._plans: dict[str, Plan] = {}
         self._good_runs: set[bytes] = set()
-        self._good: dict[bytes, Standing] = {}
+        self._good: dict[bytes, RunPositions] = {}
 
-    def check(self, connection: Any) -> tuple[bytes, Standing]:
+    def check(self, connection: Any) -> tuple[bytes, RunPositions]:
         """What the store holds, as a digest, and where its runs stand. Raises AssertionError if it is not sound."""
         content = content_of(connection)
         if content not in self._good:
@@ -64,10 +64,12 @@ class Auditor:
         assert stored is not None
         events = read_events(run, -1, 1_000_000, connection)
         hidden = read_hidden(run, connection)
-        referred = referred_by(connection, run.partition, run.run_id)
+        referred = stored_references(connection, run.partition, run.run_id)
         known = msgspec.json.encode((stored, fields_of(events), hidden, sorted(referred)))
         if known not in self._good_runs:
-            assert referred == named_by(run.run_id, events), f"{run.run_id}: it refers to other assets than it names"
+            assert referred == expected_references(run.run_id, events), (
+                f"{run.run_id}: it refers to other assets than it names"
+            )
             _check_log(run.run_id, events)
             self._check_fold(connection, stored, events, hidden)
             self._good_runs.add(known)
@@ -75,7 +77,7 @@ class Auditor:
     def _check_fold(self, connection: Any, stored: StoredRun, events: list[Event], hidden: list[HiddenValue]) -> None:
         header, run_id = stored.header, stored.header.run_id
         plan = self._plan(connection, header.definition)
-        state = _now(load_state(_Port(events, hidden), header, plan))  # type: ignore[arg-type]
+        state = _run_synchronously(load_state(_FoldSource(events, hidden), header, plan))  # type: ignore[arg-type]
         projection, rows = _folded(state, events)
         assert stored.projection == projection, f"{run_id}: {stored.projection}, folded {projection}"
         assert sorted(stored.rows, key=repr) == rows, f"{run_id}: {stored.rows}, folded {rows}"
@@ -86,14 +88,14 @@ class Auditor:
             assert all(node.outputs == {"x": secret} for node in done), f"{run_id}: a hidden output is not there"
             assert all(secret.encode() not in event.payload for event in events), f"{run_id}: a secret is in the log"
 
-    def _check_records(self, connection: Any, runs: Standing) -> None:
+    def _check_records(self, connection: Any, runs: RunPositions) -> None:
         for run_id, slot in self._keyed.items():
             record = recall(CALLER.partition, slot, 0, connection)
             assert record is not None or run_id not in runs, f"the run {run_id} without its record"
             if record is not None:
                 said = msgspec.json.decode(record.outcome, type=RunOutcome)
                 assert said.run_id in runs, f"a record without its run {said.run_id}"
-                assert has_come(runs[said.run_id], said.status), f"{said} is recorded, it is {runs[said.run_id]}"
+                assert has_reached(runs[said.run_id], said.status), f"{said} is recorded, it is {runs[said.run_id]}"
 
     def _plan(self, connection: Any, digest: str) -> Plan:
         if digest not in self._plans:
@@ -103,7 +105,7 @@ class Auditor:
         return self._plans[digest]
 
 
-class _Port:
+class _FoldSource:
     """What the fold needs of a log."""
 
     def __init__(self, events: list[Event], hidden: list[HiddenValue]) -> None:
@@ -113,11 +115,11 @@ class _Port:
     async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
         return self._events[after + 1 : after + 1 + limit]
 
-    async def hidden(self, run: RunKey) -> list[HiddenValue]:
+    async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
         return self._hidden
 
 
-def _now(work: Coroutine[Any, Any, T]) -> T:
+def _run_synchronously(work: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine that never waits."""
     try:
         work.send(None)
@@ -156,7 +158,7 @@ def _folded(state: RunState, events: list[Event]) -> tuple[Projection, list[Stat
 _ORDER = ("pending", "running", "cancelling")
 
 
-def has_come(standing: tuple[str, int], least: str, sequence: int = -1) -> bool:
+def has_reached(standing: tuple[str, int], least: str, sequence: int = -1) -> bool:
     """Whether a run that stands there has come at least as far as that."""
     status, last_sequence = standing
     if last_sequence < sequence:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.live import Answer, open_served
+from tests.live import Answer, open_listening
 from tests.live.host import Host as Client
-from tests.power.recording_disk import Disk
+from tests.power.recording_disk import RecordingDisk
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.app import Host
 from weftwork.ports.clock import Clock
@@ -18,7 +18,7 @@ from weftwork.settings import Settings
 
 
 @contextlib.contextmanager
-def on_disk(disk: Disk) -> Iterator[None]:
+def stores_on_disk(disk: RecordingDisk) -> Iterator[None]:
     """Hosts that are made meanwhile have their store on that disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("weftwork.app.SqliteStore", partial(SqliteStore, vfs=disk.vfs))
@@ -30,11 +30,11 @@ def make_host(folder: Path, clock: Clock | None = None) -> Host:
 
 
 @contextlib.asynccontextmanager
-async def open_on_disk(folder: Path, disk: Disk, *workflows: dict[str, Any]) -> AsyncIterator[Client]:
+async def open_on_disk(folder: Path, disk: RecordingDisk, *workflows: dict[str, Any]) -> AsyncIterator[Client]:
     """A client of a host in this process behind a listener. Its calls block, so they belong into a thread."""
-    with on_disk(disk), pytest.MonkeyPatch.context() as patch:
+    with stores_on_disk(disk), pytest.MonkeyPatch.context() as patch:
         patch.setattr("tests.live.in_process_host.Host", lambda _: make_host(folder))
-        async with open_served(*workflows) as served:
+        async with open_listening(*workflows) as served:
             client = Client(None, folder, folder, folder)  # type: ignore[arg-type] - there is no process
             client.port = served.port
             yield client

@@ -7,7 +7,7 @@ from typing import Final
 from tests.power.recording_disk import Op
 
 SECTOR: Final = 512
-LOSSES: Final = ("none", "all", "sectors", "cut", "sizes")
+LOSS_MODES: Final = ("none", "all", "sectors", "cut", "sizes")
 """Of the operations since the last sync of a file: none is kept, or all; or each sector of each for itself; or
 all up to one byte and nothing after it; or what they did to the size of the file and not to its content."""
 
@@ -18,7 +18,7 @@ class _File:
         self.pending: list[Op] = []
 
 
-class Drive:
+class DiskState:
     """The disk after the first `point` operations of a log. `dice` decides what a failed sync has lost."""
 
     def __init__(self, log: list[Op], dice: Random) -> None:
@@ -40,10 +40,10 @@ class Drive:
         names = dict(self._names)
         for name in sorted({op.name for op in self._moves}):
             moves = [op for op in self._moves if op.name == name]
-            for op in moves[: _how_many(dice, loss, len(moves))]:
-                _move(names, op)
+            for op in moves[: _kept_writes(dice, loss, len(moves))]:
+                _apply_names(names, op)
         return {
-            name: _content(self._files[number], dice, loss or dice.choice(LOSSES)) for name, number in names.items()
+            name: _content(self._files[number], dice, loss or dice.choice(LOSS_MODES)) for name, number in names.items()
         }
 
     def _apply(self, op: Op) -> None:
@@ -55,7 +55,7 @@ class Drive:
                 self._moves.append(op)
             case "folder":
                 for move in self._moves:
-                    _move(self._names, move)
+                    _apply_names(self._names, move)
                 self._moves.clear()
             case "sync":
                 file = self._files[op.file]
@@ -65,7 +65,7 @@ class Drive:
             case "unsynced":
                 # The system may have dropped what it could not write, and the next sync will not bring it back.
                 file = self._files[op.file]
-                file.kept = bytearray(_content(file, self._dice, self._dice.choice(LOSSES)))
+                file.kept = bytearray(_content(file, self._dice, self._dice.choice(LOSS_MODES)))
                 file.pending.clear()
             case "write" | "truncate":
                 self._files[op.file].pending.append(op)
@@ -79,14 +79,14 @@ def put_image(folder: Path, image: dict[str, bytes], dice: Random) -> None:
             (folder / f"{name[:-4]}-shm").write_bytes(dice.randbytes(32_768))
 
 
-def _move(names: dict[str, int], op: Op) -> None:
+def _apply_names(names: dict[str, int], op: Op) -> None:
     if op.kind == "create":
         names[op.name] = op.file
     else:
         names.pop(op.name, None)
 
 
-def _how_many(dice: Random, loss: str | None, most: int) -> int:
+def _kept_writes(dice: Random, loss: str | None, most: int) -> int:
     if loss in ("none", "all"):
         return most if loss == "all" else 0
     return dice.randint(0, most)

@@ -6,14 +6,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from tests.power.audit import Auditor, Standing, has_come
-from tests.power.disk_images import Drive, put_image
+from tests.power.audit import RunPositions, StoreAuditor, has_reached
+from tests.power.disk_images import DiskState, put_image
 from tests.power.recording_disk import QUICK_FOLDER
 from tests.power.seeded_history import STORE, Recording
 from weftwork.adapters.sqlite.database.connection import open_writer
 
 
-class Case(NamedTuple):
+class ImageCase(NamedTuple):
     """One image: the point of the power loss, a number for everything left to chance, and what is lost."""
 
     point: int
@@ -21,22 +21,22 @@ class Case(NamedTuple):
     loss: str | None = None
 
 
-class Proof:
+class ImageProof:
     """Looks at the images of one recording."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self._auditor = Auditor(recording.keyed)
+        self._auditor = StoreAuditor(recording.keyed)
 
-    def sample(self, count: int) -> list[Case]:
+    def sample(self, count: int) -> list[ImageCase]:
         """So many cases, anywhere in the recording."""
         dice = Random(self.recording.seed)
-        return [Case(dice.randint(0, len(self.recording.log)), number) for number in range(count)]
+        return [ImageCase(dice.randint(0, len(self.recording.log)), number) for number in range(count)]
 
-    def run(self, cases: Iterable[Case], look: Callable[[Case, Path], None] | None = None) -> int:
+    def run(self, cases: Iterable[ImageCase], look: Callable[[ImageCase, Path], None] | None = None) -> int:
         """Check the image of each case, and hand it to `look` if there is such a one; returns how many there were."""
         seed, turns, faulty = self.recording[:3]
-        drive = Drive(self.recording.log, Random(seed))
+        drive = DiskState(self.recording.log, Random(seed))
         checked = 0
         for case in sorted(cases, key=lambda case: case.point):
             dice = Random(f"{seed} {case.point} {case.number}")
@@ -65,7 +65,7 @@ class Proof:
         # A transaction that failed may come back, but only whole, and as long as the store was not mended.
         assert known or any(state.failed for state in possible), f"it is none of the states {oldest} to {newest}"
 
-    def check_sound(self, folder: str | Path, point: int) -> tuple[bytes, Standing]:
+    def check_sound(self, folder: str | Path, point: int) -> tuple[bytes, RunPositions]:
         """The file is whole, all its parts agree, and whatever a caller was told before that point is so."""
         connection: Any = open_writer(Path(folder) / STORE, None)
         try:
@@ -77,7 +77,7 @@ class Proof:
         for ack in self.recording.acks:
             if ack.point <= point:
                 assert ack.run_id in runs, f"{ack} is lost"
-                assert has_come(runs[ack.run_id], ack.status, ack.last_sequence), f"{ack}, now {runs[ack.run_id]}"
+                assert has_reached(runs[ack.run_id], ack.status, ack.last_sequence), f"{ack}, now {runs[ack.run_id]}"
         known = {digest for at, digest in self.recording.kept if at <= point}
         assert known <= kept, "an asset is lost"
         return content, runs

@@ -33,7 +33,7 @@ class Op(NamedTuple):
     data: bytes = b""
 
 
-class Disk:
+class RecordingDisk:
     """Under the VFS called `vfs`. What is in `broken` fails; `after` counts the writes and syncs that still work."""
 
     def __init__(self, before: list[Op]) -> None:
@@ -101,7 +101,7 @@ class Disk:
 
 
 class _File(apsw.VFSFile):
-    def __init__(self, disk: Disk, name: Any, flags: list[int]) -> None:
+    def __init__(self, disk: RecordingDisk, name: Any, flags: list[int]) -> None:
         self._disk = disk
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         super().__init__("", name, flags)
@@ -139,7 +139,7 @@ class _File(apsw.VFSFile):
 
 
 class _VFS(apsw.VFS):
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: RecordingDisk) -> None:
         self._disk = disk
         super().__init__(disk.vfs, "")
 
@@ -162,9 +162,9 @@ def written(files: dict[str, bytes]) -> list[Op]:
 
 
 @contextmanager
-def open_disk(before: list[Op] | None = None) -> Iterator[Disk]:
+def open_disk(before: list[Op] | None = None) -> Iterator[RecordingDisk]:
     """A disk whose VFS is there until the end. Its log goes on where `before` ends; the files must be there."""
-    disk = Disk(before or [])
+    disk = RecordingDisk(before or [])
     vfs = _VFS(disk)
     real = _OpenDirectory(vfs.xGetSystemCall("openDirectory") or 0)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.engine_harness import CALLER, EngineHarness
-from tests.power.recording_disk import Disk
+from tests.power.recording_disk import RecordingDisk
 from tests.power.seeded_history import STORE, Ack
 from tests.power.turn_based_log import content_of
 from tests.power.workflows import WORKFLOWS
@@ -56,7 +56,7 @@ def go_on(folder: Path, acks: list[Ack], vfs: str | None = None) -> None:
     asyncio.run(work())
 
 
-def show(folder: Path, disk: Disk) -> tuple[bytes, int]:
+def show(folder: Path, disk: RecordingDisk) -> tuple[bytes, int]:
     """Open the store: what its readers see at once, and how far the disk's log is by then."""
     sync = connection._sync
 

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from tests.harness.engine_harness import CALLER, EngineHarness
-from tests.power.recording_disk import QUICK_FOLDER, Disk, Op, open_disk
+from tests.power.recording_disk import QUICK_FOLDER, Op, RecordingDisk, open_disk
 from tests.power.turn_based_log import Rounds, State
 from tests.power.workflows import TAGS, WORKFLOWS, secret_of
 from weftwork.adapters.sqlite.database.worker import Worker
@@ -54,7 +54,7 @@ class Recording(NamedTuple):
 class Story:
     """One seeded life of a host on a disk that takes notes, and fails now and then if it is to."""
 
-    def __init__(self, seed: int, folder: Path, disk: Disk, faulty: bool) -> None:
+    def __init__(self, seed: int, folder: Path, disk: RecordingDisk, faulty: bool) -> None:
         self.dice = Random(seed)
         self._faulty = faulty
         self.acks: list[Ack] = []

@@ -11,13 +11,13 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.live import KEY, Answer, Inside, delays, elsewhere
+from tests.live import KEY, Answer, InProcessHost, delays, in_thread
 from tests.live import until as wait_for
-from tests.live.host import WAIT
+from tests.live.host import TIMEOUT_SECONDS
 from tests.live.host import Host as Client
 from tests.live.listening_host import until
-from tests.power.disk_host import check_ended, check_refusal, make_host, on_disk, open_on_disk
-from tests.power.recording_disk import QUICK_FOLDER, Disk, open_disk
+from tests.power.disk_host import check_ended, check_refusal, make_host, open_on_disk, stores_on_disk
+from tests.power.recording_disk import QUICK_FOLDER, RecordingDisk, open_disk
 from weftwork.testing.deterministic import ManualClock
 from weftwork.wiring.data_folder import DATABASE_FILE
 
@@ -29,7 +29,7 @@ LONG = delays("long", 3_600_000)
 
 
 @pytest.fixture
-def disk() -> Iterator[Disk]:
+def disk() -> Iterator[RecordingDisk]:
     with open_disk() as disk:
         yield disk
 
@@ -44,28 +44,28 @@ def disk() -> Iterator[Disk]:
     ],
 )
 def test_a_host_outlives_a_disk_that_fails(
-    tmp_path: Path, disk: Disk, operation: str, error: type[Exception], late: bool
+    tmp_path: Path, disk: RecordingDisk, operation: str, error: type[Exception], late: bool
 ) -> None:
     kept: dict[str, str] = {}
 
     async def work() -> None:
         async with open_on_disk(tmp_path, disk, LATE, LONG) as client:
-            ended = await elsewhere(client.create, "late")
-            check_ended(await elsewhere(client.log, ended))
-            due = [await elsewhere(client.create, "late") for _ in range(3)]
-            long = await elsewhere(client.create, "long")
+            ended = await in_thread(client.create, "late")
+            check_ended(await in_thread(client.log, ended))
+            due = [await in_thread(client.create, "late") for _ in range(3)]
+            long = await in_thread(client.create, "long")
             kept.update(dict.fromkeys([ended, *due], "completed"), **{long: "running"})
-            stream = await elsewhere(client.stream, due[0], "?streamMode=debug")
+            stream = await in_thread(client.stream, due[0], "?streamMode=debug")
             with stream.connection:
                 disk.broken, disk.error, disk.late = {operation, "sync"}, error, late
-                await elsewhere(check_outage, client, ended, long)
+                await in_thread(check_outage, client, ended, long)
                 await past_due(DUE_MS / 1000)
-                assert (await elsewhere(client.snapshot, due[1]))["status"] == "running"
+                assert (await in_thread(client.snapshot, due[1]))["status"] == "running"
                 disk.mend()
-                await elsewhere(await_ends, client, due)
-                seen = [frame.document for frame in await elsewhere(stream.frames)]
-                assert seen == await elsewhere(client.log, due[0])
-            kept[await elsewhere(check_back, client)] = "completed"
+                await in_thread(await_ends, client, due)
+                seen = [frame.document for frame in await in_thread(stream.frames)]
+                assert seen == await in_thread(client.log, due[0])
+            kept[await in_thread(check_back, client)] = "completed"
 
     asyncio.run(work())
     assert after_a_restart(tmp_path) == kept
@@ -131,30 +131,30 @@ def after_a_restart(folder: Path) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def inside(folder: Path, *workflows: dict[str, Any]) -> AsyncIterator[tuple[ManualClock, Inside]]:
+async def inside(folder: Path, *workflows: dict[str, Any]) -> AsyncIterator[tuple[ManualClock, InProcessHost]]:
     """A host without a listener, for which time stands still."""
     clock = ManualClock()
     host = make_host(folder, clock)
-    async with asyncio.timeout(WAIT):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         await host.open()
         try:
             host.keyring.accept_for_process(KEY, "acme", None)
             for workflow in workflows:
                 await host.register_fixture(workflow)
-            yield clock, Inside(host)
+            yield clock, InProcessHost(host)
         finally:
             await host.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True])
-def test_whichever_operation_of_the_disk_fails_callers_and_runs_get_through(disk: Disk, late: bool) -> None:
+def test_whichever_operation_of_the_disk_fails_callers_and_runs_get_through(disk: RecordingDisk, late: bool) -> None:
     """The n-th write or sync fails, and all after it until somebody is refused: n = 0, 1, 2, ... to the end."""
     disk.late = late
     refused_at: list[int] = []
     for working in range(0, 1000, 1 if FULL else 5):
         disk.error = (apsw.IOError, apsw.FullError)[working % 2]
-        with tempfile.TemporaryDirectory(dir=QUICK_FOLDER) as folder, on_disk(disk):
+        with tempfile.TemporaryDirectory(dir=QUICK_FOLDER) as folder, stores_on_disk(disk):
             refused, runs = asyncio.run(through(Path(folder), disk, working))
             assert after_a_restart(Path(folder)) == runs
         if not refused:
@@ -163,7 +163,7 @@ def test_whichever_operation_of_the_disk_fails_callers_and_runs_get_through(disk
     assert refused_at[-1] > 50
 
 
-async def through(folder: Path, disk: Disk, working: int) -> tuple[int, dict[str, str]]:
+async def through(folder: Path, disk: RecordingDisk, working: int) -> tuple[int, dict[str, str]]:
     """Callers who repeat what is refused. How often that was, and how each run ended."""
     refused = 0
     runs: dict[str, str] = {}
@@ -211,7 +211,7 @@ async def through(folder: Path, disk: Disk, working: int) -> tuple[int, dict[str
     ],
 )
 def test_without_a_guard_a_failing_disk_is_felt(
-    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch, guard: str, without: Any
+    tmp_path: Path, disk: RecordingDisk, monkeypatch: pytest.MonkeyPatch, guard: str, without: Any
 ) -> None:
     """The sabotage: an outage that is taken for a fault, a run that does not try again."""
     monkeypatch.setattr(guard, without)

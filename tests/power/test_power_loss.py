@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from tests.power.disk_images import LOSSES, Drive, put_image
-from tests.power.image_proof import Case, Proof
+from tests.power.disk_images import LOSS_MODES, DiskState, put_image
+from tests.power.image_proof import ImageCase, ImageProof
 from tests.power.recording_disk import open_disk, written
 from tests.power.recovery import go_on, show
 from tests.power.seeded_history import Recording, record
@@ -24,7 +24,7 @@ BOOTS = IMAGES // 20
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(STORIES))
 def test_a_power_loss_takes_nothing_that_was_acknowledged(seed: int) -> None:
-    proof = Proof(record(seed, TURNS))
+    proof = ImageProof(record(seed, TURNS))
     check_variety(proof.recording)
     assert proof.run(proof.sample(IMAGES)) == IMAGES
     assert boots(proof, proof.sample(IMAGES)[:BOOTS]) == BOOTS
@@ -33,7 +33,7 @@ def test_a_power_loss_takes_nothing_that_was_acknowledged(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1000 + FAULTY))
 def test_a_power_loss_around_disk_faults_takes_nothing_that_was_acknowledged(seed: int) -> None:
-    proof = Proof(record(seed, TURNS, faulty=True))
+    proof = ImageProof(record(seed, TURNS, faulty=True))
     assert any(state.failed for state in proof.recording.states)
     assert proof.run(proof.sample(FAULTY_IMAGES)) == FAULTY_IMAGES
 
@@ -41,10 +41,10 @@ def test_a_power_loss_around_disk_faults_takes_nothing_that_was_acknowledged(see
 @pytest.mark.slow
 def test_every_point_of_a_short_story() -> None:
     """From the empty folder over the first migration to a few runs."""
-    proof = Proof(record(seed=7, turns=8))
-    losses = (*LOSSES, *[None] * 20) if FULL else ("none", "all", None, None)
+    proof = ImageProof(record(seed=7, turns=8))
+    losses = (*LOSS_MODES, *[None] * 20) if FULL else ("none", "all", None, None)
     points = range(len(proof.recording.log) + 1)
-    cases = [Case(point, number, loss) for point in points for number, loss in enumerate(losses)]
+    cases = [ImageCase(point, number, loss) for point in points for number, loss in enumerate(losses)]
     assert proof.run(cases) == len(cases) > 500
 
 
@@ -52,12 +52,12 @@ def test_every_point_of_a_short_story() -> None:
 @pytest.mark.parametrize("seed", range(KILLED))
 def test_what_is_seen_after_a_kill_outlives_a_power_loss(seed: int) -> None:
     """A process that was killed loses nothing it wrote, synced or not; the next one shows all of it."""
-    proof = Proof(record(seed, TURNS))
+    proof = ImageProof(record(seed, TURNS))
     assert after_a_kill(proof, proof.sample(KILLED_IMAGES)) == KILLED_IMAGES
 
 
 def test_a_few_power_losses() -> None:
-    proof = Proof(record(seed=5, turns=20))
+    proof = ImageProof(record(seed=5, turns=20))
     assert proof.run(proof.sample(60)) == 60
     assert boots(proof, proof.sample(2)) == 2
 
@@ -82,10 +82,10 @@ def check_variety(recording: Recording) -> None:
     assert len({ack.status for ack in recording.acks}) >= 5, "callers hardly ever hear anything new"
 
 
-def boots(proof: Proof, cases: list[Case]) -> int:
+def boots(proof: ImageProof, cases: list[ImageCase]) -> int:
     """Let a host go on with each image to the end of every run, then let the power go once more on its way."""
 
-    def look(case: Case, folder: Path) -> None:
+    def look(case: ImageCase, folder: Path) -> None:
         told = [ack for ack in proof.recording.acks if ack.point <= case.point]
         found = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
         with open_disk(written(found)) as disk:
@@ -94,7 +94,7 @@ def boots(proof: Proof, cases: list[Case]) -> int:
         _, runs = proof.check_sound(folder, case.point)
         assert {status for status, _ in runs.values()} <= TERMINAL_STATUSES
         dice = Random(case.number)
-        drive = Drive(disk.log, dice)
+        drive = DiskState(disk.log, dice)
         for point in sorted(dice.randint(before, len(disk.log)) for _ in range(3)):
             drive.advance(point)
             replace(folder, drive, dice)
@@ -103,15 +103,15 @@ def boots(proof: Proof, cases: list[Case]) -> int:
     return proof.run(cases, look)
 
 
-def after_a_kill(proof: Proof, cases: list[Case]) -> int:
+def after_a_kill(proof: ImageProof, cases: list[ImageCase]) -> int:
     """Let the process die at each point and another one open the store; as soon as it is open, the power goes."""
 
-    def look(case: Case, folder: Path) -> None:
+    def look(case: ImageCase, folder: Path) -> None:
         before = proof.recording.log[: case.point]
         with open_disk(before) as disk:
             seen, point = show(folder, disk)
         dice = Random(case.number)
-        drive = Drive(disk.log, dice)
+        drive = DiskState(disk.log, dice)
         drive.advance(point)
         for loss in ("none", None):
             replace(folder, drive, dice, loss)
@@ -121,7 +121,7 @@ def after_a_kill(proof: Proof, cases: list[Case]) -> int:
     return proof.run([case._replace(loss="all") for case in cases], look)
 
 
-def replace(folder: Path, drive: Drive, dice: Random, loss: str | None = None) -> None:
+def replace(folder: Path, drive: DiskState, dice: Random, loss: str | None = None) -> None:
     """Put an image of that drive in the place of what is in the folder."""
     for path in folder.iterdir():
         path.unlink()

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.power.image_proof import Case, Proof
+from tests.power.image_proof import ImageCase, ImageProof
 from tests.power.seeded_history import STORE, Recording, record
 from tests.power.test_power_loss import TURNS, after_a_kill
 from weftwork.adapters.sqlite import assets, idempotency, transactions
@@ -21,7 +21,7 @@ IMAGES = 150
 UNSOUND = (AssertionError, apsw.Error)
 
 
-def first_fault(proof: Proof, cases: list[Case] | None = None) -> str:
+def first_fault(proof: ImageProof, cases: list[ImageCase] | None = None) -> str:
     """What is wrong with the first image that is."""
     with pytest.raises(UNSOUND) as caught:
         proof.run(cases or proof.sample(IMAGES))
@@ -36,7 +36,7 @@ def test_without_a_sync_per_commit(monkeypatch: pytest.MonkeyPatch, level: str) 
 
     with monkeypatch.context() as patch:
         patch.setattr(connection, "migrate", relaxed)
-        proof = Proof(record(0, TURNS))
+        proof = ImageProof(record(0, TURNS))
     lost, damaged = 0, 0
     for case in proof.sample(IMAGES):
         try:
@@ -57,7 +57,7 @@ def test_an_answer_before_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with monkeypatch.context() as patch:
         patch.setattr(SqliteWriter, "serve", eager)
-        proof = Proof(record(0, TURNS))
+        proof = ImageProof(record(0, TURNS))
     assert first_fault(proof)
 
 
@@ -71,7 +71,7 @@ def test_a_record_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
 
     with monkeypatch.context() as patch:
         patch.setattr(idempotency, "put_record", apart)
-        proof = Proof(record(0, TURNS))
+        proof = ImageProof(record(0, TURNS))
     assert "without its record" in first_fault(proof)
 
 
@@ -83,7 +83,7 @@ def test_a_reference_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -
 
     with monkeypatch.context() as patch:
         patch.setattr(transactions, "add_references", apart)
-        proof = Proof(record(0, TURNS))
+        proof = ImageProof(record(0, TURNS))
     assert "other assets than it names" in first_fault(proof)
 
 
@@ -94,8 +94,8 @@ def test_names_that_are_never_synced() -> None:
     bare = [op for op in recording.log if op.kind != "folder"]
     gone = len(recording.log) - len(bare)
     assert gone >= 2
-    proof = Proof(recording._replace(log=bare, acks=[ack._replace(point=0) for ack in recording.acks]))
-    assert "is lost" in first_fault(proof, [Case(last - gone, 0, "none")])
+    proof = ImageProof(recording._replace(log=bare, acks=[ack._replace(point=0) for ack in recording.acks]))
+    assert "is lost" in first_fault(proof, [ImageCase(last - gone, 0, "none")])
 
 
 @cache
@@ -104,7 +104,7 @@ def whole_story() -> Recording:
 
 
 def test_a_store_that_shows_what_a_killed_process_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    proof = Proof(whole_story())
+    proof = ImageProof(whole_story())
     monkeypatch.setattr(connection, "sync_existing_wal", lambda _: None)
     with pytest.raises(AssertionError, match="was not durable"):
         after_a_kill(proof, proof.sample(4 * IMAGES))
@@ -137,9 +137,9 @@ def test_a_store_that_shows_what_a_killed_process_left(monkeypatch: pytest.Monke
 )
 def test_the_auditor_sees_damage(damage: str, said: str) -> None:
     """Each of its questions is asked: a store that is wrong in one way only is found out."""
-    proof = Proof(whole_story())
+    proof = ImageProof(whole_story())
 
-    def look(case: Case, folder: Path) -> None:
+    def look(case: ImageCase, folder: Path) -> None:
         opened = apsw.Connection(str(folder / STORE))
         opened.execute(damage)
         assert opened.changes() > 0
@@ -147,4 +147,4 @@ def test_the_auditor_sees_damage(damage: str, said: str) -> None:
         proof.check_sound(folder, case.point)
 
     with pytest.raises(AssertionError, match=said):
-        proof.run([Case(len(proof.recording.log))], look)
+        proof.run([ImageCase(len(proof.recording.log))], look)

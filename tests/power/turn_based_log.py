@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
-from tests.power.asset_references import asset_of, digest_of, naming, naming_events
-from tests.power.recording_disk import Disk
+from tests.power.asset_references import asset_of, digest_of, with_asset, with_event_assets
+from tests.power.recording_disk import RecordingDisk
 from weftwork.adapters.sqlite import assets
 from weftwork.adapters.sqlite.database.worker import Task, TaskResult, Worker
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -52,7 +52,7 @@ class Rounds:
     loop does one time, and come after it another time.
     """
 
-    def __init__(self, disk: Disk, path: Path) -> None:
+    def __init__(self, disk: RecordingDisk, path: Path) -> None:
         self.states: list[State] = []
         self.settled = 0
         """How far the disk's log was when the writer last told somebody that a write is done."""
@@ -96,14 +96,14 @@ class Rounds:
         for record in arguments:
             if isinstance(record, IdempotencyRecord):
                 self.keyed[header.run_id] = record.slot
-        given = [naming_events(each) if isinstance(each, Batch) else each for each in arguments]
+        given = [with_event_assets(each) if isinstance(each, Batch) else each for each in arguments]
         batches = [each for each in given if isinstance(each, Batch)]
         named = [digest_of(header.run_id), *(digest for each in batches for digest in each.assets)]
         loose = digest_of(f"loose-{header.run_id}")
-        return await self._naming(header.partition, named, [loose], "create", naming(header), *given)
+        return await self._naming(header.partition, named, [loose], "create", with_asset(header), *given)
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
-        batch = naming_events(batch)
+        batch = with_event_assets(batch)
         return await self._naming(run.partition, [*batch.assets], [], "append", run, expected, batch)
 
     async def prune(self) -> None:

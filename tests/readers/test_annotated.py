@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import Stream, delays, elsewhere, frames, open_served
+from tests.live import Stream, delays, frames, in_thread, open_listening
 from tests.live.listening_host import until
 from weftwork.adapters.http.sse import SseStream
 from weftwork.engine.streams.feeds import Reader
@@ -29,20 +29,20 @@ def gathered(monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
     monkeypatch.setattr(Reader, "next", count)
 
     async def work() -> list[str]:
-        async with open_served(delays("long", 600_000)) as served:
+        async with open_listening(delays("long", 600_000)) as served:
             run_id = await served.create("long")
-            stream = await elsewhere(Stream, served.ask(f"/v1/runs/{run_id}/events{QUERY}"))
+            stream = await in_thread(Stream, served.ask(f"/v1/runs/{run_id}/events{QUERY}"))
             with stream.connection:
                 await until(lambda: looks > 1, "the reader to gather")
                 said = {"signal": {"kind": "flag"}}
-                assert (await served.inside.call("POST", f"/v1/runs/{run_id}/annotations", said)).status == 201
-                told = elsewhere(stream.read_until, lambda body: b"run.annotated" in body)
+                assert (await served.in_process.call("POST", f"/v1/runs/{run_id}/annotations", said)).status == 201
+                told = in_thread(stream.read_until, lambda body: b"run.annotated" in body)
                 over = asyncio.create_task(until(lambda: looks > MOST_LOOKS, "too many looks", 60))
                 reading = asyncio.create_task(told)
                 await asyncio.wait((reading, over), return_when=asyncio.FIRST_COMPLETED)
                 over.cancel()
                 if not reading.done():
-                    await served.inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
+                    await served.in_process.call("POST", f"/v1/runs/{run_id}/cancel", {})
                     stream.connection.shutdown(2)
                     await asyncio.wait((reading,))
                     return []

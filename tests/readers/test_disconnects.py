@@ -9,44 +9,44 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, Served, Stream, delays, echoes, elsewhere, open_served
+from tests.live import KEY, ListeningHost, Stream, delays, echoes, in_thread, open_listening
 from tests.live.listening_host import until
 from weftwork.adapters.http.server.connection import Connection, ResponseConnection
 
 WORKFLOWS = (delays("long", 15_000), echoes("large", 20))
 
 
-async def waits_for_news(served: Served) -> socket.socket:
+async def waits_for_news(served: ListeningHost) -> socket.socket:
     run_id = await served.create("long")
-    stream = await elsewhere(Stream, await elsewhere(served.ask, f"/v1/runs/{run_id}/events"))
-    await elsewhere(stream.read_until, lambda body: b"run.started" in body)
+    stream = await in_thread(Stream, await in_thread(served.ask, f"/v1/runs/{run_id}/events"))
+    await in_thread(stream.read_until, lambda body: b"run.started" in body)
     return stream.connection
 
 
-async def waits_with_a_body(served: Served) -> socket.socket:
+async def waits_with_a_body(served: ListeningHost) -> socket.socket:
     run_id = await served.create("long")
-    connection = await elsewhere(served.connect)
+    connection = await in_thread(served.connect)
     head = f"GET /v1/runs/{run_id}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
     connection.sendall(f"{head}Content-Length: 5\r\n\r\nhello".encode())
-    await elsewhere((await elsewhere(Stream, connection)).read_until, lambda body: b"run.started" in body)
+    await in_thread((await in_thread(Stream, connection)).read_until, lambda body: b"run.started" in body)
     return connection
 
 
-async def waits_for_a_snapshot(served: Served) -> socket.socket:
+async def waits_for_a_snapshot(served: ListeningHost) -> socket.socket:
     run_id = await served.create("long")
-    stream = await elsewhere(Stream, await elsewhere(served.ask, f"/v1/runs/{run_id}/events?streamMode=values"))
-    await elsewhere(stream.read_until, lambda body: b"state.snapshot" in body)
+    stream = await in_thread(Stream, await in_thread(served.ask, f"/v1/runs/{run_id}/events?streamMode=values"))
+    await in_thread(stream.read_until, lambda body: b"state.snapshot" in body)
     return stream.connection
 
 
-async def waits_for_room(served: Served) -> socket.socket:
+async def waits_for_room(served: ListeningHost) -> socket.socket:
     run_id = await served.create("large", inputs={"text": "x" * 400_000})
-    connection = await elsewhere(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
+    connection = await in_thread(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
     await until(lambda: any(line.is_full for line in _lines()), "the connection to be full")
     return connection
 
 
-async def waits_for_the_store(served: Served) -> socket.socket:
+async def waits_for_the_store(served: ListeningHost) -> socket.socket:
     run_id = await served.create("long")
     asked = asyncio.Event()
 
@@ -56,7 +56,7 @@ async def waits_for_the_store(served: Served) -> socket.socket:
         return []
 
     served.log.read = hang
-    connection = await elsewhere(served.ask, f"/v1/runs/{run_id}/events")
+    connection = await in_thread(served.ask, f"/v1/runs/{run_id}/events")
     await asked.wait()
     return connection
 
@@ -73,7 +73,7 @@ PLACES = (waits_for_news, waits_with_a_body, waits_for_a_snapshot, waits_for_roo
 @pytest.mark.parametrize("reset", [False, True], ids=["closes", "resets"])
 def test_a_stream_ends_with_its_client(place: Any, reset: bool, caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
-        async with open_served(*WORKFLOWS) as served:
+        async with open_listening(*WORKFLOWS) as served:
             before = len(asyncio.all_tasks())
             connection = await place(served)
             assert served.readers == 1
@@ -94,13 +94,13 @@ def _requests() -> int:
 
 def test_a_stream_is_one_task() -> None:
     async def work() -> None:
-        async with open_served(*WORKFLOWS) as served:
+        async with open_listening(*WORKFLOWS) as served:
             connections = [await waits_for_news(served)]
             before = len(asyncio.all_tasks())
             run_id = await served.create("long")
             with_run = len(asyncio.all_tasks())
             for _ in range(10):
-                connections.append(await elsewhere(served.ask, f"/v1/runs/{run_id}/events"))
+                connections.append(await in_thread(served.ask, f"/v1/runs/{run_id}/events"))
             await until(lambda: served.readers == 11, "the readers")
             assert len(asyncio.all_tasks()) - with_run == 10
             assert with_run - before <= 1
@@ -119,7 +119,7 @@ def test_nothing_of_a_connection_waits_for_the_garbage_collector(
         monkeypatch.setattr(Connection, "_let_go", lambda _: None)
 
     async def work() -> bool:
-        async with open_served(*WORKFLOWS) as served:
+        async with open_listening(*WORKFLOWS) as served:
             gc.disable()
             connection = await place(served)
             (gone,) = map(weakref.ref, _lines())
@@ -139,7 +139,7 @@ def test_the_proof_sees_a_stream_that_is_not_told(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(ResponseConnection, "on_lost", property(lambda _: None, lambda _, value: None))
 
     async def work() -> int:
-        async with open_served(*WORKFLOWS) as served:
+        async with open_listening(*WORKFLOWS) as served:
             connection = await waits_for_news(served)
             (line,) = _lines()
             connection.close()

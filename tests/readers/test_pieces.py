@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.live import KEY, Inside, frames, open_inside
+from tests.live import KEY, InProcessHost, frames, open_in_process
 from weftwork.adapters.http import response_writer, sse
 from weftwork.engine.streams import feeds
 from weftwork.protocol.run.batch import Batch
@@ -62,7 +62,7 @@ def _events(sizes: list[int]) -> list[Event]:
     ]
 
 
-async def _store(inside: Inside, sizes: list[int]) -> None:
+async def _store(inside: InProcessHost, sizes: list[int]) -> None:
     header = RunHeader(RUN, "live:acme", Owner("acme", "seed"), "none", "none", 0)
     events = _events(sizes)
     log = inside.host._store.log
@@ -71,7 +71,7 @@ async def _store(inside: Inside, sizes: list[int]) -> None:
     await log.append(header.key, -1, Batch(tuple(events), Projection("completed", last, 0, last)))
 
 
-async def _read(inside: Inside, query: str, seed: int) -> Moody:
+async def _read(inside: InProcessHost, query: str, seed: int) -> Moody:
     line = Moody(random.Random(seed))
     scope = {
         "type": "http",
@@ -104,7 +104,7 @@ def _whole(body: bytes, batched: bool) -> Any:
 )
 def test_a_stream_in_any_pieces_is_the_same(sizes: list[int], mode: str, buffer_ms: int, piece: int, seed: int) -> None:
     async def work() -> None:
-        async with open_inside() as inside:
+        async with open_in_process() as inside:
             await _store(inside, sizes)
             query = f"streamMode={mode}&bufferMs={buffer_ms}"
             plain = (await inside.call("GET", f"/v1/runs/{RUN}/events?{query}")).body
@@ -125,7 +125,7 @@ def test_the_proof_sees_a_byte_that_is_sent_twice(mode: str, monkeypatch: pytest
         return await honest(pump, body, max(at - 1, 0))
 
     async def work() -> bool:
-        async with open_inside() as inside:
+        async with open_in_process() as inside:
             await _store(inside, [300] * 9)
             plain = (await inside.call("GET", f"/v1/runs/{RUN}/events?streamMode={mode}")).body
             monkeypatch.setattr(response_writer, "CHUNK_BYTES", 64)
@@ -163,7 +163,7 @@ def test_nothing_is_held_while_there_is_no_room(guarded: bool, monkeypatch: pyte
     monkeypatch.setattr(Moody, "room", watched)
 
     async def work() -> None:
-        async with open_inside() as inside:
+        async with open_in_process() as inside:
             await _store(inside, [200_000] * 9)
             await _read(inside, "streamMode=debug", 1)
 

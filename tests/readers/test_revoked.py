@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.live import Answer, Host, Stream, delays, open_inside, start_host, weftwork, write_workflows
-from tests.live.fixtures import FEW_KEEPALIVES
+from tests.live import Answer, Host, Stream, delays, open_in_process, start_host, weftwork, write_workflows
+from tests.live.fixtures import KEEPALIVE_SETTINGS
 from tests.live.listening_host import until
 from tests.readers.conftest import Sabotage
 
@@ -25,7 +25,7 @@ def keys(host: Host, *args: str) -> Any:
 @pytest.fixture
 def start(tmp_path: Path) -> Any:
     workflows = write_workflows(tmp_path / "workflows", *WORKFLOWS)
-    return lambda: start_host(tmp_path, "--workflows", workflows, env=FEW_KEEPALIVES)
+    return lambda: start_host(tmp_path, "--workflows", workflows, env=KEEPALIVE_SETTINGS)
 
 
 def opened(host: Host, key: str, workflow_id: str, query: str) -> Stream:
@@ -56,7 +56,7 @@ def test_a_revoked_key_ends_its_streams_properly(start: Any, workflow_id: str, q
 @pytest.mark.parametrize("revoked", [True, False])
 def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
     async def work() -> Answer:
-        async with open_inside(delays("still", 60_000)) as inside:
+        async with open_in_process(delays("still", 60_000)) as inside:
             keyring = inside.host.keyring
             key, row = await keyring.create("acme")
             run_id = (await inside.call("POST", "/v1/runs", {"workflowId": "still"})).document["runId"]

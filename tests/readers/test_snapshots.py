@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import Served, echoes, elsewhere, frames, open_served
+from tests.live import ListeningHost, echoes, frames, in_thread, open_listening
 from tests.live.listening_host import until
 from tests.readers.crowd import Crowd, gather
 from weftwork.adapters.http import sse
@@ -33,40 +33,40 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-async def _wide(served: Served) -> str:
+async def _wide(served: ListeningHost) -> str:
     run_id = await served.create("wide", inputs={"text": "x" * 300_000})
-    await served.inside.call("GET", f"/v1/runs/{run_id}/events?streamMode=messages")
+    await served.in_process.call("GET", f"/v1/runs/{run_id}/events?streamMode=messages")
     return f"/v1/runs/{run_id}/events?streamMode=values"
 
 
-def _kept(served: Served) -> SnapshotCache:
-    app: App = served.inside.app
+def _kept(served: ListeningHost) -> SnapshotCache:
+    app: App = served.in_process.app
     stream: Any = app._handlers["streamRunEvents"]
     return stream.__self__._snapshots
 
 
-async def _stall(served: Served, path: str) -> Crowd:
+async def _stall(served: ListeningHost, path: str) -> Crowd:
     crowd = Crowd(served.port)
     for _ in range(READERS):
         crowd.add(path, room=4096)
-    await elsewhere(crowd.ask)
+    await in_thread(crowd.ask)
     return crowd
 
 
 def test_readers_of_one_snapshot_share_it_and_get_all_of_it(made: list[int]) -> None:
     async def work() -> None:
-        async with open_served(WIDE) as served:
+        async with open_listening(WIDE) as served:
             path = await _wide(served)
             with contextlib.closing(await _stall(served, path)) as crowd:
                 await until(
                     lambda: served.readers == READERS and len(_kept(served)._pending) == 1, "them to be sent it"
                 )
                 assert not _kept(served).is_over_limit
-                await elsewhere(crowd.finish)
+                await in_thread(crowd.finish)
                 (whole,) = {client.shown for client in crowd.clients}
             (frame,) = frames(whole)
             run_id = frame.document["runId"]
-            assert frame.document["payload"] == (await served.inside.call("GET", f"/v1/runs/{run_id}")).document
+            assert frame.document["payload"] == (await served.in_process.call("GET", f"/v1/runs/{run_id}")).document
             await until(lambda: not _kept(served)._pending, "it to be dropped")
 
     asyncio.run(work())
@@ -80,13 +80,13 @@ def test_slow_readers_are_let_go_when_snapshots_are_too_many(
     monkeypatch.setattr(sse, "MAX_PENDING_BYTES", most)
 
     async def work() -> None:
-        async with open_served(WIDE) as served:
+        async with open_listening(WIDE) as served:
             path = await _wide(served)
             with contextlib.closing(await _stall(served, path)) as crowd:
-                await elsewhere(crowd.read, lambda client: client.gone or client.whole)
+                await in_thread(crowd.read, lambda client: client.gone or client.whole)
                 assert {client.whole for client in crowd.clients} == {whole}
             with gather(served.port, 1, path) as again:
-                await elsewhere(again.read, lambda client: client.gone or client.whole)
+                await in_thread(again.read, lambda client: client.gone or client.whole)
 
     asyncio.run(work())
 
@@ -96,7 +96,7 @@ def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.
     monkeypatch.setattr(sse, "MAX_CONCURRENT_SNAPSHOTS", most)
 
     async def work() -> int:
-        async with open_served(WIDE) as served:
+        async with open_listening(WIDE) as served:
             path = await _wide(served)
             honest = served.log.stored
             reading: list[int] = [0]
@@ -109,7 +109,7 @@ def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.
 
             served.log.stored = watched
             with contextlib.closing(await _stall(served, path)) as crowd:
-                await elsewhere(crowd.finish)
+                await in_thread(crowd.finish)
             return max(reading)
 
     assert asyncio.run(work()) == min(most, READERS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live import Host, delays, echoes, elsewhere, open_served, start_host, until, write_workflows
+from tests.live import Host, delays, echoes, in_thread, open_listening, start_host, until, write_workflows
 from tests.live.listening_host import until as soon
 from tests.readers.conftest import Sabotage
 from tests.readers.crowd import Client, gather
@@ -98,17 +98,17 @@ def test_a_stalled_reader_is_let_go_and_comes_back(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(response_writer, "STALL_SECONDS", 0.3)
 
     async def work() -> None:
-        async with open_served(echoes("large", 6)) as served:
+        async with open_listening(echoes("large", 6)) as served:
             run_id = await served.create("large", inputs={"text": "x" * SIZES["large"]})
             path = f"/v1/runs/{run_id}/events?streamMode=debug"
-            whole = (await elsewhere(read_whole, served.port, path)).shown
+            whole = (await in_thread(read_whole, served.port, path)).shown
             with gather(served.port, RETURNING, path, room=ROOM) as stalled:
                 await soon(lambda: served.readers == RETURNING, "the readers")
                 await soon(lambda: served.readers == 0, "the host to let go of them")
-                await elsewhere(stalled.read, lambda client: client.gone)
+                await in_thread(stalled.read, lambda client: client.gone)
                 for client in stalled.clients:
                     assert not client.whole
-                    rest = await elsewhere(read_whole, served.port, path, client.last)
+                    rest = await in_thread(read_whole, served.port, path, client.last)
                     assert client.shown[: client.shown.rindex(b"\n\n") + 2] + rest.shown == whole
 
     asyncio.run(work())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.outbound.peer import AUTHORITY, CountingPeer, ReceivedRequest, listening_peer, run, until
-from tests.live import elsewhere, open_inside, start_host, write_workflows
+from tests.live import in_thread, open_in_process, start_host, write_workflows
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.protocol.net.outbound import METHODS
 
@@ -29,7 +29,7 @@ def flow(name: str, **config: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("seams", [False, True])
 def test_discovery_says_what_the_client_keeps(seams: bool) -> None:
     async def work() -> None:
-        async with open_inside(test_seams=seams, fetch_timeout_ms=1234, fetch_max_bytes=5678) as inside:
+        async with open_in_process(test_seams=seams, fetch_timeout_ms=1234, fetch_max_bytes=5678) as inside:
             shown = (await inside.call("GET", "/.well-known/openwop")).document["httpClient"]
             assert shown == {
                 "supported": True,
@@ -40,7 +40,7 @@ def test_discovery_says_what_the_client_keeps(seams: bool) -> None:
                 "safeFetch": {"supported": seams},
             }
             assert (await inside.call("POST", SEAM, {"url": "x"})).status == (200 if seams else 404)
-        async with open_inside(allow_private_network=True) as inside:
+        async with open_in_process(allow_private_network=True) as inside:
             assert "httpClient" not in (await inside.call("GET", "/.well-known/openwop")).document
 
     run(work)
@@ -48,7 +48,7 @@ def test_discovery_says_what_the_client_keeps(seams: bool) -> None:
 
 def test_the_seam_tells_what_became_of_a_request() -> None:
     async def work() -> None:
-        async with listening_peer() as peer, open_inside(**OPEN, fetch_max_bytes=10) as inside:
+        async with listening_peer() as peer, open_in_process(**OPEN, fetch_max_bytes=10) as inside:
             url = f"http://127.0.0.1:{peer.port}/a"
 
             async def tried(**body: Any) -> Any:
@@ -76,7 +76,7 @@ def test_a_name_that_moves_is_blocked(address: str) -> None:
     async def work() -> None:
         async with listening_peer() as trap:
             settings = {"test_seams": True, "fetch_http": True, "fetch_ports": (trap.port,)}
-            async with open_inside(**settings) as inside:
+            async with open_in_process(**settings) as inside:
                 body = {"url": f"http://example.com:{trap.port}/", "simulateRebindTo": address}
                 answer = await inside.call("POST", SEAM, body)
                 assert answer.document == {"outcome": "blocked", "blocked": "ssrf"}
@@ -95,7 +95,7 @@ def test_without_the_guard_it_would_be_fetched(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_seam_needs_a_key_and_a_url() -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             assert (await inside.call("POST", SEAM, {"url": "x"}, key="wrong")).status == 401
             for body in ({}, {"url": 1}, {"url": "x", "more": 1}, {"url": "x", "init": {"headers": {"a": 1}}}):
                 assert (await inside.call("POST", SEAM, body)).status == 400
@@ -136,9 +136,9 @@ def test_a_request_that_a_kill_met_is_sent_again_only_if_it_may(
             sink = Counter(peer)
             with start_host(tmp_path, *options) as host:
                 inputs = {"url": f"http://127.0.0.1:{peer.port}/pay"}
-                run_id = await elsewhere(lambda: host.create("asking", inputs=inputs))
+                run_id = await in_thread(lambda: host.create("asking", inputs=inputs))
                 await until(lambda: sink.keys, "the request")
-                await elsewhere(host.kill)
+                await in_thread(host.kill)
             sink.go.set()
             with start_host(tmp_path, *options) as host:
                 last: dict[str, Any] = {}
@@ -147,7 +147,7 @@ def test_a_request_that_a_kill_met_is_sent_again_only_if_it_may(
                     last.update(host.snapshot(run_id))
                     return last["status"] in ("completed", "failed", "waiting-input", "waiting-external")
 
-                while not await elsewhere(settled):
+                while not await in_thread(settled):
                     await asyncio.sleep(0.01)
             assert len(sink.keys) == sent
             assert len(set(sink.keys)) == 1
@@ -167,10 +167,10 @@ def test_a_host_sends_over_tls(tmp_path: Path) -> None:
             inputs = {"url": f"https://127.0.0.1:{peer.port}/"}
             for env, status in (({"SSL_CERT_FILE": str(AUTHORITY)}, "completed"), ({}, "failed")):
                 with start_host(tmp_path, *options, env=env) as host:
-                    run_id = await elsewhere(lambda: host.create("asking", inputs=inputs))
-                    await elsewhere(host.log, run_id)
-                    assert (await elsewhere(host.snapshot, run_id))["status"] == status
-                    assert await elsewhere(host.stop) == 0
+                    run_id = await in_thread(lambda: host.create("asking", inputs=inputs))
+                    await in_thread(host.log, run_id)
+                    assert (await in_thread(host.snapshot, run_id))["status"] == status
+                    assert await in_thread(host.stop) == 0
             assert len(peer.requests) == 1
 
     run(work)
@@ -182,7 +182,7 @@ def test_a_run_gets_the_answer(tmp_path: Path) -> None:
             peer.answer = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"n": 1}'
             url = f"http://127.0.0.1:{peer.port}/"
             definition = flow("asking", method="POST", body="hello")
-            async with open_inside(definition, allow_private_network=True) as inside:
+            async with open_in_process(definition, allow_private_network=True) as inside:
                 created = await inside.call("POST", "/v1/runs", {"workflowId": "asking", "inputs": {"url": url}})
                 run_id = created.document["runId"]
                 shown: dict[str, Any] = {}
@@ -199,7 +199,7 @@ def test_a_run_gets_the_answer(tmp_path: Path) -> None:
 
 def test_a_run_that_asks_for_the_inside_fails_by_name() -> None:
     async def work() -> None:
-        async with open_inside(flow("asking")) as inside:
+        async with open_in_process(flow("asking")) as inside:
             body = {"workflowId": "asking", "inputs": {"url": "https://169.254.169.254/latest/meta-data"}}
             run_id = (await inside.call("POST", "/v1/runs", body)).document["runId"]
             shown: dict[str, Any] = {}

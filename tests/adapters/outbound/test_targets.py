@@ -7,7 +7,7 @@ import pytest
 from tests.adapters.outbound.blocked_targets import LOOPBACK, denied_urls
 from tests.adapters.outbound.peer import listening_peer, open_client, run
 from tests.adapters.outbound.request_node import FakeStepContext, call, request_node
-from tests.live import open_inside
+from tests.live import open_in_process
 from weftwork.adapters.outbound import guard
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.resolver import SystemResolver
@@ -83,7 +83,7 @@ def test_the_seam_reaches_no_trap() -> None:
     async def work() -> None:
         async with listening_peer(*EVERYWHERE) as trap:
             settings = {"test_seams": True, "fetch_http": True, "fetch_ports": (trap.port,)}
-            async with open_inside(**settings) as inside:
+            async with open_in_process(**settings) as inside:
 
                 async def sink(url: str) -> str:
                     answer = await inside.call("POST", "/v1/host/sample/http/safe-fetch", {"url": url})

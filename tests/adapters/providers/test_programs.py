@@ -7,7 +7,7 @@ import pytest
 
 from tests.adapters.providers.provider_calls import collect_answer, model_request, run
 from tests.harness.definitions import node, workflow
-from tests.live import KEY, OTHER_KEY, TEST_KEY, Inside, delays, open_inside
+from tests.live import KEY, OTHER_KEY, TEST_KEY, InProcessHost, delays, open_in_process
 from weftwork.engine.api import runs
 from weftwork.protocol.ids import Mode
 
@@ -15,14 +15,14 @@ PROGRAM = "/v1/host/sample/test/mock-ai/program"
 BUDGET = "/v1/host/sample/test/mock-ai/last-dispatch-budget"
 
 
-async def asked(inside: Inside, partition: str, **more: Any) -> str:
+async def asked(inside: InProcessHost, partition: str, **more: Any) -> str:
     """A model call of a node in a run of this partition, as the engine makes it."""
     request = model_request(node="ask", partition=partition, **more)
     deltas, _ = await collect_answer(inside.host.models.find(request), request)
     return "".join(delta.text for delta in deltas)
 
 
-def partition_of(inside: Inside, key: str) -> str:
+def partition_of(inside: InProcessHost, key: str) -> str:
     principal = inside.host.keyring.authenticate(key)
     return principal.partition
 
@@ -30,7 +30,7 @@ def partition_of(inside: Inside, key: str) -> str:
 @pytest.mark.rule("model-19")
 def test_a_tenant_programs_its_own_nodes_and_sees_their_budgets() -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             acme, other = partition_of(inside, KEY), partition_of(inside, OTHER_KEY)
             entries = [{"stopReason": "max_tokens", "content": "one", "acme.extra": 1}, {"content": "two"}]
             answer = await inside.call("POST", PROGRAM, {"nodeId": "ask", "program": entries})
@@ -56,7 +56,7 @@ def test_a_tenant_programs_its_own_nodes_and_sees_their_budgets() -> None:
 @pytest.mark.rule("seam-03")
 def test_a_reset_takes_nothing_from_other_tenants() -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             body = {"nodeId": "ask", "program": [{"content": "mine"}]}
             await inside.call("POST", PROGRAM, body)
             await inside.call("POST", "/v1/host/sample/test/reset", {}, key=OTHER_KEY)
@@ -70,7 +70,7 @@ def test_a_reset_takes_nothing_from_other_tenants() -> None:
 
 def test_without_tenants_apart_others_would_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             programs = inside.host.programs
             told = partition_of(inside, OTHER_KEY)
             original = programs.program
@@ -98,7 +98,7 @@ def test_without_tenants_apart_others_would_be_told(monkeypatch: pytest.MonkeyPa
 )
 def test_a_program_that_cannot_be_played_is_refused(body: Any, pointer: str) -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             answer = await inside.call("POST", PROGRAM, body)
             assert (answer.status, answer.document["error"]) == (400, "validation_error")
             assert answer.document["details"]["pointer"] == pointer
@@ -111,7 +111,7 @@ def test_a_program_that_cannot_be_played_is_refused(body: Any, pointer: str) -> 
 @pytest.mark.parametrize("seams", [False, True])
 def test_the_seam_needs_a_key_and_the_flag(seams: bool) -> None:
     async def work() -> None:
-        async with open_inside(test_seams=seams) as inside:
+        async with open_in_process(test_seams=seams) as inside:
             for method, path in (("GET", PROGRAM), ("POST", PROGRAM), ("GET", BUDGET)):
                 assert (await inside.call(method, path, key="nobody")).status == 401
                 assert (await inside.call(method, path, headers={"authorization": ""})).status == 401
@@ -143,7 +143,7 @@ def test_what_a_run_asks_of_models_is_checked_when_it_is_created(
     configurable: dict[str, Any], status: int, code: str | None, pointer: str | None
 ) -> None:
     async def work() -> None:
-        async with open_inside(delays("short", 0)) as inside:
+        async with open_in_process(delays("short", 0)) as inside:
             answer = await inside.call("POST", "/v1/runs", {"workflowId": "short", "configurable": configurable})
             assert (answer.status, answer.document.get("error")) == (status, code)
             assert answer.document.get("details", {}).get("pointer") == pointer
@@ -165,7 +165,7 @@ def test_what_a_run_asks_of_models_is_checked_when_it_is_created(
 )
 def test_a_mock_is_for_test_keys_and_must_be_playable(mode: Mode, wanted: Any, status: int, code: str | None) -> None:
     async def work() -> None:
-        async with open_inside(delays("short", 0)) as inside:
+        async with open_in_process(delays("short", 0)) as inside:
             inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
             body = {"workflowId": "short", "configurable": {"mockProvider": wanted}}
             answer = await inside.call("POST", "/v1/runs", body, key=KEY if mode == "live" else TEST_KEY)
@@ -178,7 +178,7 @@ def test_without_the_check_any_provider_could_be_asked_for(monkeypatch: pytest.M
     monkeypatch.setattr(runs, "check_selection", lambda *_: None)  # sabotage
 
     async def work() -> None:
-        async with open_inside(delays("short", 0)) as inside:
+        async with open_in_process(delays("short", 0)) as inside:
             body = {"workflowId": "short", "configurable": {"ai.provider": "gone"}}
             assert (await inside.call("POST", "/v1/runs", body)).status == 201
 
@@ -188,7 +188,7 @@ def test_without_the_check_any_provider_could_be_asked_for(monkeypatch: pytest.M
 ASK = workflow([node("ask", "core.ai.callPrompt", config={"prompt": "Well?", "maxTokens": 50})], id="ask")
 
 
-async def outcome(inside: Inside, key: str = KEY, **configurable: Any) -> Any:
+async def outcome(inside: InProcessHost, key: str = KEY, **configurable: Any) -> Any:
     """The text that a run of ASK has for its node, or the code that it failed with."""
     body = {"workflowId": "ask", "configurable": configurable}
     created = await inside.call("POST", "/v1/runs", body, key=key)
@@ -206,7 +206,7 @@ async def outcome(inside: Inside, key: str = KEY, **configurable: Any) -> Any:
 @pytest.mark.rule("model-19")
 def test_a_run_is_told_what_was_programmed_until_the_reset() -> None:
     async def work() -> None:
-        async with open_inside(ASK, test_seams=True) as inside:
+        async with open_in_process(ASK, test_seams=True) as inside:
             assert (await outcome(inside)).endswith("You said: Well?")
             program = {
                 "nodeId": "ask",
@@ -227,7 +227,7 @@ def test_a_run_is_told_what_was_programmed_until_the_reset() -> None:
 @pytest.mark.rule("model-13")
 def test_a_run_with_a_test_key_is_answered_by_its_mock() -> None:
     async def work() -> None:
-        async with open_inside(ASK) as inside:
+        async with open_in_process(ASK) as inside:
             inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
             mocks = [
                 ({"id": "stream-text", "config": {"tokens": ["a", "b"]}}, "ab"),

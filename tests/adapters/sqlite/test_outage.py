@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.power.recording_disk import QUICK_FOLDER, Disk, open_disk
+from tests.power.recording_disk import QUICK_FOLDER, RecordingDisk, open_disk
 from weftwork.adapters.sqlite.database import connection as connection_module
 from weftwork.adapters.sqlite.database import writer as writer_module
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -32,12 +32,12 @@ store.close()
 
 
 @pytest.fixture
-def disk() -> Iterator[Disk]:
+def disk() -> Iterator[RecordingDisk]:
     with open_disk() as disk:
         yield disk
 
 
-def with_store(path: Path, scenario: Callable[[SqliteStore], Awaitable[None]], disk: Disk | None) -> None:
+def with_store(path: Path, scenario: Callable[[SqliteStore], Awaitable[None]], disk: RecordingDisk | None) -> None:
     prove(SqliteStore(path, disk and disk.vfs), scenario)
 
 
@@ -49,7 +49,7 @@ async def refused(call: Awaitable[object]) -> bool:
 @pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
 @pytest.mark.parametrize("late", [False, True])
 def test_a_failed_commit_leaves_nothing(
-    tmp_path: Path, disk: Disk, operation: str, error: type[Exception], late: bool
+    tmp_path: Path, disk: RecordingDisk, operation: str, error: type[Exception], late: bool
 ) -> None:
     async def scenario(store: SqliteStore) -> None:
         run = await make_run(store)
@@ -85,7 +85,7 @@ def check_integrity(path: Path) -> None:
     connection.close()
 
 
-def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, disk: Disk) -> None:
+def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, disk: RecordingDisk) -> None:
     """What the failed fsync left in the WAL is overwritten before the next write is acknowledged."""
 
     async def scenario(store: SqliteStore) -> None:
@@ -106,7 +106,9 @@ def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, disk: 
     with_store(tmp_path / "crashed.db", after_the_crash, None)
 
 
-def test_without_the_overwrite_it_would_come_back(tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_overwrite_it_would_come_back(
+    tmp_path: Path, disk: RecordingDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The sabotage of the test above."""
     monkeypatch.setattr(writer_module, "_OVERWRITE_WAL", "SELECT 1")
     with pytest.raises(AssertionError, match="failed"):
@@ -117,7 +119,7 @@ def test_without_the_overwrite_it_would_come_back(tmp_path: Path, disk: Disk, mo
 @pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
 @pytest.mark.parametrize("late", [False, True])
 def test_whichever_operation_fails_acknowledged_work_is_kept(
-    disk: Disk, error: type[Exception], late: bool, monkeypatch: pytest.MonkeyPatch
+    disk: RecordingDisk, error: type[Exception], late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The n-th write or sync fails and all after it, for n = 0, 1, 2, ... until the workload gets through."""
     # A few frames only, so that checkpoints fail as well.
@@ -148,7 +150,7 @@ def test_whichever_operation_fails_acknowledged_work_is_kept(
     assert broken_at > 12
 
 
-def test_the_store_stays_away_until_it_can_be_opened(tmp_path: Path, disk: Disk) -> None:
+def test_the_store_stays_away_until_it_can_be_opened(tmp_path: Path, disk: RecordingDisk) -> None:
     async def scenario(store: SqliteStore) -> None:
         run = await make_run(store)
         disk.broken = {"sync"}
@@ -163,7 +165,7 @@ def test_the_store_stays_away_until_it_can_be_opened(tmp_path: Path, disk: Disk)
     with_store(tmp_path / "store.db", scenario, disk)
 
 
-def test_a_failed_read_is_unavailable_and_passes(tmp_path: Path, disk: Disk) -> None:
+def test_a_failed_read_is_unavailable_and_passes(tmp_path: Path, disk: RecordingDisk) -> None:
     async def scenario(store: SqliteStore) -> None:
         run = await make_run(store)
         await store.log.append(run, -1, batch(run, -1, 200))
@@ -194,7 +196,7 @@ def test_a_full_disk_of_the_real_kind(tmp_path: Path) -> None:
     with_store(tmp_path / "store.db", scenario, None)
 
 
-def test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path: Path, disk: Disk) -> None:
+def test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path: Path, disk: RecordingDisk) -> None:
     """A program that is the last one to close the store deletes the write-ahead log; it must see that we are here."""
     path = tmp_path / "store.db"
 
@@ -221,7 +223,7 @@ def test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path: Path, 
 
 
 def test_a_store_that_touches_its_own_file_would_lose_the_log(
-    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, disk: RecordingDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sabotage of the test above: to close a file is to drop all locks on it."""
     monkeypatch.setattr(
@@ -247,7 +249,7 @@ def test_a_lock_from_outside_is_an_outage_and_passes(tmp_path: Path) -> None:
         with_store(tmp_path / "store.db", scenario, None)
 
 
-def test_a_store_that_cannot_be_opened_is_unavailable(tmp_path: Path, disk: Disk) -> None:
+def test_a_store_that_cannot_be_opened_is_unavailable(tmp_path: Path, disk: RecordingDisk) -> None:
     def opening(path: Path, vfs: str | None = None) -> None:
         asyncio.run(SqliteStore(path, vfs).open())
 

@@ -16,9 +16,9 @@ from tests.cli.follow.test_run_live import Terminal
 from tests.cli.foreign_host import run_command
 from tests.harness.definitions import edge, node
 from tests.live import KEY, OTHER_KEY, Host, start_host, until, weftwork, write_workflows
-from tests.live.host import WAIT, environment
+from tests.live.host import TIMEOUT_SECONDS, environment
 from tests.live.host import command as process_of
-from tests.live.steering import asking, await_status, cancel, flow, payloads, reply
+from tests.live.steering import answer_over_http, await_status, cancel, flow, interrupt_node, payloads
 from weftwork.cli.answer.submission import submit_answer
 from weftwork.cli.answer.target import find_target
 from weftwork.cli.client.errors import RequestRefused
@@ -36,10 +36,10 @@ FLOWS = [
     flow("gate", [node("review", "core.approvalGate", config=GATE)]),
     flow("quorum", [node("vote", "core.approvalGate", config={"title": "Go?", "requiredApprovals": 2})]),
     flow("form", [node("ask", "core.clarificationGate", config={"questions": QUESTIONS})]),
-    flow("two", [asking("a"), asking("b")]),
+    flow("two", [interrupt_node("a"), interrupt_node("b")]),
     flow(
         "twice",
-        [asking("n"), node("again", "core.loop", config={"times": 2})],
+        [interrupt_node("n"), node("again", "core.loop", config={"times": 2})],
         [edge("again", "n", sourceOutput="body"), edge("n", "again")],
     ),
     flow(
@@ -200,7 +200,7 @@ def test_of_many_who_answer_at_once_one_wins(host: Host) -> None:
         start = Barrier(RACERS)
 
         def answer(at: int, start: Barrier = start, clients: Any = clients, targets: Any = targets) -> str:
-            start.wait(WAIT)
+            start.wait(TIMEOUT_SECONDS)
             try:
                 return submit_answer(clients[at], targets[at], {"action": "accept", "voter": f"p{at}"})["status"]
             except RequestRefused as refused:
@@ -217,7 +217,7 @@ def test_an_answer_is_not_taken_for_the_next_question(host: Host) -> None:
     run_id = waiting(host, "twice", "waiting-input")
     terminal = sit_down(host, run_id)
     terminal.until("the answer")
-    assert reply(host, run_id, "n", "first").status == 200
+    assert answer_over_http(host, run_id, "n", "first").status == 200
     until(lambda: (host.snapshot(run_id).get("interrupt") or {}).get("interruptId") == "n.2", "the next question")
     terminal.type("late\n")
     terminal.until("[y/N]")

@@ -13,7 +13,7 @@ from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_hos
 from tests.cli.render.test_run_progress import START, drawn, tree_after
 from tests.harness.definitions import node
 from tests.live import KEY, Host, start_host, until, write_workflows
-from tests.live.host import WAIT, environment
+from tests.live.host import TIMEOUT_SECONDS, environment
 from tests.live.host import command as process_of
 from tests.live.steering import await_status, flow
 from weftwork.cli.client.sse import ReceivedFrame
@@ -272,7 +272,7 @@ def test_somebody_can_answer_what_a_killed_host_left_open(tmp_path: Path) -> Non
         assert run_command(host.address, *words, "--set", "outcome=perhaps", key=KEY).exit_code == 2
         done = run_command(host.address, *words, "--set", "outcome=done", "--set", "output=paid", key=KEY)
         assert (done.exit_code, done.stderr) == (0, "")
-        assert process.wait(WAIT) == 0
+        assert process.wait(TIMEOUT_SECONDS) == 0
         process.stderr.close()
         assert host.snapshot(run_id)["status"] == "completed"
 

@@ -16,7 +16,7 @@ from tests.cli.foreign_host import run_command
 from tests.live import KEY, Host, start_host
 from tests.live.host import command as line_of
 from tests.live.host import environment
-from tests.live.steering import await_status, reply
+from tests.live.steering import answer_over_http, await_status
 from weftwork.cli.render import low_confidence
 from weftwork.cli.render.interrupt_text import curl_lines, describe_interrupt, headline
 from weftwork.protocol.json.caller_schema import check_value
@@ -104,7 +104,7 @@ def test_a_host_takes_what_is_shown(host: Host) -> None:
     assert f"{node_id} asks low-confidence: {SAID}\n" in shown
     assert '  action in the answer: "accept" or "reject"; decision goes with accept: ' in shown
     (sent,) = re.findall(r"curl -d '(.*)' \\", shown)
-    assert reply(host, run_id, node_id, json.loads(sent)["resumeValue"]).status == 200
+    assert answer_over_http(host, run_id, node_id, json.loads(sent)["resumeValue"]).status == 200
     await_status(host, run_id, "completed")
 
 

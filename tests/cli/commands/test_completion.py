@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreign_host
 from tests.live import weftwork
-from tests.live.host import WAIT, environment
+from tests.live.host import TIMEOUT_SECONDS, environment
 from weftwork.cli.client import suggestions
 
 SCRIPT = Path(sys.executable).with_name("weftwork")
@@ -31,7 +31,12 @@ def complete(folder: Path, line: str, env: Mapping[str, str]) -> list[str]:
     words = line.split(" ")
     asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_WEFTWORK_COMPLETE": "bash_complete"}
     done = subprocess.run(
-        [SCRIPT], env=environment(folder, {**env, **asked}), capture_output=True, text=True, timeout=WAIT, check=False
+        [SCRIPT],
+        env=environment(folder, {**env, **asked}),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return [each.partition(",")[2] for each in done.stdout.split()]
@@ -62,7 +67,9 @@ def test_bash_takes_the_script_and_completes(tmp_path: Path) -> None:
         "source ./script; COMP_WORDS=(weftwork ru); COMP_CWORD=1; _weftwork_completion weftwork; echo ${COMPREPLY[@]}"
     )
     env = environment(tmp_path, {"PATH": f"{SCRIPT.parent}:{os.environ['PATH']}"})
-    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=WAIT)
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
+    )
     assert "runs" in done.stdout.split(), done.stderr
 
 

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host
-from tests.live import KEY, SEEDED, Host, delays, seed_messages, start_host, write_workflows
-from tests.live.host import WAIT, command, environment
+from tests.live import KEY, SEEDED_RUN, Host, delays, seed_messages, start_host, write_workflows
+from tests.live.host import TIMEOUT_SECONDS, command, environment
 from tests.live.steering import cancel
 from weftwork.cli.main import main
 
@@ -58,26 +58,26 @@ def test_the_events_are_those_of_the_log(host: Host, follow: list[str]) -> None:
 
 @pytest.mark.parametrize("follow", [[], ["--follow"]])
 def test_other_modes(host: Host, follow: list[str]) -> None:
-    chunks = documents(events(host, SEEDED, "--json", "--mode", "messages", *follow))
+    chunks = documents(events(host, SEEDED_RUN, "--json", "--mode", "messages", *follow))
     assert "".join(each.get("payload", each)["chunk"] for each in chunks).startswith("Grüße ")
-    snapshots = documents(events(host, SEEDED, "--json", "--mode", "values", *follow))
+    snapshots = documents(events(host, SEEDED_RUN, "--json", "--mode", "values", *follow))
     assert snapshots[-1]["status"] == "completed"
-    assert " state.snapshot - status=completed" in events(host, SEEDED, "--mode", "values", *follow).stdout
+    assert " state.snapshot - status=completed" in events(host, SEEDED_RUN, "--mode", "values", *follow).stdout
 
 
 @pytest.mark.parametrize("follow", [[], ["--follow"]])
 def test_a_piece_of_text_is_one_line(host: Host, follow: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def said(*args: str) -> list[list[str]]:
-        return [line.split()[1:3] for line in events(host, SEEDED, *args, *follow).stdout.splitlines()]
+        return [line.split()[1:3] for line in events(host, SEEDED_RUN, *args, *follow).stdout.splitlines()]
 
-    logged = [[str(each["sequence"]), each["type"]] for each in host.log(SEEDED)]
+    logged = [[str(each["sequence"]), each["type"]] for each in host.log(SEEDED_RUN)]
     assert said() == logged
     assert "output.chunk" in {kind for _, kind in logged}
     pieces = [at for at, kind in logged if kind == "output.chunk"]
     assert said("--mode", "messages") == [[at, "ai.message.chunk"] for at in pieces]
     if follow:
         # The host sends every piece in both forms, and JSON shows them all.
-        found = documents(events(host, SEEDED, "--json", "--follow"))
+        found = documents(events(host, SEEDED_RUN, "--json", "--follow"))
         assert [each["type"] for each in found].count("ai.message.chunk") == len(pieces)
         monkeypatch.setattr("weftwork.cli.render.event_line.is_repeat", lambda tree, frame: False)
         assert len(said()) == len(logged) + len(pieces)
@@ -98,7 +98,7 @@ def test_following_goes_on_to_the_end(host: Host) -> None:
         assert process.stdout is not None
         assert process.stdout.readline().split()[2] == "run.started"
         cancel(host, run_id)
-        shown, said = process.communicate(timeout=WAIT)
+        shown, said = process.communicate(timeout=TIMEOUT_SECONDS)
     assert (process.returncode, said) == (0, "")
     assert shown.splitlines()[-1].split()[2] == "run.cancelled"
 
@@ -111,7 +111,7 @@ def test_interrupting_ends_it(host: Host) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=WAIT)
+        _, said = process.communicate(timeout=TIMEOUT_SECONDS)
     assert (process.returncode, said) == (130, "")
     cancel(host, run_id)
 

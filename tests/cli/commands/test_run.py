@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from tests.harness.definitions import edge, node
 from tests.live import KEY, Host, delays, start_host, until, weftwork, write_workflows
-from tests.live.host import WAIT, command, environment
-from tests.live.steering import asking, await_status, cancel, flow, pause, reply, resume
+from tests.live.host import TIMEOUT_SECONDS, command, environment
+from tests.live.steering import answer_over_http, await_status, cancel, flow, interrupt_node, pause, resume
 from weftwork.cli.follow import follow_run as following
 from weftwork.cli.main import main
 
@@ -30,8 +30,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
         delays("quick", 1, 30),
         delays("long", 1, LONG),
         flow("fails", [node("bad", "core.fail", config={"code": "unlucky", "message": "no luck"})]),
-        flow("asks", [asking("who"), node("then", "core.noop")], [edge("who", "then")]),
-        flow("both", [asking("who"), node("slow", "core.delay", config={"delayMs": 700})]),
+        flow("asks", [interrupt_node("who"), node("then", "core.noop")], [edge("who", "then")]),
+        flow("both", [interrupt_node("who"), node("slow", "core.delay", config={"delayMs": 700})]),
         flow("echo", [node("say", "core.identity", inputs={"text": {"type": "variable", "variableName": "text"}})]),
     )
     with start_host(folder, "--workflows", workflows) as running:
@@ -140,7 +140,7 @@ def exit_codes(host: Host) -> dict[str, int]:
     process = start(host, "long", "--follow", "--tag", "to-cancel")
     first_line(process)
     cancel(host, newest(host, "to-cancel"))
-    process.communicate(timeout=WAIT)
+    process.communicate(timeout=TIMEOUT_SECONDS)
     return found | {"long": process.returncode}
 
 
@@ -199,7 +199,7 @@ def test_no_wait_stops_at_a_pause(host: Host) -> None:
     run_id = newest(host, "paused")
     await_status(host, run_id, "running")
     assert pause(host, run_id, {"drainPolicy": "immediate"}).status == 202
-    _, said = process.communicate(timeout=WAIT)
+    _, said = process.communicate(timeout=TIMEOUT_SECONDS)
     assert process.returncode == 4, said
     assert resume(host, run_id).status == 202
     cancel(host, run_id)
@@ -209,8 +209,8 @@ def test_a_question_is_waited_for(host: Host) -> None:
     process = start(host, "asks", "--follow", "--tag", "waits")
     run_id = newest(host, "waits")
     await_status(host, run_id, "waiting-input")
-    assert reply(host, run_id, "who", 5).status == 200
-    shown, _ = process.communicate(timeout=WAIT)
+    assert answer_over_http(host, run_id, "who", 5).status == 200
+    shown, _ = process.communicate(timeout=TIMEOUT_SECONDS)
     assert process.returncode == 0
     assert "node.resumed who" in shown
 
@@ -228,7 +228,7 @@ def test_interrupting_leaves_the_run_alone(host: Host) -> None:
     process = start(host, "long", "--follow", "--tag", "left")
     first_line(process)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=WAIT)
+    _, said = process.communicate(timeout=TIMEOUT_SECONDS)
     run_id = newest(host, "left")
     assert process.returncode == 130
     assert f"the run goes on; follow it with `weftwork events {run_id} --follow --from " in said

@@ -16,10 +16,21 @@ from tests.cli.follow.test_run_live import Terminal
 from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, open_foreign_host, run_command
 from tests.harness.definitions import edge, node
 from tests.live import KEY, Host, start_host, until, write_workflows
-from tests.live.child_workflows import ASKS, CALLS, LEAVES, MANY, SLOW, TOP, await_tree, calling, family, tree_of
-from tests.live.host import WAIT, environment
+from tests.live.child_workflows import (
+    DETACHING_PARENT,
+    GRANDPARENT,
+    INTERRUPTED_CHILD,
+    MAPPING_PARENT,
+    PARENT,
+    SLOW_PARENT,
+    await_tree,
+    child_workflows,
+    sub_workflow_node,
+    tree_of,
+)
+from tests.live.host import TIMEOUT_SECONDS, environment
 from tests.live.host import command as line_of
-from tests.live.steering import cancel, flow, reply
+from tests.live.steering import answer_over_http, cancel, flow
 from weftwork.cli.follow import run_tree_watch
 
 SOME = "kin-some"
@@ -39,14 +50,14 @@ def picky() -> list[dict[str, Any]]:
     return [
         flow("kin-picky", nodes, [edge("begin", "bad", condition=below)], variables=[item]),
         flow(SOME, [each], variables=[items]),
-        flow("kin-waits", [calling("call", SLOW)]),
+        flow("kin-waits", [sub_workflow_node("call", SLOW_PARENT)]),
     ]
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("tree")
-    flows = write_workflows(folder / "flows", *family(), *picky())
+    flows = write_workflows(folder / "flows", *child_workflows(), *picky())
     with start_host(folder, "--workflows", flows, store="memory") as running:
         yield running
         assert "raceback" not in running.errors
@@ -65,7 +76,7 @@ def runs(host: Host, *args: str, code: int = 0) -> Result:
 
 
 def waiting(host: Host) -> list[str]:
-    return [row["runId"] for row in await_tree(host, host.create(TOP), *["waiting-input"] * 3)]
+    return [row["runId"] for row in await_tree(host, host.create(GRANDPARENT), *["waiting-input"] * 3)]
 
 
 def timeless(text: str) -> list[str]:
@@ -82,17 +93,17 @@ def test_a_tree_is_shown_as_it_stands(host: Host) -> None:
     top, middle, last = waiting(host)
     drawn = timeless(runs(host, "tree", top).stdout)
     assert drawn == [
-        f"{TOP}  waiting-input  {top}  at begin",
-        f"└─ {CALLS}  waiting-input  {middle}  at call",
-        f"   └─ {ASKS}  waiting-input  {last}  at ask",
+        f"{GRANDPARENT}  waiting-input  {top}  at begin",
+        f"└─ {PARENT}  waiting-input  {middle}  at call",
+        f"   └─ {INTERRUPTED_CHILD}  waiting-input  {last}  at ask",
     ]
-    assert timeless(runs(host, "tree", last).stdout) == [f"{ASKS}  waiting-input  {last}  at ask"]
+    assert timeless(runs(host, "tree", last).stdout) == [f"{INTERRUPTED_CHILD}  waiting-input  {last}  at ask"]
     assert json.loads(runs(host, "tree", middle, "--json").stdout) == tree_of(host, middle, 1000)
     cancel(host, top)
 
 
 def test_many_children_are_folded(host: Host) -> None:
-    run_id = host.create(MANY, inputs={"items": list(range(40))})
+    run_id = host.create(MAPPING_PARENT, inputs={"items": list(range(40))})
     host.log(run_id)
     drawn = timeless(runs(host, "tree", run_id).stdout)
     assert (len(drawn), drawn[-1]) == (22, "└─ … and 20 more (completed)")
@@ -109,7 +120,7 @@ def test_a_child_that_no_snapshot_names_is_shown_if_it_failed(host: Host) -> Non
 
 
 def test_a_run_that_only_waits_for_a_child_is_paused_at_once(host: Host) -> None:
-    for workflow, words in (("kin-waits", ""), (SLOW, ", once the nodes that run have ended")):
+    for workflow, words in (("kin-waits", ""), (SLOW_PARENT, ", once the nodes that run have ended")):
         run_id = host.create(workflow)
         until(lambda run_id=run_id: host.snapshot(run_id).get("currentNodeId"), "its node")
         assert runs(host, "pause", run_id).stdout == f"{run_id} is paused{words}\n"
@@ -120,13 +131,15 @@ def test_an_output_that_lacks_strokes_gets_others(host: Host) -> None:
     top, *_ = waiting(host)
     _, env = following(host, top)
     env["PYTHONIOENCODING"] = "ascii"
-    done = subprocess.run(line_of("runs", "tree", top), env=env, capture_output=True, timeout=WAIT, check=True)
+    done = subprocess.run(
+        line_of("runs", "tree", top), env=env, capture_output=True, timeout=TIMEOUT_SECONDS, check=True
+    )
     assert [line[:9] for line in done.stdout.decode("ascii").splitlines()[1:]] == ["`- kin-ca", "   `- kin"]
     cancel(host, top)
 
 
 def test_children_are_listed_by_their_parent(host: Host) -> None:
-    run_id = host.create(LEAVES)
+    run_id = host.create(DETACHING_PARENT)
     host.log(run_id)
     found = json.loads(runs(host, "ls", "--parent", run_id, "--json").stdout)["runs"]
     assert [run["parentRunId"] for run in found] == [run_id] * 2
@@ -154,15 +167,19 @@ def test_changes_are_followed_to_the_end_of_the_run(host: Host, tmp_path: Path) 
     with output.open("wb") as out:
         process = subprocess.Popen(line, env=env, stdout=out)
     until(lambda: last in output.read_text(), "the tree")
-    assert reply(host, last, "ask", 1).status == 200
-    assert process.wait(WAIT) == 0
+    assert answer_over_http(host, last, "ask", 1).status == 200
+    assert process.wait(TIMEOUT_SECONDS) == 0
     told = timeless(output.read_text())
     assert told[:3] == [
-        f"{TOP}  waiting-input  {top}  at begin",
-        f"{CALLS}  waiting-input  {middle}  at call",
-        f"{ASKS}  waiting-input  {last}  at ask",
+        f"{GRANDPARENT}  waiting-input  {top}  at begin",
+        f"{PARENT}  waiting-input  {middle}  at call",
+        f"{INTERRUPTED_CHILD}  waiting-input  {last}  at ask",
     ]
-    ends = [f"{TOP}  completed  {top}", f"{CALLS}  completed  {middle}", f"{ASKS}  completed  {last}"]
+    ends = [
+        f"{GRANDPARENT}  completed  {top}",
+        f"{PARENT}  completed  {middle}",
+        f"{INTERRUPTED_CHILD}  completed  {last}",
+    ]
     assert set(ends) <= set(told[3:])
     assert len(set(told)) == len(told)
 
@@ -175,7 +192,7 @@ def test_changes_are_documents_in_json(host: Host, tmp_path: Path) -> None:
         process = subprocess.Popen(line, env=env, stdout=out)
     until(lambda: output.read_text().endswith("\n"), "the first document")
     cancel(host, top)
-    assert process.wait(WAIT) == 0
+    assert process.wait(TIMEOUT_SECONDS) == 0
     documents = [json.loads(line) for line in output.read_text().splitlines()]
     assert documents[0]["runs"][0]["status"] == "waiting-input"
     assert documents[-1]["runs"][0]["status"] == "cancelled"
@@ -187,13 +204,13 @@ def test_changes_are_documents_in_json(host: Host, tmp_path: Path) -> None:
 def test_a_terminal_sees_the_tree_as_it_goes(host: Host) -> None:
     top, middle, last = waiting(host)
     terminal = Terminal(*following(host, top))
-    terminal.until(f"   └─ {ASKS}  waiting-input  {last}")
-    assert reply(host, last, "ask", 1).status == 200
+    terminal.until(f"   └─ {INTERRUPTED_CHILD}  waiting-input  {last}")
+    assert answer_over_http(host, last, "ask", 1).status == 200
     assert terminal.finish() == 0
     assert timeless("\n".join(terminal.last)) == [
-        f"{TOP}  completed  {top}",
-        f"└─ {CALLS}  completed  {middle}",
-        f"   └─ {ASKS}  completed  {last}",
+        f"{GRANDPARENT}  completed  {top}",
+        f"└─ {PARENT}  completed  {middle}",
+        f"   └─ {INTERRUPTED_CHILD}  completed  {last}",
     ]
     assert "\x1b[35m  waiting-input" in terminal.shown
 
@@ -202,7 +219,7 @@ def test_a_terminal_sees_the_tree_as_it_goes(host: Host) -> None:
 def test_a_terminal_is_given_back(host: Host, number: int, code: int) -> None:
     top, *_ = waiting(host)
     terminal = Terminal(*following(host, top))
-    terminal.until(ASKS)
+    terminal.until(INTERRUPTED_CHILD)
     terminal.process.send_signal(number)
     assert terminal.finish() == code
     assert len(terminal.last) == 3

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.follow.test_run_live import Terminal, following
 from tests.harness.definitions import edge, node
 from tests.live import KEY, Host, delays, start_host, until, weftwork, write_workflows
-from tests.live.host import WAIT, command, environment
+from tests.live.host import TIMEOUT_SECONDS, command, environment
 from tests.live.steering import flow
 from weftwork.cli.console import root_group
 from weftwork.cli.console.text import fit_encoding
@@ -39,7 +39,7 @@ def shell(host: Host, line: str, *args: str) -> "subprocess.CompletedProcess[str
     """A command within a line of bash, where it is "$@"."""
     env = environment(host.data.parent, {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY})
     words = ["bash", "-c", line, "bash", *command(*args)]
-    return subprocess.run(words, env=env, capture_output=True, text=True, timeout=WAIT, check=False)
+    return subprocess.run(words, env=env, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,9 @@ def test_a_reader_that_has_gone_is_no_failure_of_the_run(host: Host, args: tuple
     os.close(reads)
     try:
         line = command(*args, *more)
-        done = subprocess.run(line, env=env, stdout=writes, stderr=subprocess.PIPE, timeout=WAIT, check=False)
+        done = subprocess.run(
+            line, env=env, stdout=writes, stderr=subprocess.PIPE, timeout=TIMEOUT_SECONDS, check=False
+        )
     finally:
         os.close(writes)
     assert (done.returncode, done.stderr) == (root_group.EXIT_BROKEN_PIPE, b"")
@@ -103,18 +105,18 @@ def test_a_host_serves_although_nobody_hears_it(tmp_path: Path, where: str) -> N
         done = weftwork(tmp_path, "runs", "ls", env={"WEFTWORK_URL": url, "WEFTWORK_KEY": made})
         assert (done.returncode, done.stderr) == (0, "There are no such runs.\n")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(WAIT) == 0
+        assert process.wait(TIMEOUT_SECONDS) == 0
     finally:
         if process.poll() is None:
             process.kill()
-            process.wait(WAIT)
+            process.wait(TIMEOUT_SECONDS)
     assert "Traceback" not in errors.read_text()
 
 
 @contextlib.contextmanager
 def silent() -> Iterator[socket.socket]:
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        listener.settimeout(WAIT)
+        listener.settimeout(TIMEOUT_SECONDS)
         yield listener
 
 
@@ -135,7 +137,7 @@ def test_interrupting_a_command_that_waits_for_a_host(tmp_path: Path, args: tupl
 
 def interrupted(process: "subprocess.Popen[str]") -> str:
     """What it says on stderr. As people do, once more if nothing happens: the first signal may be too early."""
-    for _ in range(int(WAIT / 2)):
+    for _ in range(int(TIMEOUT_SECONDS / 2)):
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.communicate(timeout=2)[1]

@@ -12,8 +12,8 @@ from click.testing import Result
 from tests.cli.follow.test_run_live import following
 from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, open_foreign_host
 from tests.live import start_host, write_workflows
-from tests.live.child_workflows import TOP, family
-from tests.live.host import WAIT
+from tests.live.child_workflows import GRANDPARENT, child_workflows
+from tests.live.host import TIMEOUT_SECONDS
 from tests.live.steering import cancel
 from weftwork.cli.follow import follow_run, run_tree_watch
 
@@ -80,14 +80,14 @@ def test_children_that_go_on_are_not_waited_for_long(foreign: ForeignHost, monke
 
 
 def test_a_host_that_cancels_a_run_has_its_children_counted_at_their_end(tmp_path: Path) -> None:
-    flows = write_workflows(tmp_path / "flows", *family())
+    flows = write_workflows(tmp_path / "flows", *child_workflows())
     with start_host(tmp_path, "--workflows", flows, store="memory") as host:
-        line, env = following(host, TOP)
+        line, env = following(host, GRANDPARENT)
         process = subprocess.Popen(line, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stderr is not None
         assert b" waits at ask" in process.stderr.readline()
-        (found,) = host.call("GET", f"/v1/runs?workflowId={TOP}").document["runs"]
+        (found,) = host.call("GET", f"/v1/runs?workflowId={GRANDPARENT}").document["runs"]
         cancel(host, found["runId"])
-        _, errors = process.communicate(timeout=WAIT)
+        _, errors = process.communicate(timeout=TIMEOUT_SECONDS)
         assert process.returncode == 3
         assert errors.decode().splitlines()[-1] == "1 child run: 1 cancelled"

@@ -13,8 +13,16 @@ from rich.console import Console
 from tests.cli.follow.test_run_live import Terminal, following
 from tests.cli.render.test_run_progress import START, drawn, tree_after
 from tests.live import KEY, Host, start_host, until, write_workflows
-from tests.live.child_workflows import ASKS, CALLS, LEAVES, MANY, TOP, await_tree, family
-from tests.live.steering import cancel, reply
+from tests.live.child_workflows import (
+    DETACHING_PARENT,
+    GRANDPARENT,
+    INTERRUPTED_CHILD,
+    MAPPING_PARENT,
+    PARENT,
+    await_tree,
+    child_workflows,
+)
+from tests.live.steering import answer_over_http, cancel
 from weftwork.cli.client.run_tree import TreeRun, read_tree
 from weftwork.cli.main import main
 from weftwork.cli.render.run_display import RunDisplay
@@ -26,7 +34,9 @@ QUESTION = 'custom: {"customKind": "pick", "payload": {"from": [1, 2]}}'
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("children")
-    with start_host(folder, "--workflows", write_workflows(folder / "flows", *family()), store="memory") as running:
+    with start_host(
+        folder, "--workflows", write_workflows(folder / "flows", *child_workflows()), store="memory"
+    ) as running:
         yield running
         assert "raceback" not in running.errors
 
@@ -46,7 +56,7 @@ def newest(host: Host, workflow_id: str) -> str:
 
 
 def test_events_of_children_name_workflow_and_status(host: Host) -> None:
-    done = run(host, MANY, "--follow", "--input", "items=[1,2]")
+    done = run(host, MAPPING_PARENT, "--follow", "--input", "items=[1,2]")
     assert done.exit_code == 0, done.output
     told = [line.split(" ", 3)[2:] for line in done.stdout.splitlines() if "weftwork.child." in line]
     started = [rest for kind, rest in told if kind == "weftwork.child.started"]
@@ -55,13 +65,13 @@ def test_events_of_children_name_workflow_and_status(host: Host) -> None:
     assert all(re.match(r"each workflowId=kin-noop childRunId=\w{26} key=", rest) for rest in started)
     assert all(re.match(r"each workflowId=kin-noop childRunId=\w{26} status=completed", rest) for rest in ended)
     assert done.stderr == "2 child runs: 2 completed\n"
-    (found,) = host.call("GET", f"/v1/runs?workflowId={MANY}&limit=1").document["runs"]
+    (found,) = host.call("GET", f"/v1/runs?workflowId={MAPPING_PARENT}&limit=1").document["runs"]
     read = CliRunner(env={"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}).invoke(main, ["events", found["runId"]])
     assert read.stdout == done.stdout
 
 
 def test_children_that_nobody_waits_for_are_counted_as_they_stand(host: Host) -> None:
-    done = run(host, LEAVES, "--follow")
+    done = run(host, DETACHING_PARENT, "--follow")
     assert done.exit_code == 0, done.output
     assert re.fullmatch(r"2 child runs: (2 (running|pending)|1 running, 1 pending|1 pending, 1 running)\n", done.stderr)
     for each in host.call("GET", "/v1/runs?workflowId=kin-slow&status=running").document["runs"]:
@@ -69,19 +79,19 @@ def test_children_that_nobody_waits_for_are_counted_as_they_stand(host: Host) ->
 
 
 def test_json_lines_stay_as_they_are(host: Host) -> None:
-    done = run(host, MANY, "--follow", "--json")
+    done = run(host, MAPPING_PARENT, "--follow", "--json")
     *events, snapshot = [json.loads(line) for line in done.stdout.splitlines()]
     assert (events[-1]["type"], len(snapshot["childRuns"]), done.stderr) == ("run.completed", 3, "")
 
 
 def test_no_wait_stops_where_a_run_below_asks_and_says_how_to_answer(host: Host) -> None:
-    done = run(host, TOP, "--follow", "--no-wait")
+    done = run(host, GRANDPARENT, "--follow", "--no-wait")
     assert done.exit_code == 4, done.output
-    top = newest(host, TOP)
+    top = newest(host, GRANDPARENT)
     last = await_tree(host, top, *["waiting-input"] * 3)[2]["runId"]
     said = done.stderr.splitlines()
     assert said[:3] == [
-        f"the run {last} of {ASKS} waits at ask",
+        f"the run {last} of {INTERRUPTED_CHILD} waits at ask",
         f"ask asks {QUESTION}",
         f"answer with: weftwork answer {last}/ask",
     ]
@@ -90,7 +100,7 @@ def test_no_wait_stops_where_a_run_below_asks_and_says_how_to_answer(host: Host)
 
 
 def test_answering_a_parent_names_the_run_that_asks(host: Host) -> None:
-    top = host.create(TOP)
+    top = host.create(GRANDPARENT)
     _, middle, last = (row["runId"] for row in await_tree(host, top, *["waiting-input"] * 3))
     env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
     for run_id in (top, middle):
@@ -102,34 +112,34 @@ def test_answering_a_parent_names_the_run_that_asks(host: Host) -> None:
 
 
 def test_a_terminal_shows_the_runs_below_as_they_go(host: Host) -> None:
-    terminal = Terminal(*following(host, TOP))
+    terminal = Terminal(*following(host, GRANDPARENT))
     # The grandchild is told of by the host alone, the child by an event as well.
-    terminal.until(f"     └─ {ASKS}  waiting-input")
-    top = newest(host, TOP)
+    terminal.until(f"     └─ {INTERRUPTED_CHILD}  waiting-input")
+    top = newest(host, GRANDPARENT)
     last = await_tree(host, top, *["waiting-input"] * 3)[2]["runId"]
-    assert f"  └─ {CALLS}  " in re.sub(r"\x1b\[[0-9;]*m", "", terminal.shown)
+    assert f"  └─ {PARENT}  " in re.sub(r"\x1b\[[0-9;]*m", "", terminal.shown)
     # Nobody has to leave to learn what is asked, and how to answer.
-    terminal.until(f"  {ASKS} asks {QUESTION}")
+    terminal.until(f"  {INTERRUPTED_CHILD} asks {QUESTION}")
     terminal.until(f"  weftwork answer {last}/ask")
-    terminal.until(f"{TOP}  {top}  waiting  ")
-    assert reply(host, last, "ask", 1).status == 200
+    terminal.until(f"{GRANDPARENT}  {top}  waiting  ")
+    assert answer_over_http(host, last, "ask", 1).status == 200
     assert terminal.finish() == 0
     seen = [re.sub(r"\d+ ms|\d+\.\d s", "TIME", line) for line in terminal.last]
-    assert seen[0] == f"{TOP}  {top}  completed  TIME"
+    assert seen[0] == f"{GRANDPARENT}  {top}  completed  TIME"
     assert seen[1] == "  ✓ begin  core.subWorkflow  1 child run, TIME"
     assert seen[2:4] == ["", "  1 child run: 1 completed"]
 
 
 def test_leaving_a_terminal_says_how_to_answer_below(host: Host) -> None:
-    terminal = Terminal(*following(host, TOP))
-    terminal.until(f"     └─ {ASKS}  waiting-input")
+    terminal = Terminal(*following(host, GRANDPARENT))
+    terminal.until(f"     └─ {INTERRUPTED_CHILD}  waiting-input")
     terminal.process.send_signal(2)
     assert terminal.finish() == 130
-    top = newest(host, TOP)
+    top = newest(host, GRANDPARENT)
     last = await_tree(host, top, *["waiting-input"] * 3)[2]["runId"]
     words = "\n".join(terminal.last)
-    assert f"{TOP}  {top}  waiting  " in words
-    assert f"  {ASKS} asks {QUESTION}\n  weftwork answer {last}/ask" in words
+    assert f"{GRANDPARENT}  {top}  waiting  " in words
+    assert f"  {INTERRUPTED_CHILD} asks {QUESTION}\n  weftwork answer {last}/ask" in words
     cancel(host, top)
 
 

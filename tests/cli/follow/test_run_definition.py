@@ -12,7 +12,7 @@ from click.testing import Result
 from rich.console import Console
 
 from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
-from tests.live.host import WAIT
+from tests.live.host import TIMEOUT_SECONDS
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.follow import follow_run as following
 from weftwork.cli.follow.run_views import LiveView
@@ -116,7 +116,7 @@ def test_a_host_that_keeps_silent_is_not_waited_for(
     over = threading.Event()
 
     def wait(_asked: ReceivedRequest) -> CannedResponse:
-        assert over.wait(WAIT)
+        assert over.wait(TIMEOUT_SECONDS)
         return HANG_UP
 
     foreign.replies[f"GET {PATH}"] = wait

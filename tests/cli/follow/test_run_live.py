@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tests.harness.definitions import edge, node
 from tests.live import KEY, Host, delays, start_host, until, write_workflows
-from tests.live.host import WAIT, command, environment
-from tests.live.steering import asking, await_status, flow, reply
+from tests.live.host import TIMEOUT_SECONDS, command, environment
+from tests.live.steering import answer_over_http, await_status, flow, interrupt_node
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 MOVES = re.compile(r"\x1b\[\??[0-9;]*[A-LN-Zhl]")
@@ -43,7 +43,7 @@ def test_a_restart_of_the_host_is_survived(tmp_path: Path) -> None:
         port = first.port
         first.kill()
     with start_host(tmp_path, "--workflows", workflows, "--port", str(port)):
-        assert process.wait(WAIT) == 0
+        assert process.wait(TIMEOUT_SECONDS) == 0
     assert [line.split()[1] for line in output.read_text().splitlines()] == [str(at) for at in range(8)]
     assert errors.read_text().splitlines() == [
         f"http://127.0.0.1:{port} cannot be heard any more; trying again for 60 s",
@@ -65,7 +65,7 @@ class Terminal:
     def until(self, words: str) -> None:
         """Read until these words were shown."""
         while words not in STYLE.sub("", self.shown):
-            assert select.select([self._ours], [], [], WAIT)[0], f"waited for {words}"
+            assert select.select([self._ours], [], [], TIMEOUT_SECONDS)[0], f"waited for {words}"
             piece = os.read(self._ours, 65_536)
             assert piece, f"the end came before {words}"
             self.shown += self._decoder.decode(piece)
@@ -74,15 +74,15 @@ class Terminal:
         os.write(self._ours, text.encode("utf-8", "surrogateescape"))
 
     def finish(self) -> int:
-        until = time.monotonic() + WAIT
+        until = time.monotonic() + TIMEOUT_SECONDS
         try:
-            while select.select([self._ours], [], [], WAIT)[0] and (piece := os.read(self._ours, 65_536)):
+            while select.select([self._ours], [], [], TIMEOUT_SECONDS)[0] and (piece := os.read(self._ours, 65_536)):
                 assert time.monotonic() < until, f"did not end, and showed {self.shown[-2000:]}"
                 self.shown += self._decoder.decode(piece)
         except OSError:  # the other side is closed
             pass
         os.close(self._ours)
-        return self.process.wait(WAIT)
+        return self.process.wait(TIMEOUT_SECONDS)
 
     @property
     def last(self) -> list[str]:
@@ -94,7 +94,7 @@ class Terminal:
 def test_a_terminal_shows_the_run_as_it_goes(tmp_path: Path) -> None:
     nodes = [
         node("first", "core.delay", config={"delayMs": 1}),
-        asking("who"),
+        interrupt_node("who"),
         node("tell", "core.log", config={"message": "[bold]all[/bold] \x1b[2J done", "level": "warn"}),
         node("head", "core.loop", config={"times": 2}),
         node("body", "core.delay", config={"delayMs": 1}),
@@ -118,7 +118,7 @@ def test_a_terminal_shows_the_run_as_it_goes(tmp_path: Path) -> None:
         terminal.until("  │  · tell  core.log")
         run_id = host.call("GET", "/v1/runs").document["runs"][0]["runId"]
         await_status(host, run_id, "waiting-input")
-        assert reply(host, run_id, "who", 1).status == 200
+        assert answer_over_http(host, run_id, "who", 1).status == 200
         assert terminal.finish() == 0
     seen = [re.sub(r"\d+ ms|\d\.\d s", "TIME", line) for line in terminal.last]
     assert seen[0] == f"show  {run_id}  completed  TIME"

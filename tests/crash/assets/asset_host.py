@@ -12,7 +12,7 @@ import apsw
 from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import node, variable
 from tests.live import until, write_workflows
-from tests.live.host import WAIT
+from tests.live.host import TIMEOUT_SECONDS
 from tests.live.steering import flow
 from weftwork.wiring.data_folder import DATABASE_FILE
 
@@ -75,7 +75,7 @@ class AssetHost(RestartableHost):
         assert {partition: [count, size] for partition, count, size in used} == sums, "the usage is not the sum"
         assert dict(pairs).keys() <= {row[0] for row in rows}, "a run refers to a row that is not there"
 
-    def await_sweep(self, needed: set[str], seconds: float = WAIT) -> None:
+    def await_sweep(self, needed: set[str], seconds: float = TIMEOUT_SECONDS) -> None:
         """Return when a host whose assets nobody holds has exactly what is needed, in its rows and on its disk."""
 
         def kept() -> tuple[list[str], list[str], int]:

@@ -18,8 +18,8 @@ from tests.crash.interrupts.scripted_clients import (
 from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import edge, node, variable
 from tests.live import Host, delays, until, write_workflows
-from tests.live.child_workflows import calling
-from tests.live.steering import asking, flow
+from tests.live.child_workflows import sub_workflow_node
+from tests.live.steering import flow, interrupt_node
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 SABOTAGE = Path(__file__).with_name("child_run_sabotage.py")
@@ -52,13 +52,18 @@ SUPERVISOR = node(
 )
 WORKFLOWS: list[dict[str, Any]] = [
     flow("quick", [node("a"), node("b")], [edge("a", "b")], ITEM),
-    flow("asked", [asking("gate"), node("last", "core.identity")], [edge("gate", "last", targetInput="given")], ITEM),
-    flow("moody", [node("pick"), node("fail", "core.fail"), asking("gate")], CONDITIONAL_EDGES, ITEM),
-    flow("call", [calling("call", "asked")], [], ITEM),
-    flow("deep", [calling("begin", "call")]),
-    flow("slow", [calling("call", "works")]),
+    flow(
+        "asked",
+        [interrupt_node("gate"), node("last", "core.identity")],
+        [edge("gate", "last", targetInput="given")],
+        ITEM,
+    ),
+    flow("moody", [node("pick"), node("fail", "core.fail"), interrupt_node("gate")], CONDITIONAL_EDGES, ITEM),
+    flow("call", [sub_workflow_node("call", "asked")], [], ITEM),
+    flow("deep", [sub_workflow_node("begin", "call")]),
+    flow("slow", [sub_workflow_node("call", "works")]),
     delays("works", 600),
-    flow("left", [calling("call", "quick", waitForCompletion=False)]),
+    flow("left", [sub_workflow_node("call", "quick", waitForCompletion=False)]),
     flow("fan", [map_node("each", "quick", FAN_OUT, concurrency=3)]),
     flow("bad", [map_node("each", "moody", 3)]),
     flow("drop", [map_node("each", "call", MAPPED_CHILDREN)]),

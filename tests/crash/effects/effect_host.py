@@ -13,7 +13,7 @@ from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import node
 from tests.live import Host, write_workflows
 from tests.live.host import KEYS, command, environment
-from tests.live.steering import events, flow, reply
+from tests.live.steering import answer_over_http, events, flow
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND, effect_key
 
 FOLDER = Path(__file__).parent
@@ -106,7 +106,7 @@ def answer_truthfully(host: Host, sink: CountingSink, run_id: str) -> None:
         seen = sink.counts[key_of(run_id, (place, about.get("step", "")))]
         output = SINK_RESPONSE if about.get("step") == "request" else 204
         value = {"outcome": "done", "output": output} if seen else {"outcome": "again"}
-        assert reply(host, run_id, node_id, value).status == 200
+        assert answer_over_http(host, run_id, node_id, value).status == 200
 
 
 def answer_until_host_gone(host: Host, sink: CountingSink) -> None:

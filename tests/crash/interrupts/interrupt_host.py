@@ -8,8 +8,8 @@ from tests.crash.restartable_host import RestartableHost
 from tests.crash.workflows import REPEAT_UNTIL_ENOUGH
 from tests.harness.definitions import edge, node
 from tests.live import Host, write_workflows
-from tests.live.steering import QUESTION, asking, flow
-from tests.live.tokens import gate, gated
+from tests.live.steering import QUESTION, flow, interrupt_node
+from tests.live.tokens import approval_node, approval_workflow
 
 SABOTAGE = Path(__file__).with_name("interrupt_sabotage.py")
 
@@ -21,8 +21,8 @@ LONG_REMINDERS = [2500, 3500]
 """So long that a wait that began anew can be told from one that was kept, however slowly a host starts."""
 
 WORKFLOWS: list[dict[str, Any]] = [
-    flow("ask", [asking("gate"), node("last", "core.identity")], [edge("gate", "last", targetInput="given")]),
-    gated("vote", requiredApprovals=QUORUM),
+    flow("ask", [interrupt_node("gate"), node("last", "core.identity")], [edge("gate", "last", targetInput="given")]),
+    approval_workflow("vote", requiredApprovals=QUORUM),
     flow(
         "turns",
         [node("gate", "core.interrupt", config=QUESTION)],
@@ -32,9 +32,9 @@ WORKFLOWS: list[dict[str, Any]] = [
             )
         ],
     ),
-    gated("due", timeoutMs=SHORT_MS, remindAfterMs=SHORT_REMINDERS),
-    gated("late", timeoutMs=LONG_MS, remindAfterMs=LONG_REMINDERS),
-    flow("drop", [gate(), asking("other")]),
+    approval_workflow("due", timeoutMs=SHORT_MS, remindAfterMs=SHORT_REMINDERS),
+    approval_workflow("late", timeoutMs=LONG_MS, remindAfterMs=LONG_REMINDERS),
+    flow("drop", [approval_node(), interrupt_node("other")]),
 ]
 """A question; a quorum; questions until it is enough; one that nobody answers, soon or later; one that is cancelled."""
 

@@ -15,7 +15,17 @@ from tests.crash.oracle import check_log, follow, timestamp_ms
 from tests.crash.restartable_host import RestartableHost, check_killed_at, stop
 from tests.crash.store_image import check_store_image
 from tests.live import Host
-from tests.live.steering import await_status, cancel, code, events, kinds, pause, reply, resume, tokenless
+from tests.live.steering import (
+    answer_over_http,
+    await_status,
+    cancel,
+    error_code,
+    event_types,
+    events,
+    pause,
+    resume,
+    without_tokens,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -40,9 +50,9 @@ def test_runs_that_wait_for_something_outlive_their_host(tmp_path: Path) -> None
         assert pause(host, paused, NOW).status == 202
         assert pause(host, resumed, NOW).status == 202
         assert resume(host, resumed).status == 202
-        assert reply(host, answered, "ask", "before").status == 200
+        assert answer_over_http(host, answered, "ask", "before").status == 200
         assert host.snapshot(draining)["status"] == "running"
-        shown = {run_id: tokenless(host.snapshot(run_id)) for run_id in (paused, waiting, answered)}
+        shown = {run_id: without_tokens(host.snapshot(run_id)) for run_id in (paused, waiting, answered)}
         seen = {run_id: events(host, run_id) for run_id in (*shown, draining, resumed, retrying)}
         assert [event["type"] for event in seen[retrying]][-1] == "node.retried"
         host.kill()
@@ -51,14 +61,14 @@ def test_runs_that_wait_for_something_outlive_their_host(tmp_path: Path) -> None
         restart = int(time.time() * 1000)
         host = ground.start()
         for run_id, before in shown.items():
-            assert tokenless(host.snapshot(run_id)) == before
+            assert without_tokens(host.snapshot(run_id)) == before
             assert events(host, run_id) == seen[run_id]
         assert shown[answered]["outputs"] == {"last": {"given": "before"}}
-        assert code(reply(host, answered, "ask", "again")) == (409, "interrupt_already_resolved")
+        assert error_code(answer_over_http(host, answered, "ask", "again")) == (409, "interrupt_already_resolved")
         assert pause(host, paused, NOW).document["details"]["runStatus"] == "paused"
 
         await_status(host, draining, "paused")
-        assert kinds(host, draining)[-2:] == ["node.completed", "run.paused"]
+        assert event_types(host, draining)[-2:] == ["node.completed", "run.paused"]
         logs = {run_id: follow(host, run_id) for run_id in (resumed, retrying)}
         check_retry(logs[retrying], restart)
         for log in (events(host, draining), logs[resumed]):
@@ -69,14 +79,14 @@ def test_runs_that_wait_for_something_outlive_their_host(tmp_path: Path) -> None
         assert host.snapshot(paused)["status"] == "paused"
         assert host.snapshot(waiting)["status"] == "waiting-input"
 
-        assert reply(host, waiting, "ask", "after").document["status"] == "completed"
+        assert answer_over_http(host, waiting, "ask", "after").document["status"] == "completed"
         assert resume(host, paused).status == 202
         assert resume(host, draining).status == 202
         for run_id, before in seen.items():
             log = logs.get(run_id) or follow(host, run_id)
             assert log[: len(before)] == before
             check_log(run_id, host.snapshot(run_id)["workflowId"], log)
-        assert [kinds(host, run_id).count("interrupt.resolved") for run_id in (waiting, answered)] == [1, 1]
+        assert [event_types(host, run_id).count("interrupt.resolved") for run_id in (waiting, answered)] == [1, 1]
         assert [event["payload"]["attempt"] for event in events(host, paused) if event["type"] == "node.started"] == [
             1,
             2,

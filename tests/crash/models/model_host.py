@@ -14,7 +14,7 @@ from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import edge, node
 from tests.live import Host, write_workflows
 from tests.live.host import KEYS, environment, until
-from tests.live.steering import events, flow, reply
+from tests.live.steering import answer_over_http, events, flow
 from tests.simulation.models import model_oracle as oracle
 from weftwork.engine.models.generation import STRUCTURED_KIND
 from weftwork.protocol.json import schema
@@ -131,7 +131,7 @@ class AnsweringClient:
         answer = host.call("GET", f"/v1/runs/{run_id}")
         status = answer.document.get("status") if answer.status == 200 else None
         if status == "waiting-input":
-            reply(host, run_id, "plan", {"answers": {"who": "Ann"}})
+            answer_over_http(host, run_id, "plan", {"answers": {"who": "Ann"}})
         return status in ("completed", "failed", "cancelled")
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness.engine_harness import CALLER, EngineHarness, run
-from tests.live.steering import asking, flow
-from tests.live.tokens import gated
+from tests.live.steering import flow, interrupt_node
+from tests.live.tokens import approval_workflow
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts, decode_cursor, encode_cursor
 from weftwork.engine.api.keyring import Keyring, Principal
 from weftwork.engine.host.executor import Executor
@@ -18,9 +18,9 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.wire.v1.routes import SCOPES
 
-ASKS = flow("facade", [asking("ask")])
-GATE = gated("facade-gate")
-NAMED = gated("facade-named", approversList=["ada", "bob"])
+ASKS = flow("facade", [interrupt_node("ask")])
+GATE = approval_workflow("facade-gate")
+NAMED = approval_workflow("facade-named", approversList=["ada", "bob"])
 PLAIN = Principal.of("key_9", "acme", "live", frozenset({"approvals:respond"}), "ada")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live import Host, open_inside
+from tests.live import Host, open_in_process
 from tests.live.assets import UPLOADS, fetch, post_asset, upload_asset
 from weftwork.adapters.http.routes import assets
 
@@ -33,7 +33,7 @@ def test_a_form_is_refused(host: Host) -> None:
 
 def test_without_a_look_at_its_type_a_form_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     async def status() -> int:
-        async with open_inside() as inside:
+        async with open_in_process() as inside:
             form = {"content-type": "multipart/form-data; boundary=x"}
             return (await inside.call("POST", UPLOADS, {"a": 1}, headers=form)).status
 

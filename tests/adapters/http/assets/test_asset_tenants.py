@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, Inside, delays, open_inside
+from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, InProcessHost, delays, open_in_process
 from tests.live.assets import NO_TOKEN, UPLOADS, fetch, list_assets, path_of, upload_asset
 from tests.live.tokens import comparable
 from weftwork.adapters.memory import assets as memory_assets
@@ -134,7 +134,7 @@ def test_a_run_of_others_keeps_nothing_of_mine(host: Host, key: str) -> None:
 
 async def pages_while_it_goes() -> list[str]:
     """What the pages show, one after the other, while each asset that one of them ended with is swept."""
-    async with open_inside() as inside:
+    async with open_in_process() as inside:
         made = [(await made_in(inside, text, query=f"?days={9 - at}"))["mediaRef"] for at, text in enumerate("abcd")]
         seen: list[str] = []
         query = "?limit=1"
@@ -160,17 +160,17 @@ def test_a_list_goes_on_though_its_cursor_was_swept(monkeypatch: pytest.MonkeyPa
 FLOW = delays("asset-flow", 0)
 
 
-async def made_in(inside: Inside, text: str, key: str = KEY, query: str = "") -> Any:
+async def made_in(inside: InProcessHost, text: str, key: str = KEY, query: str = "") -> Any:
     answer = await inside.call("POST", UPLOADS + query, {"text": text}, key=key)
     assert answer.status == 201
     return answer.document
 
 
-async def told(inside: Inside, url: str) -> Any:
+async def told(inside: InProcessHost, url: str) -> Any:
     return comparable(await inside.call("GET", url if url.startswith("/") else path_of(url), key="none"))
 
 
-async def run_of(inside: Inside, key: str = KEY, **inputs: Any) -> str:
+async def run_of(inside: InProcessHost, key: str = KEY, **inputs: Any) -> str:
     answer = await inside.call("POST", "/v1/runs", {"workflowId": FLOW["id"], "inputs": inputs}, key=key)
     run_id = answer.document["runId"]
     while (await inside.call("GET", f"/v1/runs/{run_id}", key=key)).document["status"] != "completed":
@@ -181,7 +181,7 @@ async def run_of(inside: Inside, key: str = KEY, **inputs: Any) -> str:
 @pytest.mark.rule("media-30", "media-36")
 def test_a_url_of_a_run_works_while_a_run_refers_to_the_asset() -> None:
     async def work() -> None:
-        async with open_inside(FLOW) as inside:
+        async with open_in_process(FLOW) as inside:
             assets = inside.host.assets
             ref = (await made_in(inside, "one"))["mediaRef"]
             asset = await assets.find("live:acme", ref)
@@ -204,7 +204,7 @@ def test_every_token_that_opens_nothing_is_told_the_same() -> None:
     """Signed by the host or not: expired, of another tenant, of bytes that are not there, of another purpose."""
 
     async def work() -> None:
-        async with open_inside(FLOW) as inside:
+        async with open_in_process(FLOW) as inside:
             assets = inside.host.assets
             ref = (await made_in(inside, "one"))["mediaRef"]
             asset = await assets.find("live:acme", ref)
@@ -233,7 +233,7 @@ def test_every_token_that_opens_nothing_is_told_the_same() -> None:
 
 async def forged() -> int:
     """The status for a token whose signature is that of nobody."""
-    async with open_inside() as inside:
+    async with open_in_process() as inside:
         url = (await made_in(inside, "one"))["url"]
         return (await told(inside, url[:-4] + ("AAAA" if not url.endswith("AAAA") else "BBBB")))[0]
 
@@ -245,7 +245,7 @@ def test_without_the_signature_anybody_makes_urls(monkeypatch: pytest.MonkeyPatc
 
 
 async def expired() -> int:
-    async with open_inside() as inside:
+    async with open_in_process() as inside:
         ref = (await made_in(inside, "one"))["mediaRef"]
         asset = await inside.host.assets.find("live:acme", ref)
         assert asset is not None
@@ -261,7 +261,7 @@ def test_without_the_clock_urls_work_for_ever(monkeypatch: pytest.MonkeyPatch) -
 
 async def strange(monkeypatch: pytest.MonkeyPatch, broken: str = "") -> list[Any]:
     """What another tenant sees of an asset by its list, and whether its run keeps it."""
-    async with open_inside(FLOW) as inside:
+    async with open_in_process(FLOW) as inside:
         ref = (await made_in(inside, "one"))["mediaRef"]
         if broken:
             honest: Any = getattr(Assets, broken)
@@ -279,7 +279,7 @@ def test_without_the_tenant_the_list_shows_those_of_others(monkeypatch: pytest.M
 
 async def foreign_token(monkeypatch: pytest.MonkeyPatch, broken: bool) -> int:
     """The status for a token that the host has signed for a tenant without these bytes."""
-    async with open_inside() as inside:
+    async with open_in_process() as inside:
         ref = (await made_in(inside, "one"))["mediaRef"]
         asset = await inside.host.assets.find("live:acme", ref)
         assert asset is not None

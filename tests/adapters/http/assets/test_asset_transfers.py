@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, Host, Served, elsewhere, open_inside, open_served
+from tests.live import KEY, Host, ListeningHost, in_thread, open_in_process, open_listening
 from tests.live.assets import NO_TOKEN, PNG, UPLOADS, fetch, path_of, post_asset, upload_asset
 from tests.live.listening_host import until
 from weftwork.adapters.http import app, response_writer
@@ -54,7 +54,7 @@ class Noted:
         await self._source.close()
 
 
-def watch(served: Served, good: int | None = None) -> list[str]:
+def watch(served: ListeningHost, good: int | None = None) -> list[str]:
     """Has an entry for each source that was closed; `good` is where reading begins to fail."""
     closed: list[str] = []
     honest = served.host.media.blobs.source
@@ -67,7 +67,7 @@ def watch(served: Served, good: int | None = None) -> list[str]:
     return closed
 
 
-async def large(served: Served) -> str:
+async def large(served: ListeningHost) -> str:
     asset = await served.host.assets.put("live:acme", LARGE, 60_000)
     return ASSET_PREFIX + served.host.assets.make_token(asset, "text/plain", expires_at=asset.held_until)
 
@@ -85,11 +85,11 @@ def read(port: int, path: str) -> bytes:
 @pytest.mark.parametrize("good", [0, 300_000, 11_900_000])
 def test_an_asset_that_cannot_be_read_to_its_end_is_broken_off(good: int, caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
-        async with open_served() as served:
+        async with open_listening() as served:
             path = await large(served)
             closed = watch(served, good)
             with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
-                await elsewhere(read, served.port, path)
+                await in_thread(read, served.port, path)
             await until(lambda: closed == ["closed"], "the source to be closed")
 
     asyncio.run(work())
@@ -116,11 +116,11 @@ def test_a_reader_who_does_not_read_is_let_go(end: str, monkeypatch: pytest.Monk
         monkeypatch.setattr(response_writer, "STALL_SECONDS", SHORT)
 
     async def work() -> None:
-        async with open_served() as served:
+        async with open_listening() as served:
             path = await large(served)
             closed = watch(served)
             before = len(asyncio.all_tasks())
-            client = await elsewhere(served.ask, path, 4096)
+            client = await in_thread(served.ask, path, 4096)
             await until(lambda: any(line.full for line in lines()) or closed, "the connection to be full")
             if end == "resets":
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
@@ -151,7 +151,7 @@ def test_the_path_of_a_request_that_fails_is_logged_without_its_token(caplog: py
         raise RuntimeError("a bug")
 
     async def work() -> str:
-        async with open_inside() as inside:
+        async with open_in_process() as inside:
             url = (await inside.call("POST", UPLOADS, {"a": 1})).document["url"]
             inside.host.assets.open = fail  # type: ignore[method-assign]
             answer = await inside.call("GET", path_of(url))
@@ -193,8 +193,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("short")
 def test_an_upload_may_take_long_and_may_not_rest_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(pause: float, count: int) -> bytes:
-        async with open_served() as served:
-            return await elsewhere(steady, served.port, pause, count)
+        async with open_listening() as served:
+            return await in_thread(steady, served.port, pause, count)
 
     assert asyncio.run(work(SHORT / 3, 20)) == b"HTTP/1.1 201 Created"
     assert asyncio.run(work(5 * SHORT, 2)) == b"HTTP/1.1 400 Bad Request"
@@ -208,7 +208,7 @@ def test_an_upload_may_take_long_and_may_not_rest_for_long(monkeypatch: pytest.M
 
 async def kept(data: bytes, query: str = "", **settings: Any) -> tuple[int, int]:
     """The status of an upload, and how many assets there are then."""
-    async with open_served(**settings) as served:
+    async with open_listening(**settings) as served:
 
         def post() -> int:
             client = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
@@ -220,8 +220,8 @@ async def kept(data: bytes, query: str = "", **settings: Any) -> tuple[int, int]
             finally:
                 client.close()
 
-        status = await elsewhere(post)
-        return status, (await served.inside.call("GET", UPLOADS)).document["usage"]["assets"]
+        status = await in_thread(post)
+        return status, (await served.in_process.call("GET", UPLOADS)).document["usage"]["assets"]
 
 
 def test_without_the_cap_anything_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +245,7 @@ def test_without_the_check_other_bytes_are_kept(monkeypatch: pytest.MonkeyPatch)
 
 async def heads() -> list[bool]:
     """Whether an asset and an answer about none have the sandbox."""
-    async with open_inside() as inside:
+    async with open_in_process() as inside:
         url = path_of((await inside.call("POST", UPLOADS, {"a": 1})).document["url"])
         return ["content-security-policy" in (await inside.call("GET", path)).headers for path in (url, NO_TOKEN)]
 
@@ -261,10 +261,10 @@ def test_without_the_headers_a_browser_may_do_as_it_likes(monkeypatch: pytest.Mo
 
 def test_without_the_close_sources_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> list[str]:
-        async with open_served() as served:
+        async with open_listening() as served:
             path = await large(served)
             closed = watch(served)
-            assert await elsewhere(read, served.port, path) == LARGE
+            assert await in_thread(read, served.port, path) == LARGE
             return closed
 
     assert asyncio.run(work()) == ["closed"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, Answer, Host, elsewhere, open_inside, open_served, until
+from tests.live import KEY, Answer, Host, in_thread, open_in_process, open_listening, until
 from tests.live.assets import PNG, UPLOADS, fetch, list_assets, path_of, post_asset, upload_asset
 from weftwork.adapters.http.routes.assets import MAX_CONCURRENT_UPLOADS
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -174,11 +174,11 @@ def post(port: int, *pieces: bytes, length: int | None = None) -> tuple[int, byt
 
 async def with_cap(size: int, declared: bool, **settings: Any) -> tuple[int, int]:
     """The status of an upload of so many bytes, and how many assets there are then."""
-    async with open_served(max_upload_bytes=CAP, **settings) as served:
+    async with open_listening(max_upload_bytes=CAP, **settings) as served:
         data = b"x" * size
         pieces = [data[at : at + 65_536] for at in range(0, size, 65_536)]
-        status, _ = await elsewhere(lambda: post(served.port, *pieces, length=size if declared else None))
-        return status, (await served.inside.call("GET", UPLOADS)).document["usage"]["assets"]
+        status, _ = await in_thread(lambda: post(served.port, *pieces, length=size if declared else None))
+        return status, (await served.in_process.call("GET", UPLOADS)).document["usage"]["assets"]
 
 
 @pytest.mark.rule("media-33")
@@ -219,7 +219,7 @@ def test_who_asks_first_is_told_whether_to_send(host: Host) -> None:
 @pytest.mark.rule("media-33")
 def test_a_tenant_that_is_full_is_told_how_full() -> None:
     async def work() -> None:
-        async with open_inside(max_asset_bytes_per_tenant=1_000) as inside:
+        async with open_in_process(max_asset_bytes_per_tenant=1_000) as inside:
             sent: Any = {"text": "x" * 600}
             assert (await inside.call("POST", UPLOADS, sent)).status == 201
             answer = await inside.call("POST", UPLOADS, {"text": "y" * 600})
@@ -239,7 +239,7 @@ def test_a_store_that_is_down_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         raise StoreUnavailable("away")
 
     async def work() -> None:
-        async with open_inside() as inside:
+        async with open_in_process() as inside:
             made = (await inside.call("POST", UPLOADS, {"a": 1})).document
             monkeypatch.setattr(inside.host.media.blobs, "sink", away)
             monkeypatch.setattr(inside.host.media.blobs, "source", away)

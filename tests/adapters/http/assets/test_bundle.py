@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.live import OTHER_KEY, TEST_KEY, Host, open_served, start_host, write_workflows
+from tests.live import OTHER_KEY, TEST_KEY, Host, open_listening, start_host, write_workflows
 from tests.protocol.review.test_credential_patterns import CREDENTIALS
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy.redaction import Redactor
@@ -149,11 +149,11 @@ def test_the_proof_sees_a_sensitive_value(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
 
     async def work() -> bytes:
-        async with open_served(ECHO) as served:
+        async with open_listening(ECHO) as served:
             run_id = await served.create("bundle-echo", inputs={"text": "x", "secret": SECRET})
             path = f"/v1/runs/{run_id}"
-            while (await served.inside.call("GET", path)).document["status"] != "completed":
+            while (await served.in_process.call("GET", path)).document["status"] != "completed":
                 await asyncio.sleep(0)
-            return (await served.inside.call("GET", f"{path}/debug-bundle")).body
+            return (await served.in_process.call("GET", f"{path}/debug-bundle")).body
 
     assert forms(SECRET)["json"] in asyncio.run(work())

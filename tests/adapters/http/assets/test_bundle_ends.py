@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.live import KEY, Served, elsewhere, open_served
+from tests.live import KEY, ListeningHost, in_thread, open_listening
 from tests.live.listening_host import until
 from weftwork.adapters.http.response_writer import ResponseWriter
 from weftwork.adapters.http.routes import review as module
@@ -25,7 +25,7 @@ from weftwork.protocol.run.projection import Projection
 LONG = "long-run-0000000000"
 
 
-async def long_run(served: Served, count: int, size: int) -> str:
+async def long_run(served: ListeningHost, count: int, size: int) -> str:
     """An ended run of so many events, straight in the store."""
     header = RunHeader(LONG, "live:acme", Owner("acme", "key_1"), "w", "d", 1_000)
     kinds = ["run.started", *["acme.thing"] * (count - 2), "run.completed"]
@@ -49,8 +49,8 @@ def fetch(port: int, path: str) -> tuple[int, bytes]:
 @pytest.mark.rule("bundle-04", "bundle-05")
 def test_a_run_that_is_too_long_is_cut_to_the_cap() -> None:
     async def work() -> tuple[int, bytes]:
-        async with open_served() as served:
-            return await elsewhere(fetch, served.port, await long_run(served, 10_000, 1_000))
+        async with open_listening() as served:
+            return await in_thread(fetch, served.port, await long_run(served, 10_000, 1_000))
 
     status, body = asyncio.run(work())
     document = json.loads(body)
@@ -59,7 +59,7 @@ def test_a_run_that_is_too_long_is_cut_to_the_cap() -> None:
     assert [event["sequence"] for event in document["events"]] == list(range(document["metrics"]["eventCount"]))
 
 
-def broken_store(served: Served, good: int) -> None:
+def broken_store(served: ListeningHost, good: int) -> None:
     """From its page `good` on, the log cannot be read."""
     honest, count = served.log.read, 0
 
@@ -74,10 +74,10 @@ def broken_store(served: Served, good: int) -> None:
 
 
 async def cut(good: int) -> tuple[int, bytes]:
-    async with open_served() as served:
+    async with open_listening() as served:
         path = await long_run(served, 2_000, 1_000)
         broken_store(served, good)
-        return await elsewhere(fetch, served.port, path)
+        return await in_thread(fetch, served.port, path)
 
 
 @pytest.mark.rule("bundle-05")
@@ -125,7 +125,7 @@ def test_a_bundle_is_made_no_further_than_its_reader_takes_it(monkeypatch: pytes
     monkeypatch.setattr(module, "_stream_chunks", noted)
 
     async def work() -> None:
-        async with open_served() as served:
+        async with open_listening() as served:
             path = await long_run(served, 8_000, 1_000)
             pages = [0]
             honest_read = served.log.read
@@ -136,7 +136,7 @@ def test_a_bundle_is_made_no_further_than_its_reader_takes_it(monkeypatch: pytes
 
             served.log.read = read
             before = len(asyncio.all_tasks())
-            connection = await elsewhere(served.ask, path, 4096)
+            connection = await in_thread(served.ask, path, 4096)
             await until(lambda: any(line.is_full for line in lines()), "the connection to be full")
             seen = pages[0]
             # The buffers of the socket take some of it, and no more is read for the rest.

@@ -9,17 +9,17 @@ from tests.harness.definitions import edge, node, variable
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, start_host, write_workflows
 from tests.live.steering import (
     QUESTION,
-    asking,
+    answer_over_http,
     await_status,
     cancel,
-    code,
+    error_code,
+    event_types,
     events,
     flow,
-    kinds,
+    interrupt_node,
     payloads,
     register,
-    reply,
-    tokenless,
+    without_tokens,
 )
 from weftwork.protocol.json import schema
 
@@ -28,10 +28,10 @@ RACERS = 64
 
 CHAIN = flow(
     "ask-chain",
-    [node("first"), asking("ask"), node("last", "core.identity", outputRole="primary")],
+    [node("first"), interrupt_node("ask"), node("last", "core.identity", outputRole="primary")],
     [edge("first", "ask"), edge("ask", "last", sourceOutput="output", targetInput="given")],
 )
-LONG = flow("ask-long", [asking("ask"), node("slow", "core.delay", config={"ms": 60_000})])
+LONG = flow("ask-long", [interrupt_node("ask"), node("slow", "core.delay", config={"ms": 60_000})])
 """Goes on for long after the answer."""
 
 
@@ -43,12 +43,18 @@ def test_an_answer_lets_the_run_go_on(host: Host) -> None:
     assert schema.check("run-snapshot", shown) == []
     asked = shown["interrupt"]
     at = next(event["timestamp"] for event in events(host, run_id) if event["type"] == "interrupt.requested")
-    assert tokenless(asked) == {"interruptId": "ask.1", "nodeId": "ask", "key": "ask", **QUESTION, "requestedAt": at}
+    assert without_tokens(asked) == {
+        "interruptId": "ask.1",
+        "nodeId": "ask",
+        "key": "ask",
+        **QUESTION,
+        "requestedAt": at,
+    }
     assert {name: state["status"] for name, state in shown["nodeStates"].items()} == {
         "first": "completed",
         "ask": "suspended",
     }
-    answer = reply(host, run_id, "ask", {"chosen": [2]})
+    answer = answer_over_http(host, run_id, "ask", {"chosen": [2]})
     assert answer.status == 200
     assert schema.check("resolve-interrupt-response", answer.document) == []
     assert answer.document == {"runId": run_id, "nodeId": "ask", "status": "completed"}
@@ -75,35 +81,35 @@ def test_an_answer_lets_the_run_go_on(host: Host) -> None:
 @pytest.mark.parametrize("value", [None, False, 0, -0.5, "", "é\u2028", [], {}, {"resumeValue": {}}, [[None]]])
 def test_any_value_is_an_answer(host: Host, value: Any) -> None:
     run_id = host.create(register(host, CHAIN))
-    assert reply(host, run_id, "ask", value).status == 200
+    assert answer_over_http(host, run_id, "ask", value).status == 200
     assert host.snapshot(run_id)["outputs"] == {"last": {"given": value}}
 
 
 @pytest.mark.rule("int-01", "int-07")
 def test_of_two_questions_each_has_its_answer(host: Host) -> None:
-    run_id = host.create(register(host, flow("ask-two", [asking("one"), asking("two")])))
+    run_id = host.create(register(host, flow("ask-two", [interrupt_node("one"), interrupt_node("two")])))
     assert host.snapshot(run_id)["interrupt"]["nodeId"] == "one"
-    assert reply(host, run_id, "two", "b").document["status"] == "waiting-input"
+    assert answer_over_http(host, run_id, "two", "b").document["status"] == "waiting-input"
     shown = host.snapshot(run_id)
     assert (shown["status"], shown["currentNodeId"], shown["interrupt"]["interruptId"]) == (
         "waiting-input",
         "one",
         "one.1",
     )
-    assert code(reply(host, run_id, "two", "c")) == (409, "interrupt_already_resolved")
-    assert reply(host, run_id, "one", "a").document["status"] == "completed"
+    assert error_code(answer_over_http(host, run_id, "two", "c")) == (409, "interrupt_already_resolved")
+    assert answer_over_http(host, run_id, "one", "a").document["status"] == "completed"
     assert host.snapshot(run_id)["outputs"] == {"one": {"output": "a"}, "two": {"output": "b"}}
 
 
 @pytest.mark.rule("int-02", "int-05")
 def test_each_round_of_a_loop_asks_anew(host: Host) -> None:
     again = {"type": "expression", "expression": "nodes.ask.outputs.output == 'again'"}
-    document = flow("ask-again", [asking("ask")], [edge("ask", "ask", condition=again)])
+    document = flow("ask-again", [interrupt_node("ask")], [edge("ask", "ask", condition=again)])
     run_id = host.create(register(host, document))
     for ordinal in (1, 2):
         assert host.snapshot(run_id)["interrupt"]["interruptId"] == f"ask.{ordinal}"
-        assert reply(host, run_id, "ask", "again").document["status"] == "waiting-input"
-    assert reply(host, run_id, "ask", "enough").document["status"] == "completed"
+        assert answer_over_http(host, run_id, "ask", "again").document["status"] == "waiting-input"
+    assert answer_over_http(host, run_id, "ask", "enough").document["status"] == "completed"
     answers = payloads(host, run_id, "interrupt.resolved")
     assert [(each["interruptId"], each["resumeValue"]) for each in answers] == [
         ("ask.1", "again"),
@@ -114,41 +120,41 @@ def test_each_round_of_a_loop_asks_anew(host: Host) -> None:
 
 @pytest.mark.rule("int-06")
 def test_what_was_never_asked_is_not_found(host: Host) -> None:
-    behind = flow("ask-behind", [asking("ask"), asking("later"), node("free")], [edge("ask", "later")])
+    behind = flow("ask-behind", [interrupt_node("ask"), interrupt_node("later"), node("free")], [edge("ask", "later")])
     run_id = host.create(register(host, behind))
     for node_id in ("later", "free", "no-such-node", "Ask", "ask.1", " ask", "."):
-        assert code(reply(host, run_id, node_id, 1)) == (404, "interrupt_not_found")
+        assert error_code(answer_over_http(host, run_id, node_id, 1)) == (404, "interrupt_not_found")
     for run, key in ((NOWHERE, KEY), (run_id, OTHER_KEY), (run_id, TEST_KEY)):
-        assert code(reply(host, run, "ask", 1, key)) == (404, "not_found")
+        assert error_code(answer_over_http(host, run, "ask", 1, key)) == (404, "not_found")
     ended = host.create("conformance-noop")
-    assert code(reply(host, ended, "noop", 1)) == (404, "interrupt_not_found")
+    assert error_code(answer_over_http(host, ended, "noop", 1)) == (404, "interrupt_not_found")
     assert host.snapshot(run_id)["status"] == "waiting-input"
-    assert "interrupt.resolved" not in kinds(host, run_id)
+    assert "interrupt.resolved" not in event_types(host, run_id)
     cancel(host, run_id)
 
 
 @pytest.mark.rule("int-06")
 def test_an_answer_that_comes_too_late_is_told_why(host: Host) -> None:
     answered = host.create(register(host, LONG))
-    assert reply(host, answered, "ask", 1).document["status"] == "running"
-    assert code(reply(host, answered, "ask", 2)) == (409, "interrupt_already_resolved")
+    assert answer_over_http(host, answered, "ask", 1).document["status"] == "running"
+    assert error_code(answer_over_http(host, answered, "ask", 2)) == (409, "interrupt_already_resolved")
     cancel(host, answered)
     await_status(host, answered, "cancelled")
-    assert code(reply(host, answered, "ask", 2)) == (409, "interrupt_already_resolved")
+    assert error_code(answer_over_http(host, answered, "ask", 2)) == (409, "interrupt_already_resolved")
     ended = host.create(register(host, CHAIN))
-    assert reply(host, ended, "ask", 1).document["status"] == "completed"
-    assert code(reply(host, ended, "ask", 2)) == (409, "interrupt_already_resolved")
+    assert answer_over_http(host, ended, "ask", 1).document["status"] == "completed"
+    assert error_code(answer_over_http(host, ended, "ask", 2)) == (409, "interrupt_already_resolved")
     cancelled = host.create("ask-chain")
     answer = host.call("POST", f"/v1/runs/{cancelled}/cancel")
     assert (answer.status, answer.document["status"]) == (200, "cancelled")
-    assert code(reply(host, cancelled, "ask", 1)) == (410, "interrupt_gone")
-    assert kinds(host, cancelled)[-2:] == ["node.cancelled", "run.cancelled"]
+    assert error_code(answer_over_http(host, cancelled, "ask", 1)) == (410, "interrupt_gone")
+    assert event_types(host, cancelled)[-2:] == ["node.cancelled", "run.cancelled"]
     late = host.create("ask-chain", configurable={"runTimeoutMs": 50})
     await_status(host, late, "failed")
-    assert code(reply(host, late, "ask", 1)) == (409, "interrupt_already_resolved")
+    assert error_code(answer_over_http(host, late, "ask", 1)) == (409, "interrupt_already_resolved")
     for run_id in (cancelled, late):
         assert "interrupt" not in host.snapshot(run_id)
-        assert "interrupt.resolved" not in kinds(host, run_id)
+        assert "interrupt.resolved" not in event_types(host, run_id)
 
 
 @pytest.mark.rule("int-06")
@@ -174,11 +180,11 @@ def test_an_answer_that_is_none_leaves_the_question_open(host: Host, body: bytes
     for key in (None, "wrong"):
         assert host.call("POST", path, body=body, key=key, headers=json_type).status == 401
     refused = host.call("POST", path, body=body, headers=json_type)
-    assert code(refused) == (400, "validation_error")
+    assert error_code(refused) == (400, "validation_error")
     assert host.call("POST", path, body=body, headers={"Content-Type": "text/plain"}).status == 415
     assert host.call("POST", path).status == 415
     assert host.snapshot(run_id)["status"] == "waiting-input"
-    assert reply(host, run_id, "ask", 1).status == 200
+    assert answer_over_http(host, run_id, "ask", 1).status == 200
 
 
 NAMES = [
@@ -201,29 +207,29 @@ NAMES = [
 
 @pytest.mark.rule("wire-03")
 def test_any_name_of_a_node_can_stand_in_the_path(host: Host) -> None:
-    run_id = host.create(register(host, flow("ask-names", [asking(name) for name in NAMES])))
+    run_id = host.create(register(host, flow("ask-names", [interrupt_node(name) for name in NAMES])))
     left = host.snapshot(run_id)["nodeStates"]
     assert set(left) == set(NAMES)
     for number, name in enumerate(NAMES):
-        answer = reply(host, run_id, name, number)
+        answer = answer_over_http(host, run_id, name, number)
         assert answer.status == 200, (name, answer.body)
         assert answer.document["nodeId"] == name
     outputs = host.snapshot(run_id)["outputs"]
     assert outputs == {name: {"output": number} for number, name in enumerate(NAMES)}
-    assert reply(host, run_id, "n" * 129, 1).status == 404
+    assert answer_over_http(host, run_id, "n" * 129, 1).status == 404
 
 
 @pytest.mark.rule("wire-03")
 def test_a_colon_in_the_path_need_not_be_encoded(host: Host) -> None:
     """Clients paste the id of a node into the path; a colon may stand there as it is."""
     names = ["a:b", "ask:pause", ":", "a:", ":b", "a:b:c"]
-    run_id = host.create(register(host, flow("ask-colons", [asking(name) for name in names])))
+    run_id = host.create(register(host, flow("ask-colons", [interrupt_node(name) for name in names])))
     for name in names:
         answer = host.call("POST", f"/v1/runs/{run_id}/interrupts/{name}", {"resumeValue": name})
         assert answer.status == 200, (name, answer.body)
     assert host.snapshot(run_id)["outputs"] == {name: {"output": name} for name in names}
     for path in ("interrupts/x:y/z", "interrupts/", f"x:y/interrupts/{names[0]}", "artifacts/x:y", ":interrupts"):
-        assert code(host.call("POST", f"/v1/runs/{run_id}/{path}", {"resumeValue": 1})) == (404, "not_found")
+        assert error_code(host.call("POST", f"/v1/runs/{run_id}/{path}", {"resumeValue": 1})) == (404, "not_found")
 
 
 @pytest.mark.rule("hide-01")
@@ -233,14 +239,14 @@ def test_a_question_and_an_answer_that_are_sensitive_are_not_shown(host: Host) -
     last = node(
         "last", "core.identity", inputs={"given": {"type": "connection", "nodeId": "ask", "outputKey": "output"}}
     )
-    ask = asking("ask", inputs=port, outputSensitivity={"output": True})
+    ask = interrupt_node("ask", inputs=port, outputSensitivity={"output": True})
     variables = [variable("secret", sensitive=True)]
     document = flow("ask-secret", [ask, last], [edge("ask", "last")], variables)
     run_id = host.create(register(host, document), inputs={"secret": secret})
     shown = host.snapshot(run_id)
     assert shown["interrupt"]["data"]["customKind"] == "pick"
     assert secret not in str(shown)
-    assert reply(host, run_id, "ask", {"pin": "1234-5678"}).document["status"] == "completed"
+    assert answer_over_http(host, run_id, "ask", {"pin": "1234-5678"}).document["status"] == "completed"
     told = str(host.snapshot(run_id)) + str(host.log(run_id))
     assert secret not in told
     assert "1234-5678" not in told
@@ -252,19 +258,19 @@ def test_a_question_outlives_the_host(tmp_path: Path) -> None:
     with start_host(tmp_path, "--workflows", folder) as host:
         run_id, cancelled, answered = host.create("ask-chain"), host.create("ask-chain"), host.create("ask-long")
         cancel(host, cancelled)
-        assert reply(host, answered, "ask", "before", **{"Idempotency-Key": "k"}).status == 200
+        assert answer_over_http(host, answered, "ask", "before", **{"Idempotency-Key": "k"}).status == 200
         before, log = host.snapshot(run_id), events(host, run_id)
         assert host.stop() == 0
     with start_host(tmp_path, "--workflows", folder) as host:
-        assert tokenless(host.snapshot(run_id)) == tokenless(before)
+        assert without_tokens(host.snapshot(run_id)) == without_tokens(before)
         assert events(host, run_id) == log
-        assert code(reply(host, cancelled, "ask", 1)) == (410, "interrupt_gone")
-        assert code(reply(host, answered, "ask", 1)) == (409, "interrupt_already_resolved")
-        assert reply(host, answered, "ask", "before", **{"Idempotency-Key": "k"}).status == 200
-        assert reply(host, run_id, "ask", "after").document["status"] == "completed"
+        assert error_code(answer_over_http(host, cancelled, "ask", 1)) == (410, "interrupt_gone")
+        assert error_code(answer_over_http(host, answered, "ask", 1)) == (409, "interrupt_already_resolved")
+        assert answer_over_http(host, answered, "ask", "before", **{"Idempotency-Key": "k"}).status == 200
+        assert answer_over_http(host, run_id, "ask", "after").document["status"] == "completed"
         assert host.snapshot(run_id)["outputs"] == {"last": {"given": "after"}}
         assert host.log(run_id)[: len(log)] == log
         host.kill()
     with start_host(tmp_path, "--workflows", folder) as host:
-        assert code(reply(host, run_id, "ask", 1)) == (409, "interrupt_already_resolved")
+        assert error_code(answer_over_http(host, run_id, "ask", 1)) == (409, "interrupt_already_resolved")
         assert [each["resumeValue"] for each in payloads(host, answered, "interrupt.resolved")] == ["before"]

@@ -8,13 +8,13 @@ import pytest
 
 from tests.harness.definitions import edge
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, start_host, write_workflows
-from tests.live.steering import asking, cancel, code, flow, register, reply
-from tests.live.tokens import comparable, gate, look
+from tests.live.steering import answer_over_http, cancel, error_code, flow, interrupt_node, register
+from tests.live.tokens import approval_node, comparable, get_interrupt
 from weftwork.protocol.json import schema
 from weftwork.protocol.timestamps import iso, parse_iso
 
-TWO = flow("listed-two", [asking("one"), asking("two"), asking("last")], [edge("one", "last")])
-TIMED = flow("listed-timed", [gate("gate", timeoutMs=3_600_000)])
+TWO = flow("listed-two", [interrupt_node("one"), interrupt_node("two"), interrupt_node("last")], [edge("one", "last")])
+TIMED = flow("listed-timed", [approval_node("gate", timeoutMs=3_600_000)])
 NOWHERE = "01zzzzzzzzzzzzzzzzzzzzzzzz"
 
 
@@ -32,7 +32,7 @@ def named(page: dict[str, Any]) -> list[str]:
 @pytest.mark.rule("int-07", "tok-05")
 def test_a_run_shows_what_it_asks_and_has_asked(host: Host) -> None:
     run_id = host.create(register(host, TWO))
-    assert reply(host, run_id, "one", 1).status == 200
+    assert answer_over_http(host, run_id, "one", 1).status == 200
     path = f"/v1/runs/{run_id}/interrupts"
     shown = host.call("GET", path)
     assert shown.status == 200
@@ -44,7 +44,7 @@ def test_a_run_shows_what_it_asks_and_has_asked(host: Host) -> None:
         assert row["createdAt"] == row["requestedAt"]
         assert row["token"] == row["interruptToken"]
         assert row["callbackUrl"] == f"/v1/interrupts/{row['token']}"
-        assert look(host, row["token"]).document["interruptId"] == row["interruptId"]
+        assert get_interrupt(host, row["token"]).document["interruptId"] == row["interruptId"]
     everything = host.call("GET", f"{path}?status=all").document["interrupts"]
     assert {row["interruptId"]: row["status"] for row in everything} == {
         "one.1": "resolved",
@@ -57,7 +57,7 @@ def test_a_run_shows_what_it_asks_and_has_asked(host: Host) -> None:
     assert host.call("GET", path).document == {"interrupts": []}
     ended = host.call("GET", f"{path}?status=all").document["interrupts"]
     assert sorted(row["status"] for row in ended) == ["cancelled", "cancelled", "resolved"]
-    assert code(host.call("GET", f"{path}?status=closed")) == (400, "validation_error")
+    assert error_code(host.call("GET", f"{path}?status=closed")) == (400, "validation_error")
     quiet = host.create("conformance-noop")
     assert host.call("GET", f"/v1/runs/{quiet}/interrupts?status=all").document == {"interrupts": []}
     foreign = comparable(host.call("GET", path, key=OTHER_KEY))
@@ -69,10 +69,10 @@ def test_a_run_shows_what_it_asks_and_has_asked(host: Host) -> None:
 def test_many_questions_of_a_run_are_listed_as_they_were_asked(host: Host) -> None:
     again = {"type": "expression", "expression": "nodes.ask.outputs.output < 12"}
     settings = {"maxLoopbackIterations": 20}
-    many = flow("listed-many", [asking("ask")], [edge("ask", "ask", condition=again)], settings=settings)
+    many = flow("listed-many", [interrupt_node("ask")], [edge("ask", "ask", condition=again)], settings=settings)
     run_id = host.create(register(host, many))
     for number in range(1, 13):
-        assert reply(host, run_id, "ask", number).status == 200
+        assert answer_over_http(host, run_id, "ask", number).status == 200
     shown = host.call("GET", f"/v1/runs/{run_id}/interrupts?status=all").document
     assert schema.check("interrupt-list", shown) == []
     assert named(shown) == [f"ask.{number}" for number in range(1, 13)]
@@ -155,7 +155,7 @@ def test_the_inbox_of_others_is_another(crowd: Any) -> None:
 )
 def test_a_question_that_makes_no_sense_is_refused(host: Host, query: str) -> None:
     refused = host.call("GET", f"/v1/host/weftwork/interrupts?{query}")
-    assert code(refused) == (400, "validation_error")
+    assert error_code(refused) == (400, "validation_error")
     assert refused.document["details"]["parameter"] == query.partition("=")[0]
 
 
@@ -178,6 +178,6 @@ def test_the_inbox_outlives_the_host(tmp_path: Path) -> None:
                 name: new[name] for name in new if "oken" not in name and name != "callbackUrl"
             }
         assert [row["runId"] for row in after] == runs
-        assert look(host, token).document["runId"] == runs[0], "its signing key is still there"
-        assert reply(host, runs[0], "gate", {"action": "accept"}).status == 200
+        assert get_interrupt(host, token).document["runId"] == runs[0], "its signing key is still there"
+        assert answer_over_http(host, runs[0], "gate", {"action": "accept"}).status == 200
         assert [row["runId"] for row in inbox(host)["interrupts"]] == runs[1:]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, OTHER_KEY, Answer, Inside, start_host, weftwork, write_workflows
-from tests.live.steering import asking, code, flow
-from tests.live.tokens import administer, gated, look, made_link, send, token_of
+from tests.live import KEY, OTHER_KEY, Answer, InProcessHost, start_host, weftwork, write_workflows
+from tests.live.steering import error_code, flow, interrupt_node
+from tests.live.tokens import administer, answer_by_token, approval_workflow, created_link, get_interrupt, token_of
 from weftwork.app import Host
 from weftwork.engine import signer
 from weftwork.engine.api import interrupts
@@ -21,13 +21,13 @@ from weftwork.protocol.people.interrupt_tokens import LEEWAY_MS, READ_TOKEN_MS, 
 from weftwork.settings import Settings
 from weftwork.testing.deterministic import ManualClock
 
-ASKS = flow("time-asks", [asking("ask")])
-DUE = gated("time-due", timeoutMs=60_000)
-TWO = gated("time-two", requiredApprovals=2)
+ASKS = flow("time-asks", [interrupt_node("ask")])
+DUE = approval_workflow("time-due", timeoutMs=60_000)
+TWO = approval_workflow("time-two", requiredApprovals=2)
 DAY = 86_400_000
 
 
-class Timed(Inside):
+class Timed(InProcessHost):
     """A host whose time stands still."""
 
     def __init__(self, host: Host, clock: ManualClock) -> None:
@@ -79,11 +79,13 @@ def test_a_token_expires_and_says_so() -> None:
         host.clock.advance(READ_TOKEN_MS + LEEWAY_MS - 1)
         assert (await host.look(token)).status == 200
         host.clock.advance(1)
-        assert code(await host.look(token)) == (410, "interrupt_expired")
-        assert code(await host.send(token)) == (410, "interrupt_expired")
-        assert code(await host.look(token[:-4] + "AAAA")) == (404, "interrupt_not_found")
+        assert error_code(await host.look(token)) == (410, "interrupt_expired")
+        assert error_code(await host.send(token)) == (410, "interrupt_expired")
+        assert error_code(await host.look(token[:-4] + "AAAA")) == (404, "interrupt_not_found")
         assert (await host.send(await host.token(run_id))).status == 200
-        assert code(await host.look(token)) == (410, "interrupt_expired"), "time is judged before what became of it"
+        assert error_code(await host.look(token)) == (410, "interrupt_expired"), (
+            "time is judged before what became of it"
+        )
 
     inside(work)
 
@@ -95,9 +97,9 @@ def test_when_the_question_is_over_its_links_are() -> None:
         token = await host.token(run_id)
         host.clock.advance(60_000)
         # Within the leeway the token is good, and the question is not.
-        assert code(await host.send(token, {"action": "accept"})) == (409, "interrupt_already_resolved")
+        assert error_code(await host.send(token, {"action": "accept"})) == (409, "interrupt_already_resolved")
         host.clock.advance(LEEWAY_MS)
-        assert code(await host.send(token, {"action": "accept"})) == (410, "interrupt_expired")
+        assert error_code(await host.send(token, {"action": "accept"})) == (410, "interrupt_expired")
 
     inside(work)
 
@@ -110,11 +112,11 @@ def test_a_link_lasts_its_days() -> None:
         week = (await host.call("POST", path)).document["token"]
         hour = (await host.call("POST", path, {"expiresInSeconds": 3600})).document["token"]
         host.clock.advance(3_600_000 + LEEWAY_MS)
-        assert code(await host.look(hour)) == (410, "interrupt_expired")
+        assert error_code(await host.look(hour)) == (410, "interrupt_expired")
         host.clock.advance(7 * DAY - 3_600_000 - 1)
         assert (await host.look(week)).status == 200
         host.clock.advance(1)
-        assert code(await host.send(week)) == (410, "interrupt_expired")
+        assert error_code(await host.send(week)) == (410, "interrupt_expired")
 
     inside(work)
 
@@ -237,31 +239,31 @@ def test_signing_keys_are_renewed_and_dropped_while_the_host_runs(tmp_path: Path
 
     with start_host(tmp_path, "--workflows", folder) as host:
         run_id, second, third = (host.create("time-asks") for _ in "abc")
-        old, link = token_of(host, run_id), made_link(host, run_id, node_id="ask")["token"]
+        old, link = token_of(host, run_id), created_link(host, run_id, node_id="ask")["token"]
         (first,) = administer(host, "signing.list")["keys"]
         assert first["signs"]
         made = signing("rotate").split()[0]
         assert made != first["kid"]
         for token in (old, link, token_of(host, run_id)):
-            assert look(host, token).status == 200
+            assert get_interrupt(host, token).status == 200
         shown = signing("ls").splitlines()
         assert [line.split()[0] for line in shown] == [first["kid"], made]
         assert (shown[0].count("verifies, retired"), shown[1].split()[-1]) == (1, "signs")
         host.kill()
     with start_host(tmp_path, "--workflows", folder) as host:
-        assert look(host, old).status == 200
+        assert get_interrupt(host, old).status == 200
         young = token_of(host, run_id)
         signing("drop", first["kid"])
         for token in (old, link):
-            assert code(look(host, token)) == (404, "interrupt_not_found")
-            assert code(send(host, token, 1)) == (404, "interrupt_not_found")
-        assert send(host, young, 1).status == 200
+            assert error_code(get_interrupt(host, token)) == (404, "interrupt_not_found")
+            assert error_code(answer_by_token(host, token, 1)) == (404, "interrupt_not_found")
+        assert answer_by_token(host, young, 1).status == 200
         assert "No signing key" in signing("drop", first["kid"], status=1)
         last = token_of(host, second)
         dropped = administer(host, "signing.drop", kid=made)
         assert dropped["signs"] not in (made, first["kid"])
-        assert code(look(host, last)) == (404, "interrupt_not_found")
-        assert send(host, token_of(host, second), 1).status == 200
+        assert error_code(get_interrupt(host, last)) == (404, "interrupt_not_found")
+        assert answer_by_token(host, token_of(host, second), 1).status == 200
         kept = token_of(host, third)
         assert host.stop() == 0
         stored = signing("ls", "--json")
@@ -269,5 +271,5 @@ def test_signing_keys_are_renewed_and_dropped_while_the_host_runs(tmp_path: Path
         assert "secret" not in stored
         signing("rotate")
     with start_host(tmp_path, "--workflows", folder) as host:
-        assert look(host, kept).status == 200, "renewed while the host was down, and still known"
-        assert send(host, token_of(host, third), 1).status == 200
+        assert get_interrupt(host, kept).status == 200, "renewed while the host was down, and still known"
+        assert answer_by_token(host, token_of(host, third), 1).status == 200

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.live import Host, open_inside, start_host, write_workflows
-from tests.live.steering import asking, cancel, flow
-from tests.live.tokens import ACCEPT, gated, look, made_link, send, token_of
+from tests.live import Host, open_in_process, start_host, write_workflows
+from tests.live.steering import cancel, flow, interrupt_node
+from tests.live.tokens import ACCEPT, answer_by_token, approval_workflow, created_link, get_interrupt, token_of
 from weftwork.adapters.http import app
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.ports.storage.event_log import StoreUnavailable
 
-ASKS = flow("hush-asks", [asking("ask")])
-GATE = gated("hush-gate")
+ASKS = flow("hush-asks", [interrupt_node("ask")])
+GATE = approval_workflow("hush-gate")
 
 
 def stream(host: Host, run_id: str, mode: str) -> bytes:
@@ -36,23 +36,23 @@ def test_a_token_is_written_nowhere(tmp_path: Path) -> None:
         run_id = host.create("hush-gate")
         tokens += [
             token_of(host, run_id),
-            made_link(host, run_id)["token"],
-            made_link(host, run_id, {"for": "ada"})["token"],
+            created_link(host, run_id)["token"],
+            created_link(host, run_id, {"for": "ada"})["token"],
         ]
         for token in tokens:
             for path in (f"/interrupts/{token}", f"/v1/interrupts/{token}/x", f"/v1/runs/{token}", f"/v1/{token}:x"):
                 told.append(host.call("GET", path).body)
             for method in ("PUT", "DELETE", "OPTIONS"):
                 told.append(host.call(method, f"/v1/interrupts/{token}").body)
-            told.append(look(host, token + "x").body)
-            told.append(look(host, token[:-1]).body)
+            told.append(get_interrupt(host, token + "x").body)
+            told.append(get_interrupt(host, token[:-1]).body)
             for value in ({"action": "maybe"}, None):
-                told.append(send(host, token, value).body)
+                told.append(answer_by_token(host, token, value).body)
             told.append(host.call("POST", f"/v1/interrupts/{token}", key=None, body=b"{").body)
             told.append(host.call("GET", f"/v1/runs?cursor={token}").body)
             told.append(host.call("GET", "/v1/runs", headers={"Idempotency-Key": token}).body)
-        told.append(send(host, tokens[0], ACCEPT, **{"Idempotency-Key": "k"}).body)
-        told += [look(host, token, Accept="text/html").body for token in tokens]
+        told.append(answer_by_token(host, tokens[0], ACCEPT, **{"Idempotency-Key": "k"}).body)
+        told += [get_interrupt(host, token, Accept="text/html").body for token in tokens]
         for mode in ("values", "updates", "debug", "messages"):
             waiting = host.create("hush-asks")
             tokens.append(token_of(host, waiting))
@@ -82,7 +82,7 @@ def test_what_streams_say_would_be_seen(tmp_path: Path) -> None:
 
 async def mishaps(log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> tuple[str, list[str]]:
     """The token, and what the log says of requests that end in a fault of the host."""
-    async with open_inside(ASKS) as inside:
+    async with open_in_process(ASKS) as inside:
         made = await inside.call("POST", "/v1/runs", {"workflowId": "hush-asks"})
         shown = await inside.call("GET", f"/v1/runs/{made.document['runId']}")
         token = shown.document["interrupt"]["interruptToken"]

@@ -8,21 +8,21 @@ import pytest
 
 from tests.harness.definitions import edge
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, until
-from tests.live.steering import asking, await_status, cancel, code, flow, register, reply
+from tests.live.steering import answer_over_http, await_status, cancel, error_code, flow, interrupt_node, register
 from tests.live.tokens import (
     ACCEPT,
+    answer_by_token,
+    approval_workflow,
     comparable,
-    gated,
+    get_interrupt,
     key_with,
     key_without,
-    look,
-    send,
     token_of,
 )
 from weftwork.protocol.json import schema
 
-ASKS = flow("token-asks", [asking("ask")])
-SECRET_GATE = gated("token-bearer", profile="openwop-interrupt-auth-required")
+ASKS = flow("token-asks", [interrupt_node("ask")])
+SECRET_GATE = approval_workflow("token-bearer", profile="openwop-interrupt-auth-required")
 HOUR = 3_600_000
 
 
@@ -33,7 +33,7 @@ def payload_of(token: str) -> dict[str, Any]:
 def told(answer: Any) -> tuple[int, str]:
     assert schema.check("error-envelope", answer.document) == []
     assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
-    return code(answer)
+    return error_code(answer)
 
 
 @pytest.mark.rule("tok-01", "tok-05")
@@ -45,18 +45,18 @@ def test_a_waiting_run_comes_with_what_opens_it(host: Host) -> None:
     assert shown["interrupt"]["tokenIntent"] == "resolve"
     assert shown["interrupts"] == [shown["interrupt"]]
     assert token != token_of(host, run_id), "each read has its own"
-    seen = look(host, token)
+    seen = get_interrupt(host, token)
     assert seen.status == 200
     assert schema.check("interrupt-question", seen.document) == []
     asked = {name: value for name, value in shown["interrupt"].items() if "oken" not in name and name != "callbackUrl"}
     asked["workflowId"] = shown["workflowId"]
     assert seen.document == {**asked, "runId": run_id, "intent": "resolve", "expiresAt": seen.document["expiresAt"]}
     assert (seen.headers["cache-control"], seen.headers["referrer-policy"]) == ("no-store", "no-referrer")
-    bare = look(host, token, "HEAD")
+    bare = get_interrupt(host, token, "HEAD")
     assert (bare.status, bare.body, bare.headers["content-length"]) == (200, b"", str(len(seen.body)))
-    again = look(host, token, **{"If-None-Match": "*", "If-Modified-Since": "Thu, 01 Jan 2099 00:00:00 GMT"})
+    again = get_interrupt(host, token, **{"If-None-Match": "*", "If-Modified-Since": "Thu, 01 Jan 2099 00:00:00 GMT"})
     assert (again.status, again.body) == (200, seen.body)
-    answer = send(host, token, {"any": 1})
+    answer = answer_by_token(host, token, {"any": 1})
     assert (answer.status, answer.document) == (200, {"runId": run_id, "nodeId": "ask", "status": "completed"})
     assert schema.check("resolve-interrupt-response", answer.document) == []
     assert host.snapshot(run_id)["outputs"] == {"ask": {"output": {"any": 1}}}
@@ -76,8 +76,8 @@ def test_a_key_that_may_not_answer_is_given_a_token_to_look_with(host: Host) -> 
         for row in rows:
             token = row["interruptToken"]
             assert payload_of(token)["intent"] == "inspect"
-            assert look(host, token).document["intent"] == "inspect"
-            assert told(send(host, token, 1)) == (403, "forbidden")
+            assert get_interrupt(host, token).document["intent"] == "inspect"
+            assert told(answer_by_token(host, token, 1)) == (403, "forbidden")
     assert host.call("GET", f"/v1/runs/{run_id}", key=key_with(host, "approvals:respond")).status == 403
     assert host.snapshot(run_id)["status"] == "waiting-input"
     cancel(host, run_id)
@@ -87,29 +87,34 @@ def test_a_key_that_may_not_answer_is_given_a_token_to_look_with(host: Host) -> 
 def test_a_token_is_good_for_one_answer(host: Host) -> None:
     run_id = host.create(register(host, ASKS))
     first, second = token_of(host, run_id), token_of(host, run_id)
-    assert send(host, first, 1).status == 200
+    assert answer_by_token(host, first, 1).status == 200
     for token in (first, second):
-        assert told(send(host, token, 2)) == (409, "interrupt_already_resolved")
-        assert told(look(host, token)) == (409, "interrupt_already_resolved")
+        assert told(answer_by_token(host, token, 2)) == (409, "interrupt_already_resolved")
+        assert told(get_interrupt(host, token)) == (409, "interrupt_already_resolved")
     assert host.snapshot(run_id)["outputs"] == {"ask": {"output": 1}}
 
 
 @pytest.mark.rule("int-06", "tok-04")
 def test_a_token_is_for_one_interrupt_and_no_later_one(host: Host) -> None:
     again = {"type": "expression", "expression": "nodes.ask.outputs.output == 'again'"}
-    run_id = host.create(register(host, flow("token-again", [asking("ask")], [edge("ask", "ask", condition=again)])))
+    run_id = host.create(
+        register(host, flow("token-again", [interrupt_node("ask")], [edge("ask", "ask", condition=again)]))
+    )
     first = token_of(host, run_id)
-    assert send(host, first, "again").document["status"] == "waiting-input"
-    assert told(send(host, first, "again")) == (409, "interrupt_already_resolved")
-    assert told(look(host, first)) == (409, "interrupt_already_resolved")
+    assert answer_by_token(host, first, "again").document["status"] == "waiting-input"
+    assert told(answer_by_token(host, first, "again")) == (409, "interrupt_already_resolved")
+    assert told(get_interrupt(host, first)) == (409, "interrupt_already_resolved")
     path = f"/v1/runs/{run_id}/interrupts/ask"
-    assert code(host.call("POST", f"{path}?interruptId=ask.1", {"resumeValue": 1})) == (
+    assert error_code(host.call("POST", f"{path}?interruptId=ask.1", {"resumeValue": 1})) == (
         409,
         "interrupt_already_resolved",
     )
-    assert code(host.call("POST", f"{path}?interruptId=ask.9", {"resumeValue": 1})) == (404, "interrupt_not_found")
-    assert code(host.call("POST", f"{path}?interruptId=", {"resumeValue": 1})) == (400, "validation_error")
-    assert look(host, token_of(host, run_id)).document["interruptId"] == "ask.2"
+    assert error_code(host.call("POST", f"{path}?interruptId=ask.9", {"resumeValue": 1})) == (
+        404,
+        "interrupt_not_found",
+    )
+    assert error_code(host.call("POST", f"{path}?interruptId=", {"resumeValue": 1})) == (400, "validation_error")
+    assert get_interrupt(host, token_of(host, run_id)).document["interruptId"] == "ask.2"
     assert host.call("POST", f"{path}?interruptId=ask.2", {"resumeValue": "done"}).document["status"] == "completed"
 
 
@@ -123,10 +128,10 @@ def test_what_became_of_the_run_is_told(host: Host) -> None:
     timed = host.create(ASKS["id"], configurable={"runTimeoutMs": 300})
     up = token_of(host, timed)
     await_status(host, timed, "failed")
-    assert reply(host, late, "ask", 1).status == 200
+    assert answer_over_http(host, late, "ask", 1).status == 200
     cancel(host, deleted)
     until(lambda: host.call("DELETE", f"/v1/runs/{deleted}").status == 204, "the run to be deleted")
-    for ask in (lambda token: look(host, token), lambda token: send(host, token, 1)):
+    for ask in (lambda token: get_interrupt(host, token), lambda token: answer_by_token(host, token, 1)):
         assert told(ask(gone)) == (410, "interrupt_gone")
         assert told(ask(over)) == (409, "interrupt_already_resolved")
         assert told(ask(up)) == (409, "interrupt_already_resolved")
@@ -174,8 +179,8 @@ def test_all_that_leads_nowhere_is_refused_in_the_same_words(host: Host) -> None
         "A" * 3000,
         "..%2F..",
     ]
-    seen = {comparable(look(host, token))[0::2] for token in bad}
-    answered = {comparable(send(host, token, 1))[0::2] for token in bad}
+    seen = {comparable(get_interrupt(host, token))[0::2] for token in bad}
+    answered = {comparable(answer_by_token(host, token, 1))[0::2] for token in bad}
     # A body is looked at behind a signature that is good, and not before.
     untyped = {comparable(host.call("POST", f"/v1/interrupts/{each}", body=b"{", key=None))[0::2] for each in bad[1:]}
     assert seen == answered == untyped
@@ -183,9 +188,9 @@ def test_all_that_leads_nowhere_is_refused_in_the_same_words(host: Host) -> None
     assert status == 404
     assert isinstance(body, bytes)
     assert json.loads(body)["error"] == "interrupt_not_found"
-    assert look(host, one.replace(".", "%2E")).status == 404, "a token has one text"
-    assert send(host, one, 1).status == 200
-    assert send(host, two, 1).status == 200
+    assert get_interrupt(host, one.replace(".", "%2E")).status == 404, "a token has one text"
+    assert answer_by_token(host, one, 1).status == 200
+    assert answer_by_token(host, two, 1).status == 200
 
 
 @pytest.mark.rule("tok-04")
@@ -204,13 +209,13 @@ def test_with_a_key_it_is_no_different(host: Host) -> None:
 def test_an_answer_may_be_sent_again_under_its_key(host: Host) -> None:
     run_id = host.create(register(host, ASKS))
     token, second = token_of(host, run_id), token_of(host, run_id)
-    first = send(host, token, 1, **{"Idempotency-Key": "k"})
-    again = send(host, token, 1, **{"Idempotency-Key": "k"})
+    first = answer_by_token(host, token, 1, **{"Idempotency-Key": "k"})
+    again = answer_by_token(host, token, 1, **{"Idempotency-Key": "k"})
     assert (again.status, again.document) == (200, first.document)
     assert again.headers["openwop-idempotent-replay"] == "true"
-    assert told(send(host, token, 2, **{"Idempotency-Key": "k"})) == (409, "idempotency_key_mismatch")
-    assert told(send(host, second, 1, **{"Idempotency-Key": "k"})) == (409, "interrupt_already_resolved")
-    assert told(send(host, token, 1, **{"Idempotency-Key": "other"})) == (409, "interrupt_already_resolved")
+    assert told(answer_by_token(host, token, 2, **{"Idempotency-Key": "k"})) == (409, "idempotency_key_mismatch")
+    assert told(answer_by_token(host, second, 1, **{"Idempotency-Key": "k"})) == (409, "interrupt_already_resolved")
+    assert told(answer_by_token(host, token, 1, **{"Idempotency-Key": "other"})) == (409, "interrupt_already_resolved")
 
 
 @pytest.mark.rule("int-06")
@@ -221,7 +226,7 @@ def test_an_answer_that_is_none_leaves_the_question_open(host: Host, body: bytes
     for kind, expected in (("application/json", 400), ("text/plain", 415), ("multipart/form-data; boundary=x", 415)):
         refused = host.call("POST", f"/v1/interrupts/{token}", body=body, key=None, headers={"Content-Type": kind})
         assert refused.status == expected, refused.body
-    assert send(host, token, 1).status == 200
+    assert answer_by_token(host, token, 1).status == 200
 
 
 @pytest.mark.rule("appr-06", "tok-05")
@@ -229,8 +234,8 @@ def test_a_gate_that_needs_a_key_is_only_shown_by_a_link(host: Host) -> None:
     run_id = host.create(register(host, SECRET_GATE))
     shown = host.snapshot(run_id)["interrupt"]
     assert (shown["tokenIntent"], payload_of(shown["interruptToken"])["intent"]) == ("inspect", "inspect")
-    assert look(host, shown["interruptToken"]).status == 200
-    assert told(send(host, shown["interruptToken"], ACCEPT)) == (403, "forbidden")
+    assert get_interrupt(host, shown["interruptToken"]).status == 200
+    assert told(answer_by_token(host, shown["interruptToken"], ACCEPT)) == (403, "forbidden")
     path = f"/v1/runs/{run_id}/interrupts/gate"
     assert host.call("POST", path, {"resumeValue": ACCEPT}, key=None).status == 401
     poor = host.call("POST", path, {"resumeValue": ACCEPT}, key=key_without(host, "approvals:respond"))
@@ -246,28 +251,31 @@ def test_an_event_that_is_another_is_unprocessable(host: Host) -> None:
     assert (shown["status"], shown["interrupt"]["kind"]) == ("waiting-external", "external-event")
     wrong, right = {"orderId": "x", "status": "completed"}, {"orderId": "fixture-order-1", "status": "completed"}
     token = shown["interrupt"]["interruptToken"]
-    assert told(send(host, token, wrong)) == (422, "validation_error")
-    assert code(reply(host, run_id, shown["currentNodeId"], wrong)) == (422, "validation_error")
+    assert told(answer_by_token(host, token, wrong)) == (422, "validation_error")
+    assert error_code(answer_over_http(host, run_id, shown["currentNodeId"], wrong)) == (422, "validation_error")
     assert host.snapshot(run_id)["status"] == "waiting-external"
-    assert send(host, token, {**right, "more": 1}).document["status"] == "completed"
+    assert answer_by_token(host, token, {**right, "more": 1}).document["status"] == "completed"
 
 
 @pytest.mark.rule("int-06")
 def test_an_approval_can_be_answered_under_its_older_path(host: Host) -> None:
-    register(host, gated("token-older"))
+    register(host, approval_workflow("token-older"))
     for body in (ACCEPT, {"resumeValue": ACCEPT}, {"decision": "approved"}):
         run_id = host.create("token-older")
         path = f"/v1/runs/{run_id}/approvals/gate"
         assert host.call("POST", path, body, key=None).status == 401
-        assert code(host.call("POST", path, body, key=key_without(host, "approvals:respond"))) == (403, "forbidden")
+        assert error_code(host.call("POST", path, body, key=key_without(host, "approvals:respond"))) == (
+            403,
+            "forbidden",
+        )
         for wrong in ({}, [], "accept", {"resumeValue": ACCEPT, "more": 1}, {"action": "maybe"}, {"decision": "maybe"}):
-            assert code(host.call("POST", path, wrong)) == (400, "validation_error")
+            assert error_code(host.call("POST", path, wrong)) == (400, "validation_error")
         done = host.call("POST", path, body, headers={"Idempotency-Key": "k"})
         assert (done.status, done.document["status"]) == (200, "completed")
         again = host.call("POST", path, body, headers={"Idempotency-Key": "k"})
         assert again.headers["openwop-idempotent-replay"] == "true"
-        assert code(host.call("POST", path, body)) == (409, "interrupt_already_resolved")
-    assert code(host.call("POST", f"/v1/runs/{run_id}/approvals/none", ACCEPT)) == (404, "interrupt_not_found")
+        assert error_code(host.call("POST", path, body)) == (409, "interrupt_already_resolved")
+    assert error_code(host.call("POST", f"/v1/runs/{run_id}/approvals/none", ACCEPT)) == (404, "interrupt_not_found")
     unknown = host.call("POST", "/v1/runs/01zzzzzzzzzzzzzzzzzzzzzzzz/approvals/gate", ACCEPT, key=OTHER_KEY)
     foreign = host.call("POST", f"/v1/runs/{run_id}/approvals/gate", ACCEPT, key=OTHER_KEY)
     assert comparable(foreign) == comparable(unknown)

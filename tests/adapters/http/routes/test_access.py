@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.harness.definitions import node
-from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, open_inside, start_host
-from tests.live.operation_calls import CALLS, RANDOM
+from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, open_in_process, start_host
+from tests.live.operation_calls import CALLS, UNKNOWN_ID
 from tests.live.steering import register
 from tests.live.tokens import comparable
 from weftwork.adapters.admin.client import send_request
@@ -94,7 +94,7 @@ def test_a_bad_key_learns_nothing(host: Host, keys: Keys, existing: dict[str, st
     key, code = keys.refused[kind]
     for accept in ("application/json", "text/event-stream"):
         known = send(host, route, key, existing[CALLS[route.operation_id].ids], accept)
-        unknown = send(host, route, key, RANDOM, accept)
+        unknown = send(host, route, key, UNKNOWN_ID, accept)
         assert (known.status, known.document["error"]) == (401, code)
         assert known.headers["www-authenticate"] == "Bearer"
         assert comparable(known) == comparable(unknown)
@@ -108,11 +108,11 @@ def test_a_missing_scope_is_named(host: Host, keys: Keys, existing: dict[str, st
     known = send(host, route, poor, existing[CALLS[route.operation_id].ids])
     assert (known.status, known.document["error"]) == (403, "forbidden")
     assert known.document["details"] == {"scopeRequired": route.scope}
-    assert comparable(known) == comparable(send(host, route, poor, RANDOM))
+    assert comparable(known) == comparable(send(host, route, poor, UNKNOWN_ID))
     assert host.snapshot(existing["run"])["status"] == "running"
     for scope, key in keys.without.items():
         if scope != route.scope:
-            assert send(host, route, key, RANDOM).status in (200, 201, 204, 404)
+            assert send(host, route, key, UNKNOWN_ID).status in (200, 201, 204, 404)
 
 
 @pytest.mark.rule("auth-03")
@@ -121,7 +121,7 @@ def test_a_missing_scope_is_named(host: Host, keys: Keys, existing: dict[str, st
 def test_what_belongs_to_others_is_not_there(host: Host, existing: dict[str, str], route: Route, key: str) -> None:
     call = CALLS[route.operation_id]
     for accept in ("application/json", "text/event-stream"):
-        known, unknown = send(host, route, key, existing[call.ids], accept), send(host, route, key, RANDOM, accept)
+        known, unknown = send(host, route, key, existing[call.ids], accept), send(host, route, key, UNKNOWN_ID, accept)
         if call.ids == "run":
             assert comparable(known) == comparable(unknown)
             assert known.status == (200 if route.operation_id in PROBED else 404)
@@ -140,7 +140,7 @@ def test_the_owner_is_served(host: Host, route: Route) -> None:
     ids = {"run": run_id, "workflow": "conformance-noop", "type": "core.noop", "": ""}
     answer = send(host, route, KEY, ids[CALLS[route.operation_id].ids])
     assert answer.status == CALLS[route.operation_id].found
-    unknown = send(host, route, KEY, RANDOM)
+    unknown = send(host, route, KEY, UNKNOWN_ID)
     if CALLS[route.operation_id].ids and route.operation_id not in PROBED:
         assert (unknown.status, unknown.document["error"]) == (404, "not_found")
 
@@ -207,7 +207,7 @@ def test_any_other_path_is_not_found(host: Host, path: str) -> None:
 @pytest.mark.rule("err-02")
 @pytest.mark.parametrize("route", ROUTES, ids=BY_OPERATION)
 def test_a_wrong_method_is_told_the_right_ones(host: Host, route: Route) -> None:
-    path = filled(route.path, RANDOM)
+    path = filled(route.path, UNKNOWN_ID)
     allowed = {other.method for other in ROUTES if other.path == route.path}
     if "GET" in allowed and not route.stream:
         allowed.add("HEAD")
@@ -233,10 +233,10 @@ def test_seams_that_are_switched_off_are_not_there(tmp_path: Path) -> None:
 
 def test_the_proof_sees_partitions_that_run_together(monkeypatch: pytest.MonkeyPatch) -> None:
     async def stolen() -> tuple[Answer, Answer]:
-        async with open_inside(delays("wait", 20_000)) as inside:
+        async with open_in_process(delays("wait", 20_000)) as inside:
             run_id = (await inside.call("POST", "/v1/runs", {"workflowId": "wait"})).document["runId"]
             known = await inside.call("GET", f"/v1/runs/{run_id}", key=OTHER_KEY)
-            return known, await inside.call("GET", f"/v1/runs/{RANDOM}", key=OTHER_KEY)
+            return known, await inside.call("GET", f"/v1/runs/{UNKNOWN_ID}", key=OTHER_KEY)
 
     known, unknown = asyncio.run(stolen())
     assert comparable(known) == comparable(unknown)
@@ -247,7 +247,7 @@ def test_the_proof_sees_partitions_that_run_together(monkeypatch: pytest.MonkeyP
 
 def test_the_proof_sees_a_scope_that_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     async def poor() -> int:
-        async with open_inside() as inside:
+        async with open_in_process() as inside:
             inside.host.keyring.accept_for_process("poor", "acme", ["runs:create"])
             return (await inside.call("GET", "/v1/runs", key="poor")).status
 

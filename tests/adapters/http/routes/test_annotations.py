@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import OTHER_KEY, SEEDED, TEST_KEY, Answer, Frame, Host, Stream, frames, start_host, weftwork
+from tests.live import OTHER_KEY, SEEDED_RUN, TEST_KEY, Answer, Frame, Host, Stream, frames, start_host, weftwork
 from weftwork.protocol.json import schema
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS, MAX_TEXT
 
@@ -249,6 +249,6 @@ def test_a_reader_cut_behind_it_resumes_exactly(host: Host, live: str, mode: str
 
 
 def test_an_ended_run_tells_nobody(host: Host) -> None:
-    assert say(host, SEEDED).status == 201
-    whole = host.stream(SEEDED, "?streamMode=debug").frames()
+    assert say(host, SEEDED_RUN).status == 201
+    whole = host.stream(SEEDED_RUN, "?streamMode=debug").frames()
     assert [frame for frame in whole if not frame.id] == []

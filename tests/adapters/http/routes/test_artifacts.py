@@ -7,7 +7,7 @@ import pytest
 
 from tests.harness.definitions import edge, node, variable
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, start_host, write_workflows
-from tests.live.steering import asking, cancel, code, events, flow, register, reply
+from tests.live.steering import answer_over_http, cancel, error_code, events, flow, interrupt_node, register
 from weftwork.protocol.json import schema
 
 NOWHERE = "01zzzzzzzzzzzzzzzzzzzzzzzz"
@@ -23,7 +23,7 @@ def fetch(host: Host, run_id: str, artifact_id: str, key: str | None = KEY) -> A
 
 ONE = flow(
     "make-one",
-    [emitting("made", summary="Made for {{variables.who}}", data={"rows": [1, None, "é"]}), asking("ask")],
+    [emitting("made", summary="Made for {{variables.who}}", data={"rows": [1, None, "é"]}), interrupt_node("ask")],
     [edge("made", "ask")],
     [variable("who", defaultValue="you")],
 )
@@ -48,7 +48,7 @@ def test_an_artifact_is_fetched_by_its_id(host: Host) -> None:
     assert schema.check_payload("artifact.created", event["payload"]) == []
     shown = host.snapshot(run_id)["artifacts"]
     assert shown == {"made": {"artifactType": "report", "nodeId": "made", "version": 1, "sequence": event["sequence"]}}
-    assert reply(host, run_id, "ask", 1).status == 200
+    assert answer_over_http(host, run_id, "ask", 1).status == 200
     assert fetch(host, run_id, "made").body == answer.body
 
 
@@ -57,17 +57,17 @@ def test_others_fetch_nothing(host: Host) -> None:
     run_id = host.create(register(host, ONE))
     for run, artifact in ((run_id, "made"), (run_id, "none"), (NOWHERE, "made"), ("a%2Fb", "a%20b")):
         for key in (None, "wrong"):
-            assert code(fetch(host, run, artifact, key)) == (401, "unauthenticated")
+            assert error_code(fetch(host, run, artifact, key)) == (401, "unauthenticated")
         for key in (OTHER_KEY, TEST_KEY):
-            assert code(fetch(host, run, artifact, key)) == (404, "not_found")
+            assert error_code(fetch(host, run, artifact, key)) == (404, "not_found")
     for artifact in ("none", "Made", "made-1", "ask", "%6dade%20", "..", "x" * 200):
-        assert code(fetch(host, run_id, artifact)) == (404, "not_found")
-    assert code(fetch(host, NOWHERE, "made")) == (404, "not_found")
+        assert error_code(fetch(host, run_id, artifact)) == (404, "not_found")
+    assert error_code(fetch(host, NOWHERE, "made")) == (404, "not_found")
     assert fetch(host, run_id, "%6dade").status == 200
     cancel(host, run_id)
     assert fetch(host, run_id, "made").status == 200
     assert host.call("DELETE", f"/v1/runs/{run_id}").status == 204
-    assert code(fetch(host, run_id, "made")) == (404, "not_found")
+    assert error_code(fetch(host, run_id, "made")) == (404, "not_found")
 
 
 @pytest.mark.rule("hide-01", "hide-02")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, elsewhere, open_inside, open_served, until
+from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, in_thread, open_in_process, open_listening, until
 from tests.live.listening_host import until as eventually
 from weftwork.adapters.http import app
 from weftwork.protocol.json import schema
@@ -114,7 +114,7 @@ def test_an_answer_without_a_body_that_had_a_length_is_seen(monkeypatch: pytest.
     monkeypatch.setattr(app, "_send", send)
 
     async def work() -> Answer:
-        async with open_inside(delays("now", 0)) as inside:
+        async with open_in_process(delays("now", 0)) as inside:
             made = await inside.call("POST", "/v1/runs", {"workflowId": "now"})
             path = f"/v1/runs/{made.document['runId']}"
             while (await inside.call("GET", path)).document["status"] != "completed":
@@ -130,16 +130,16 @@ def test_a_slow_stream_of_a_deleted_run_ends(size: int, count: int, caplog: pyte
     """A reader has taken a part of a long log when the run is deleted. A frame that is begun cannot be finished."""
 
     async def work() -> bytes:
-        async with open_served() as served:
-            run = await make_run(served.inside.host._store, "long", "live:acme")
+        async with open_listening() as served:
+            run = await make_run(served.in_process.host._store, "long", "live:acme")
             last = batch(run, -1, count, "completed")
             payload = b'{"line":"%b"}' % (b"x" * size)
             given = tuple(replace(event, payload=payload) for event in last.events)
             await served.log.append(run, -1, replace(last, events=given))
             with contextlib.closing(served.ask("/v1/runs/long/events?streamMode=debug", 8192)) as connection:
-                first = await elsewhere(connection.recv, 1000)
-                assert (await served.inside.call("DELETE", "/v1/runs/long")).status == 204
-                received = await elsewhere(to_the_end, connection)
+                first = await in_thread(connection.recv, 1000)
+                assert (await served.in_process.call("DELETE", "/v1/runs/long")).status == 204
+                received = await in_thread(to_the_end, connection)
             await eventually(lambda: not served.readers, "the reader to leave")
             return first + received
 

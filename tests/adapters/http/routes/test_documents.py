@@ -9,7 +9,7 @@ import pytest
 
 from tests.live import KEY, Host
 from tests.live.envelopes import UNIVERSAL
-from tests.live.fixtures import QUICK
+from tests.live.fixtures import QUICK_WORKFLOW
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.json import schema
@@ -92,7 +92,7 @@ def test_health_and_readiness_answer_without_a_key(host: Host, path: str, status
 @pytest.mark.rule("run-06")
 def test_a_run_is_told_in_the_shapes_we_publish(host: Host) -> None:
     body = {
-        "workflowId": QUICK,
+        "workflowId": QUICK_WORKFLOW,
         "inputs": {"anything": [1, {"x": None}]},
         "tags": ["b", "a"],
         "metadata": {"ticket": {"id": 7}},
@@ -124,7 +124,7 @@ def test_a_run_is_told_in_the_shapes_we_publish(host: Host) -> None:
     assert snapshot["status"] == "completed"
     assert snapshot["completedAt"] == log[-1]["timestamp"] >= snapshot["startedAt"] == log[0]["timestamp"]
     assert snapshot["nodeStates"] == {f"n{at}": {"status": "completed", "attempt": 1} for at in range(6)}
-    listed = host.call("GET", f"/v1/runs?limit=1&tag=a&workflowId={QUICK}").document["runs"][0]
+    listed = host.call("GET", f"/v1/runs?limit=1&tag=a&workflowId={QUICK_WORKFLOW}").document["runs"][0]
     assert listed.items() <= snapshot.items()
     cancelled = host.call("POST", f"{base}/cancel")
     assert schema.check("cancel-run-response", cancelled.document) == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.live import TEST_KEY, Inside, open_inside
+from tests.live import TEST_KEY, InProcessHost, open_in_process
 from weftwork.protocol.envelopes import kind as kinds
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
 
@@ -29,7 +29,7 @@ def wanting(kind: str, workflow_id: str = "sample", own: Any = None) -> dict[str
 
 
 async def ran(
-    inside: Inside, document: dict[str, Any], kind: str, payload: Any, version: int = 1
+    inside: InProcessHost, document: dict[str, Any], kind: str, payload: Any, version: int = 1
 ) -> list[dict[str, Any]]:
     """The events of a run in which the model sends one envelope, again and again."""
     registered = await inside.call("POST", "/v1/workflows", document, key=TEST_KEY)
@@ -59,7 +59,7 @@ def failure(event: dict[str, Any]) -> str:
 
 def told(test: Any, **settings: Any) -> None:
     async def story() -> None:
-        async with open_inside(**settings) as inside:
+        async with open_in_process(**settings) as inside:
             inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
             await test(inside)
 
@@ -68,7 +68,7 @@ def told(test: Any, **settings: Any) -> None:
 
 @pytest.mark.rule("env-41", "env-44")
 def test_a_kind_of_a_file(files: str) -> None:
-    async def story(inside: Inside) -> None:
+    async def story(inside: InProcessHost) -> None:
         discovery = (await inside.call("GET", "/.well-known/openwop")).document
         assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *MEDIA_KINDS, "vendor.acme.plan"]
         assert discovery["schemaVersions"]["vendor.acme.plan"] == 2
@@ -89,7 +89,7 @@ def test_a_kind_of_a_file(files: str) -> None:
 def test_a_kind_of_a_workflow_is_known_to_that_alone(files: str) -> None:
     own = {"local.plan": {"schema": STEPS}}
 
-    async def story(inside: Inside) -> None:
+    async def story(inside: InProcessHost) -> None:
         assert result(await ran(inside, wanting("local.plan", own=own), "local.plan", GOOD)) == GOOD
         assert result(await ran(inside, wanting("local.plan", own=own), "local.plan", BAD)) == "envelope_invalid"
         elsewhere = wanting("local.plan", "other")
@@ -121,7 +121,7 @@ def test_a_kind_of_a_package_may_be_recursive(tmp_path: Path, monkeypatch: pytes
     file.write_text("{}")
     monkeypatch.syspath_prepend(tmp_path)
 
-    async def story(inside: Inside) -> None:
+    async def story(inside: InProcessHost) -> None:
         document = wanting("vendor.acme.tree")
         deep: dict[str, Any] = {"name": "root", "below": [{"name": "a", "below": [{"name": "b"}]}]}
         assert result(await ran(inside, document, "vendor.acme.tree", deep, 2)) == deep
@@ -133,7 +133,7 @@ def test_a_kind_of_a_package_may_be_recursive(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.rule("env-43")
 def test_a_workflow_with_a_wrong_kind_is_refused() -> None:
-    async def story(inside: Inside) -> None:
+    async def story(inside: InProcessHost) -> None:
         for own in ({"media.image": {"schema": {}}}, {"local.x": {"schema": {"items": {"$ref": "#"}}}}):
             refused = await inside.call("POST", "/v1/workflows", wanting("local.x", own=own))
             assert refused.status == 400, refused.body

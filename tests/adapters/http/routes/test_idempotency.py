@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, open_inside, start_host
+from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, open_in_process, start_host
 from weftwork.engine.api.idempotency import IdempotencyClaim
 
 BODY = {"workflowId": "conformance-idempotent", "inputs": {"nonce": "a"}}
@@ -35,7 +35,7 @@ def test_many_creates_at_once_with_one_key_make_one_run(host: Host) -> None:
 @pytest.mark.rule("idem-02")
 def test_the_proof_sees_a_missing_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     async def at_once() -> list[Answer]:
-        async with open_inside(json.loads(_fixture())) as inside:
+        async with open_in_process(json.loads(_fixture())) as inside:
             headers = {"idempotency-key": "parallel"}
             return await asyncio.gather(*(inside.call("POST", "/v1/runs", BODY, headers=headers) for _ in range(8)))
 

@@ -8,17 +8,17 @@ import pytest
 from tests.harness.definitions import node
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, delays
 from tests.live.steering import (
-    asking,
+    answer_over_http,
     await_status,
     cancel,
-    code,
+    error_code,
+    event_types,
     events,
     flow,
-    kinds,
+    interrupt_node,
     pause,
     payloads,
     register,
-    reply,
     resume,
 )
 from weftwork.protocol.json import schema
@@ -45,7 +45,7 @@ def test_a_run_that_is_paused_at_once_waits_its_whole_time_again(host: Host) -> 
     shown = host.snapshot(run_id)
     assert shown["status"] == "paused"
     assert "completedAt" not in shown
-    assert kinds(host, run_id) == ["run.started", "node.started", "run.paused"]
+    assert event_types(host, run_id) == ["run.started", "node.started", "run.paused"]
     assert payloads(host, run_id, "run.paused") == [{"drainPolicy": "immediate", "reason": "lunch"}]
     answer = resume(host, run_id, {"reason": "back"})
     assert answer.status == 202
@@ -72,10 +72,10 @@ def test_the_last_node_ends_and_the_run_stays_paused(host: Host, document: Any) 
     assert pause(host, run_id, document).status == 202
     assert host.snapshot(run_id)["status"] == "running"
     about_to = pause(host, run_id)
-    assert code(about_to) == (409, "conflict")
+    assert error_code(about_to) == (409, "conflict")
     assert about_to.document["details"] == {"runStatus": "running"}
     await_status(host, run_id, "paused")
-    assert kinds(host, run_id) == ["run.started", "node.started", PAUSE_REQUESTED, "node.completed", "run.paused"]
+    assert event_types(host, run_id) == ["run.started", "node.started", PAUSE_REQUESTED, "node.completed", "run.paused"]
     assert payloads(host, run_id, "run.paused") == [{"drainPolicy": "drain-current-node"}]
     shown = host.snapshot(run_id)
     assert shown["nodeStates"]["wait"]["status"] == "completed"
@@ -100,23 +100,23 @@ def test_a_run_that_is_about_to_pause_can_still_be_cancelled(host: Host) -> None
     run_id = host.create(LONG)
     assert pause(host, run_id).status == 202
     refused = resume(host, run_id)
-    assert code(refused) == (409, "conflict")
+    assert error_code(refused) == (409, "conflict")
     assert refused.document["details"] == {"runStatus": "running"}
     cancel(host, run_id)
     assert [event["type"] for event in host.log(run_id)][-2:] == ["node.cancelled", "run.cancelled"]
-    assert "run.paused" not in kinds(host, run_id)
+    assert "run.paused" not in event_types(host, run_id)
 
 
 @pytest.mark.rule("run-12")
 def test_a_run_that_waits_for_somebody_is_not_paused(host: Host) -> None:
-    nodes = [node("slow", "core.delay", config={"ms": 60_000}), asking("ask")]
+    nodes = [node("slow", "core.delay", config={"ms": 60_000}), interrupt_node("ask")]
     run_id = host.create(register(host, flow("pause-asks", nodes)))
     refused = pause(host, run_id, NOW)
-    assert code(refused) == (409, "conflict")
+    assert error_code(refused) == (409, "conflict")
     assert refused.document["details"] == {"runStatus": "waiting-input"}
-    assert reply(host, run_id, "ask", 1).document["status"] == "running"
+    assert answer_over_http(host, run_id, "ask", 1).document["status"] == "running"
     assert pause(host, run_id, NOW).status == 202
-    assert code(reply(host, run_id, "ask", 2)) == (409, "interrupt_already_resolved")
+    assert error_code(answer_over_http(host, run_id, "ask", 2)) == (409, "interrupt_already_resolved")
     assert host.snapshot(run_id)["nodeStates"]["ask"]["status"] == "completed"
     cancel(host, run_id)
 
@@ -126,15 +126,15 @@ def test_a_paused_run_is_told_apart(host: Host) -> None:
     run_id = host.create(LONG)
     assert pause(host, run_id, NOW).status == 202
     refused = pause(host, run_id, NOW)
-    assert code(refused) == (409, "conflict")
+    assert error_code(refused) == (409, "conflict")
     at = next(event["timestamp"] for event in events(host, run_id) if event["type"] == "run.paused")
     assert refused.document["details"] == {"runStatus": "paused", "pausedAt": at}
     listed = host.call("GET", "/v1/runs?status=paused&limit=200").document["runs"]
     assert run_id in [run["runId"] for run in listed]
     cancelled = host.call("POST", f"/v1/runs/{run_id}/cancel")
     assert (cancelled.status, cancelled.document["status"]) == (200, "cancelled")
-    assert kinds(host, run_id)[-1] == "run.cancelled"
-    assert kinds(host, run_id).count("run.paused") == 1
+    assert event_types(host, run_id)[-1] == "run.cancelled"
+    assert event_types(host, run_id).count("run.paused") == 1
 
 
 @pytest.mark.rule("run-12", "run-13")
@@ -148,20 +148,20 @@ def test_a_run_that_has_ended_is_neither_paused_nor_resumed(host: Host, steer: A
     cancel(host, cancelled)
     await_status(host, cancelled, "cancelled")
     for run_id, status in ((completed, "completed"), (failed, "failed"), (cancelled, "cancelled")):
-        before = kinds(host, run_id)
+        before = event_types(host, run_id)
         refused = steer(host, run_id, {})
-        assert code(refused) == (409, "conflict")
+        assert error_code(refused) == (409, "conflict")
         assert refused.document["details"] == {"runStatus": status}
-        assert kinds(host, run_id) == before
+        assert event_types(host, run_id) == before
 
 
 @pytest.mark.rule("run-13")
 def test_only_a_paused_run_is_resumed(host: Host) -> None:
     run_id = host.create(LONG)
     refused = resume(host, run_id)
-    assert code(refused) == (409, "conflict")
+    assert error_code(refused) == (409, "conflict")
     assert refused.document["details"] == {"runStatus": "running"}
-    waiting = host.create(register(host, flow("pause-waits", [asking("ask")])))
+    waiting = host.create(register(host, flow("pause-waits", [interrupt_node("ask")])))
     assert resume(host, waiting).document["details"] == {"runStatus": "waiting-input"}
     cancel(host, run_id)
 
@@ -182,12 +182,15 @@ def test_only_a_paused_run_is_resumed(host: Host) -> None:
 )
 def test_a_pause_that_is_none_changes_nothing(host: Host, document: Any) -> None:
     run_id = host.create(LONG)
-    assert code(pause(host, run_id, document)) == (400, "validation_error")
-    assert code(pause(host, run_id, document, **{"Idempotency-Key": f"bad-{run_id}"})) == (400, "validation_error")
-    assert kinds(host, run_id) == ["run.started", "node.started"]
+    assert error_code(pause(host, run_id, document)) == (400, "validation_error")
+    assert error_code(pause(host, run_id, document, **{"Idempotency-Key": f"bad-{run_id}"})) == (
+        400,
+        "validation_error",
+    )
+    assert event_types(host, run_id) == ["run.started", "node.started"]
     assert pause(host, run_id, NOW, **{"Idempotency-Key": f"bad-{run_id}"}).status == 202
-    assert code(resume(host, run_id, document)) == (400, "validation_error")
-    assert code(resume(host, run_id, NOW)) == (400, "validation_error")
+    assert error_code(resume(host, run_id, document)) == (400, "validation_error")
+    assert error_code(resume(host, run_id, NOW)) == (400, "validation_error")
     assert host.snapshot(run_id)["status"] == "paused"
     cancel(host, run_id)
 
@@ -198,12 +201,12 @@ def test_others_steer_nothing(host: Host, steer: Any) -> None:
     run_id = host.create(LONG)
     for key, body in ((None, {}), ("wrong", {}), (None, {"bad": 1}), (None, None)):
         for each in (run_id, NOWHERE):
-            assert code(steer(host, each, body, key)) == (401, "unauthenticated")
+            assert error_code(steer(host, each, body, key)) == (401, "unauthenticated")
     for key in (OTHER_KEY, TEST_KEY):
-        assert code(steer(host, run_id, {}, key)) == (404, "not_found")
+        assert error_code(steer(host, run_id, {}, key)) == (404, "not_found")
     for key in (KEY, OTHER_KEY):
-        assert code(steer(host, NOWHERE, {}, key)) == (404, "not_found")
-    assert kinds(host, run_id) == ["run.started", "node.started"]
+        assert error_code(steer(host, NOWHERE, {}, key)) == (404, "not_found")
+    assert event_types(host, run_id) == ["run.started", "node.started"]
     assert (
         host.call("POST", f"/v1/runs/{run_id}:pause", body=b"{}", headers={"Content-Type": "text/plain"}).status == 415
     )
@@ -223,7 +226,7 @@ def test_a_node_that_waits_to_be_tried_again_is_paused_too(host: Host) -> None:
     assert host.snapshot(run_id)["status"] == "paused"
     other = host.create("pause-retry")
     assert host.log(other)[-1]["type"] == "run.failed"
-    assert kinds(host, run_id) == ["run.started", "node.started", "node.retried", "run.paused"]
+    assert event_types(host, run_id) == ["run.started", "node.started", "node.retried", "run.paused"]
     assert resume(host, run_id).status == 202
     log = host.log(run_id)
     assert [event["type"] for event in log[3:]] == [

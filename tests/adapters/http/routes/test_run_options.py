@@ -6,7 +6,7 @@ import pytest
 
 from tests.harness.definitions import edge, node, variable
 from tests.live import KEY, Answer, Host
-from tests.live.steering import code, flow, payloads, register
+from tests.live.steering import error_code, flow, payloads, register
 from weftwork.protocol.json import schema
 
 VALUES: dict[str, Any] = {
@@ -32,7 +32,7 @@ def test_an_input_has_the_type_of_its_variable(host: Host, wanted: str, given: s
         assert answer.status == 201
         assert host.snapshot(answer.document["runId"])["variables"] == {f"a/{wanted}": VALUES[given], "other": None}
     else:
-        assert code(answer) == (400, "validation_error")
+        assert error_code(answer) == (400, "validation_error")
         assert answer.document["details"]["pointer"] == f"/inputs/a~1{wanted}"
         assert schema.check("error-envelope", answer.document) == []
 
@@ -72,7 +72,7 @@ def test_an_option_that_the_workflow_does_not_allow_is_refused(
 ) -> None:
     members = {} if configurable is None else {"configurable": configurable}
     refused = create(host, register(host, CHOOSY), **members, tags=["choosy"])
-    assert code(refused) == (400, "validation_error")
+    assert error_code(refused) == (400, "validation_error")
     assert refused.document["details"]["pointer"].startswith(pointer)
     assert "loud" not in refused.body.decode()
     assert host.call("GET", "/v1/runs?tag=choosy").document["runs"] == []

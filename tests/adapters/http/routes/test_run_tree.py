@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, start_host, until, write_workflows
-from tests.live.child_workflows import ASKS, CALLS, LEAVES, MANY, TOP, await_tree, family, tree_of
-from tests.live.steering import await_status, cancel, reply
+from tests.live.child_workflows import (
+    DETACHING_PARENT,
+    GRANDPARENT,
+    INTERRUPTED_CHILD,
+    MAPPING_PARENT,
+    PARENT,
+    await_tree,
+    child_workflows,
+    tree_of,
+)
+from tests.live.steering import answer_over_http, await_status, cancel
 from weftwork.protocol.json import schema
 
 PLACE = "https://runs.example.com"
@@ -17,7 +26,7 @@ PLACE = "https://runs.example.com"
 @pytest.fixture(scope="module")
 def kin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("kin")
-    flows = write_workflows(folder / "flows", *family())
+    flows = write_workflows(folder / "flows", *child_workflows())
     with start_host(folder, "--workflows", flows, env={"WEFTWORK_PUBLIC_URL": PLACE}) as running:
         yield running
         assert "Traceback" not in running.errors
@@ -25,7 +34,7 @@ def kin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 def waiting(host: Host) -> list[dict[str, Any]]:
     """The rows of three runs, one below the other, of which the last one asks and the others wait for it."""
-    return await_tree(host, host.create(TOP), *["waiting-input"] * 3)
+    return await_tree(host, host.create(GRANDPARENT), *["waiting-input"] * 3)
 
 
 def listed(host: Host, query: str, key: str = KEY) -> Any:
@@ -38,7 +47,11 @@ def listed(host: Host, query: str, key: str = KEY) -> Any:
 @pytest.mark.rule("kin-10", "kin-12")
 def test_parent_and_child_name_each_other(kin: Host) -> None:
     rows = waiting(kin)
-    assert [(row["workflowId"], row["depth"]) for row in rows] == [(TOP, 0), (CALLS, 1), (ASKS, 2)]
+    assert [(row["workflowId"], row["depth"]) for row in rows] == [
+        (GRANDPARENT, 0),
+        (PARENT, 1),
+        (INTERRUPTED_CHILD, 2),
+    ]
     assert [row["currentNodeId"] for row in rows] == ["begin", "call", "ask"]
     top, middle, last = (kin.snapshot(row["runId"]) for row in rows)
     for shown in (top, middle, last):
@@ -59,7 +72,7 @@ def test_parent_and_child_name_each_other(kin: Host) -> None:
     # The question is that of the child alone.
     assert "interrupt" not in top
     assert last["interrupt"]["nodeId"] == "ask"
-    assert reply(kin, last["runId"], "ask", "yes").status == 200
+    assert answer_over_http(kin, last["runId"], "ask", "yes").status == 200
     done = await_tree(kin, top["runId"], *["completed"] * 3)
     assert [row["runId"] for row in done] == [row["runId"] for row in rows]
     assert kin.snapshot(top["runId"])["childRuns"][0]["status"] == "completed"
@@ -88,7 +101,7 @@ def test_an_ancestry_leads_up_to_the_top(kin: Host) -> None:
 
 @pytest.mark.rule("kin-10", "kin-11", "kin-12")
 def test_many_children_are_cut_counted_and_paged(kin: Host) -> None:
-    run_id = kin.create(MANY, inputs={"items": list(range(130))})
+    run_id = kin.create(MAPPING_PARENT, inputs={"items": list(range(130))})
     kin.log(run_id)
     shown = kin.snapshot(run_id)
     assert (len(shown["childRuns"]), shown["childRunsTruncated"]) == (100, True)
@@ -116,7 +129,7 @@ def test_many_children_are_cut_counted_and_paged(kin: Host) -> None:
 
 @pytest.mark.rule("kin-10")
 def test_children_that_nobody_waits_for_are_named_as_they_stand(kin: Host) -> None:
-    run_id = kin.create(LEAVES)
+    run_id = kin.create(DETACHING_PARENT)
     kin.log(run_id)
     shown = kin.snapshot(run_id)
     assert shown["status"] == "completed"
@@ -144,10 +157,10 @@ def test_a_stream_of_snapshots_shows_the_children(kin: Host) -> None:
 
 @pytest.mark.rule("diff-02")
 def test_two_parents_that_did_the_same_are_equal(kin: Host) -> None:
-    both = [kin.create(CALLS) for _ in range(2)]
+    both = [kin.create(PARENT) for _ in range(2)]
     for run_id in both:
         last = await_tree(kin, run_id, *["waiting-input"] * 2)[1]["runId"]
-        assert reply(kin, last, "ask", "yes").status == 200
+        assert answer_over_http(kin, last, "ask", "yes").status == 200
         kin.log(run_id)
     found = kin.call("GET", f"/v1/runs/{both[0]}:diff?against={both[1]}").document
     assert (found["divergedAtSeq"], found["eventDiffs"], found["stateDiff"]) == (None, [], {})
@@ -155,7 +168,7 @@ def test_two_parents_that_did_the_same_are_equal(kin: Host) -> None:
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "limit=", "limit=-1"])
 def test_a_limit_that_is_none_is_refused(kin: Host, query: str) -> None:
-    run_id = kin.create(ASKS)
+    run_id = kin.create(INTERRUPTED_CHILD)
     answer = kin.call("GET", f"/v1/host/weftwork/runs/{run_id}/tree?{query}")
     assert (answer.status, answer.document["details"]["parameter"]) == (400, "limit")
     cancel(kin, run_id)
@@ -186,7 +199,7 @@ def test_the_family_of_others_is_not_there(kin: Host) -> None:
 
 
 def test_a_host_without_an_address_has_a_name_all_the_same(tmp_path: Path) -> None:
-    flows = write_workflows(tmp_path / "flows", *family())
+    flows = write_workflows(tmp_path / "flows", *child_workflows())
     with start_host(tmp_path, "--workflows", flows, store="memory") as host:
         rows = waiting(host)
         above = [host.call("GET", f"/v1/runs/{row['runId']}/ancestry").document for row in rows]

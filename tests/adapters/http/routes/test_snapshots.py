@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, variable
-from tests.live import Frame, Host, elsewhere, frames, open_served
+from tests.live import Frame, Host, frames, in_thread, open_listening
 from tests.live.steering import (
-    Reached,
-    asking,
+    RemoteHost,
+    answer_over_http,
     await_status,
     cancel,
+    event_types,
     events,
     flow,
-    kinds,
+    interrupt_node,
     pause,
     register,
-    reply,
     resume,
 )
 from weftwork.protocol.json import schema
@@ -35,7 +35,7 @@ FULL = flow(
         node("map", "core.flow.map", config={"items": [1, 2], "body": {"typeId": "core.identity"}}),
         node("try", "core.fail", settings=RETRIES),
         node("off", disabled=True),
-        asking("ask"),
+        interrupt_node("ask"),
         node("wait", "core.delay", config={"ms": 1000}),
     ],
     [
@@ -82,7 +82,7 @@ def steered(host: Host) -> str:
     """A run that was asked, answered, paused, resumed, and has ended."""
     run_id = host.create(register(host, FULL))
     await_status(host, run_id, "waiting-input")
-    assert reply(host, run_id, "ask", "yes").document["status"] == "running"
+    assert answer_over_http(host, run_id, "ask", "yes").document["status"] == "running"
     assert pause(host, run_id).status == 202
     await_status(host, run_id, "paused")
     assert resume(host, run_id).status == 202
@@ -116,7 +116,7 @@ def test_a_snapshot_follows_what_the_reader_of_values_should_know(host: Host) ->
         return [frame.document["status"] for frame in frames(body)]
 
     stream.read_until(lambda body: statuses(body)[-1:] == ["waiting-input"])
-    assert reply(host, run_id, "ask", "yes").status == 200
+    assert answer_over_http(host, run_id, "ask", "yes").status == 200
     stream.read_until(lambda body: statuses(body)[-1:] == ["running"])
     assert pause(host, run_id, {"drainPolicy": "immediate"}).status == 202
     stream.read_until(lambda body: statuses(body)[-1:] == ["paused"])
@@ -130,7 +130,9 @@ def is_suspended(body: bytes) -> bool:
     return any(item["type"] == "node.suspended" for frame in frames(body) for item in frame.document)
 
 
-SLOW = flow("shown-slow", [node("wait", "core.delay", config={"ms": 300}), asking("ask")], [edge("wait", "ask")])
+SLOW = flow(
+    "shown-slow", [node("wait", "core.delay", config={"ms": 300}), interrupt_node("ask")], [edge("wait", "ask")]
+)
 
 
 def first_batch(host: Host, run_id: str) -> list[Frame]:
@@ -156,9 +158,9 @@ def test_a_question_does_not_wait_for_the_buffer(host: Host) -> None:
 
 def test_a_question_that_waits_for_the_buffer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> list[Frame]:
-        async with open_served(SLOW) as served:
+        async with open_listening(SLOW) as served:
             run_id = await served.create("shown-slow")
-            return await elsewhere(first_batch, Reached(served.port), run_id)
+            return await in_thread(first_batch, RemoteHost(served.port), run_id)
 
     monkeypatch.setattr(streams, "FLUSH_TYPES", streams.FLUSH_TYPES - {"node.suspended"})
     assert asyncio.run(work()) == []
@@ -183,7 +185,7 @@ def test_a_snapshot_says_how_each_node_stands(host: Host) -> None:
     assert shown["channels"] == {"notes": ["x"]}
     assert shown["variables"] == {"n": 1, "notes": ["x"]}
     assert list(shown["artifacts"]) == ["make"]
-    assert reply(host, run_id, "ask", 1).status == 200
+    assert answer_over_http(host, run_id, "ask", 1).status == 200
     cancel(host, run_id)
 
 
@@ -199,7 +201,7 @@ def test_a_reader_who_comes_back_misses_nothing_of_a_pause(host: Host) -> None:
     assert resume(host, run_id).status == 202
     host.log(run_id)
     whole = host.stream(run_id, "?streamMode=debug").frames()
-    assert [frame.event for frame in whole] == kinds(host, run_id)
+    assert [frame.event for frame in whole] == event_types(host, run_id)
     for at, frame in enumerate(whole):
         assert host.stream(run_id, "?streamMode=debug", last=frame.id).frames() == whole[at + 1 :]
 
@@ -209,7 +211,7 @@ def test_a_live_reader_sees_what_the_log_keeps(host: Host, mode: str) -> None:
     run_id = host.create(register(host, FULL))
     stream = host.stream(run_id, f"?streamMode={mode}")
     await_status(host, run_id, "waiting-input")
-    reply(host, run_id, "ask", 1)
+    answer_over_http(host, run_id, "ask", 1)
     live = stream.frames()
     assert live == host.stream(run_id, f"?streamMode={mode}").frames()
     assert live[-1].event == "run.completed"
@@ -221,7 +223,7 @@ def test_a_poll_waits_for_the_answer_and_not_for_the_end(host: Host) -> None:
     page = host.call("GET", f"/v1/runs/{run_id}/events/poll?lastSequence=-1&timeout=1").document
     assert (page["runStatus"], page["isComplete"], page["isTerminal"]) == ("waiting-input", False, False)
     assert page["events"][-1]["type"] == "node.suspended"
-    assert reply(host, run_id, "ask", 1).status == 200
+    assert answer_over_http(host, run_id, "ask", 1).status == 200
     last = page["lastEventSeq"]
     page = host.call("GET", f"/v1/runs/{run_id}/events/poll?lastSequence={last}&timeout=15").document
     assert page["events"][0]["type"] == "interrupt.resolved"

@@ -8,19 +8,19 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node
-from tests.live import Host, delays, elsewhere, open_served
+from tests.live import Host, delays, in_thread, open_listening
 from tests.live.steering import (
-    Reached,
-    asking,
+    RemoteHost,
+    answer_over_http,
     await_status,
     cancel,
-    code,
+    error_code,
+    event_types,
     flow,
-    kinds,
+    interrupt_node,
     pause,
     payloads,
     register,
-    reply,
     resume,
 )
 from weftwork.engine.api.idempotency import IdempotencyClaim
@@ -35,10 +35,10 @@ RACERS = 64
 
 ENDS = flow(
     "race-ends",
-    [asking("ask"), node("last", "core.identity")],
+    [interrupt_node("ask"), node("last", "core.identity")],
     [edge("ask", "last", targetInput="given")],
 )
-GOES_ON = flow("race-goes-on", [asking("ask"), node("slow", "core.delay", config={"ms": 60_000})])
+GOES_ON = flow("race-goes-on", [interrupt_node("ask"), node("slow", "core.delay", config={"ms": 60_000})])
 
 
 @pytest.mark.rule("idem-03", "run-12")
@@ -50,15 +50,15 @@ def test_a_pause_can_be_repeated_with_its_key(host: Host) -> None:
     assert first.body == again.body
     assert "openwop-idempotent-replay" not in first.headers
     assert again.headers["openwop-idempotent-replay"] == "true"
-    assert code(pause(host, run_id, {}, **key)) == (409, "idempotency_key_mismatch")
-    assert code(pause(host, run_id, NOW, **{"Idempotency-Key": "another"})) == (409, "conflict")
+    assert error_code(pause(host, run_id, {}, **key)) == (409, "idempotency_key_mismatch")
+    assert error_code(pause(host, run_id, NOW, **{"Idempotency-Key": "another"})) == (409, "conflict")
     back = {"Idempotency-Key": f"resume-{run_id}"}
     first, again = resume(host, run_id, **back), resume(host, run_id, **back)
     assert (first.status, again.status, first.body) == (202, 202, again.body)
     assert again.headers["openwop-idempotent-replay"] == "true"
     assert pause(host, run_id, NOW, **key).headers["openwop-idempotent-replay"] == "true"
     assert host.snapshot(run_id)["status"] == "running"
-    assert kinds(host, run_id)[2:] == ["run.paused", "run.resumed", "node.started"]
+    assert event_types(host, run_id)[2:] == ["run.paused", "run.resumed", "node.started"]
     cancel(host, run_id)
 
 
@@ -68,7 +68,7 @@ def test_of_many_at_once_one_pauses(host: Host) -> None:
     with ThreadPoolExecutor(32) as pool:
         told = list(pool.map(lambda _: pause(host, run_id, NOW).status, range(32)))
     assert sorted(told) == [202] + [409] * 31
-    assert kinds(host, run_id).count("run.paused") == 1
+    assert event_types(host, run_id).count("run.paused") == 1
     cancel(host, run_id)
 
 
@@ -83,7 +83,7 @@ def test_many_at_once_with_the_same_key_are_one(host: Host) -> None:
         assert {(each.status, each.body) for each in answers} == {(202, answers[0].body)}
         assert sum("openwop-idempotent-replay" not in each.headers for each in answers) == 1
         await_status(host, run_id, "paused" if steer is pause else "running")
-        assert kinds(host, run_id).count(kind) == 1
+        assert event_types(host, run_id).count(kind) == 1
     cancel(host, run_id)
 
 
@@ -94,18 +94,18 @@ def test_an_answer_while_the_run_is_being_cancelled_comes_too_late(host: Host) -
         run_id = host.create(register(host, GOES_ON))
         with ThreadPoolExecutor(2) as pool:
             stopping = pool.submit(host.call, "POST", f"/v1/runs/{run_id}/cancel")
-            answering = pool.submit(reply, host, run_id, "ask", 1)
+            answering = pool.submit(answer_over_http, host, run_id, "ask", 1)
         assert stopping.result().status == 200
         await_status(host, run_id, "cancelled")
         told = answering.result().status
         assert told in (200, 410)
-        assert kinds(host, run_id).count("interrupt.resolved") == (told == 200)
+        assert event_types(host, run_id).count("interrupt.resolved") == (told == 200)
 
 
 def race(host: Host, run_id: str) -> tuple[list[int], list[int]]:
     """Answers of many at once: how each was answered, and which of their values are in the log."""
     with ThreadPoolExecutor(RACERS) as pool:
-        told = list(pool.map(lambda number: reply(host, run_id, "ask", number).status, range(RACERS)))
+        told = list(pool.map(lambda number: answer_over_http(host, run_id, "ask", number).status, range(RACERS)))
     return told, [each["resumeValue"] for each in payloads(host, run_id, "interrupt.resolved")]
 
 
@@ -128,23 +128,23 @@ def test_an_answer_can_be_repeated_with_its_key(host: Host) -> None:
     run_id = host.create(register(host, GOES_ON))
     key = {"Idempotency-Key": f"answer-{run_id}"}
     with ThreadPoolExecutor(16) as pool:
-        told = list(pool.map(lambda _: reply(host, run_id, "ask", "yes", **key), range(16)))
+        told = list(pool.map(lambda _: answer_over_http(host, run_id, "ask", "yes", **key), range(16)))
     assert {(each.status, each.body) for each in told} == {(200, told[0].body)}
     assert sum("openwop-idempotent-replay" not in each.headers for each in told) == 1
     assert len(payloads(host, run_id, "interrupt.resolved")) == 1
-    assert code(reply(host, run_id, "ask", "no", **key)) == (409, "idempotency_key_mismatch")
-    assert code(reply(host, run_id, "ask", "yes")) == (409, "interrupt_already_resolved")
+    assert error_code(answer_over_http(host, run_id, "ask", "no", **key)) == (409, "idempotency_key_mismatch")
+    assert error_code(answer_over_http(host, run_id, "ask", "yes")) == (409, "interrupt_already_resolved")
     cancel(host, run_id)
-    assert reply(host, run_id, "ask", "yes", **key).body == told[0].body
+    assert answer_over_http(host, run_id, "ask", "yes", **key).body == told[0].body
 
 
 def steer_twice(headers: dict[str, str]) -> list[int]:
     """How two pauses of one run are answered."""
 
     async def work() -> list[int]:
-        async with open_served(delays("long", 20_000)) as served:
-            run_id, host = await served.create("long"), Reached(served.port)
-            return await elsewhere(lambda: [pause(host, run_id, NOW, **headers).status for _ in range(2)])
+        async with open_listening(delays("long", 20_000)) as served:
+            run_id, host = await served.create("long"), RemoteHost(served.port)
+            return await in_thread(lambda: [pause(host, run_id, NOW, **headers).status for _ in range(2)])
 
     return asyncio.run(work())
 
@@ -179,9 +179,9 @@ def test_an_answer_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) ->
         return real(state, given)
 
     async def work() -> tuple[list[int], list[int]]:
-        async with open_served(GOES_ON) as served:
+        async with open_listening(GOES_ON) as served:
             run_id = await served.create(GOES_ON["id"])
-            return await elsewhere(race, Reached(served.port), run_id)
+            return await in_thread(race, RemoteHost(served.port), run_id)
 
     told, counted = asyncio.run(work())
     assert (told.count(200), len(counted)) == (1, 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, echoes, start_host, write_workflows
-from tests.live.in_process_host import open_inside
+from tests.live.in_process_host import open_in_process
 from weftwork import app
 from weftwork.protocol.json import schema
 from weftwork.protocol.workflow.registration import GATED_NODE_TYPES
@@ -150,11 +150,11 @@ def test_a_gated_type_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.
     said = {"requiredCapability": GATED_NODE_TYPES[type_id], "offendingTypeId": type_id, "nodeId": "n0"}
 
     async def work() -> None:
-        async with open_inside(**kept) as before:
+        async with open_in_process(**kept) as before:
             assert (await before.call("POST", "/v1/workflows", {**whole, "id": "old"})).status == 201
         types = {name: each for name, each in builtin_node_types().items() if name != type_id}
         monkeypatch.setattr(app, "builtin_node_types", lambda *_: types)
-        async with open_inside(**kept) as inside:
+        async with open_in_process(**kept) as inside:
             for path, body in (("/v1/workflows", whole), (seam, whole), (seam, {"definition": whole}), (seam, short)):
                 answer = await inside.call("POST", path, body)
                 assert (answer.status, answer.document["error"]) == (422, "capability_required")

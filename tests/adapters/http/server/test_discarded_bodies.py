@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, Host, Served, Stream, elsewhere, open_served
+from tests.live import KEY, Host, ListeningHost, Stream, in_thread, open_listening
 from weftwork.adapters.http.message import Request
 
 CAP = 1_048_576
@@ -41,7 +41,7 @@ def test_an_ordinary_client_always_reads_why_it_was_refused(
     assert seen[0][0] == status
 
 
-def _send_on(served: Served) -> tuple[int, Any]:
+def _send_on(served: ListeningHost) -> tuple[int, Any]:
     """Begin to send, wait until the answer is there, and only then send the rest and read it."""
     rest = b"x" * 900_000
     head = f"POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\nContent-Length: {len(rest)}\r\n\r\n"
@@ -59,8 +59,8 @@ def _send_on(served: Served) -> tuple[int, Any]:
 
 def _refuse() -> tuple[int, Any]:
     async def work() -> tuple[int, Any]:
-        async with open_served() as served:
-            return await elsewhere(_send_on, served)
+        async with open_listening() as served:
+            return await in_thread(_send_on, served)
 
     return asyncio.run(work())
 

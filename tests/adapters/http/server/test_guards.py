@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.live import OTHER_KEY, Answer, Inside, delays, open_inside
+from tests.live import OTHER_KEY, Answer, InProcessHost, delays, open_in_process
 from weftwork.adapters.http import message
 from weftwork.adapters.http.app import App
 from weftwork.adapters.http.router import Router
@@ -14,12 +14,12 @@ from weftwork.engine.api.keyring import Keyring
 from weftwork.protocol.wire import idempotency, streams
 from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED_PATHS, split_path
 
-Probe = Callable[[Inside], Awaitable[Answer]]
+Probe = Callable[[InProcessHost], Awaitable[Answer]]
 
 
 def probe(ask: Probe) -> Answer:
     async def run() -> Answer:
-        async with open_inside(delays("short", 0, 0), delays("long", 15_000)) as inside:
+        async with open_in_process(delays("short", 0, 0), delays("long", 15_000)) as inside:
             return await ask(inside)
 
     return asyncio.run(run())
@@ -27,7 +27,7 @@ def probe(ask: Probe) -> Answer:
 
 @pytest.mark.rule("wire-04")
 def test_without_the_cap_a_large_body_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    def large(inside: Inside) -> Awaitable[Answer]:
+    def large(inside: InProcessHost) -> Awaitable[Answer]:
         return inside.call("POST", "/v1/runs", {"workflowId": "short", "inputs": {"x": "y" * 1_100_000}})
 
     assert probe(large).status == 413
@@ -42,7 +42,7 @@ def test_without_the_cap_a_large_body_is_taken(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.rule("json-01")
 def test_with_a_lenient_decoder_evil_json_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    def evil(inside: Inside) -> Awaitable[Answer]:
+    def evil(inside: InProcessHost) -> Awaitable[Answer]:
         return inside.call("POST", "/v1/runs", {"workflowId": "short", "inputs": {"x": "\ud800", "y": float("nan")}})
 
     assert probe(evil).status == 400
@@ -52,7 +52,7 @@ def test_with_a_lenient_decoder_evil_json_is_taken(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.rule("auth-05")
 def test_when_every_key_is_good_a_stranger_learns_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stranger(inside: Inside) -> Awaitable[Answer]:
+    def stranger(inside: InProcessHost) -> Awaitable[Answer]:
         return inside.call("GET", "/v1/nothing", key="stranger")
 
     assert probe(stranger).status == 401
@@ -62,7 +62,7 @@ def test_when_every_key_is_good_a_stranger_learns_what_is_there(monkeypatch: pyt
 
 @pytest.mark.rule("wire-03")
 def test_when_a_verb_may_be_part_of_an_id_a_missing_verb_is_a_wrong_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    def halt(inside: Inside) -> Awaitable[Answer]:
+    def halt(inside: InProcessHost) -> Awaitable[Answer]:
         return inside.call("PUT", "/v1/runs/x:halt", {})
 
     assert probe(halt).status == 404
@@ -84,7 +84,7 @@ def test_the_router_knows_every_path_of_the_table_and_no_other() -> None:
 
 @pytest.mark.rule("poll-02")
 def test_when_completeness_is_guessed_a_poll_ends_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def poll(inside: Inside) -> Answer:
+    async def poll(inside: InProcessHost) -> Answer:
         run_id = (await inside.call("POST", "/v1/runs", {"workflowId": "long"})).document["runId"]
         return await inside.call("GET", f"/v1/runs/{run_id}/events/poll")
 
@@ -95,7 +95,7 @@ def test_when_completeness_is_guessed_a_poll_ends_too_early(monkeypatch: pytest.
 
 @pytest.mark.rule("dedup-01")
 def test_when_the_header_is_not_read_a_scope_fills_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def twice(inside: Inside) -> Answer:
+    async def twice(inside: InProcessHost) -> Answer:
         body = {"workflowId": "long", "scopeId": "s"}
         headers = {"x-dedup": "enforce"}
         await inside.call("POST", "/v1/runs", body, headers=headers)

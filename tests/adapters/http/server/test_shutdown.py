@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from tests.live import KEY, Served, Stream, delays, echoes, elsewhere, open_served
+from tests.live import KEY, ListeningHost, Stream, delays, echoes, in_thread, open_listening
 from tests.live.listening_host import until
 from weftwork.adapters.http import app, response_writer
 from weftwork.adapters.http.server import http_server
@@ -26,9 +26,9 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "GRACE_SECONDS", 0.3)
 
 
-def serve(work: Callable[[Served], Awaitable[Any]], *workflows: dict[str, Any]) -> Any:
+def serve(work: Callable[[ListeningHost], Awaitable[Any]], *workflows: dict[str, Any]) -> Any:
     async def bounded() -> Any:
-        async with open_served(*workflows) as served:
+        async with open_listening(*workflows) as served:
             return await work(served)
 
     return asyncio.run(bounded())
@@ -49,16 +49,16 @@ def whole(connection: socket.socket) -> tuple[Stream, bytes]:
     return stream, body
 
 
-async def cut_in_its_body(served: Served) -> tuple[Stream, bytes]:
+async def cut_in_its_body(served: ListeningHost) -> tuple[Stream, bytes]:
     def begin() -> socket.socket:
         connection = served.connect()
         connection.sendall(f"{HEAD}Content-Length: 50\r\n\r\n{{".encode())
         return connection
 
-    connection = await elsewhere(begin)
+    connection = await in_thread(begin)
     await until(lambda: any("run_asgi" in repr(task) for task in asyncio.all_tasks()), "the request to begin")
     served.stop()
-    return await elsewhere(whole, connection)
+    return await in_thread(whole, connection)
 
 
 def test_a_request_whose_time_is_up_is_told_to_come_back(caplog: pytest.LogCaptureFixture) -> None:
@@ -88,10 +88,10 @@ def test_a_cut_that_is_not_answered_is_a_failure(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("query", ["", "?streamMode=values"])
 def test_a_stream_that_waits_for_the_store_is_ended_properly(caplog: pytest.LogCaptureFixture, query: str) -> None:
-    async def work(served: Served) -> bytes:
+    async def work(served: ListeningHost) -> bytes:
         run_id = await served.create("long")
-        stream = await elsewhere(Stream, await elsewhere(served.ask, f"/v1/runs/{run_id}/events{query}"))
-        await elsewhere(stream.read_until, lambda body: body.endswith(b"\n\n"))
+        stream = await in_thread(Stream, await in_thread(served.ask, f"/v1/runs/{run_id}/events{query}"))
+        await in_thread(stream.read_until, lambda body: body.endswith(b"\n\n"))
 
         async def hang(*_: Any) -> list[Any]:
             await asyncio.Event().wait()
@@ -101,16 +101,16 @@ def test_a_stream_that_waits_for_the_store_is_ended_properly(caplog: pytest.LogC
         for feed in served.host._feeds._feeds.values():
             feed.clear()
         served.stop()
-        return await elsewhere(stream.finish)
+        return await in_thread(stream.finish)
 
     assert serve(work, delays("long", 15_000)).endswith(b"\n\n")
     quiet(caplog.records)
 
 
 def test_a_client_that_does_not_read_does_not_hold_the_end_up(caplog: pytest.LogCaptureFixture) -> None:
-    async def work(served: Served) -> None:
+    async def work(served: ListeningHost) -> None:
         run_id = await served.create("large", inputs={"text": "x" * 400_000})
-        connection = await elsewhere(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
+        connection = await in_thread(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
         with connection:
             await until(lambda: served.readers == 1, "the reader")
             served.stop()
@@ -153,17 +153,17 @@ def test_a_client_that_stops_reading_is_let_go(
     monkeypatch.setattr(response_writer, "STALL_SECONDS", 0.2)
     caplog.set_level("INFO", "weftwork.http")
 
-    async def work(served: Served) -> None:
+    async def work(served: ListeningHost) -> None:
         run_id = await served.create("large", inputs={"text": "x" * 400_000})
         wide_id = await served.create("wide", inputs={"text": "x" * 400_000})
-        await served.inside.call("GET", f"/v1/runs/{wide_id}/events?streamMode=messages")
+        await served.in_process.call("GET", f"/v1/runs/{wide_id}/events?streamMode=messages")
         for path in (f"/v1/runs/{run_id}/events?streamMode=debug", f"/v1/runs/{wide_id}"):
             caplog.clear()
-            with await elsewhere(served.ask, path, 4096) as connection:
+            with await in_thread(served.ask, path, 4096) as connection:
                 await until(lambda: broken(caplog.records), "the host to let go")
                 await until(lambda: served.readers == 0, "the reader to be gone")
-                stream = await elsewhere(Stream, connection)
-                received = await elsewhere(_drink, connection)
+                stream = await in_thread(Stream, connection)
+                received = await in_thread(_drink, connection)
                 length = int(stream.headers.get("content-length", 10**9))
                 assert len(stream.raw) + len(received) < length
                 assert not received.endswith(b"0\r\n\r\n")

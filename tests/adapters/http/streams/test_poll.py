@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host
-from tests.live.fixtures import QUICK
+from tests.live.fixtures import QUICK_WORKFLOW
 from weftwork.protocol.json import schema
 
 
 @pytest.fixture(scope="module")
 def ended(host: Host) -> str:
-    run_id = host.create(QUICK)
+    run_id = host.create(QUICK_WORKFLOW)
     host.log(run_id)
     return run_id
 
@@ -68,7 +68,7 @@ def test_a_poll_waits_for_news_of_a_live_run(host: Host) -> None:
 
 @pytest.mark.rule("poll-01", "poll-02")
 def test_a_loop_of_polls_reads_a_live_run_once_and_ends(host: Host) -> None:
-    run_id = host.create(QUICK)
+    run_id = host.create(QUICK_WORKFLOW)
     log = host.log(run_id)
     assert [event["sequence"] for event in log] == list(range(len(log)))
     assert log == poll(host, run_id)["events"]

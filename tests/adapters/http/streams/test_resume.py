@@ -12,8 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.live import SEEDED, Frame, Host, delays, frames, open_inside, seed_messages, start_host, write_workflows
-from tests.live.fixtures import QUICK
+from tests.live import (
+    SEEDED_RUN,
+    Frame,
+    Host,
+    delays,
+    frames,
+    open_in_process,
+    seed_messages,
+    start_host,
+    write_workflows,
+)
+from tests.live.fixtures import QUICK_WORKFLOW
 from weftwork.protocol.wire import streams
 
 MODES = ("updates", "debug", "messages", "updates,messages")
@@ -55,8 +65,8 @@ class Reader:
     by_query=st.booleans(),
 )
 def test_cuts_at_any_byte_leave_no_trace(host: Host, mode: str, cuts: list[int], by_query: bool) -> None:
-    whole = host.stream(SEEDED, f"?streamMode={mode}").finish()
-    reader = Reader(SEEDED, mode)
+    whole = host.stream(SEEDED_RUN, f"?streamMode={mode}").finish()
+    reader = Reader(SEEDED_RUN, mode)
     for size in cuts:
         reader.cut(host, size, by_query)
     assert reader.finish(host) == whole
@@ -65,16 +75,16 @@ def test_cuts_at_any_byte_leave_no_trace(host: Host, mode: str, cuts: list[int],
 @pytest.mark.rule("sse-06")
 @pytest.mark.parametrize("mode", MODES)
 def test_every_id_resumes_exactly_after_it(host: Host, mode: str) -> None:
-    shown = host.stream(SEEDED, f"?streamMode={mode}").frames()
+    shown = host.stream(SEEDED_RUN, f"?streamMode={mode}").frames()
     for at, frame in enumerate(shown):
-        assert host.stream(SEEDED, f"?streamMode={mode}", frame.id).frames() == shown[at + 1 :]
+        assert host.stream(SEEDED_RUN, f"?streamMode={mode}", frame.id).frames() == shown[at + 1 :]
 
 
 def test_cuts_of_a_live_run_leave_no_trace(host: Host) -> None:
     def follow(seed: int) -> None:
         chance = random.Random(seed)
         mode = chance.choice(MODES)
-        run_id = host.create(QUICK)
+        run_id = host.create(QUICK_WORKFLOW)
         witness = host.stream(run_id, f"?streamMode={mode}")
         reader = Reader(run_id, mode)
         while len(reader.got) < 6 and mode != "messages":
@@ -91,9 +101,9 @@ def test_cuts_of_a_live_run_leave_no_trace(host: Host) -> None:
 @given(mode=st.sampled_from(MODES), size=st.integers(1, 2600), buffer_ms=st.sampled_from([1, 50, 5000]))
 def test_a_cut_batch_comes_again_whole(host: Host, mode: str, size: int, buffer_ms: int) -> None:
     query = f"?streamMode={mode}&bufferMs={buffer_ms}"
-    before = frames(host.stream(SEEDED, query).read(size))
-    after = host.stream(SEEDED, query, before[-1].id if before else None).frames()
-    plain = host.stream(SEEDED, f"?streamMode={mode}").frames()
+    before = frames(host.stream(SEEDED_RUN, query).read(size))
+    after = host.stream(SEEDED_RUN, query, before[-1].id if before else None).frames()
+    plain = host.stream(SEEDED_RUN, f"?streamMode={mode}").frames()
     read = [item for frame in [*before, *after] for item in frame.document]
     assert read == [frame.document for frame in plain]
 
@@ -105,19 +115,19 @@ def test_a_restart_between_two_cuts_leaves_no_trace(tmp_path: Path, end: Callabl
     readers: list[Reader] = []
     with start_host(tmp_path, "--workflows", workflows) as host:
         live = host.create("long")
-        readers += [Reader(run_id, mode) for run_id in (live, SEEDED) for mode in MODES]
+        readers += [Reader(run_id, mode) for run_id in (live, SEEDED_RUN) for mode in MODES]
         watch = host.stream(live)
         with watch.connection:
             watch.read_until(lambda body: b"n1" in body)
         for at, reader in enumerate(readers):
-            if reader.run_id == SEEDED:
+            if reader.run_id == SEEDED_RUN:
                 reader.cut(host, 500 + 97 * at)
             elif reader.query.partition("=")[2] != "messages":
                 reader.cut(host, 450 + 41 * at)
         end(host)
     with start_host(tmp_path) as host:
         for at, reader in enumerate(readers):
-            if reader.run_id == SEEDED:
+            if reader.run_id == SEEDED_RUN:
                 reader.cut(host, 300 + 89 * at)
             whole = reader.finish(host)
             stream = host.stream(reader.run_id, reader.query).frames()
@@ -128,7 +138,7 @@ def test_a_restart_between_two_cuts_leaves_no_trace(tmp_path: Path, end: Callabl
 @pytest.mark.rule("sse-06")
 def test_the_proof_sees_a_cursor_that_is_off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     async def read() -> tuple[list[Frame], list[Frame]]:
-        async with open_inside(delays("short", 0, 0)) as inside:
+        async with open_in_process(delays("short", 0, 0)) as inside:
             run_id = (await inside.call("POST", "/v1/runs", {"workflowId": "short"})).document["runId"]
             path = f"/v1/runs/{run_id}/events?streamMode=debug"
             whole = frames((await inside.call("GET", path)).body)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, Inside, Stream, delays, echoes, elsewhere, frames, open_inside, open_served
+from tests.live import KEY, InProcessHost, Stream, delays, echoes, frames, in_thread, open_in_process, open_listening
 from tests.live.listening_host import until
 from weftwork.adapters.http.response_writer import CHUNK_BYTES
 from weftwork.adapters.http.routes import events
@@ -18,7 +18,7 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 LARGE = "x" * 400_000
 
 
-async def _ended(inside: Inside, workflow_id: str, **inputs: Any) -> str:
+async def _ended(inside: InProcessHost, workflow_id: str, **inputs: Any) -> str:
     """A run that is over; its last snapshot has been seen."""
     body = {"workflowId": workflow_id, "inputs": inputs}
     run_id = (await inside.call("POST", "/v1/runs", body)).document["runId"]
@@ -34,7 +34,7 @@ async def _ended(inside: Inside, workflow_id: str, **inputs: Any) -> str:
 )
 def test_an_answer_ends_at_its_cap_and_goes_on_from_there(path: str, json_only: bool) -> None:
     async def work() -> None:
-        async with open_inside(echoes("large", 30)) as inside:
+        async with open_in_process(echoes("large", 30)) as inside:
             run_id = await _ended(inside, "large", text=LARGE)
             seen: list[int] = []
             answers = 0
@@ -59,7 +59,7 @@ def test_an_answer_ends_at_its_cap_and_goes_on_from_there(path: str, json_only: 
 
 def test_a_page_of_small_events_is_as_long_as_asked_for() -> None:
     async def work() -> None:
-        async with open_inside(echoes("many", 300)) as inside:
+        async with open_in_process(echoes("many", 300)) as inside:
             run_id = await _ended(inside, "many", text="x")
             path = f"/v1/runs/{run_id}/events"
             page = (await inside.call("GET", path, headers={"accept": "application/json"})).document
@@ -87,7 +87,7 @@ def test_a_stream_is_sent_in_small_pieces(query: str, monkeypatch: pytest.Monkey
         await honest(pump)
 
     async def work() -> None:
-        async with open_inside(echoes("large", 4)) as inside:
+        async with open_in_process(echoes("large", 4)) as inside:
             run_id = await _ended(inside, "large", text=LARGE)
             monkeypatch.setattr(SseStream, "run", watched)
             shown = frames((await inside.call("GET", f"/v1/runs/{run_id}/events?streamMode={query}")).body)
@@ -110,11 +110,11 @@ def test_a_fault_in_the_middle_ends_a_stream_that_can_be_resumed(
     caplog: pytest.LogCaptureFixture, query: str, fault: Exception
 ) -> None:
     async def work() -> None:
-        async with open_served(delays("long", 15_000)) as served:
+        async with open_listening(delays("long", 15_000)) as served:
             run_id = await served.create("long")
             path = f"/v1/runs/{run_id}/events?streamMode={query}"
-            stream = await elsewhere(Stream, await elsewhere(served.ask, path))
-            await elsewhere(stream.read_until, lambda body: body.endswith(b"\n\n"))
+            stream = await in_thread(Stream, await in_thread(served.ask, path))
+            await in_thread(stream.read_until, lambda body: body.endswith(b"\n\n"))
             honest = served.log.read
 
             async def fail(*_: Any) -> Any:
@@ -123,11 +123,11 @@ def test_a_fault_in_the_middle_ends_a_stream_that_can_be_resumed(
             served.log.read = fail
             for run in list(served.host._feeds._feeds):
                 served.host._feeds.invalidate(run)
-            shown = frames(await elsewhere(stream.finish))
+            shown = frames(await in_thread(stream.finish))
             served.log.read = honest
-            again = await elsewhere(Stream, await elsewhere(served.ask, f"{path}&lastEventId={shown[-1].id}"))
-            await served.inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
-            assert b"cancelled" in await elsewhere(again.finish)
+            again = await in_thread(Stream, await in_thread(served.ask, f"{path}&lastEventId={shown[-1].id}"))
+            await served.in_process.call("POST", f"/v1/runs/{run_id}/cancel", {})
+            assert b"cancelled" in await in_thread(again.finish)
 
     asyncio.run(work())
     (said,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
@@ -140,7 +140,7 @@ def test_a_fault_in_the_middle_ends_a_stream_that_can_be_resumed(
 
 def test_an_outage_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> Any:
-        async with open_inside() as inside:
+        async with open_in_process() as inside:
             store: Any = inside.host._store.log
 
             async def fail(*_: Any) -> Any:
@@ -158,10 +158,10 @@ def test_an_outage_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> N
 @pytest.mark.rule("poll-01")
 def test_a_poll_ends_with_its_client(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
-        async with open_served(delays("long", 15_000)) as served:
+        async with open_listening(delays("long", 15_000)) as served:
             run_id = await served.create("long")
             path = f"/v1/runs/{run_id}/events/poll?lastSequence=1&timeout=60"
-            with await elsewhere(served.ask, path):
+            with await in_thread(served.ask, path):
                 await until(lambda: served.readers == 1, "the poll")
             await until(lambda: served.readers == 0, "the poll to end")
 
@@ -186,7 +186,7 @@ def test_a_run_without_events_has_no_snapshot_yet(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(SseStream, "_stream_snapshots", watched)
 
     async def work() -> tuple[list[Any], dict[int, Any]]:
-        async with open_inside(delays("short", 0, 10, 0)) as inside:
+        async with open_in_process(delays("short", 0, 10, 0)) as inside:
             store: Any = inside.host._store.log
             append, gate = store.append, asyncio.Event()
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.live import CHUNKS, SEEDED, Host, Stream, dechunk, delays, frames, start_host, write_workflows
-from tests.live.fixtures import FEW_KEEPALIVES, QUICK
+from tests.live import CHUNKS, SEEDED_RUN, Host, Stream, dechunk, delays, frames, start_host, write_workflows
+from tests.live.fixtures import KEEPALIVE_SETTINGS, QUICK_WORKFLOW
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.streams import UPDATE_TYPES
 
@@ -15,14 +15,14 @@ MODES = ("updates", "debug", "messages", "updates,messages", "values")
 @pytest.fixture(scope="module")
 def ended(host: Host) -> str:
     """A run of QUICK that is over."""
-    run_id = host.create(QUICK)
+    run_id = host.create(QUICK_WORKFLOW)
     host.log(run_id)
     return run_id
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_stream_has_its_headers_and_ends_with_the_run(host: Host, mode: str) -> None:
-    stream = host.stream(host.create(QUICK), f"?streamMode={mode}")
+    stream = host.stream(host.create(QUICK_WORKFLOW), f"?streamMode={mode}")
     assert stream.status == 200
     assert stream.headers["content-type"] == "text/event-stream"
     assert stream.headers["cache-control"] == "no-cache"
@@ -39,7 +39,7 @@ def test_a_connection_is_used_again_after_a_stream(host: Host, ended: str) -> No
 
 
 def test_updates_is_the_default_and_shows_its_types_in_order(host: Host) -> None:
-    run_id = host.create(QUICK)
+    run_id = host.create(QUICK_WORKFLOW)
     shown = host.stream(run_id).frames()
     wanted = [event for event in host.log(run_id) if event["type"] in UPDATE_TYPES]
     assert [frame.document for frame in shown] == wanted
@@ -48,14 +48,14 @@ def test_updates_is_the_default_and_shows_its_types_in_order(host: Host) -> None
 
 
 def test_debug_shows_every_event_of_the_log(host: Host) -> None:
-    run_id = host.create(QUICK)
+    run_id = host.create(QUICK_WORKFLOW)
     shown = host.stream(run_id, "?streamMode=debug").frames()
     assert [frame.document for frame in shown] == host.log(run_id)
     assert [frame.id for frame in shown] == [str(at) for at in range(len(shown))]
 
 
 def test_messages_shows_chunks_and_nothing_else(host: Host, ended: str) -> None:
-    shown = host.stream(SEEDED, "?streamMode=messages").frames()
+    shown = host.stream(SEEDED_RUN, "?streamMode=messages").frames()
     assert {frame.event for frame in shown} == {"ai.message.chunk"}
     assert [frame.document["chunk"] for frame in shown] == list(CHUNKS)
     assert [frame.document["isLast"] for frame in shown] == [False] * (len(CHUNKS) - 1) + [True]
@@ -64,8 +64,8 @@ def test_messages_shows_chunks_and_nothing_else(host: Host, ended: str) -> None:
 
 
 def test_two_modes_are_their_union_in_the_order_of_the_log(host: Host) -> None:
-    both = host.stream(SEEDED, "?streamMode=updates,messages").frames()
-    single = [host.stream(SEEDED, f"?streamMode={mode}").frames() for mode in ("updates", "messages")]
+    both = host.stream(SEEDED_RUN, "?streamMode=updates,messages").frames()
+    single = [host.stream(SEEDED_RUN, f"?streamMode={mode}").frames() for mode in ("updates", "messages")]
     assert both == sorted([*single[0], *single[1]], key=lambda frame: int(frame.id))
 
 
@@ -107,9 +107,9 @@ def test_an_id_beyond_the_log_of_an_ended_run_gives_an_empty_stream(host: Host, 
 
 
 def test_an_id_beyond_the_log_of_a_live_run_shows_nothing_older_and_ends_with_it(host: Host) -> None:
-    run_id = host.create(QUICK)
+    run_id = host.create(QUICK_WORKFLOW)
     assert frames(host.stream(run_id, "?streamMode=debug", last="123456789").finish()) == []
-    page = host.call("GET", f"/v1/runs/{host.create(QUICK)}/events/poll?lastSequence=123456789").document
+    page = host.call("GET", f"/v1/runs/{host.create(QUICK_WORKFLOW)}/events/poll?lastSequence=123456789").document
     assert (page["events"], page["lastEventSeq"]) == ([], 123456789)
 
 
@@ -124,7 +124,7 @@ def test_minus_one_is_the_start_and_the_query_names_a_cursor_too(host: Host, end
 @pytest.mark.parametrize("mode", ["updates", "debug", "messages", "updates,messages"])
 @pytest.mark.parametrize("run", ["live", "over", "seeded"])
 def test_batches_hold_what_the_plain_stream_holds(host: Host, ended: str, mode: str, run: str) -> None:
-    run_id = {"live": host.create(QUICK) if run == "live" else "", "over": ended, "seeded": SEEDED}[run]
+    run_id = {"live": host.create(QUICK_WORKFLOW) if run == "live" else "", "over": ended, "seeded": SEEDED_RUN}[run]
     batches = host.stream(run_id, f"?streamMode={mode}&bufferMs=100").frames()
     plain = host.stream(run_id, f"?streamMode={mode}").frames()
     assert {frame.event for frame in batches} <= {"batch"}
@@ -136,7 +136,7 @@ def test_batches_hold_what_the_plain_stream_holds(host: Host, ended: str, mode: 
 
 
 def test_a_terminal_event_does_not_wait_for_the_buffer(host: Host) -> None:
-    run_id = host.create(QUICK)
+    run_id = host.create(QUICK_WORKFLOW)
     with host.stream(run_id, "?bufferMs=5000").connection as quick:
         quick.settimeout(4)
         received = b""
@@ -187,7 +187,7 @@ def test_a_quiet_stream_is_kept_alive(host: Host, mode: str) -> None:
 
 def test_events_that_a_reader_is_not_shown_do_not_keep_it_waiting(tmp_path: Path) -> None:
     workflows = write_workflows(tmp_path / "workflows", delays("hasty", *[100] * 8))
-    with start_host(tmp_path, "--workflows", workflows, store="memory", env=FEW_KEEPALIVES) as other:
+    with start_host(tmp_path, "--workflows", workflows, store="memory", env=KEEPALIVE_SETTINGS) as other:
         body = other.stream(other.create("hasty"), "?streamMode=messages").finish()
     assert set(body.split(b"\n\n")) == {b": keepalive", b""}
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.live import Answer, Host, Inside, open_inside
-from tests.live.envelopes import ACCEPT, TEST, VENDOR, envelope, judged, run_id
+from tests.live import Answer, Host, InProcessHost, open_in_process
+from tests.live.envelopes import ACCEPT, TEST, VENDOR, accept_envelope, envelope, run_id
 from weftwork.engine.models import envelope_gate
 from weftwork.protocol.envelopes import gate as acceptor
 from weftwork.protocol.envelopes import handling
@@ -33,7 +33,7 @@ def test_the_seam_judges_and_projects_with_the_live_functions() -> None:
 
 def ask(documents: list[Any], toggled: bool | None = None, **body: Any) -> list[Any]:
     async def work() -> list[Any]:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             await inside.call("POST", TOGGLE, {"name": SUPPORTED, "value": toggled})
             answers = [await inside.call("POST", ACCEPT, {"envelope": each, **body}) for each in documents]
             return [answer.document for answer in answers]
@@ -88,14 +88,14 @@ def test_a_capability_that_is_switched_off_stands_before_everything(host: Host) 
         off = host.call("POST", TOGGLE, {"name": SUPPORTED, "value": False})
         assert (off.status, off.document) == (200, {"overlay": {SUPPORTED: False}})
         for document in (envelope("error"), envelope(VENDOR), {}, None):
-            assert judged(host, document, hostSupportedEnvelopes=[], nodeAllowedKinds=[]) == refusal
+            assert accept_envelope(host, document, hostSupportedEnvelopes=[], nodeAllowedKinds=[]) == refusal
         other = host.call("POST", ACCEPT, {"envelope": envelope("error")}, key="key-of-other")
         assert other.document["status"] == "accepted"
         host.call("POST", TOGGLE, {"name": SUPPORTED, "value": True})
-        assert judged(host, envelope(VENDOR), hostSupportedEnvelopes=[])["status"] == "gated"
+        assert accept_envelope(host, envelope(VENDOR), hostSupportedEnvelopes=[])["status"] == "gated"
     finally:
         assert host.call("POST", TOGGLE, {"reset": True}).document == {"overlay": {}}
-    assert judged(host, envelope("error"))["status"] == "accepted"
+    assert accept_envelope(host, envelope("error"))["status"] == "accepted"
 
 
 @pytest.mark.rule("env-34")
@@ -158,7 +158,7 @@ def test_a_seam_needs_a_key_and_its_switch(host: Host, path: str) -> None:
     assert host.call("GET", path).status == 405
 
     async def off() -> tuple[Answer, Answer]:
-        async with open_inside() as inside:
+        async with open_in_process() as inside:
             return await inside.call("POST", path, {}), await inside.call("POST", path, {}, key="wrong")
 
     found, unknown = asyncio.run(off())
@@ -196,14 +196,14 @@ def test_hostile_bodies_over_the_wire() -> None:
     seen: set[str] = set()
 
     async def work() -> None:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             await _many(inside, seen)
 
     asyncio.run(work())
     assert {"accepted", "invalid", "gated"} <= seen
 
 
-async def _many(inside: Inside, seen: set[str]) -> None:
+async def _many(inside: InProcessHost, seen: set[str]) -> None:
     loop = asyncio.get_running_loop()
     waiting: list[dict[str, Any]] = []
 

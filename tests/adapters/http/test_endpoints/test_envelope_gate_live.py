@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node
-from tests.live import Host, Inside, open_inside, start_host
-from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, VENDOR, envelope, judged, logged, run_id
+from tests.live import Host, InProcessHost, open_in_process, start_host
+from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, VENDOR, accept_envelope, envelope, events_in_test_log, run_id
 from tests.live.steering import await_status, flow, register
 from weftwork.protocol.envelopes import gate as acceptor
 from weftwork.protocol.envelopes.outcome import Invalid
@@ -61,8 +61,8 @@ def test_what_is_projected_is_what_a_run_records(
     document = {**document, **{name: record["payload"][name] for name in ("correlationId", "envelopeId")}}
     other = run_id()
     body = {"nodeAllowedKinds": contract["accepts"]} if contract else {}
-    judged(host, document, projectTo={"runId": other, "nodeId": "talk"}, **body)
-    seen = logged(host, other)
+    accept_envelope(host, document, projectTo={"runId": other, "nodeId": "talk"}, **body)
+    seen = events_in_test_log(host, other)
     alike, real = ([event for event in each if event["type"] != "node.failed"] for each in (seen, live))
     shown = [(event["type"], event["payload"], event["contentTrust"]) for event in alike]
     assert shown == [(event["type"], event["payload"], event["contentTrust"]) for event in real]
@@ -86,19 +86,19 @@ def test_the_record_of_a_real_run_counts_and_outlives_the_process(tmp_path: Path
     conflict = {**document, "type": "error", "payload": PAYLOADS["error"]}
     with start_host(tmp_path, "--test-seams") as host:
         body = {"persistedDedup": {"runId": run}, "hostSupportedEnvelopes": [], "byokCanaries": []}
-        outcome = judged(host, again, **body)
+        outcome = accept_envelope(host, again, **body)
         assert (outcome["status"], outcome["envelopeId"]) == ("accepted", document["envelopeId"])
         assert outcome["redactedPayload"] == document["payload"]
-        assert "envelope_correlation_conflict" in judged(host, conflict, **body)["reason"]
-        assert judged(host, again, key="key-of-other", **body)["status"] == "gated"
+        assert "envelope_correlation_conflict" in accept_envelope(host, conflict, **body)["reason"]
+        assert accept_envelope(host, again, key="key-of-other", **body)["status"] == "gated"
         assert (
-            judged(host, envelope(VENDOR), projectTo={"runId": run}, persistedDedup={"runId": run})["status"]
+            accept_envelope(host, envelope(VENDOR), projectTo={"runId": run}, persistedDedup={"runId": run})["status"]
             == "accepted"
         )
         assert events_of(host, run) == before
 
 
-async def both(inside: Inside) -> tuple[str, str]:
+async def both(inside: InProcessHost) -> tuple[str, str]:
     """How the seam and a run judge an envelope."""
     document = envelope(VENDOR)
     outcome = await inside.call("POST", ACCEPT, {"envelope": document})
@@ -114,7 +114,7 @@ async def both(inside: Inside) -> tuple[str, str]:
 
 def test_a_gate_that_is_broken_is_broken_for_both(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> list[tuple[str, str]]:
-        async with open_inside(speaking("both"), test_seams=True) as inside:
+        async with open_in_process(speaking("both"), test_seams=True) as inside:
             whole = await both(inside)
             refusal = Invalid("envelope_invalid", "sabotage")
             steps = (*acceptor.STEPS, ("sabotage", lambda case: refusal))

@@ -6,7 +6,18 @@ from typing import Any
 import pytest
 
 from tests.live import Host
-from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, UNIVERSAL, VENDOR, envelope, judged, logged, run_id, spans
+from tests.live.envelopes import (
+    ACCEPT,
+    PAYLOADS,
+    TEST,
+    UNIVERSAL,
+    VENDOR,
+    accept_envelope,
+    envelope,
+    events_in_test_log,
+    run_id,
+    spans,
+)
 from weftwork.protocol.envelopes.accept_request import MAX_SECRETS
 from weftwork.protocol.json import schema
 
@@ -28,7 +39,7 @@ SURFACE = {
 
 def test_each_occurrence_is_replaced_and_counted(host: Host) -> None:
     questions = [{"id": "q1", "question": f"Is it {SECRET}?", "context": {"deep": [{"er": f"{SECRET}+{SECRET}"}]}}]
-    outcome = judged(host, envelope("clarification.request", {"questions": questions}), byokCanaries=CANARIES)
+    outcome = accept_envelope(host, envelope("clarification.request", {"questions": questions}), byokCanaries=CANARIES)
     assert (outcome["status"], outcome["redactionCount"]) == ("accepted", 3)
     assert outcome["redactedPayload"] == {
         "questions": [{"id": "q1", "question": f"Is it {MARK}?", "context": {"deep": [{"er": f"{MARK}+{MARK}"}]}}]
@@ -37,7 +48,7 @@ def test_each_occurrence_is_replaced_and_counted(host: Host) -> None:
 
 def test_each_secret_has_its_marker_and_old_ones_stay(host: Host) -> None:
     payload = {"code": "x", "message": f"{OTHER} {SECRET} [REDACTED:older]", "details": {"a": ["[REDACTED:openai]"]}}
-    outcome = judged(host, envelope("error", payload), byokCanaries=CANARIES)
+    outcome = accept_envelope(host, envelope("error", payload), byokCanaries=CANARIES)
     assert outcome["redactionCount"] == 2
     assert outcome["redactedPayload"]["message"] == f"{OTHER_MARK} {MARK} [REDACTED:older]"
     assert outcome["redactedPayload"]["details"] == payload["details"]
@@ -45,20 +56,20 @@ def test_each_secret_has_its_marker_and_old_ones_stay(host: Host) -> None:
 
 @pytest.mark.rule("env-37")
 def test_nothing_found_is_said_as_zero(host: Host) -> None:
-    outcome = judged(host, envelope("error"), byokCanaries=CANARIES)
+    outcome = accept_envelope(host, envelope("error"), byokCanaries=CANARIES)
     assert (outcome["redactionCount"], outcome["redactedPayload"]) == (0, PAYLOADS["error"])
     empty = [{"value": "", "secretId": "x"}, {"value": "ambiguous", "secretId": ""}, {}, None, 5, {"value": 5}]
     for canaries in ([], empty):
-        outcome = judged(host, envelope("error"), byokCanaries=canaries)
+        outcome = accept_envelope(host, envelope("error"), byokCanaries=canaries)
         assert (outcome["redactionCount"], outcome["redactedPayload"]) == (0, PAYLOADS["error"])
     for canaries in (None, "x", {"value": "ambiguous", "secretId": "x"}):
-        assert "redactionCount" not in judged(host, envelope("error"), byokCanaries=canaries)
+        assert "redactionCount" not in accept_envelope(host, envelope("error"), byokCanaries=canaries)
 
 
 def test_so_many_secrets_are_looked_for(host: Host) -> None:
     canaries = [{"value": f"canary-{number:03}", "secretId": str(number)} for number in range(MAX_SECRETS + 1)]
     document = envelope("error", {"code": canaries[-2]["value"], "message": canaries[-1]["value"]})
-    outcome = judged(host, document, byokCanaries=canaries)
+    outcome = accept_envelope(host, document, byokCanaries=canaries)
     assert outcome["redactedPayload"] == {"code": "[REDACTED:63]", "message": canaries[-1]["value"]}
 
 
@@ -67,13 +78,13 @@ def test_a_repeat_counts_the_same(host: Host) -> None:
     stores: list[dict[str, Any]] = [{}, {"persistedDedup": {"runId": run_id()}}]
     for store in stores:
         document = envelope("error", {"code": SECRET, "message": f"{SECRET}{SECRET}"})
-        first = judged(host, document, byokCanaries=CANARIES, **store)
+        first = accept_envelope(host, document, byokCanaries=CANARIES, **store)
         assert first["redactionCount"] == 3
-        assert judged(host, document, byokCanaries=CANARIES, **store) == first
+        assert accept_envelope(host, document, byokCanaries=CANARIES, **store) == first
     run: dict[str, Any] = {"persistedDedup": {"runId": run_id()}}
     document = envelope("error", {"code": "x", "message": SECRET})
-    assert SECRET not in json.dumps(judged(host, document, **run))
-    later = judged(host, document, byokCanaries=CANARIES, **run)
+    assert SECRET not in json.dumps(accept_envelope(host, document, **run))
+    later = accept_envelope(host, document, byokCanaries=CANARIES, **run)
     assert (later["redactionCount"], later["redactedPayload"]["message"]) == (1, MARK)
 
 
@@ -81,7 +92,7 @@ def test_a_repeat_counts_the_same(host: Host) -> None:
 def test_reasoning_is_taken_redacted_and_not_routed_on(host: Host, kind: str) -> None:
     plain = PAYLOADS[kind]
     run = run_id()
-    outcome = judged(
+    outcome = accept_envelope(
         host,
         envelope(kind, {"reasoning": f"because {SECRET}", **plain}),
         byokCanaries=CANARIES,
@@ -90,11 +101,13 @@ def test_reasoning_is_taken_redacted_and_not_routed_on(host: Host, kind: str) ->
     assert (outcome["status"], outcome["redactionCount"]) == ("accepted", 1)
     assert outcome["redactedPayload"] == {"reasoning": f"because {MARK}", **plain}
     bare = run_id()
-    without = judged(host, envelope(kind), byokCanaries=CANARIES, projectTo={"runId": bare})
+    without = accept_envelope(host, envelope(kind), byokCanaries=CANARIES, projectTo={"runId": bare})
     assert (without["redactionCount"], without["redactedPayload"]) == (0, plain)
-    assert [each["type"] for each in logged(host, run)] == [each["type"] for each in logged(host, bare)]
+    assert [each["type"] for each in events_in_test_log(host, run)] == [
+        each["type"] for each in events_in_test_log(host, bare)
+    ]
     for wrong in (5, None, []):
-        assert judged(host, envelope(kind, {"reasoning": wrong, **plain}))["status"] == "invalid"
+        assert accept_envelope(host, envelope(kind, {"reasoning": wrong, **plain}))["status"] == "invalid"
 
 
 HOSTILE: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -131,11 +144,11 @@ def test_no_outcome_event_span_or_bundle_holds_a_secret(
 ) -> None:
     body = {"byokCanaries": CANARIES, "projectTo": {"runId": run_id(), "nodeId": "talk"}, **rules}
     run = body["projectTo"]["runId"]
-    outcomes = [judged(host, document, **body) for _ in range(2)]
+    outcomes = [accept_envelope(host, document, **body) for _ in range(2)]
     assert SECRET not in json.dumps(outcomes)
     bundle = host.call("POST", f"{TEST}/debug-bundle/export", {"runId": run})
     assert bundle.status == 200
-    told = (logged(host, run), spans(host, run), bundle.document)
+    told = (events_in_test_log(host, run), spans(host, run), bundle.document)
     assert SECRET not in json.dumps(told)
     assert bool(told[0]) is (outcomes[-1]["status"] != "invalid")
 
@@ -158,9 +171,9 @@ def test_trust_is_told_of_the_envelope_then_of_the_run(
     run = run_id()
     document = envelope("clarification.request", meta={"contentTrust": own} if own else None)
     body = {"runTrustBoundary": boundary} if boundary else {}
-    outcome = judged(host, document, projectTo={"runId": run, "nodeId": "talk"}, **body)
+    outcome = accept_envelope(host, document, projectTo={"runId": run, "nodeId": "talk"}, **body)
     assert outcome["normalizedMeta"] == {"contentTrust": stands}
-    assert {event["contentTrust"] for event in logged(host, run)} == {stands}
+    assert {event["contentTrust"] for event in events_in_test_log(host, run)} == {stands}
     assert spans(host, run)[0]["attributes"]["envelope_content_trust"] == stands
 
 
@@ -170,19 +183,21 @@ def test_untrusted_content_advances_no_approval(host: Host, kind: str, gate: dic
     untrusted = {"contentTrust": "untrusted"}
     run = run_id()
     for meta, more in ((untrusted, {}), (None, {"runTrustBoundary": "untrusted"})):
-        outcome = judged(host, envelope(kind, meta=meta), projectTo={"runId": run}, **gate, **more)
+        outcome = accept_envelope(host, envelope(kind, meta=meta), projectTo={"runId": run}, **gate, **more)
         assert (outcome["status"], outcome["reason"]) == ("invalid", "untrusted_content_blocks_approval")
         assert outcome["details"] == []
-        assert judged(host, envelope(kind, meta=meta), **more)["status"] == "accepted"
-    assert logged(host, run) == []
-    assert judged(host, envelope(kind), **gate)["status"] == "accepted"
+        assert accept_envelope(host, envelope(kind, meta=meta), **more)["status"] == "accepted"
+    assert events_in_test_log(host, run) == []
+    assert accept_envelope(host, envelope(kind), **gate)["status"] == "accepted"
     others: list[dict[str, Any]] = [{"approvalGateContext": False}, {"approvalGateContext": "yes"}]
     for other in (*others, {"boundInterruptKind": "custom"}):
-        assert judged(host, envelope(kind, meta=untrusted), **other)["status"] == "accepted"
+        assert accept_envelope(host, envelope(kind, meta=untrusted), **other)["status"] == "accepted"
 
 
 def test_a_schema_error_names_places_only(host: Host) -> None:
-    outcome = judged(host, envelope("clarification.request", {"questions": [{"id": "", "question": SECRET, "x": 1}]}))
+    outcome = accept_envelope(
+        host, envelope("clarification.request", {"questions": [{"id": "", "question": SECRET, "x": 1}]})
+    )
     assert SECRET not in json.dumps(outcome)
     assert {each["instancePath"] for each in outcome["details"]} == {
         "/payload/questions/0/id",

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.live import OTHER_KEY, TEST_KEY, Host, open_inside
-from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, VENDOR, envelope, judged, logged, run_id
+from tests.live import OTHER_KEY, TEST_KEY, Host, open_in_process
+from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, VENDOR, accept_envelope, envelope, events_in_test_log, run_id
 from weftwork.adapters.http.test_endpoints import envelope_acceptance
 from weftwork.adapters.http.test_endpoints.envelope_acceptance import BoundedMap
 
@@ -28,9 +28,11 @@ def plant(document: dict[str, Any], outcome: Any, kind: str | None = None) -> li
 @pytest.mark.parametrize("outcome", PLANTED, ids=lambda each: each["status"])
 def test_a_planted_outcome_comes_back_as_it_is(host: Host, outcome: dict[str, Any]) -> None:
     document, run = envelope("error"), run_id()
-    assert judged(host, document, priorCorrelations=plant(document, outcome), projectTo={"runId": run}) == outcome
-    assert logged(host, run) == []
-    other = judged(host, document, priorCorrelations=plant(document, outcome, "schema.request"))
+    assert (
+        accept_envelope(host, document, priorCorrelations=plant(document, outcome), projectTo={"runId": run}) == outcome
+    )
+    assert events_in_test_log(host, run) == []
+    other = accept_envelope(host, document, priorCorrelations=plant(document, outcome, "schema.request"))
     assert (other["status"], CONFLICT in other["reason"]) == ("invalid", True)
 
 
@@ -49,17 +51,17 @@ def test_what_is_planted_badly_is_not_there(host: Host, prior: Any) -> None:
     for each in prior if isinstance(prior, list) else ():
         if isinstance(each, dict) and each.get("correlationId") == "ID":
             each["correlationId"] = document["correlationId"]
-    assert judged(host, document, priorCorrelations=prior)["status"] == "accepted"
+    assert accept_envelope(host, document, priorCorrelations=prior)["status"] == "accepted"
 
 
 @pytest.mark.rule("env-36")
 def test_another_kind_under_the_same_id_conflicts_without_any_help(host: Host) -> None:
     first = envelope("ui.a2ui-surface")
-    assert judged(host, first)["status"] == "accepted"
+    assert accept_envelope(host, first)["status"] == "accepted"
     again = {**first, "envelopeId": "another"}
-    assert judged(host, again) == judged(host, first)
-    assert judged(host, again)["envelopeId"] == first["envelopeId"]
-    other = judged(host, {**first, "type": "error", "payload": PAYLOADS["error"]})
+    assert accept_envelope(host, again) == accept_envelope(host, first)
+    assert accept_envelope(host, again)["envelopeId"] == first["envelopeId"]
+    other = accept_envelope(host, {**first, "type": "error", "payload": PAYLOADS["error"]})
     assert (other["status"], CONFLICT in other["reason"]) == ("invalid", True)
 
 
@@ -67,20 +69,22 @@ def test_another_kind_under_the_same_id_conflicts_without_any_help(host: Host) -
 def test_what_was_only_seen_does_not_bend_another_judgement(host: Host) -> None:
     """The same id in calls with other rules: each is judged by its own."""
     document = envelope("clarification.request")
-    assert judged(host, document)["status"] == "accepted"
+    assert accept_envelope(host, document)["status"] == "accepted"
     counters = {"clarificationRounds": {"current": 3, "cap": 3}}
-    assert judged(host, document, counters=counters)["status"] == "breached"
-    assert judged(host, document, approvalGateContext=True, runTrustBoundary="untrusted")["status"] == "invalid"
+    assert accept_envelope(host, document, counters=counters)["status"] == "breached"
+    assert (
+        accept_envelope(host, document, approvalGateContext=True, runTrustBoundary="untrusted")["status"] == "invalid"
+    )
     meta = {**document["meta"], "contentTrust": "untrusted"}
-    assert judged(host, {**document, "meta": meta})["normalizedMeta"] == {"contentTrust": "untrusted"}
-    assert judged(host, document)["normalizedMeta"] == {"contentTrust": "trusted"}
+    assert accept_envelope(host, {**document, "meta": meta})["normalizedMeta"] == {"contentTrust": "untrusted"}
+    assert accept_envelope(host, document)["normalizedMeta"] == {"contentTrust": "trusted"}
 
 
 def test_an_invalid_envelope_leaves_its_id_free(host: Host) -> None:
     document = envelope("error", payload={})
-    assert judged(host, document)["status"] == "invalid"
+    assert accept_envelope(host, document)["status"] == "invalid"
     assert (
-        judged(host, {**document, "type": "schema.request", "payload": PAYLOADS["schema.request"]})["status"]
+        accept_envelope(host, {**document, "type": "schema.request", "payload": PAYLOADS["schema.request"]})["status"]
         == "accepted"
     )
 
@@ -89,20 +93,20 @@ def test_an_invalid_envelope_leaves_its_id_free(host: Host) -> None:
 def test_a_run_keeps_its_first_outcome(host: Host) -> None:
     run, document = run_id(), envelope(VENDOR)
     body: dict[str, Any] = {"persistedDedup": {"runId": run}}
-    first = judged(host, document, projectTo={"runId": run, "nodeId": "talk"}, **body)
-    events = logged(host, run)
+    first = accept_envelope(host, document, projectTo={"runId": run, "nodeId": "talk"}, **body)
+    events = events_in_test_log(host, run)
     assert first["status"] == "accepted"
     again = {**document, "envelopeId": "another", "payload": {"steps": ["other"]}}
-    assert judged(host, again, projectTo={"runId": run, "nodeId": "talk"}, **body) == first
-    assert judged(host, again, hostSupportedEnvelopes=[], **body) == first
-    assert judged(host, again, counters={"envelopesPerTurn": {"current": 9, "cap": 1}}, **body) == first
+    assert accept_envelope(host, again, projectTo={"runId": run, "nodeId": "talk"}, **body) == first
+    assert accept_envelope(host, again, hostSupportedEnvelopes=[], **body) == first
+    assert accept_envelope(host, again, counters={"envelopesPerTurn": {"current": 9, "cap": 1}}, **body) == first
     planted = plant(document, {"status": "gated"})
-    assert judged(host, again, priorCorrelations=planted, **body) == first
-    assert logged(host, run) == events
-    other = judged(host, {**document, "type": "error", "payload": PAYLOADS["error"]}, **body)
+    assert accept_envelope(host, again, priorCorrelations=planted, **body) == first
+    assert events_in_test_log(host, run) == events
+    other = accept_envelope(host, {**document, "type": "error", "payload": PAYLOADS["error"]}, **body)
     assert (other["status"], CONFLICT in other["reason"]) == ("invalid", True)
     elsewhere: dict[str, Any] = {"persistedDedup": {"runId": run_id()}}
-    assert judged(host, again, hostSupportedEnvelopes=[], **elsewhere)["status"] == "gated"
+    assert accept_envelope(host, again, hostSupportedEnvelopes=[], **elsewhere)["status"] == "gated"
 
 
 @pytest.mark.rule("env-36")
@@ -112,39 +116,39 @@ def test_a_refusal_is_kept_for_its_run_too(host: Host) -> None:
     for refused in refusals:
         document = envelope(VENDOR)
         body: dict[str, Any] = {"persistedDedup": {"runId": run_id()}}
-        first = judged(host, document, **body, **refused)
+        first = accept_envelope(host, document, **body, **refused)
         assert first["status"] in ("gated", "breached")
-        assert judged(host, document, **body) == first
+        assert accept_envelope(host, document, **body) == first
 
 
 @pytest.mark.rule("env-36")
 def test_events_are_written_once(host: Host) -> None:
     run, document = run_id(), envelope("clarification.request")
-    first = judged(host, document, projectTo={"runId": run, "nodeId": "talk"})
-    events = logged(host, run)
-    assert judged(host, document, projectTo={"runId": run, "nodeId": "talk"}) == first
-    assert logged(host, run) == events
+    first = accept_envelope(host, document, projectTo={"runId": run, "nodeId": "talk"})
+    events = events_in_test_log(host, run)
+    assert accept_envelope(host, document, projectTo={"runId": run, "nodeId": "talk"}) == first
+    assert events_in_test_log(host, run) == events
     other = run_id()
-    judged(host, document, projectTo={"runId": other, "nodeId": "talk"})
-    assert [event["type"] for event in logged(host, other)] == [event["type"] for event in events]
+    accept_envelope(host, document, projectTo={"runId": other, "nodeId": "talk"})
+    assert [event["type"] for event in events_in_test_log(host, other)] == [event["type"] for event in events]
 
 
 @pytest.mark.parametrize("key", [OTHER_KEY, TEST_KEY])
 def test_nobody_sees_the_memory_of_others(host: Host, key: str) -> None:
     run, document = run_id(), envelope("error")
     body: dict[str, Any] = {"persistedDedup": {"runId": run}, "projectTo": {"runId": run}}
-    judged(host, document, **body)
+    accept_envelope(host, document, **body)
     other = {**document, "type": "schema.request", "payload": PAYLOADS["schema.request"]}
-    assert judged(host, other, key=key)["status"] == "accepted"
-    assert judged(host, other, key=key, persistedDedup={"runId": run})["status"] == "accepted"
-    assert logged(host, run, key=key) == []
-    assert logged(host, run) != []
+    assert accept_envelope(host, other, key=key)["status"] == "accepted"
+    assert accept_envelope(host, other, key=key, persistedDedup={"runId": run})["status"] == "accepted"
+    assert events_in_test_log(host, run, key=key) == []
+    assert events_in_test_log(host, run) != []
 
 
 @pytest.mark.rule("env-34", "env-36")
 def test_a_reset_forgets_everything() -> None:
     async def work() -> list[Any]:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             document = envelope("error")
             other = {**document, "type": "schema.request", "payload": PAYLOADS["schema.request"]}
             body = {"persistedDedup": {"runId": "r"}, "projectTo": {"runId": "r"}}
@@ -190,15 +194,15 @@ def test_pieces_are_judged_when_they_are_whole(host: Host) -> None:
     body: dict[str, Any] = {"projectTo": {"runId": run}, "persistedDedup": {"runId": run}}
     texts = ['{"code":"x",', '"message":"sk-can', 'ary-1"}']
     for index in (1, 0):
-        outcome = judged(host, piece(document, index, False, texts[index]), **body)
+        outcome = accept_envelope(host, piece(document, index, False, texts[index]), **body)
         assert (outcome["status"], outcome["recordedEventIds"]) == ("accepted", [])
-    assert logged(host, run) == []
+    assert events_in_test_log(host, run) == []
     canaries = [{"value": "sk-canary-1", "secretId": "s"}]
-    whole = judged(host, piece(document, 2, True, texts[2]), byokCanaries=canaries, **body)
+    whole = accept_envelope(host, piece(document, 2, True, texts[2]), byokCanaries=canaries, **body)
     assert (whole["status"], whole["redactionCount"]) == ("accepted", 1)
     assert whole["redactedPayload"] == {"code": "x", "message": "[REDACTED:s]"}
-    assert [event["type"] for event in logged(host, run)] == ["weftwork.envelope.recorded", "log.appended"]
-    assert judged(host, document, byokCanaries=canaries, **body) == whole
+    assert [event["type"] for event in events_in_test_log(host, run)] == ["weftwork.envelope.recorded", "log.appended"]
+    assert accept_envelope(host, document, byokCanaries=canaries, **body) == whole
 
 
 @pytest.mark.parametrize(
@@ -211,18 +215,20 @@ def test_pieces_are_judged_when_they_are_whole(host: Host) -> None:
 )
 def test_pieces_that_make_no_envelope_are_invalid(host: Host, parts: list[Any]) -> None:
     document, run = envelope("error"), run_id()
-    outcomes = [judged(host, piece(document, *part), projectTo={"runId": run}) for part in parts]
+    outcomes = [accept_envelope(host, piece(document, *part), projectTo={"runId": run}) for part in parts]
     assert [each["status"] for each in outcomes] == ["accepted", "invalid"]
-    assert logged(host, run) == []
+    assert events_in_test_log(host, run) == []
 
 
 def test_a_piece_is_held_to_what_can_be_said_of_it(host: Host) -> None:
     document = envelope(VENDOR)
-    assert judged(host, piece(document, 0, False, "x"), hostSupportedEnvelopes=[])["status"] == "gated"
+    assert accept_envelope(host, piece(document, 0, False, "x"), hostSupportedEnvelopes=[])["status"] == "gated"
     above = {**piece(document, 1, False, "x"), "schemaVersion": 5}
-    assert judged(host, above, schemaVersionFloor={VENDOR: 1})["status"] == "invalid"
-    assert judged(host, {**document, "partial": True})["status"] == "invalid"
+    assert accept_envelope(host, above, schemaVersionFloor={VENDOR: 1})["status"] == "invalid"
+    assert accept_envelope(host, {**document, "partial": True})["status"] == "invalid"
     assert (
-        judged(host, piece(document, 2, False, "x"), counters={"envelopesPerTurn": {"current": 1, "cap": 1}})["status"]
+        accept_envelope(host, piece(document, 2, False, "x"), counters={"envelopesPerTurn": {"current": 1, "cap": 1}})[
+            "status"
+        ]
         == "breached"
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Inside, open_inside
+from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, InProcessHost, open_in_process
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.models.message_media import MessageMedia
 from weftwork.protocol.json import schema
@@ -23,11 +23,11 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(work())
 
 
-async def shown(inside: Inside, *parts: Any, key: str = KEY, **more: Any) -> Answer:
+async def shown(inside: InProcessHost, *parts: Any, key: str = KEY, **more: Any) -> Answer:
     return await inside.call("POST", SEAM, {"messages": [{"role": "user", "content": list(parts)}], **more}, key=key)
 
 
-async def kept(inside: Inside, key: str = KEY, data: bytes = PNG) -> str:
+async def kept(inside: InProcessHost, key: str = KEY, data: bytes = PNG) -> str:
     partition = inside.host.keyring.authenticate(key).partition
     return media_ref((await inside.host.assets.put(partition, data)).sha256)
 
@@ -45,7 +45,7 @@ async def kept(inside: Inside, key: str = KEY, data: bytes = PNG) -> str:
 )
 def test_what_is_advertised_is_taken(part: Any, modality: str) -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             advertised = (await inside.call("GET", "/.well-known/openwop")).document["aiProviders"]["input"]
             assert modality in advertised["modalities"]
             answer = await shown(inside, part)
@@ -78,7 +78,7 @@ def test_what_is_advertised_is_taken(part: Any, modality: str) -> None:
 )
 def test_what_is_not_taken_is_told_why(parts: list[Any], status: int, code: str, pointer: str) -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True, max_bytes_per_part=1000) as inside:
+        async with open_in_process(test_seams=True, max_bytes_per_part=1000) as inside:
             answer = await shown(inside, *parts)
             assert (answer.status, answer.document["error"]) == (status, code)
             assert answer.document["details"]["pointer"] == pointer
@@ -102,7 +102,7 @@ def test_what_is_not_taken_is_told_why(parts: list[Any], status: int, code: str,
 )
 def test_what_is_no_question_is_refused(body: Any) -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             answer = await inside.call("POST", SEAM, body)
             assert (answer.status, answer.document["error"]) == (400, "validation_error")
 
@@ -113,7 +113,7 @@ def test_what_is_no_question_is_refused(body: Any) -> None:
 @pytest.mark.parametrize("seams", [False, True])
 def test_it_needs_a_key_and_the_flag(seams: bool) -> None:
     async def work() -> None:
-        async with open_inside(test_seams=seams) as inside:
+        async with open_in_process(test_seams=seams) as inside:
             body = {"messages": [{"role": "user", "content": "x"}]}
             assert (await inside.call("POST", SEAM, body, key="nobody")).status == 401
             assert (await inside.call("POST", SEAM, body)).status == (200 if seams else 404)
@@ -121,7 +121,7 @@ def test_it_needs_a_key_and_the_flag(seams: bool) -> None:
     run(work)
 
 
-async def strangers(inside: Inside, what: Callable[[str], Awaitable[Any]]) -> None:
+async def strangers(inside: InProcessHost, what: Callable[[str], Awaitable[Any]]) -> None:
     """Every key gets at its own, and the same answer for what is somebody else's as for what is nobody's."""
     inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
     keys = (KEY, OTHER_KEY, TEST_KEY)
@@ -140,7 +140,7 @@ async def strangers(inside: Inside, what: Callable[[str], Awaitable[Any]]) -> No
 @pytest.mark.rule("media-46")
 def test_an_asset_of_others_is_none() -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
 
             async def own(key: str) -> Any:
                 return {**IMAGE, "mediaRef": await kept(inside, key, PNG + key.encode())}
@@ -154,7 +154,7 @@ def test_an_asset_of_others_is_none() -> None:
 @pytest.mark.parametrize("place", ["/v1/host/weftwork/assets/", "/v1/host/sample/assets/"])
 def test_a_url_of_the_host_opens_what_the_caller_has(place: str) -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True, public_url="https://host.example") as inside:
+        async with open_in_process(test_seams=True, public_url="https://host.example") as inside:
             assets: Assets = inside.host.assets
 
             async def own(key: str) -> Any:
@@ -193,7 +193,7 @@ LOOK: dict[str, Any] = {
 }
 
 
-async def ended(inside: Inside, photo: Any, key: str) -> dict[str, Any]:
+async def ended(inside: InProcessHost, photo: Any, key: str) -> dict[str, Any]:
     created = await inside.call("POST", "/v1/runs", {"workflowId": "look", "inputs": {"photo": photo}}, key=key)
     for _ in range(1000):
         snapshot = (await inside.call("GET", f"/v1/runs/{created.document['runId']}", key=key)).document
@@ -206,7 +206,7 @@ async def ended(inside: Inside, photo: Any, key: str) -> dict[str, Any]:
 @pytest.mark.rule("media-46")
 def test_a_run_sees_no_asset_of_others() -> None:
     async def work() -> None:
-        async with open_inside(LOOK, test_seams=True) as inside:
+        async with open_in_process(LOOK, test_seams=True) as inside:
             inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
             keys = (KEY, OTHER_KEY, TEST_KEY)
             owned = {key: await kept(inside, key, PNG + key.encode()) for key in keys}
@@ -263,7 +263,7 @@ def test_the_test_endpoint_and_nodes_apply_the_same_checks(monkeypatch: pytest.M
 
     async def work() -> None:
         part = {**IMAGE, "data": base64.b64encode(PNG).decode()}
-        async with open_inside(LOOK, test_seams=True) as inside:
+        async with open_in_process(LOOK, test_seams=True) as inside:
             assert (await shown(inside, part)).status == 200
             assert (await ended(inside, part, KEY))["status"] == "completed"
             partition = inside.host.keyring.authenticate(KEY).partition

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.live import OTHER_KEY, Host, open_inside
-from tests.live.envelopes import TEST, logged, run_id
+from tests.live import OTHER_KEY, Host, open_in_process
+from tests.live.envelopes import TEST, events_in_test_log, run_id
 from weftwork.protocol.json import schema
 
 EMIT = f"{TEST}/emit-envelope-reliability"
@@ -26,7 +26,7 @@ def refused(host: Host, code: str, **body: Any) -> None:
     answer = host.call("POST", EMIT, {"runId": run, **body})
     assert (answer.status, answer.document["error"]["code"]) == (400, code), answer.body
     assert schema.check("seam-refusal", answer.document) == []
-    assert logged(host, run) == []
+    assert events_in_test_log(host, run) == []
     assert b"canary" not in answer.body
 
 
@@ -41,9 +41,9 @@ def test_an_event_that_fits_is_written(host: Host, kind: str) -> None:
     assert (event["type"], event["payload"], event["runId"]) == (kind, GOOD[kind], run)
     assert (event["nodeId"], event["causationId"], event["sequence"]) == ("n", "c", 0)
     host.call("POST", EMIT, {"runId": run, "type": kind, "payload": GOOD[kind], "nodeId": "other"})
-    assert [each["nodeId"] for each in logged(host, run)] == ["n", "other"]
-    assert logged(host, run)[0] == event
-    assert logged(host, run, key=OTHER_KEY) == []
+    assert [each["nodeId"] for each in events_in_test_log(host, run)] == ["n", "other"]
+    assert events_in_test_log(host, run)[0] == event
+    assert events_in_test_log(host, run, key=OTHER_KEY) == []
 
 
 @pytest.mark.rule("env-33", "env-35")
@@ -103,7 +103,7 @@ def test_a_run_id_is_one_that_could_be(host: Host) -> None:
 
 def test_without_its_check_a_leak_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> int:
-        async with open_inside(test_seams=True) as inside:
+        async with open_in_process(test_seams=True) as inside:
             body = {"runId": "r", "type": "envelope.refusal", "payload": {**REFUSAL, "refusalText": "secret-canary-1"}}
             return (await inside.call("POST", EMIT, body)).status
 

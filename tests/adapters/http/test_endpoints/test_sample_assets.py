@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import Answer, Host, open_inside
+from tests.live import Answer, Host, open_in_process
 from tests.live.assets import PNG, fetch
 from weftwork.protocol.json import schema
 from weftwork.protocol.timestamps import parse_iso
@@ -55,7 +55,7 @@ def test_the_seam_refuses_what_is_no_base64(host: Host, body: Any) -> None:
 @pytest.mark.rule("media-38")
 def test_the_seam_has_a_cap() -> None:
     async def work() -> None:
-        async with open_inside(test_seams=True, max_upload_bytes=3) as inside:
+        async with open_in_process(test_seams=True, max_upload_bytes=3) as inside:
             small, large = ({"contentBase64": text, "contentType": "text/plain"} for text in ("YWJj", "YWJjZA=="))
             assert (await inside.call("POST", "/v1/host/sample/media/put", small)).status == 201
             answer = await inside.call("POST", "/v1/host/sample/media/put", large)

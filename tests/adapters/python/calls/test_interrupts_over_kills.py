@@ -13,7 +13,7 @@ import pytest
 
 from tests.adapters.python.single_node_workflows import single_node_workflow
 from tests.live import Host, start_host, until, write_workflows
-from tests.live.host import WAIT
+from tests.live.host import TIMEOUT_SECONDS
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 
 pytestmark = pytest.mark.slow
@@ -114,7 +114,7 @@ class Person:
                 self.run_id = made.document["runId"]
             until(lambda: self.look(host), "the run to end")
         except BROKEN:
-            assert host.process.wait(WAIT) == -signal.SIGKILL, host.errors
+            assert host.process.wait(TIMEOUT_SECONDS) == -signal.SIGKILL, host.errors
             return False
         return True
 
