@@ -4,7 +4,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from tests.power.recording_disk import Op
+from tests.power.recording_disk import DiskOperation
 
 SECTOR: Final = 512
 LOSS_MODES: Final = ("none", "all", "sectors", "cut", "sizes")
@@ -15,18 +15,18 @@ all up to one byte and nothing after it; or what they did to the size of the fil
 class _File:
     def __init__(self) -> None:
         self.kept = bytearray()
-        self.pending: list[Op] = []
+        self.pending: list[DiskOperation] = []
 
 
 class DiskState:
     """The disk after the first `point` operations of a log. `dice` decides what a failed sync has lost."""
 
-    def __init__(self, log: list[Op], dice: Random) -> None:
+    def __init__(self, log: list[DiskOperation], dice: Random) -> None:
         self._log = log
         self._dice = dice
         self._files: dict[int, _File] = {}
         self._names: dict[str, int] = {}
-        self._moves: list[Op] = []
+        self._moves: list[DiskOperation] = []
         self.point = 0
 
     def advance(self, point: int) -> None:
@@ -46,7 +46,7 @@ class DiskState:
             name: _content(self._files[number], dice, loss or dice.choice(LOSS_MODES)) for name, number in names.items()
         }
 
-    def _apply(self, op: Op) -> None:
+    def _apply(self, op: DiskOperation) -> None:
         match op.kind:
             case "create":
                 self._files[op.file] = _File()
@@ -79,7 +79,7 @@ def put_image(folder: Path, image: dict[str, bytes], dice: Random) -> None:
             (folder / f"{name[:-4]}-shm").write_bytes(dice.randbytes(32_768))
 
 
-def _apply_names(names: dict[str, int], op: Op) -> None:
+def _apply_names(names: dict[str, int], op: DiskOperation) -> None:
     if op.kind == "create":
         names[op.name] = op.file
     else:
@@ -120,7 +120,7 @@ def _content(file: _File, dice: Random, loss: str) -> bytes:
     return bytes(content)
 
 
-def _sectors(op: Op) -> list[Op]:
+def _sectors(op: DiskOperation) -> list[DiskOperation]:
     """The write in pieces, each within one sector."""
     first = SECTOR - op.at % SECTOR
     starts = [0, *range(first, len(op.data), SECTOR)]
@@ -128,7 +128,7 @@ def _sectors(op: Op) -> list[Op]:
     return [op._replace(at=op.at + start, data=op.data[start:end]) for start, end in zip(starts, ends, strict=True)]
 
 
-def _write(content: bytearray, op: Op) -> None:
+def _write(content: bytearray, op: DiskOperation) -> None:
     if op.kind == "truncate":
         _resize(content, op.at)
     elif op.data:

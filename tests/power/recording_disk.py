@@ -19,7 +19,7 @@ _OpenDirectory = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(
 _disks = count(1)
 
 
-class Op(NamedTuple):
+class DiskOperation(NamedTuple):
     """One operation. A file that is deleted and made again has another number.
 
     `unsynced` is a sync that failed: what it was to make durable may or may not be. `folder` is the sync of
@@ -36,13 +36,13 @@ class Op(NamedTuple):
 class RecordingDisk:
     """Under the VFS called `vfs`. What is in `broken` fails; `after` counts the writes and syncs that still work."""
 
-    def __init__(self, before: list[Op]) -> None:
+    def __init__(self, before: list[DiskOperation]) -> None:
         self.vfs = f"weftwork-disk-{next(_disks)}"
         self.log = list(before)
         self.broken: set[str] = set()
         self.error: type[Exception] = apsw.IOError
         self.after: int | None = None
-        self.late = False
+        self.fails_after_writing = False
         """Whether what fails is done first: a sync all of it, a write half of it."""
         self._folder = ""
         self._folder_synced = False
@@ -63,11 +63,11 @@ class RecordingDisk:
             self.after -= 1
         return False
 
-    def use(self, operation: str) -> None:
+    def check_operation(self, operation: str) -> None:
         if self.fails(operation):
             raise self.error(f"{operation} fails")
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         self.broken.clear()
         self.after = None
 
@@ -75,20 +75,20 @@ class RecordingDisk:
         self._folder, _, name = path.rpartition("/")
         if name not in self._numbers:
             self._numbers[name] = next(self._fresh)
-            self.log.append(Op("create", self._numbers[name], name))
+            self.log.append(DiskOperation("create", self._numbers[name], name))
         return self._numbers[name]
 
     def deleted(self, path: str) -> None:
         name = path.rpartition("/")[2]
-        self.log.append(Op("delete", self._numbers.pop(name, 0), name))
+        self.log.append(DiskOperation("delete", self._numbers.pop(name, 0), name))
         self.note_folder()
 
     def synced(self, path: Path, folder: Path) -> None:
         """The host itself has synced a file, or the folder of the store."""
         if path == folder:
-            self.log.append(Op("folder"))
+            self.log.append(DiskOperation("folder"))
         elif path.parent == folder:
-            self.log.append(Op("sync", self._numbers[path.name]))
+            self.log.append(DiskOperation("sync", self._numbers[path.name]))
 
     def folder_opened(self, beside: str) -> None:
         """SQLite opens a folder for one reason only: to sync it, at the end of a sync or of a deletion."""
@@ -97,7 +97,7 @@ class RecordingDisk:
     def note_folder(self) -> None:
         if self._folder_synced:
             self._folder_synced = False
-            self.log.append(Op("folder"))
+            self.log.append(DiskOperation("folder"))
 
 
 class _File(apsw.VFSFile):
@@ -108,31 +108,31 @@ class _File(apsw.VFSFile):
         self._number = disk.opened(path) if path else 0
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
-        self._disk.use("read")
+        self._disk.check_operation("read")
         return super().xRead(amount, offset)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         fails = self._disk.fails("write")
         if fails:
-            data = data[: len(data) // 2] if self._disk.late else b""
+            data = data[: len(data) // 2] if self._disk.fails_after_writing else b""
         if data:
             super().xWrite(data, offset)
-            self._disk.log.append(Op("write", self._number, at=offset, data=bytes(data)))
+            self._disk.log.append(DiskOperation("write", self._number, at=offset, data=bytes(data)))
         if fails:
             raise self._disk.error("write fails")
 
     def xTruncate(self, newsize: int) -> None:  # noqa: N802
-        self._disk.use("truncate")
+        self._disk.check_operation("truncate")
         super().xTruncate(newsize)
-        self._disk.log.append(Op("truncate", self._number, at=newsize))
+        self._disk.log.append(DiskOperation("truncate", self._number, at=newsize))
 
     def xSync(self, flags: int) -> None:  # noqa: N802
         fails = self._disk.fails("sync")
-        if fails and not self._disk.late:
-            self._disk.log.append(Op("unsynced", self._number))
+        if fails and not self._disk.fails_after_writing:
+            self._disk.log.append(DiskOperation("unsynced", self._number))
             raise self._disk.error("sync fails")
         super().xSync(flags)
-        self._disk.log.append(Op("sync", self._number))
+        self._disk.log.append(DiskOperation("sync", self._number))
         self._disk.note_folder()
         if fails:
             raise self._disk.error("sync fails")
@@ -144,25 +144,29 @@ class _VFS(apsw.VFS):
         super().__init__(disk.vfs, "")
 
     def xOpen(self, name: Any, flags: list[int]) -> _File:  # noqa: N802
-        self._disk.use("open")
+        self._disk.check_operation("open")
         return _File(self._disk, name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
-        self._disk.use("delete")
+        self._disk.check_operation("delete")
         super().xDelete(filename, syncdir)
         self._disk.deleted(filename)
 
 
-def written(files: dict[str, bytes]) -> list[Op]:
+def synced_log(files: dict[str, bytes]) -> list[DiskOperation]:
     """A log that leads to these files, all of it synced."""
-    log: list[Op] = []
+    log: list[DiskOperation] = []
     for number, (name, content) in enumerate(files.items(), 1):
-        log += [Op("create", number, name), Op("write", number, data=content), Op("sync", number)]
-    return [*log, Op("folder")]
+        log += [
+            DiskOperation("create", number, name),
+            DiskOperation("write", number, data=content),
+            DiskOperation("sync", number),
+        ]
+    return [*log, DiskOperation("folder")]
 
 
 @contextmanager
-def open_disk(before: list[Op] | None = None) -> Iterator[RecordingDisk]:
+def open_disk(before: list[DiskOperation] | None = None) -> Iterator[RecordingDisk]:
     """A disk whose VFS is there until the end. Its log goes on where `before` ends; the files must be there."""
     disk = RecordingDisk(before or [])
     vfs = _VFS(disk)

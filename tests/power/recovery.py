@@ -8,18 +8,18 @@ import pytest
 
 from tests.harness.engine_harness import CALLER, EngineHarness
 from tests.power.recording_disk import RecordingDisk
-from tests.power.seeded_history import STORE, Ack
+from tests.power.seeded_history import STORE, Acknowledgement
 from tests.power.turn_based_log import content_of
 from tests.power.workflows import WORKFLOWS
 from weftwork.adapters.sqlite.database import connection
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.testing.deterministic import START, ManualClock, SequentialIds
 
-LATER = START + 3_600_000
+RESTART_TIME = START + 3_600_000
 BOUND = 30.0
 
 
-class LaterIds(SequentialIds):
+class DistinctIds(SequentialIds):
     """Ids that no host before gave."""
 
     def run_id(self, now: int) -> str:
@@ -29,12 +29,12 @@ class LaterIds(SequentialIds):
         return [f"later-{name}" for name in super().event_ids(count)]
 
 
-def go_on(folder: Path, acks: list[Ack], vfs: str | None = None) -> None:
+def recover_and_finish(folder: Path, acks: list[Acknowledgement], vfs: str | None = None) -> None:
     """Start, let every unfinished run end, and answer callers who ask again with their key as before."""
 
     async def work() -> None:
         store: Any = SqliteStore(folder / STORE, vfs)
-        bench = EngineHarness(store=store, clock=ManualClock(LATER), ids=LaterIds())
+        bench = EngineHarness(store=store, clock=ManualClock(RESTART_TIME), ids=DistinctIds())
         async with asyncio.timeout(BOUND):
             await store.open()
             try:
@@ -56,7 +56,7 @@ def go_on(folder: Path, acks: list[Ack], vfs: str | None = None) -> None:
     asyncio.run(work())
 
 
-def show(folder: Path, disk: RecordingDisk) -> tuple[bytes, int]:
+def open_and_list(folder: Path, disk: RecordingDisk) -> tuple[bytes, int]:
     """Open the store: what its readers see at once, and how far the disk's log is by then."""
     sync = connection._sync
 

@@ -12,8 +12,8 @@ import apsw
 import pytest
 
 from tests.harness.engine_harness import CALLER, EngineHarness
-from tests.power.recording_disk import QUICK_FOLDER, Op, RecordingDisk, open_disk
-from tests.power.turn_based_log import Rounds, State
+from tests.power.recording_disk import QUICK_FOLDER, DiskOperation, RecordingDisk, open_disk
+from tests.power.turn_based_log import CommittedState, TurnBasedLog
 from tests.power.workflows import TAGS, WORKFLOWS, secret_of
 from weftwork.adapters.sqlite.database.worker import Worker
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -25,7 +25,7 @@ STORE: Final = "store.db"
 BOUND: Final = 120.0
 
 
-class Ack(NamedTuple):
+class Acknowledgement(NamedTuple):
     """A caller was told, at that point of the disk's log, that this run has come at least so far."""
 
     point: int
@@ -43,58 +43,58 @@ class Recording(NamedTuple):
     seed: int
     turns: int
     faulty: bool
-    log: list[Op]
-    states: list[State]
-    acks: list[Ack]
+    log: list[DiskOperation]
+    states: list[CommittedState]
+    acks: list[Acknowledgement]
     keyed: dict[str, str]
     kept: list[tuple[int, str]]
     """Assets, each with the point by which a caller knew that it is kept and named."""
 
 
-class Story:
+class SeededHistory:
     """One seeded life of a host on a disk that takes notes, and fails now and then if it is to."""
 
     def __init__(self, seed: int, folder: Path, disk: RecordingDisk, faulty: bool) -> None:
         self.dice = Random(seed)
         self._faulty = faulty
-        self.acks: list[Ack] = []
+        self.acks: list[Acknowledgement] = []
         self.path = folder / STORE
         self.disk = disk
-        self.rounds = Rounds(disk, self.path)
+        self.rounds = TurnBasedLog(disk, self.path)
         self.bench = EngineHarness(store=self._store(), wrap=lambda _: self.rounds)
         self._asked: dict[str, dict[str, Any]] = {}
-        self._told: dict[str, str] = {}
+        self._acknowledged: dict[str, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._callers = 0
         self._reader: Any = None
 
-    async def live(self, turns: int) -> None:
+    async def run(self, turns: int) -> None:
         await self._open()
         restart = self.dice.randrange(turns * 2)
         calls = (self._create, self._create_again, self._cancel, self._prune)
         for turn in range(turns):
             for _ in range(self.dice.choice((0, 1, 1, 2, 3, 6))):
-                self._do(self.dice.choices(calls, (6, 2, 2, 1))[0])
+                self._spawn(self.dice.choices(calls, (6, 2, 2, 1))[0])
             if self.dice.random() < 0.6:
                 self.bench.clock.advance(self.dice.choice((1, 10, 30, 60, 200, 1000)))
             if self.dice.random() < (0.1 if self._reader is None else 0.3):
                 self._toggle_reader()
             if self._faulty:
-                self._wear(turn)
+                self._change_disk_faults(turn)
             await self._turn()
-            await self._look()
+            await self._read_run()
             if turn == restart:
                 await self._restart()
         await self._close()
 
-    def _wear(self, turn: int) -> None:
+    def _change_disk_faults(self, turn: int) -> None:
         """The disk breaks, or is mended."""
         if self.disk.broken or self.disk.after is not None:
             if self.dice.random() < 0.4:
-                self.disk.mend()
+                self.disk.repair()
         elif self.dice.random() < 0.15 or turn % 20 == 10:
             self.disk.error = self.dice.choice((apsw.IOError, apsw.FullError))
-            self.disk.late = self.dice.random() < 0.5
+            self.disk.fails_after_writing = self.dice.random() < 0.5
             if self.dice.random() < 0.5:
                 self.disk.broken = {self.dice.choice(("write", "sync", "truncate"))}
             else:
@@ -110,7 +110,7 @@ class Story:
         self.bench = self.bench.successor(store=self._store(), wrap=lambda _: self.rounds)
         await self._open()
         recovering = asyncio.create_task(self.bench.executor.recover())
-        await self.rounds.still()
+        await self.rounds.wait_until_idle()
         await recovering
 
     async def _open(self) -> None:
@@ -121,7 +121,7 @@ class Story:
             await self.bench.catalog.find_plan(CALLER.tenant, document["id"])
 
     async def _close(self) -> None:
-        self.disk.mend()
+        self.disk.repair()
         await self._turn()
         # Whoever has to wait for the store tries again after a second.
         self.bench.clock.advance(1000)
@@ -142,20 +142,20 @@ class Story:
             self._reader.close(True)
             self._reader = None
 
-    def _do(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def _spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._tasks.append(asyncio.create_task(work()))
 
     async def _turn(self) -> bool:
         """Write what is to be written, and hear of every call that has ended."""
-        written = await self.rounds.turn()
+        written = await self.rounds.commit_pending()
         for task in self._tasks:
             if task.done():
                 task.result()
         self._tasks = [task for task in self._tasks if not task.done()]
         return written
 
-    def _tell(self, run_id: str, status: str, last_sequence: int = -1, **more: Any) -> None:
-        self.acks.append(Ack(self.rounds.settled, run_id, status, last_sequence, **more))
+    def _record_ack(self, run_id: str, status: str, last_sequence: int = -1, **more: Any) -> None:
+        self.acks.append(Acknowledgement(self.rounds.settled, run_id, status, last_sequence, **more))
 
     async def _create(self) -> None:
         self._callers += 1
@@ -197,8 +197,8 @@ class Story:
             assert self._faulty
             return
         if key is not None:
-            assert self._told.setdefault(key, outcome.run_id) == outcome.run_id
-        self._tell(outcome.run_id, outcome.status, key=key, document=document)
+            assert self._acknowledged.setdefault(key, outcome.run_id) == outcome.run_id
+        self._record_ack(outcome.run_id, outcome.status, key=key, document=document)
 
     async def _cancel(self) -> None:
         if not self.acks:
@@ -210,7 +210,7 @@ class Story:
         except StoreUnavailable:
             assert self._faulty
         else:
-            self._tell(outcome.run_id, outcome.status)
+            self._record_ack(outcome.run_id, outcome.status)
 
     async def _prune(self) -> None:
         try:
@@ -218,16 +218,16 @@ class Story:
         except StoreUnavailable:
             assert self._faulty
 
-    async def _look(self) -> None:
+    async def _read_run(self) -> None:
         """What a reader was shown counts as told."""
         if self.acks:
             run_id = self.dice.choice(self.acks).run_id
             shown = (await self.bench.store.log.read_run(CALLER.run(run_id))).projection  # type: ignore[union-attr]
-            self._tell(run_id, shown.status, shown.last_sequence)
+            self._record_ack(run_id, shown.status, shown.last_sequence)
 
 
 @contextmanager
-def small_files() -> Iterator[None]:
+def frequent_checkpoints() -> Iterator[None]:
     """Checkpoints come often and wait for no one; reads come in order."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("weftwork.adapters.sqlite.database.writer.CHECKPOINT_PAGES", 40)
@@ -240,19 +240,19 @@ def small_files() -> Iterator[None]:
 def record(seed: int, turns: int, faulty: bool = False) -> Recording:
     """Live through the story of that seed."""
 
-    async def bounded(story: Story) -> None:
+    async def bounded(story: SeededHistory) -> None:
         async with asyncio.timeout(BOUND):
-            await story.live(turns)
+            await story.run(turns)
 
     with (
         tempfile.TemporaryDirectory(dir=QUICK_FOLDER) as folder,
         open_disk() as disk,
-        small_files(),
+        frequent_checkpoints(),
         pytest.MonkeyPatch.context() as patch,
     ):
-        story = Story(seed, Path(folder), disk, faulty)
-        patch.setattr(Worker, "_take", lambda worker: story.rounds.take(worker))
-        patch.setattr(Worker, "_settle", lambda worker, settled: story.rounds.settle(worker, settled))
+        story = SeededHistory(seed, Path(folder), disk, faulty)
+        patch.setattr(Worker, "_take", lambda worker: story.rounds.take_turn(worker))
+        patch.setattr(Worker, "_settle", lambda worker, settled: story.rounds.record_settled(worker, settled))
         asyncio.run(bounded(story))
     rounds = story.rounds
-    return Recording(seed, turns, faulty, disk.log, rounds.states, story.acks, rounds.keyed, rounds.kept)
+    return Recording(seed, turns, faulty, disk.log, rounds.states, story.acks, rounds.slots, rounds.referenced_assets)

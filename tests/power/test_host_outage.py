@@ -57,11 +57,11 @@ def test_a_host_outlives_a_disk_that_fails(
             kept.update(dict.fromkeys([ended, *due], "completed"), **{long: "running"})
             stream = await in_thread(client.stream, due[0], "?streamMode=debug")
             with stream.connection:
-                disk.broken, disk.error, disk.late = {operation, "sync"}, error, late
+                disk.broken, disk.error, disk.fails_after_writing = {operation, "sync"}, error, late
                 await in_thread(check_outage, client, ended, long)
                 await past_due(DUE_MS / 1000)
                 assert (await in_thread(client.snapshot, due[1]))["status"] == "running"
-                disk.mend()
+                disk.repair()
                 await in_thread(await_ends, client, due)
                 seen = [frame.document for frame in await in_thread(stream.frames)]
                 assert seen == await in_thread(client.log, due[0])
@@ -150,7 +150,7 @@ async def inside(folder: Path, *workflows: dict[str, Any]) -> AsyncIterator[tupl
 @pytest.mark.parametrize("late", [False, True])
 def test_whichever_operation_of_the_disk_fails_callers_and_runs_get_through(disk: RecordingDisk, late: bool) -> None:
     """The n-th write or sync fails, and all after it until somebody is refused: n = 0, 1, 2, ... to the end."""
-    disk.late = late
+    disk.fails_after_writing = late
     refused_at: list[int] = []
     for working in range(0, 1000, 1 if FULL else 5):
         disk.error = (apsw.IOError, apsw.FullError)[working % 2]
@@ -175,7 +175,7 @@ async def through(folder: Path, disk: RecordingDisk, working: int) -> tuple[int,
             while answer.status == 503:
                 check_refusal(answer)
                 refused += 1
-                disk.mend()
+                disk.repair()
                 clock.advance(1000)
                 answer = await inner.call("POST", path, document, headers={"Idempotency-Key": key})
             assert answer.status in (200, 201), answer
@@ -195,11 +195,11 @@ async def through(folder: Path, disk: RecordingDisk, working: int) -> tuple[int,
                 await asyncio.sleep(0.003)
                 if disk.after == 0:
                     refused += 1
-                    disk.mend()
+                    disk.repair()
                 else:
                     page = (await inner.call("GET", f"/v1/runs/{run_id}/events/poll?lastSequence=-1")).document
             check_ended(page["events"], f"run.{status}")
-        disk.mend()
+        disk.repair()
     return refused, runs
 
 

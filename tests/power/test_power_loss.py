@@ -8,8 +8,8 @@ import pytest
 
 from tests.power.disk_images import LOSS_MODES, DiskState, put_image
 from tests.power.image_proof import ImageCase, ImageProof
-from tests.power.recording_disk import open_disk, written
-from tests.power.recovery import go_on, show
+from tests.power.recording_disk import open_disk, synced_log
+from tests.power.recovery import open_and_list, recover_and_finish
 from tests.power.seeded_history import Recording, record
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
@@ -88,9 +88,9 @@ def boots(proof: ImageProof, cases: list[ImageCase]) -> int:
     def look(case: ImageCase, folder: Path) -> None:
         told = [ack for ack in proof.recording.acks if ack.point <= case.point]
         found = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
-        with open_disk(written(found)) as disk:
+        with open_disk(synced_log(found)) as disk:
             before = len(disk.log)
-            go_on(folder, told[-8:], disk.vfs)
+            recover_and_finish(folder, told[-8:], disk.vfs)
         _, runs = proof.check_sound(folder, case.point)
         assert {status for status, _ in runs.values()} <= TERMINAL_STATUSES
         dice = Random(case.number)
@@ -109,7 +109,7 @@ def after_a_kill(proof: ImageProof, cases: list[ImageCase]) -> int:
     def look(case: ImageCase, folder: Path) -> None:
         before = proof.recording.log[: case.point]
         with open_disk(before) as disk:
-            seen, point = show(folder, disk)
+            seen, point = open_and_list(folder, disk)
         dice = Random(case.number)
         drive = DiskState(disk.log, dice)
         drive.advance(point)

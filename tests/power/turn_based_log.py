@@ -21,7 +21,7 @@ from weftwork.ports.storage.event_log import RunCreated, StoreUnavailable
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.header import RunHeader, RunKey
 
-QUIET = 25
+IDLE_TURNS = 25
 WAIT = 20.0
 
 _TAKE, _SETTLE = Worker._take, Worker._settle
@@ -35,7 +35,7 @@ def content_of(connection: Any) -> bytes:
     return blake2b(msgspec.msgpack.encode(rows), digest_size=16).digest()
 
 
-class State(NamedTuple):
+class CommittedState(NamedTuple):
     """What the store held after a transaction that began and was settled at these points of the disk's log."""
 
     content: bytes
@@ -45,7 +45,7 @@ class State(NamedTuple):
     """Whether anybody was told that the store is away. Then a crash may bring back what it could not keep."""
 
 
-class Rounds:
+class TurnBasedLog:
     """Writes wait for `turn`, which hands all of them to the writer while that is held.
 
     Reads wait until nothing else goes on, and pass one by one: what a thread does must not overtake what the
@@ -53,12 +53,12 @@ class Rounds:
     """
 
     def __init__(self, disk: RecordingDisk, path: Path) -> None:
-        self.states: list[State] = []
+        self.states: list[CommittedState] = []
         self.settled = 0
         """How far the disk's log was when the writer last told somebody that a write is done."""
-        self.keyed: dict[str, str] = {}
+        self.slots: dict[str, str] = {}
         """The slot that belongs to a run, if its caller gave a key."""
-        self.kept: list[tuple[int, str]] = []
+        self.referenced_assets: list[tuple[int, str]] = []
         """Digests of assets, each with the point by which it was kept and named."""
         self._disk = disk
         self._path = path
@@ -73,7 +73,7 @@ class Rounds:
     def use(self, store: SqliteStore) -> None:
         self._store: Any = store
 
-    def take(self, worker: Worker) -> tuple[list[Task], bool]:
+    def take_turn(self, worker: Worker) -> tuple[list[Task], bool]:
         """In place of `Worker._take`: a writer that is held takes nothing until it is let go, and then everything."""
         if worker._name == "weftwork-writer" and self._holding:
             self._idle += 1
@@ -81,7 +81,7 @@ class Rounds:
             self._go.clear()
         return _TAKE(worker)
 
-    def settle(self, worker: Worker, settled: list[TaskResult]) -> None:
+    def record_settled(self, worker: Worker, settled: list[TaskResult]) -> None:
         """In place of `Worker._settle`: nobody can know of a write before this."""
         if worker._name == "weftwork-writer":
             self.settled = len(self._disk.log)
@@ -95,54 +95,56 @@ class Rounds:
     async def create(self, header: RunHeader, *arguments: Any) -> Any:
         for record in arguments:
             if isinstance(record, IdempotencyRecord):
-                self.keyed[header.run_id] = record.slot
+                self.slots[header.run_id] = record.slot
         given = [with_event_assets(each) if isinstance(each, Batch) else each for each in arguments]
         batches = [each for each in given if isinstance(each, Batch)]
         named = [digest_of(header.run_id), *(digest for each in batches for digest in each.assets)]
         loose = digest_of(f"loose-{header.run_id}")
-        return await self._naming(header.partition, named, [loose], "create", with_asset(header), *given)
+        return await self._write_with_assets(header.partition, named, [loose], "create", with_asset(header), *given)
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
         batch = with_event_assets(batch)
-        return await self._naming(run.partition, [*batch.assets], [], "append", run, expected, batch)
+        return await self._write_with_assets(run.partition, [*batch.assets], [], "append", run, expected, batch)
 
     async def prune(self) -> None:
         """Doom some assets that nobody names, and bury one."""
-        await self._turn(self._writes)
+        await self._commit_turn(self._writes)
         submit = self._store._writer.submit
         await asyncio.gather(
-            self._counted(submit, partial(assets._tombstone_unreferenced, 0, 2)),
-            self._counted(
+            self._count_busy(submit, partial(assets._tombstone_unreferenced, 0, 2)),
+            self._count_busy(
                 submit,
                 lambda connection: assets._clear_tombstones(tuple(assets._tombstones(1, connection)), connection),
             ),
         )
 
-    async def remember(self, *arguments: Any) -> Any:
+    async def save_record(self, *arguments: Any) -> Any:
         return await self._wait(self._writes, "remember", *arguments)
 
-    async def _naming(self, partition: str, named: list[str], loose: list[str], name: str, *arguments: Any) -> Any:
+    async def _write_with_assets(
+        self, partition: str, named: list[str], loose: list[str], name: str, *arguments: Any
+    ) -> Any:
         """A write with the assets that it names, which are kept just before it."""
-        await self._turn(self._writes)
-        keeps = [self._counted(self._store.assets.keep, asset_of(partition, digest)) for digest in (*named, *loose)]
-        write = self._counted(getattr(self._store.log, name), *arguments)
+        await self._commit_turn(self._writes)
+        keeps = [self._count_busy(self._store.assets.keep, asset_of(partition, digest)) for digest in (*named, *loose)]
+        write = self._count_busy(getattr(self._store.log, name), *arguments)
         *_, done = await asyncio.gather(*keeps, write, return_exceptions=True)
         if isinstance(done, BaseException):
             raise done
         if done in (None, RunCreated()):
-            self.kept += [(self.settled, digest) for digest in named]
+            self.referenced_assets += [(self.settled, digest) for digest in named]
         return done
 
     async def _wait(self, line: deque[asyncio.Future[None]], name: str, *arguments: Any) -> Any:
-        await self._turn(line)
-        return await self._counted(getattr(self._store.log, name), *arguments)
+        await self._commit_turn(line)
+        return await self._count_busy(getattr(self._store.log, name), *arguments)
 
-    async def _turn(self, line: deque[asyncio.Future[None]]) -> None:
+    async def _commit_turn(self, line: deque[asyncio.Future[None]]) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line.append(turn)
         await turn
 
-    async def _counted(self, call: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+    async def _count_busy(self, call: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
         self._busy += 1
         try:
             return await call(*arguments)
@@ -158,7 +160,7 @@ class Rounds:
         await self._store.open()
         await self._until(lambda: self._idle > idle)
         if not self.states:
-            self.states.append(State(self._content(), 0, len(self._disk.log)))
+            self.states.append(CommittedState(self._content(), 0, len(self._disk.log)))
 
     async def close(self) -> None:
         self._holding = False
@@ -166,35 +168,35 @@ class Rounds:
         await self._store.close()
         self._go.clear()
 
-    async def turn(self) -> bool:
+    async def commit_pending(self) -> bool:
         """One transaction, if there is anything to write."""
-        await self.still()
+        await self.wait_until_idle()
         if not self._writes:
             return False
-        await self._transact(lambda: [_let(self._writes) for _ in range(len(self._writes))])
+        await self._transact(lambda: [_release_first(self._writes) for _ in range(len(self._writes))])
         return True
 
     async def commit(self, work: Awaitable[Any]) -> None:
         """One transaction of something that is not the log."""
-        await self._transact(lambda: asyncio.ensure_future(self._counted(lambda: work)))
+        await self._transact(lambda: asyncio.ensure_future(self._count_busy(lambda: work)))
 
     async def _transact(self, submit: Callable[[], Any]) -> None:
         self._refused = False
         submit()
-        for _ in range(QUIET):
+        for _ in range(IDLE_TURNS):
             await asyncio.sleep(0)
         begun, idle = len(self._disk.log), self._idle
         self._go.set()
         await self._until(lambda: self._idle > idle)
-        await self.still()
-        self.states.append(State(self._content(), begun, self.settled, self._refused))
+        await self.wait_until_idle()
+        self.states.append(CommittedState(self._content(), begun, self.settled, self._refused))
 
-    async def still(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Return when everything waits for a turn, for time, or for nothing."""
         quiet = 0
-        while quiet < QUIET or self._reads:
-            if quiet >= QUIET:
-                _let(self._reads)
+        while quiet < IDLE_TURNS or self._reads:
+            if quiet >= IDLE_TURNS:
+                _release_first(self._reads)
             await asyncio.sleep(0.0002 if self._busy else 0)
             quiet = 0 if self._busy else quiet + 1
 
@@ -211,7 +213,7 @@ class Rounds:
             connection.close()
 
 
-def _let(line: deque[asyncio.Future[None]]) -> None:
+def _release_first(line: deque[asyncio.Future[None]]) -> None:
     """Let the first in the line go on, if it still waits."""
     first = line.popleft()
     if not first.done():

@@ -7,7 +7,7 @@ from tests.harness.definitions import edge, node, variable, workflow
 TAGS: Final = ("red", "green", "blue")
 
 
-def _of(kind: str, **more: Any) -> dict[str, Any]:
+def _input(kind: str, **more: Any) -> dict[str, Any]:
     return {"x": {"type": kind, **more}}
 
 
@@ -21,20 +21,20 @@ WIDE = workflow(
     [*(edge("a", f"w{at}") for at in range(4)), *(edge(f"w{at}", "end") for at in range(4))],
 )
 SLOW = workflow([_delay("a", 30), _delay("b", 200), node("c")], [edge("a", "b"), edge("b", "c")])
-BAD = workflow(
+FAILING = workflow(
     [node("a", "core.fail"), _delay("b", 5), node("c"), node("d", "core.fail")],
     [edge("a", "b", "any_failed"), edge("a", "c"), edge("b", "d")],
 )
-BULKY = workflow(
-    [node("a", "core.identity", inputs=_of("variable", variableName="text")), _delay("b", 20)],
+LARGE = workflow(
+    [node("a", "core.identity", inputs=_input("variable", variableName="text")), _delay("b", 20)],
     [edge("a", "b")],
     [variable("text")],
 )
 SECRET = workflow(
     [
-        node("a", "core.identity", inputs=_of("variable", variableName="secret")),
+        node("a", "core.identity", inputs=_input("variable", variableName="secret")),
         _delay("b", 60),
-        node("c", "core.identity", inputs=_of("connection", nodeId="a", outputKey="x")),
+        node("c", "core.identity", inputs=_input("connection", nodeId="a", outputKey="x")),
     ],
     [edge("a", "b"), edge("b", "c")],
     [variable("secret", sensitive=True)],
@@ -45,8 +45,8 @@ WORKFLOWS: Final = {
         "quick": QUICK,
         "wide": WIDE,
         "slow": SLOW,
-        "bad": BAD,
-        "bulky": BULKY,
+        "bad": FAILING,
+        "bulky": LARGE,
         "secret": SECRET,
     }.items()
 }

@@ -10,22 +10,22 @@ from collections.abc import Callable, Iterator
 
 from tests.live import KEY
 
-SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 OTHER_FILES = 256
 
 
-class Client:
+class StreamReader:
     """One reader. `raw` is the wire from its status line on, `body` what the chunks say so far."""
 
-    __slots__ = ("_read", "body", "connection", "gone", "raw", "whole")
+    __slots__ = ("_read", "body", "connection", "is_closed", "is_complete", "raw")
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.raw = bytearray()
         self.body = bytearray()
-        self.whole = False
+        self.is_complete = False
         """The host ended the stream properly."""
-        self.gone = False
+        self.is_closed = False
         self._read = -1
 
     @property
@@ -46,14 +46,14 @@ class Client:
 
     def take(self, data: bytes) -> None:
         if not data:
-            self.gone = True
+            self.is_closed = True
         self.raw += data
         if self._read < 0:
             head = self.raw.find(b"\r\n\r\n")
             if head < 0:
                 return
             self._read = head + 4
-        while not self.whole:
+        while not self.is_complete:
             line = self.raw.find(b"\r\n", self._read)
             if line < 0:
                 return
@@ -62,16 +62,16 @@ class Client:
                 return
             self.body += self.raw[line + 2 : line + 2 + size]
             self._read = line + 4 + size
-            self.whole = size == 0
+            self.is_complete = size == 0
 
 
-class Crowd:
+class StreamReaders:
     """Readers that came at the same time."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._selector = selectors.DefaultSelector()
-        self.clients: list[Client] = []
+        self.clients: list[StreamReader] = []
 
     def add(self, path: str, last: str | None = None, room: int | None = None, key: str = KEY) -> None:
         """Ask for a stream; with so little room for what is not read."""
@@ -82,14 +82,14 @@ class Crowd:
         assert connection.connect_ex(("127.0.0.1", self._port)) in (0, errno.EINPROGRESS)
         lines = [f"GET {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}", "Accept: text/event-stream"]
         lines += [f"Last-Event-ID: {last}"] if last else []
-        client = Client(connection)
+        client = StreamReader(connection)
         self.clients.append(client)
         request = "\r\n".join([*lines, "", ""]).encode()
         self._selector.register(connection, selectors.EVENT_WRITE, (client, request))
 
     def ask(self) -> None:
         """Return when every request is sent. Nothing is read."""
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + TIMEOUT_SECONDS
         while asking := self._selector.get_map():
             for key, _ in self._selector.select(max(0.0, end - time.monotonic())):
                 client, request = key.data
@@ -97,10 +97,10 @@ class Crowd:
                 self._selector.unregister(client.connection)
             assert time.monotonic() < end, f"{len(asking)} of {len(self.clients)} could not ask"
 
-    def read(self, done: Callable[[Client], bool], only: list[Client] | None = None) -> None:
+    def read(self, done: Callable[[StreamReader], bool], only: list[StreamReader] | None = None) -> None:
         """Read until it is so for all of them, or for those named; those who have it are read no further."""
         waiting = {client.connection: client for client in only or self.clients if not done(client)}
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + TIMEOUT_SECONDS
         with selectors.DefaultSelector() as selector:
             for connection in waiting:
                 selector.register(connection, selectors.EVENT_READ)
@@ -108,15 +108,15 @@ class Crowd:
                 for key, _ in selector.select(max(0.0, end - time.monotonic())):
                     client = waiting[key.fileobj]  # type: ignore[index]
                     client.take(_receive(client.connection))
-                    if done(client) or client.gone:
+                    if done(client) or client.is_closed:
                         assert done(client), f"a reader was left with {bytes(client.raw[-300:])!r}"
                         selector.unregister(client.connection)
                         del waiting[client.connection]
                 assert time.monotonic() < end, f"{len(waiting)} of {len(self.clients)} still wait"
 
-    def finish(self, only: list[Client] | None = None) -> None:
+    def finish(self, only: list[StreamReader] | None = None) -> None:
         """Read every stream to its proper end."""
-        self.read(lambda client: client.whole, only)
+        self.read(lambda client: client.is_complete, only)
 
     def close(self) -> None:
         self._selector.close()
@@ -132,12 +132,12 @@ def _receive(connection: socket.socket) -> bytes:
 
 
 @contextlib.contextmanager
-def gather(
+def open_readers(
     port: int, count: int, path: str, last: Callable[[int], str | None] = lambda _: None, room: int | None = None
-) -> Iterator[Crowd]:
+) -> Iterator[StreamReaders]:
     """So many readers who all have asked for the stream. `last` gives the cursor of each."""
     allow_files(count)
-    crowd = Crowd(port)
+    crowd = StreamReaders(port)
     try:
         for at in range(count):
             crowd.add(path, last(at), room)

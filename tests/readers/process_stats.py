@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.live import Host, until
 
 _ESTABLISHED = "01"
-_STILL = 8
+_STEADY_LOOKS = 8
 
 
 def memory(host: Host) -> int:
@@ -38,13 +38,13 @@ def _queues(port: int) -> list[str]:
     return [queue for queue in queues if queue.strip("0")]
 
 
-def wait_until_stuck(host: Host, count: int) -> None:
+def wait_until_blocked(host: Host, count: int) -> None:
     """Return when so many connections of the host have something to send and none of them gets on."""
     seen: list[list[str]] = []
 
     def still() -> bool:
         seen.append(_queues(host.port))
-        recent = seen[-_STILL:]
-        return len(recent) == _STILL and len(recent[0]) == count and all(look == recent[0] for look in recent)
+        recent = seen[-_STEADY_LOOKS:]
+        return len(recent) == _STEADY_LOOKS and len(recent[0]) == count and all(look == recent[0] for look in recent)
 
     until(still, f"{count} readers to be stuck", 25)

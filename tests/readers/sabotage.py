@@ -13,7 +13,7 @@ from weftwork.cli.main import main
 from weftwork.engine.api.keyring import Keyring
 
 
-def hold_frames() -> None:
+def buffer_frames() -> None:
     async def offer(out: Any, data: bytes, at: int = 0) -> int:
         out._between = False
         for start in range(at, len(data), CHUNK_BYTES):
@@ -26,7 +26,7 @@ def hold_frames() -> None:
     ResponseWriter.write_available = offer  # type: ignore[method-assign]
 
 
-def hold_what_is_sent() -> None:
+def widen_write_buffer() -> None:
     def widen(line: Any) -> None:
         line.transport.set_write_buffer_limits(high=2**30)
 
@@ -73,7 +73,7 @@ def hold_downloads() -> None:
     LocalSource.read = read  # type: ignore[method-assign]
 
 
-GUARDS = (hold_frames, hold_what_is_sent, hold_more, break_off, trust_for_ever, hold_uploads, hold_downloads)
+GUARDS = (buffer_frames, widen_write_buffer, hold_more, break_off, trust_for_ever, hold_uploads, hold_downloads)
 NAMED: dict[str, Callable[[], None]] = {each.__name__: each for each in GUARDS}
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 from tests.live import KEY, Host, start_host, until
 from tests.live.assets import UPLOADS, fetch, list_assets, path_of, post_asset, upload_asset
 from tests.readers.conftest import Sabotage
-from tests.readers.process_stats import forget_peak, memory, peak, wait_until_stuck
+from tests.readers.process_stats import forget_peak, memory, peak, wait_until_blocked
 
 pytestmark = pytest.mark.slow
 
@@ -132,7 +132,7 @@ def test_readers_that_are_stuck_cost_little_and_leave_nothing(host: Host) -> Non
             each = readers.enter_context(ask(host, path))
             if at % 2:
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        wait_until_stuck(host, READERS)
+        wait_until_blocked(host, READERS)
         assert len(files(host)) == READERS
         held = memory(host) - before
         assert held <= READERS * COST + SPARE, f"{held / 2**20:.1f} MiB"

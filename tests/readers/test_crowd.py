@@ -9,7 +9,7 @@ import pytest
 
 from tests.live import Host, delays, frames, start_host, write_workflows
 from tests.readers.conftest import Sabotage
-from tests.readers.crowd import Crowd, allow_files, gather
+from tests.readers.crowd import StreamReaders, allow_files, open_readers
 from tests.readers.process_stats import memory
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def stream_of(host: Host, workflow_id: str) -> tuple[str, str]:
     return run_id, f"/v1/runs/{run_id}/events?streamMode=debug"
 
 
-def started(crowd: Crowd) -> None:
+def started(crowd: StreamReaders) -> None:
     crowd.read(lambda client: b"node.started" in client.body)
     assert {client.status for client in crowd.clients} == {200}
 
@@ -42,10 +42,10 @@ def started(crowd: Crowd) -> None:
 def idle_cost(host: Host, count: int) -> int:
     """What so many streams without news add to the memory of the host."""
     _, path = stream_of(host, "still")
-    with gather(host.port, 50, path) as before_them:
+    with open_readers(host.port, 50, path) as before_them:
         started(before_them)
     before = memory(host)
-    with gather(host.port, count, path) as crowd:
+    with open_readers(host.port, count, path) as crowd:
         started(crowd)
         return memory(host) - before
 
@@ -62,7 +62,7 @@ def test_the_proof_sees_what_idle_streams_hold(sabotage: Sabotage, tmp_path: Pat
 
 def test_a_storm_of_readers_is_served_to_the_byte(host: Host) -> None:
     run_id, path = stream_of(host, "lively")
-    with gather(host.port, CROWD, path) as crowd:
+    with open_readers(host.port, CROWD, path) as crowd:
         crowd.finish()
         assert {client.status for client in crowd.clients} == {200}
         (whole,) = {client.shown for client in crowd.clients}
@@ -71,7 +71,7 @@ def test_a_storm_of_readers_is_served_to_the_byte(host: Host) -> None:
     # They all come again, each from where it says it was.
     chance = random.Random(7)
     places = [chance.randrange(len(shown)) for _ in range(CROWD)]
-    with gather(host.port, CROWD, path, lambda at: shown[places[at]].id) as crowd:
+    with open_readers(host.port, CROWD, path, lambda at: shown[places[at]].id) as crowd:
         crowd.finish()
         for client, place in zip(crowd.clients, places, strict=True):
             assert client.shown == b"".join(frame.raw for frame in shown[place + 1 :])
@@ -80,7 +80,7 @@ def test_a_storm_of_readers_is_served_to_the_byte(host: Host) -> None:
 
 def test_a_crowd_of_live_streams_ends_properly_with_the_host(host: Host) -> None:
     _, path = stream_of(host, "still")
-    with gather(host.port, CROWD, path) as crowd:
+    with open_readers(host.port, CROWD, path) as crowd:
         started(crowd)
         assert host.stop() == 0
         crowd.finish()
@@ -93,16 +93,16 @@ def test_the_proof_sees_streams_that_are_broken_off(sabotage: Sabotage, tmp_path
     sabotage("break_off")
     with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
         _, path = stream_of(host, "still")
-        with gather(host.port, 10, path) as crowd:
+        with open_readers(host.port, 10, path) as crowd:
             started(crowd)
             host.stop()
-            crowd.read(lambda client: client.gone)
-            assert not any(client.whole for client in crowd.clients)
+            crowd.read(lambda client: client.is_closed)
+            assert not any(client.is_complete for client in crowd.clients)
 
 
 def test_news_reaches_a_crowd(host: Host) -> None:
     run_id, path = stream_of(host, "still")
-    with gather(host.port, CROWD, path) as crowd:
+    with open_readers(host.port, CROWD, path) as crowd:
         started(crowd)
         assert host.call("POST", f"/v1/runs/{run_id}/cancel").status == 200
         assert host.call("GET", "/health").status == 200

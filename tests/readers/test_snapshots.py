@@ -8,7 +8,7 @@ import pytest
 
 from tests.live import ListeningHost, echoes, frames, in_thread, open_listening
 from tests.live.listening_host import until
-from tests.readers.crowd import Crowd, gather
+from tests.readers.crowd import StreamReaders, open_readers
 from weftwork.adapters.http import sse
 from weftwork.adapters.http.app import App
 from weftwork.adapters.http.sse import SnapshotCache
@@ -45,8 +45,8 @@ def _kept(served: ListeningHost) -> SnapshotCache:
     return stream.__self__._snapshots
 
 
-async def _stall(served: ListeningHost, path: str) -> Crowd:
-    crowd = Crowd(served.port)
+async def _stall(served: ListeningHost, path: str) -> StreamReaders:
+    crowd = StreamReaders(served.port)
     for _ in range(READERS):
         crowd.add(path, room=4096)
     await in_thread(crowd.ask)
@@ -84,8 +84,8 @@ def test_slow_readers_are_let_go_when_snapshots_are_too_many(
             path = await _wide(served)
             with contextlib.closing(await _stall(served, path)) as crowd:
                 await in_thread(crowd.read, lambda client: client.gone or client.whole)
-                assert {client.whole for client in crowd.clients} == {whole}
-            with gather(served.port, 1, path) as again:
+                assert {client.is_complete for client in crowd.clients} == {whole}
+            with open_readers(served.port, 1, path) as again:
                 await in_thread(again.read, lambda client: client.gone or client.whole)
 
     asyncio.run(work())

@@ -10,8 +10,8 @@ import pytest
 from tests.live import Host, delays, echoes, in_thread, open_listening, start_host, until, write_workflows
 from tests.live.listening_host import until as soon
 from tests.readers.conftest import Sabotage
-from tests.readers.crowd import Client, gather
-from tests.readers.process_stats import forget_peak, memory, peak, wait_until_stuck
+from tests.readers.crowd import StreamReader, open_readers
+from tests.readers.process_stats import forget_peak, memory, peak, wait_until_blocked
 from weftwork.adapters.http import response_writer
 
 pytestmark = pytest.mark.slow
@@ -44,8 +44,8 @@ def stream_of(host: Host, kind: str) -> str:
     return f"/v1/runs/{run_id}/events?streamMode=debug"
 
 
-def read_whole(port: int, path: str, last: str | None = None) -> Client:
-    with gather(port, 1, path, lambda _: last) as one:
+def read_whole(port: int, path: str, last: str | None = None) -> StreamReader:
+    with open_readers(port, 1, path, lambda _: last) as one:
         one.finish()
         return one.clients[0]
 
@@ -54,8 +54,8 @@ def warm(host: Host, path: str) -> int:
     """The memory of a host that has done it all before."""
     for _ in range(2):
         read_whole(host.port, path)
-    with gather(host.port, 16, path, room=ROOM):
-        wait_until_stuck(host, 16)
+    with open_readers(host.port, 16, path, room=ROOM):
+        wait_until_blocked(host, 16)
     forget_peak(host)
     return memory(host)
 
@@ -65,8 +65,8 @@ def test_stalled_readers_cost_little_and_are_in_nobodys_way(host: Host, kind: st
     path = stream_of(host, kind)
     whole = read_whole(host.port, path).shown
     before = warm(host, path)
-    with gather(host.port, READERS, path, room=ROOM) as stalled:
-        wait_until_stuck(host, READERS)
+    with open_readers(host.port, READERS, path, room=ROOM) as stalled:
+        wait_until_blocked(host, READERS)
         assert memory(host) - before <= READERS * COST + SLACK
         assert peak(host) - before <= READERS * COST + PASSING
         assert host.call("GET", "/health").status == 200
@@ -89,8 +89,8 @@ def test_the_proof_sees_what_stalled_readers_hold(sabotage: Sabotage, tmp_path: 
         path = stream_of(host, "large")
         read_whole(host.port, path)
         before = memory(host)
-        with gather(host.port, 32, path, room=ROOM):
-            wait_until_stuck(host, 32)
+        with open_readers(host.port, 32, path, room=ROOM):
+            wait_until_blocked(host, 32)
             assert memory(host) - before > 32 * COST + SLACK
 
 
@@ -102,12 +102,12 @@ def test_a_stalled_reader_is_let_go_and_comes_back(monkeypatch: pytest.MonkeyPat
             run_id = await served.create("large", inputs={"text": "x" * SIZES["large"]})
             path = f"/v1/runs/{run_id}/events?streamMode=debug"
             whole = (await in_thread(read_whole, served.port, path)).shown
-            with gather(served.port, RETURNING, path, room=ROOM) as stalled:
+            with open_readers(served.port, RETURNING, path, room=ROOM) as stalled:
                 await soon(lambda: served.readers == RETURNING, "the readers")
                 await soon(lambda: served.readers == 0, "the host to let go of them")
                 await in_thread(stalled.read, lambda client: client.gone)
                 for client in stalled.clients:
-                    assert not client.whole
+                    assert not client.is_complete
                     rest = await in_thread(read_whole, served.port, path, client.last)
                     assert client.shown[: client.shown.rindex(b"\n\n") + 2] + rest.shown == whole
 
@@ -118,8 +118,8 @@ if FULL:
 
     def test_a_stalled_reader_is_let_go_in_time(host: Host) -> None:
         path = stream_of(host, "large")
-        with gather(host.port, RETURNING, path, room=ROOM):
-            wait_until_stuck(host, RETURNING)
+        with open_readers(host.port, RETURNING, path, room=ROOM):
+            wait_until_blocked(host, RETURNING)
             said = "client stopped reading"
             until(
                 lambda: host.errors.count(said) == RETURNING, "the host to let go", response_writer.STALL_SECONDS + 15

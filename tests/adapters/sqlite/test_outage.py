@@ -55,7 +55,7 @@ def test_a_failed_commit_leaves_nothing(
         run = await make_run(store)
         await store.log.append(run, -1, batch(run, -1))
         before = await state_of(store, run)
-        disk.broken, disk.error, disk.late = {operation}, error, late
+        disk.broken, disk.error, disk.fails_after_writing = {operation}, error, late
         given = batch(run, 0, 3, rows=(StateRow("node", "n", b"1"),), record=record())
         assert await refused(store.log.append(run, 0, given))
         assert await refused(store.log.create(header("run-b")))
@@ -65,7 +65,7 @@ def test_a_failed_commit_leaves_nothing(
         assert await refused(store.keys.put(KEY))
         assert await refused(store.log.check_ready())
         assert await state_of(store, run) == before
-        disk.mend()
+        disk.repair()
         await store.log.check_ready()
         assert await state_of(store, run) == before
         for slot in ("slot-1", "slot-2"):
@@ -92,7 +92,7 @@ def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, disk: 
         await make_run(store)
         disk.broken = {"sync"}
         assert await refused(store.log.create(header("failed")))
-        disk.mend()
+        disk.repair()
         # The smallest write there is: it alone would not overwrite much.
         assert await store.log.sweep(0) == 0
         for suffix in ("", "-wal"):
@@ -124,7 +124,7 @@ def test_whichever_operation_fails_acknowledged_work_is_kept(
     """The n-th write or sync fails and all after it, for n = 0, 1, 2, ... until the workload gets through."""
     # A few frames only, so that checkpoints fail as well.
     monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 12)
-    disk.error, disk.late = error, late
+    disk.error, disk.fails_after_writing = error, late
     broken_at = 0
     for working in range(1000):
         acknowledged: list[str] = []
@@ -134,7 +134,7 @@ def test_whichever_operation_fails_acknowledged_work_is_kept(
             for number in range(6):
                 if await catch(store.log.create(header(f"run-{number}"), record=record(f"slot-{number}"))) is None:
                     done.append(f"run-{number}")
-            disk.mend()
+            disk.repair()
             page = await store.log.list_runs(ACME, RunQuery())
             assert [run.header.run_id for run in page.runs] == done[::-1]
             slots = [await store.log.find_record(ACME, f"slot-{number}", 0) is not None for number in range(6)]
@@ -159,7 +159,7 @@ def test_the_store_stays_away_until_it_can_be_opened(tmp_path: Path, disk: Recor
         for _ in range(3):
             assert await refused(store.log.append(run, -1, batch(run, -1)))
         assert await store.log.read_run(run) is not None
-        disk.mend()
+        disk.repair()
         assert await store.log.append(run, -1, batch(run, -1)) is None
 
     with_store(tmp_path / "store.db", scenario, disk)
@@ -173,7 +173,7 @@ def test_a_failed_read_is_unavailable_and_passes(tmp_path: Path, disk: Recording
         for _ in range(4):
             assert await refused(store.log.read(run, -1, 1000))
             assert await refused(store.log.list_runs(ACME, RunQuery()))
-        disk.mend()
+        disk.repair()
         assert len(await store.log.read(run, -1, 1000)) == 200
 
     with_store(tmp_path / "store.db", scenario, disk)
@@ -207,7 +207,7 @@ def test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path: Path, 
         run = await make_run(store)
         disk.broken = {"sync"}
         assert await refused(store.log.append(run, -1, batch(run, -1)))
-        disk.mend()
+        disk.repair()
         assert await store.log.append(run, -1, batch(run, -1)) is None
         await asyncio.to_thread(look_in)
         assert await store.log.append(run, 0, batch(run, 0)) is None

@@ -12,7 +12,7 @@ from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid, outcom
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 
 Json = dict[str, Any]
-GONE = object()
+ABSENT = object()
 CANARY = "canary-91f7e2"
 PLAN = "vendor.acme.plan"
 PLAN_SCHEMA: Json = {
@@ -78,7 +78,7 @@ def envelope(kind: str = "error", payload: Any = None, **more: Any) -> Json:
         "payload": copy.deepcopy(PAYLOADS.get(kind)) if payload is None else payload,
         "meta": {"source": "ai-generation", "ts": "2026-01-31T08:05:09.042Z"},
     }
-    return {name: member for name, member in {**document, **more}.items() if member is not GONE}
+    return {name: member for name, member in {**document, **more}.items() if member is not ABSENT}
 
 
 def with_meta(**more: Any) -> Json:
@@ -89,7 +89,7 @@ def rules(**more: Any) -> GateRules:
     return GateRules(**{"kinds": KINDS, **more})
 
 
-def knowing(**secrets: str) -> SecretMatcher:
+def with_secrets(**secrets: str) -> SecretMatcher:
     """Secrets by their ids."""
     made = SecretMatcher()
     for name, value in secrets.items():
@@ -97,11 +97,11 @@ def knowing(**secrets: str) -> SecretMatcher:
     return made
 
 
-def recorded(known: dict[str, RecordedOutcome]) -> GateRules:
+def with_record(known: dict[str, RecordedOutcome]) -> GateRules:
     return rules(known=known.get)
 
 
-def edited(document: Any, pointer: str, value: Any) -> Any:
+def with_value(document: Any, pointer: str, value: Any) -> Any:
     """A copy with the value at the pointer set, or taken away."""
     changed = copy.deepcopy(document)
     *parents, last = pointer.split("/")[1:]
@@ -109,33 +109,33 @@ def edited(document: Any, pointer: str, value: Any) -> Any:
     for token in parents:
         holder = holder[int(token) if isinstance(holder, list) else token]
     key: Any = int(last) if isinstance(holder, list) else last
-    if value is GONE:
+    if value is ABSENT:
         del holder[key]
     else:
         holder[key] = value
     return changed
 
 
-def judged(document: Any, held: GateRules | None = None) -> EnvelopeOutcome:
+def accept_outcome(document: Any, held: GateRules | None = None) -> EnvelopeOutcome:
     return accept(document, held or rules()).outcome
 
 
-def again(document: Any, held: GateRules) -> EnvelopeOutcome:
+def accept_recorded(document: Any, held: GateRules) -> EnvelopeOutcome:
     """The outcome of what was recorded before."""
     verdict = accept(document, held)
     assert verdict.repeated
     return verdict.outcome
 
 
-def refused(document: Any, held: GateRules | None = None) -> Invalid:
-    outcome = judged(document, held)
+def refusal_of(document: Any, held: GateRules | None = None) -> Invalid:
+    outcome = accept_outcome(document, held)
     assert isinstance(outcome, Invalid), outcome
     return outcome
 
 
 SECRETS = {"key": CANARY, "token": f"{CANARY}-long", "quoted": f'"{CANARY}\n"', "bell": "♪bell♪"}
 """All of them hold the canary but one, which JSON may write in two ways."""
-HELD = knowing(**SECRETS)
+CONTEXT_WITH_SECRETS = with_secrets(**SECRETS)
 
 
 def check_no_canary(document: Any, held: GateRules) -> None:

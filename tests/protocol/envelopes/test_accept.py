@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 
 from tests.protocol.envelopes.sample_envelopes import (
-    GONE,
+    ABSENT,
     PAYLOADS,
     PLAN,
-    again,
-    edited,
+    accept_outcome,
+    accept_recorded,
     envelope,
-    judged,
-    knowing,
-    recorded,
-    refused,
+    refusal_of,
     rules,
     with_meta,
+    with_record,
+    with_secrets,
+    with_value,
 )
 from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.gate import STEPS, accept, explain
@@ -34,7 +34,7 @@ ID = "run-1:node-1:0"
 @pytest.mark.rule("env-06")
 @pytest.mark.parametrize("kind", [*UNIVERSAL_KINDS, *DISPLAY_KINDS])
 def test_a_good_envelope_is_accepted(kind: str) -> None:
-    outcome = judged(envelope(kind))
+    outcome = accept_outcome(envelope(kind))
     assert outcome == Accepted(kind, "env-1", "run-1:node-1:0", PAYLOADS[kind], schema_version=1)
     assert outcome_document(outcome) == {
         "status": "accepted",
@@ -49,12 +49,12 @@ def test_a_good_envelope_is_accepted(kind: str) -> None:
 @pytest.mark.rule("env-18")
 def test_a_host_without_envelopes_takes_none() -> None:
     for document in (envelope(), {}, None):
-        assert refused(document, rules(capable=False)) == Invalid("capability_required", "capability_required")
+        assert refusal_of(document, rules(capable=False)) == Invalid("capability_required", "capability_required")
 
 
 @pytest.mark.rule("env-12")
 def test_a_kind_that_the_host_does_not_take() -> None:
-    outcome = judged(envelope("vendor.other", {}), rules(supported=frozenset({PLAN})))
+    outcome = accept_outcome(envelope("vendor.other", {}), rules(supported=frozenset({PLAN})))
     assert outcome == Gated(
         "unknown_envelope_kind",
         "unknown_envelope_kind: this host does not take envelopes of this kind",
@@ -76,17 +76,17 @@ def test_a_kind_that_the_host_does_not_take() -> None:
 @pytest.mark.parametrize("kind", UNIVERSAL_KINDS)
 def test_universal_kinds_pass_both_lists(kind: str) -> None:
     held = rules(supported=frozenset(), contract=EnvelopeContract(accepts=frozenset()))
-    assert isinstance(judged(envelope(kind), held), Accepted)
+    assert isinstance(accept_outcome(envelope(kind), held), Accepted)
 
 
 @pytest.mark.rule("env-12")
 @pytest.mark.parametrize("kind", DISPLAY_KINDS)
 def test_what_nobody_shows_is_kept_and_fails_no_node(kind: str) -> None:
-    payload = edited(PAYLOADS[kind], "/alt" if kind != SURFACE else "/reasoning", "it says hush-hush")
+    payload = with_value(PAYLOADS[kind], "/alt" if kind != SURFACE else "/reasoning", "it says hush-hush")
     held = rules(
-        supported=frozenset(), contract=EnvelopeContract(accepts=frozenset()), secrets=knowing(key="hush-hush")
+        supported=frozenset(), contract=EnvelopeContract(accepts=frozenset()), secrets=with_secrets(key="hush-hush")
     )
-    outcome = judged({**envelope(kind, payload), "meta": {**with_meta(contentTrust="untrusted")["meta"]}}, held)
+    outcome = accept_outcome({**envelope(kind, payload), "meta": {**with_meta(contentTrust="untrusted")["meta"]}}, held)
     assert isinstance(outcome, Gated)
     assert outcome.refusal_mode == "discard-and-warn"
     assert outcome.content_trust == "untrusted"
@@ -100,12 +100,12 @@ def test_a_kind_that_the_node_does_not_take(mode: Any) -> None:
     held = rules(
         supported=frozenset({PLAN, SURFACE}), contract=EnvelopeContract(accepts=frozenset({PLAN}), refusal_mode=mode)
     )
-    outcome = judged(envelope(SURFACE), held)
+    outcome = accept_outcome(envelope(SURFACE), held)
     assert isinstance(outcome, Gated)
     assert (outcome.code, outcome.refusal_mode) == ("envelope_contract_violation", mode)
     assert outcome.allowed == (*UNIVERSAL_KINDS, PLAN)
     assert outcome.payload is None
-    assert isinstance(judged(envelope(PLAN, {"steps": []}, schemaVersion=2), held), Accepted)
+    assert isinstance(accept_outcome(envelope(PLAN, {"steps": []}, schemaVersion=2), held), Accepted)
 
 
 @pytest.mark.rule("env-08")
@@ -123,7 +123,7 @@ def test_a_kind_that_the_node_does_not_take(mode: Any) -> None:
 def test_every_kind_has_its_counter(kind: str, counter: Any, name: str) -> None:
     for current, cap in ((3, 3), (4, 3), (0, 0)):
         held = rules(counters=Counters(**{counter: Counter(current, cap)}), trust="untrusted")
-        outcome = judged(envelope(kind), held)
+        outcome = accept_outcome(envelope(kind), held)
         assert outcome == Breached(counter, cap, current + 1, f"{name} cap ({cap}) breached", "untrusted", ID)
         assert isinstance(outcome, Breached)
         assert outcome.observed > outcome.limit
@@ -131,15 +131,15 @@ def test_every_kind_has_its_counter(kind: str, counter: Any, name: str) -> None:
         assert outcome_document(outcome) == shown
     others = {each: FULL for each in ("envelopes", "schema", "clarification") if each != counter}
     held = rules(counters=Counters(**{**others, counter: Counter(2, 3)}))
-    assert isinstance(judged(envelope(kind), held), Accepted)
+    assert isinstance(accept_outcome(envelope(kind), held), Accepted)
 
 
 @pytest.mark.rule("env-08")
 def test_what_is_sent_again_is_not_counted() -> None:
     known = {"run-1:node-1:0": RecordedOutcome("error", Accepted("error", "first", "run-1:node-1:0", {}))}
     held = rules(counters=Counters(envelopes=FULL), known=known.get)
-    assert again(envelope(), held) == known["run-1:node-1:0"].outcome
-    assert isinstance(judged(envelope(correlationId="another"), held), Breached)
+    assert accept_recorded(envelope(), held) == known["run-1:node-1:0"].outcome
+    assert isinstance(accept_outcome(envelope(correlationId="another"), held), Breached)
 
 
 @pytest.mark.rule("env-15")
@@ -147,27 +147,27 @@ def test_what_was_one_too_many_stays_so() -> None:
     first = Breached("envelopes", 2, 3, "the first time")
     known = {"run-1:node-1:0": RecordedOutcome("error", first)}
     held = rules(counters=Counters(envelopes=FULL), known=known.get, trust="untrusted", approval=True)
-    assert again(envelope(), held) == first
+    assert accept_recorded(envelope(), held) == first
 
 
 @pytest.mark.rule("env-14")
 @pytest.mark.parametrize(
     ("own", "run", "found"),
     [
-        (GONE, None, "trusted"),
-        (GONE, "trusted", "trusted"),
-        (GONE, "untrusted", "untrusted"),
+        (ABSENT, None, "trusted"),
+        (ABSENT, "trusted", "trusted"),
+        (ABSENT, "untrusted", "untrusted"),
         ("trusted", "untrusted", "trusted"),
         ("untrusted", "trusted", "untrusted"),
         ("untrusted", None, "untrusted"),
     ],
 )
 def test_trust(own: Any, run: Any, found: str) -> None:
-    document = with_meta() if own is GONE else with_meta(contentTrust=own)
-    outcome = judged(document, rules(trust=run))
+    document = with_meta() if own is ABSENT else with_meta(contentTrust=own)
+    outcome = accept_outcome(document, rules(trust=run))
     assert isinstance(outcome, Accepted)
     assert outcome.content_trust == found
-    gate = judged(document, rules(trust=run, approval=True))
+    gate = accept_outcome(document, rules(trust=run, approval=True))
     blocked = Invalid("untrusted_content_blocks_approval", "untrusted_content_blocks_approval")
     assert gate == (blocked if found == "untrusted" else outcome)
 
@@ -183,9 +183,9 @@ def test_trust(own: Any, run: Any, found: str) -> None:
     ],
 )
 def test_what_is_recorded_is_the_outcome(first: EnvelopeOutcome) -> None:
-    held = recorded({"run-1:node-1:0": RecordedOutcome("error", first)})
-    assert again(envelope(envelopeId="env-9"), held) == first
-    conflict = refused(envelope("clarification.request"), held)
+    held = with_record({"run-1:node-1:0": RecordedOutcome("error", first)})
+    assert accept_recorded(envelope(envelopeId="env-9"), held) == first
+    conflict = refusal_of(envelope("clarification.request"), held)
     assert conflict.code == "envelope_correlation_conflict"
     assert "envelope_correlation_conflict" in conflict.reason
     assert conflict.details[0].instance_path == "/correlationId"
@@ -195,9 +195,9 @@ def test_what_is_recorded_is_the_outcome(first: EnvelopeOutcome) -> None:
 def test_a_gate_that_was_closed_since_does_not_change_what_is_recorded() -> None:
     first = Accepted(PLAN, "env-0", "run-1:node-1:0", {"steps": []})
     held = rules(supported=frozenset(), known={"run-1:node-1:0": RecordedOutcome(PLAN, first)}.get)
-    assert again(envelope(PLAN, {"steps": []}), held) == first
+    assert accept_recorded(envelope(PLAN, {"steps": []}), held) == first
     other = rules(supported=frozenset(), known={"run-1:node-1:0": RecordedOutcome("error", first)}.get)
-    assert refused(envelope(PLAN, {"steps": []}), other).code == "envelope_correlation_conflict"
+    assert refusal_of(envelope(PLAN, {"steps": []}), other).code == "envelope_correlation_conflict"
     assert not accept(envelope(PLAN, {"steps": []}), other).repeated
 
 
@@ -242,7 +242,7 @@ def test_what_is_explained_is_what_is_judged() -> None:
     cases = [
         (envelope(), rules()),
         (envelope(), rules(known=known.get)),
-        (envelope("vendor.any", {"k": "s3cr3t"}), rules(secrets=knowing(k="s3cr3t"))),
+        (envelope("vendor.any", {"k": "s3cr3t"}), rules(secrets=with_secrets(k="s3cr3t"))),
         (envelope(SURFACE), rules(supported=frozenset())),
         (envelope(schemaVersion=0), rules()),
         ({}, rules()),

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from tests.harness.definitions import example_count
 from tests.protocol.envelopes.sample_envelopes import (
     CANARY,
-    HELD,
+    CONTEXT_WITH_SECRETS,
     KINDS,
     PAYLOADS,
     PLAN,
     SECRETS,
     Json,
     check_no_canary,
-    edited,
     envelope,
     rules,
+    with_value,
 )
 from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.gate import accept, explain
@@ -56,7 +56,7 @@ def contexts() -> st.SearchStrategy[Json]:
         ),
         st.builds(lambda notes: envelope(PLAN, {"steps": [], "notes": {"bag": notes}}, schemaVersion=2), GRAPHS),
         st.builds(lambda bag: envelope("vendor.any", {"bag": bag}), GRAPHS),
-        st.builds(lambda text: edited(envelope("ui.a2ui-surface"), "/payload/surface/title", text), TEXTS),
+        st.builds(lambda text: with_value(envelope("ui.a2ui-surface"), "/payload/surface/title", text), TEXTS),
     )
 
 
@@ -95,7 +95,7 @@ RULES = st.builds(
     contract=st.sampled_from([EnvelopeContract(), EnvelopeContract(accepts=frozenset({PLAN}))]),
     strict=st.booleans(),
     counters=st.sampled_from([Counters(), Counters(Counter(1, 1), Counter(0, 1), Counter(2, 1))]),
-    secrets=st.just(HELD),
+    secrets=st.just(CONTEXT_WITH_SECRETS),
     trust=st.sampled_from([None, "trusted", "untrusted"]),
     approval=st.booleans(),
 )
@@ -156,7 +156,7 @@ class Dice:
             supported=chance.choice([None, frozenset[str](), frozenset({PLAN, "vendor.any"})]),
             contract=chance.choice([EnvelopeContract(), EnvelopeContract(accepts=frozenset({PLAN}))]),
             counters=chance.choice([Counters(), Counters(Counter(1, 1))]),
-            secrets=HELD,
+            secrets=CONTEXT_WITH_SECRETS,
             trust=chance.choice([None, "untrusted"]),
             approval=chance.random() < 0.2,
         )
@@ -221,7 +221,7 @@ ANYTHING = st.recursive(
 )
 def test_no_document_makes_it_raise(value: Any, kind: str, member: str) -> None:
     document = {**envelope(kind), member: value} if member else value
-    held = rules(secrets=HELD)
+    held = rules(secrets=CONTEXT_WITH_SECRETS)
     verdict, _ = explain(document, held)
     assert verdict == accept(document, held)
     json.dumps(outcome_document(verdict.outcome))
@@ -235,9 +235,9 @@ def test_deep_and_wide_documents_do_not_make_it_raise() -> None:
         inner.append([])
         inner = inner[0]
     for document in (deep, envelope(payload=deep), envelope(meta={"a": deep}), envelope("vendor.any", deep)):
-        assert isinstance(accept(document, rules(secrets=HELD)).outcome, Invalid)
+        assert isinstance(accept(document, rules(secrets=CONTEXT_WITH_SECRETS)).outcome, Invalid)
     wide = {str(number): [CANARY] for number in range(30_000)}
-    outcome = accept(envelope("vendor.any", wide), rules(secrets=HELD)).outcome
+    outcome = accept(envelope("vendor.any", wide), rules(secrets=CONTEXT_WITH_SECRETS)).outcome
     assert isinstance(outcome, Accepted)
     assert outcome.redactions == 30_000
     assert isinstance(accept(envelope(payload=wide), rules()).outcome, Invalid)

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.envelopes.sample_envelopes import CANARY, HELD, Json, check_no_canary, envelope, rules
+from tests.protocol.envelopes.sample_envelopes import (
+    CANARY,
+    CONTEXT_WITH_SECRETS,
+    Json,
+    check_no_canary,
+    envelope,
+    rules,
+)
 from weftwork.protocol.envelopes import checks, gate
 from weftwork.protocol.envelopes.accept_request import parse_accept_request
 from weftwork.protocol.envelopes.contract import EnvelopeContract
@@ -29,7 +36,7 @@ def check_step(name: str) -> None:
         "payload": (envelope(payload={}), rules(), "invalid"),
         "contract": (envelope("vendor.any", 1), rules(contract=EnvelopeContract(frozenset())), "gated"),
         "limits": (envelope(), rules(counters=Counters(Counter(1, 1))), "breached"),
-        "redaction": (envelope("vendor.any", CANARY), rules(secrets=HELD), "accepted"),
+        "redaction": (envelope("vendor.any", CANARY), rules(secrets=CONTEXT_WITH_SECRETS), "accepted"),
         "trust": (envelope(), rules(trust="untrusted", approval=True), "invalid"),
         "dedup": (envelope(), rules(known=known.get), "accepted"),
     }
@@ -52,18 +59,18 @@ def test_without_a_step_what_only_it_finds_goes_through(name: str, monkeypatch: 
 
 def test_the_canary_is_seen_where_redaction_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     document = envelope("vendor.any", {"bag": [CANARY]})
-    check_no_canary(document, rules(secrets=HELD))
+    check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
     monkeypatch.setattr(gate, "STEPS", without("redaction"))
     with pytest.raises(AssertionError):
-        check_no_canary(document, rules(secrets=HELD))
+        check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
 
 
 def test_the_canary_is_seen_in_a_name_that_is_not_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     document = envelope("vendor.any", 1, envelopeId=CANARY)
-    check_no_canary(document, rules(secrets=HELD))
+    check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
     monkeypatch.setattr(GateContext, "_masked", lambda self, text, longest: text)
     with pytest.raises(AssertionError):
-        check_no_canary(document, rules(secrets=HELD))
+        check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
 
 
 def test_without_the_bound_on_depth_a_deep_payload_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,4 +97,4 @@ def test_a_counter_of_the_seam_is_a_number_that_every_reader_takes(given: float)
 def test_what_was_recorded_before_its_id_came_to_hold_a_secret_is_known() -> None:
     name = f"order-{CANARY}"
     known = {name: RecordedOutcome("error", Accepted("error", "first", name, {}))}
-    assert accept(envelope(correlationId=name), rules(known=known.get, secrets=HELD)).repeated
+    assert accept(envelope(correlationId=name), rules(known=known.get, secrets=CONTEXT_WITH_SECRETS)).repeated

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness.definitions import TYPES
-from tests.protocol.workflow.bad_definitions import changed
+from tests.protocol.workflow.bad_definitions import with_changes
 from weftwork.protocol.envelopes.contract import MAX_KIND, MAX_KINDS, OPEN_CONTRACT, EnvelopeContract, parse_contract
 from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
 from weftwork.protocol.workflow import validation as module
@@ -49,7 +49,7 @@ REFUSED: list[tuple[Any, str, str]] = [
 @pytest.mark.parametrize(("document", "contract"), READ)
 def test_a_contract_is_read(document: dict[str, Any], contract: EnvelopeContract) -> None:
     assert parse_contract(document, AT) == (contract, [])
-    parsed, found = parse_workflow(changed({AT: document}), TYPES)
+    parsed, found = parse_workflow(with_changes({AT: document}), TYPES)
     assert parsed is not None, found
     assert parsed.nodes[0].contract == contract
     assert parsed.nodes[1].contract is OPEN_CONTRACT
@@ -61,7 +61,7 @@ def test_a_contract_is_refused_at_its_place(document: Any, pointer: str, rule: s
     contract, found = parse_contract(document, AT)
     assert contract is OPEN_CONTRACT
     assert [(each.pointer, each.rule) for each in found] == [(AT + pointer, rule)]
-    parsed, refused = parse_workflow(changed({AT: document}), TYPES)
+    parsed, refused = parse_workflow(with_changes({AT: document}), TYPES)
     assert parsed is None
     assert refused == found
 
@@ -69,14 +69,14 @@ def test_a_contract_is_refused_at_its_place(document: Any, pointer: str, rule: s
 @pytest.mark.rule("ai-01")
 def test_a_run_goes_on_with_a_contract_that_was_taken_once() -> None:
     """Members that nobody heeded before must not end a run that has them."""
-    parsed, found = parse_workflow(changed({AT: {"note": "x"}}), TYPES, pinned=True)
+    parsed, found = parse_workflow(with_changes({AT: {"note": "x"}}), TYPES, pinned=True)
     assert parsed is not None, found
     assert parsed.nodes[0].contract is OPEN_CONTRACT
 
 
 def test_without_the_check_a_bad_contract_would_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "parse_contract", lambda document, at: (OPEN_CONTRACT, []))
-    assert parse_workflow(changed({AT: {"accept": []}}), TYPES)[1] == []
+    assert parse_workflow(with_changes({AT: {"accept": []}}), TYPES)[1] == []
 
 
 @given(

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from tests.protocol.envelopes.sample_envelopes import (
+    ABSENT,
     COMPONENTS,
-    GONE,
     PAYLOADS,
     PLAN,
-    edited,
+    accept_outcome,
     envelope,
-    judged,
-    refused,
+    refusal_of,
     rules,
+    with_value,
 )
 from weftwork.protocol.envelopes.gate import UNCHECKED_WARNING
 from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS, KindDefinition
@@ -28,7 +28,7 @@ SURFACE = "ui.a2ui-surface"
     [
         ("clarification.request", "/questions", [], "/payload/questions"),
         ("clarification.request", "/questions/1/id", "", "/payload/questions/1/id"),
-        ("error", "/code", GONE, "/payload"),
+        ("error", "/code", ABSENT, "/payload"),
         ("schema.response", "/ack", False, "/payload/ack"),
         ("media.file", "/bytes", -1, "/payload/bytes"),
         (SURFACE, "/surface/components/3/id", 5, "/payload/surface/components/3/id"),
@@ -39,7 +39,7 @@ SURFACE = "ui.a2ui-surface"
     ],
 )
 def test_a_payload_that_does_not_fit_its_kind(kind: str, pointer: str, value: Any, place: str) -> None:
-    outcome = refused(envelope(kind, edited(PAYLOADS[kind], pointer, value)))
+    outcome = refusal_of(envelope(kind, with_value(PAYLOADS[kind], pointer, value)))
     assert outcome.code == "envelope_invalid"
     assert outcome.reason.startswith(f"envelope_invalid: {place} ")
     assert {each.instance_path for each in outcome.details} == {place}
@@ -49,23 +49,23 @@ def test_a_payload_that_does_not_fit_its_kind(kind: str, pointer: str, value: An
 @pytest.mark.rule("env-06")
 def test_a_payload_of_a_registered_kind() -> None:
     good = envelope(PLAN, {"steps": ["go"]}, schemaVersion=2)
-    assert isinstance(judged(good), Accepted)
-    assert refused(edited(good, "/payload/steps/0", 7)).details[0].instance_path == "/payload/steps/0"
-    assert refused(edited(good, "/payload/77", 7)).details[0].instance_path == "/payload"
+    assert isinstance(accept_outcome(good), Accepted)
+    assert refusal_of(with_value(good, "/payload/steps/0", 7)).details[0].instance_path == "/payload/steps/0"
+    assert refusal_of(with_value(good, "/payload/77", 7)).details[0].instance_path == "/payload"
 
 
 @pytest.mark.rule("env-06")
 def test_a_kind_with_a_broken_schema_takes_nothing() -> None:
     for own in (True, False):
         broken = rules().kinds.with_kinds([KindDefinition("vendor.broken", 1, {"type": "nothing"}, own)])
-        outcome = refused(envelope("vendor.broken", {}), rules(kinds=broken))
+        outcome = refusal_of(envelope("vendor.broken", {}), rules(kinds=broken))
         assert outcome.reason == "envelope_invalid: /payload does not fit its schema"
 
 
 @pytest.mark.rule("env-06")
 @pytest.mark.parametrize("payload", [{"a": [1]}, None, "text", 0, False, []])
 def test_a_kind_without_a_schema_passes_with_a_warning(payload: Any) -> None:
-    outcome = judged({**envelope("vendor.any"), "payload": payload, "schemaVersion": 9})
+    outcome = accept_outcome({**envelope("vendor.any"), "payload": payload, "schemaVersion": 9})
     assert isinstance(outcome, Accepted)
     assert outcome.payload == payload
     assert outcome.warnings == (UNCHECKED_WARNING,)
@@ -78,8 +78,8 @@ def test_a_kind_without_a_schema_passes_with_a_warning(payload: Any) -> None:
     ("version", "advertised", "strict", "taken", "drift"),
     [
         (1, None, False, True, False),
-        (GONE, None, False, True, True),
-        (GONE, None, True, False, False),
+        (ABSENT, None, False, True, True),
+        (ABSENT, None, True, False, False),
         (0, None, True, False, False),
         (2, None, False, False, False),
         (2, None, True, False, False),
@@ -93,7 +93,7 @@ def test_a_kind_without_a_schema_passes_with_a_warning(payload: Any) -> None:
 )
 def test_versions(version: Any, advertised: int | None, strict: bool, taken: bool, drift: bool) -> None:
     versions = None if advertised is None else {"error": advertised}
-    outcome = judged(envelope(schemaVersion=version), rules(versions=versions, strict=strict))
+    outcome = accept_outcome(envelope(schemaVersion=version), rules(versions=versions, strict=strict))
     assert isinstance(outcome, Accepted) is taken
     if isinstance(outcome, Accepted):
         assert outcome.drift is drift
@@ -108,24 +108,24 @@ def test_versions(version: Any, advertised: int | None, strict: bool, taken: boo
 
 @pytest.mark.rule("env-07")
 def test_an_older_version_is_held_to_the_advertised_schema() -> None:
-    assert refused(envelope(payload={"code": "c"}, schemaVersion=0)).code == "envelope_invalid"
+    assert refusal_of(envelope(payload={"code": "c"}, schemaVersion=0)).code == "envelope_invalid"
 
 
 @pytest.mark.rule("env-07")
 def test_a_version_of_a_kind_without_a_schema_is_held_to_what_is_advertised() -> None:
     held = rules(versions={"vendor.any": 3})
-    assert refused(envelope("vendor.any", 1, schemaVersion=4), held).code == "unknown_schema_version"
-    assert isinstance(judged(envelope("vendor.any", 1, schemaVersion=3), held), Accepted)
+    assert refusal_of(envelope("vendor.any", 1, schemaVersion=4), held).code == "unknown_schema_version"
+    assert isinstance(accept_outcome(envelope("vendor.any", 1, schemaVersion=3), held), Accepted)
 
 
 @pytest.mark.rule("env-07")
 def test_another_catalog_is_another_version() -> None:
-    other = edited(PAYLOADS[SURFACE], "/catalogVersion", "1.0.0")
-    outcome = refused(envelope(SURFACE, edited(other, "/surface/components/0/component", "hologram")))
+    other = with_value(PAYLOADS[SURFACE], "/catalogVersion", "1.0.0")
+    outcome = refusal_of(envelope(SURFACE, with_value(other, "/surface/components/0/component", "hologram")))
     assert outcome.code == "unknown_schema_version"
     assert [each.instance_path for each in outcome.details] == ["/payload/catalogVersion"]
-    assert refused(envelope("error", {"catalogVersion": "1.0.0"})).code == "envelope_invalid"
-    assert refused(envelope(SURFACE, ["1.0.0"])).code == "envelope_invalid"
+    assert refusal_of(envelope("error", {"catalogVersion": "1.0.0"})).code == "envelope_invalid"
+    assert refusal_of(envelope(SURFACE, ["1.0.0"])).code == "envelope_invalid"
 
 
 @pytest.mark.rule("env-19")
@@ -142,14 +142,16 @@ def test_another_catalog_is_another_version() -> None:
 )
 def test_ids_that_no_field_may_have(name: str, taken: bool) -> None:
     for index in (2, 3, 4, 5):
-        outcome = judged(envelope(SURFACE, edited(PAYLOADS[SURFACE], f"/surface/components/{index}/id", name)))
+        outcome = accept_outcome(
+            envelope(SURFACE, with_value(PAYLOADS[SURFACE], f"/surface/components/{index}/id", name))
+        )
         assert isinstance(outcome, Accepted) is taken
         if isinstance(outcome, Invalid):
             assert outcome.code == "envelope_invalid"
             assert outcome.details[0].instance_path == f"/payload/surface/components/{index}/id"
     assert COMPONENTS[6]["component"] == "action.button"
-    button = envelope(SURFACE, edited(PAYLOADS[SURFACE], "/surface/components/6/id", name))
-    assert isinstance(judged(button), Accepted)
+    button = envelope(SURFACE, with_value(PAYLOADS[SURFACE], "/surface/components/6/id", name))
+    assert isinstance(accept_outcome(button), Accepted)
 
 
 @pytest.mark.rule("env-06")
@@ -166,19 +168,19 @@ def test_ids_that_no_field_may_have(name: str, taken: bool) -> None:
 )
 def test_media_come_by_one_address_or_in_place(members: dict[str, Any], place: str) -> None:
     for kind in ("media.image", "media.audio", "media.file"):
-        outcome = refused(envelope(kind, {"bytes": 1, **members}))
+        outcome = refusal_of(envelope(kind, {"bytes": 1, **members}))
         assert (outcome.code, outcome.details[0].instance_path) == ("envelope_invalid", place)
-        assert isinstance(judged(envelope(kind, {"bytes": 1, "url": "https://a.example/b"})), Accepted)
-        assert isinstance(judged(envelope(kind, {"bytes": 1, "base64": ""})), Accepted)
+        assert isinstance(accept_outcome(envelope(kind, {"bytes": 1, "url": "https://a.example/b"})), Accepted)
+        assert isinstance(accept_outcome(envelope(kind, {"bytes": 1, "base64": ""})), Accepted)
 
 
 @pytest.mark.rule("env-06")
 def test_a_schema_is_asked_for_only_of_kinds_that_are_taken() -> None:
     asking = envelope("schema.request", {"envelopeType": "vendor.acme.theme"})
-    assert isinstance(judged(asking), Accepted)
-    outcome = refused(asking, rules(supported=frozenset({PLAN})))
+    assert isinstance(accept_outcome(asking), Accepted)
+    outcome = refusal_of(asking, rules(supported=frozenset({PLAN})))
     assert outcome.code == "unknown_envelope_kind"
     assert outcome.details[0].instance_path == "/payload/envelopeType"
     for name in (PLAN, *UNIVERSAL_KINDS):
         held = rules(supported=frozenset({PLAN}))
-        assert isinstance(judged(envelope("schema.request", {"envelopeType": name}), held), Accepted)
+        assert isinstance(accept_outcome(envelope("schema.request", {"envelopeType": name}), held), Accepted)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.protocol.envelopes.sample_envelopes import GONE, envelope, knowing, rules
+from tests.protocol.envelopes.sample_envelopes import ABSENT, envelope, rules, with_secrets
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
 from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid, outcome_document
@@ -45,7 +45,7 @@ HIDDEN, LONG = "[REDACTED:key]", "[REDACTED:token]"
     ],
 )
 def test_secrets_are_replaced_and_counted(value: Any, shown: Any, count: int) -> None:
-    secrets = knowing(key=KEY, token=TOKEN)
+    secrets = with_secrets(key=KEY, token=TOKEN)
     before = copy.deepcopy(value)
     assert redact_value(value, secrets) == (shown, count)
     assert value == before
@@ -53,7 +53,7 @@ def test_secrets_are_replaced_and_counted(value: Any, shown: Any, count: int) ->
 
 
 def test_names_that_become_the_same_stay_apart() -> None:
-    secrets = knowing(key=KEY)
+    secrets = with_secrets(key=KEY)
     secrets.learn_secret("key", TOKEN)
     shown, count = redact_value({TOKEN: 1, KEY: 2, HIDDEN: 3}, secrets)
     assert (sorted(shown.values()), count) == ([1, 2, 3], 2)
@@ -62,16 +62,16 @@ def test_names_that_become_the_same_stay_apart() -> None:
 
 def test_what_holds_no_secret_is_not_copied() -> None:
     value = {"a": [{"b": "c"}], "d": [KEY]}
-    shown, _ = redact_value(value, knowing(key=KEY))
+    shown, _ = redact_value(value, with_secrets(key=KEY))
     assert shown["a"] is value["a"]
-    assert redact_value(value["a"], knowing(key=KEY))[0] is value["a"]
+    assert redact_value(value["a"], with_secrets(key=KEY))[0] is value["a"]
 
 
 @pytest.mark.parametrize(
     "secret", ["x", "]", "[", "RED", "REDACTED:", ":", "e", "é", "\n", '"', "\\", "a\nb", "\u2028"]
 )
 def test_a_secret_of_any_length_is_found_and_no_marker_is_harmed(secret: str) -> None:
-    secrets = knowing(k=secret)
+    secrets = with_secrets(k=secret)
     shown, count = redact_value([f"0{secret}0", "[REDACTED:0]"], secrets)
     assert shown == ["0[REDACTED:k]0", "[REDACTED:0]"]
     assert count == 1
@@ -81,14 +81,14 @@ def test_a_secret_of_any_length_is_found_and_no_marker_is_harmed(secret: str) ->
 
 def test_a_secret_longer_than_what_is_compared_of_texts_is_found_whole() -> None:
     long = "k" * (MAX_TEXT * 3)
-    assert redact_value(f"<{long}> after", knowing(k=long)) == ("<[REDACTED:k]> after", 1)
-    assert redact_value(f"<{long[:-1]}>", knowing(k=long))[1] == 0
+    assert redact_value(f"<{long}> after", with_secrets(k=long)) == ("<[REDACTED:k]> after", 1)
+    assert redact_value(f"<{long[:-1]}>", with_secrets(k=long))[1] == 0
     exact = "k" * MAX_TEXT
-    assert redact_value(f"<{exact}> after", knowing(k=exact)) == ("<[REDACTED:k]> after", 1)
+    assert redact_value(f"<{exact}> after", with_secrets(k=exact)) == ("<[REDACTED:k]> after", 1)
 
 
 def test_a_sensitive_value_around_a_secret_is_hidden_with_it() -> None:
-    secrets = knowing(key=KEY)
+    secrets = with_secrets(key=KEY)
     secrets.learn_value("[REDACTED:header]", f"Bearer {KEY} of mine")
     assert redact_value(f"it is Bearer {KEY} of mine", secrets) == ("it is [REDACTED:header]", 1)
     assert redact_value(f"it is {KEY}", secrets) == (f"it is {HIDDEN}", 1)
@@ -101,27 +101,27 @@ def test_a_value_with_a_marker_inside_is_still_found() -> None:
 
 
 def test_a_secret_that_is_no_text_of_unicode_harms_nothing() -> None:
-    secrets = knowing(half="\ud800", key=KEY)
+    secrets = with_secrets(half="\ud800", key=KEY)
     assert secrets.is_absent_in_json(b'"nothing"')
     assert secrets.is_absent("nothing")
     assert not secrets.is_absent(KEY)
-    assert knowing(half="\ud800").is_absent_in_json(b'"nothing"')
-    assert knowing(half="\ud800").is_absent("nothing")
+    assert with_secrets(half="\ud800").is_absent_in_json(b'"nothing"')
+    assert with_secrets(half="\ud800").is_absent("nothing")
 
 
 def test_an_empty_secret_is_none() -> None:
-    assert redact_value("text", knowing(k="")) == ("text", 0)
-    assert knowing(k="").is_absent_in_json(b'"text"')
+    assert redact_value("text", with_secrets(k="")) == ("text", 0)
+    assert with_secrets(k="").is_absent_in_json(b'"text"')
 
 
 def test_the_first_id_of_a_secret_stays() -> None:
-    secrets = knowing(first=KEY)
+    secrets = with_secrets(first=KEY)
     secrets.learn_secret("second", KEY)
     assert secrets.mask(KEY) == "[REDACTED:first]"
 
 
 def test_a_hostile_text_is_masked_in_one_go() -> None:
-    secrets = knowing(**{f"k{length}": "a" * length for length in range(100, 1100, 100)})
+    secrets = with_secrets(**{f"k{length}": "a" * length for length in range(100, 1100, 100)})
     shown, count = redact_value("a" * 999 + "b" + "a" * 300_000, secrets)
     assert count == 1 + 300
     assert shown.startswith("[REDACTED:k900]" + "a" * 99 + "b")
@@ -130,7 +130,7 @@ def test_a_hostile_text_is_masked_in_one_go() -> None:
 @pytest.mark.rule("env-11")
 def test_the_gate_counts_what_it_takes_out() -> None:
     payload = {"code": "c", "message": KEY, "details": {"deep": [f"{KEY} {KEY}"]}}
-    held = rules(secrets=knowing(key=KEY))
+    held = rules(secrets=with_secrets(key=KEY))
     outcome = accept(envelope(payload=payload), held).outcome
     assert isinstance(outcome, Accepted)
     assert outcome.redactions == 3
@@ -145,7 +145,7 @@ def test_the_gate_counts_what_it_takes_out() -> None:
 @pytest.mark.rule("env-11")
 def test_reasoning_is_redacted_like_the_rest() -> None:
     payload = {"questions": [{"id": "q", "question": "?", "context": {"c": [KEY]}}], "reasoning": f"because {KEY}"}
-    outcome = accept(envelope("clarification.request", payload), rules(secrets=knowing(key=KEY))).outcome
+    outcome = accept(envelope("clarification.request", payload), rules(secrets=with_secrets(key=KEY))).outcome
     assert isinstance(outcome, Accepted)
     assert (outcome.payload["reasoning"], outcome.redactions) == (f"because {HIDDEN}", 2)
 
@@ -154,7 +154,7 @@ def test_reasoning_is_redacted_like_the_rest() -> None:
 @pytest.mark.parametrize("member", ["type", "envelopeId", "correlationId"])
 def test_a_secret_in_a_name_is_not_shown_either(member: str) -> None:
     document = {**envelope("vendor.any", {"a": 1}), member: f"x-{KEY}-" + "y" * 100}
-    secrets = knowing(key=KEY)
+    secrets = with_secrets(key=KEY)
     for held in (rules(secrets=secrets), rules(secrets=secrets, supported=frozenset())):
         verdict = accept(document, held)
         assert isinstance(verdict.outcome, Accepted | Gated)
@@ -171,7 +171,7 @@ def test_a_secret_in_a_name_is_not_shown_either(member: str) -> None:
 def test_an_envelope_without_a_secret_is_not_searched_text_by_text(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
     monkeypatch.setattr(SecretMatcher, "mask_counted", lambda self, text: (searched.append(text) or text, 0))
-    held = rules(secrets=knowing(key=KEY))
+    held = rules(secrets=with_secrets(key=KEY))
     document = envelope("ui.a2ui-surface")
     outcome = accept(document, held).outcome
     assert isinstance(outcome, Accepted)
@@ -183,17 +183,17 @@ def test_an_envelope_without_a_secret_is_not_searched_text_by_text(monkeypatch: 
 
 def test_a_long_name_is_not_cut_for_a_letter_that_only_json_writes() -> None:
     document = envelope("t" * 256, "a\nb", envelopeId="e" * 128)
-    outcome = accept(document, rules(secrets=knowing(letter="n"))).outcome
+    outcome = accept(document, rules(secrets=with_secrets(letter="n"))).outcome
     assert isinstance(outcome, Accepted)
     assert (outcome.type, outcome.envelope_id, outcome.payload) == ("t" * 256, "e" * 128, "a\nb")
 
 
 @pytest.mark.parametrize("payload", [{"bad": KEY}, {KEY: 1}, KEY, [KEY], {"code": KEY, "message": {KEY: KEY}}])
 def test_a_refusal_shows_no_secret(payload: Any) -> None:
-    outcome = accept(envelope(payload=payload), rules(secrets=knowing(key=KEY))).outcome
+    outcome = accept(envelope(payload=payload), rules(secrets=with_secrets(key=KEY))).outcome
     assert isinstance(outcome, Invalid)
     assert KEY not in str(outcome)
-    shape = accept(envelope(**{KEY: KEY, "meta": GONE}), rules()).outcome
+    shape = accept(envelope(**{KEY: KEY, "meta": ABSENT}), rules()).outcome
     assert isinstance(shape, Invalid)
     assert KEY not in str(shape)
 
@@ -211,7 +211,7 @@ VALUES = st.recursive(
 @settings(max_examples=example_count(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(VALUES, st.dictionaries(st.text("abc", min_size=1, max_size=3), SECRETS, max_size=4))
 def test_redacted_values_stay_as_they_are(value: Any, secrets: dict[str, str]) -> None:
-    made = knowing(**secrets)
+    made = with_secrets(**secrets)
     shown, count = redact_value(value, made)
     assert redact_value(shown, made) == (shown, 0)
     clear = json.dumps(value, ensure_ascii=False).encode()
@@ -225,7 +225,7 @@ def test_redacted_values_stay_as_they_are(value: Any, secrets: dict[str, str]) -
 @given(st.text("ab", max_size=30), st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=4, unique=True))
 def test_the_leftmost_is_replaced_and_of_those_the_longest(text: str, secrets: list[str]) -> None:
     """One character after the other, in the plainest way."""
-    made = knowing(**{f"k{index}": secret for index, secret in enumerate(secrets)})
+    made = with_secrets(**{f"k{index}": secret for index, secret in enumerate(secrets)})
     shown, at, count = "", 0, 0
     while at < len(text):
         found = max((each for each in secrets if text.startswith(each, at)), key=len, default=None)

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.protocol.envelopes.sample_envelopes import COMPONENTS, GONE, PAYLOADS, Json, edited, envelope
+from tests.protocol.envelopes.sample_envelopes import ABSENT, COMPONENTS, PAYLOADS, Json, envelope, with_value
 from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.validator import expand_tagged_unions
@@ -80,7 +80,7 @@ def test_some_kinds_have_no_reasoning(kind: str) -> None:
 
 
 TAKEN: list[tuple[str, str, Any]] = [
-    (ASK, "/reasoning", GONE),
+    (ASK, "/reasoning", ABSENT),
     (ASK, "/questions/0/id", "i" * 128),
     (ASK, "/questions/0/context", {"any": {"thing": [1]}}),
     (ASK, "/questions/0/schema", {}),
@@ -92,22 +92,22 @@ TAKEN: list[tuple[str, str, Any]] = [
     ("media.image", "/bytes", 0),
     ("media.image", "/bytes", 7.0),
     ("media.image", "/base64", ""),
-    ("media.image", "/url", GONE),
+    ("media.image", "/url", ABSENT),
     ("media.audio", "/durationSeconds", 0),
     ("media.file", "/name", ""),
     (SURFACE, PARTS, []),
-    (SURFACE, "/surface/title", GONE),
+    (SURFACE, "/surface/title", ABSENT),
     (SURFACE, f"{PARTS}/0/level", 6),
-    (SURFACE, f"{PARTS}/0/level", GONE),
+    (SURFACE, f"{PARTS}/0/level", ABSENT),
     (SURFACE, f"{PARTS}/2/id", ""),
 ]
 REFUSED: list[tuple[str, str, Any]] = [
-    (ASK, "/questions", GONE),
+    (ASK, "/questions", ABSENT),
     (ASK, "/questions", []),
     (ASK, "/questions", {}),
     (ASK, "/questions/0/id", ""),
     (ASK, "/questions/0/id", "i" * 129),
-    (ASK, "/questions/0/id", GONE),
+    (ASK, "/questions/0/id", ABSENT),
     (ASK, "/questions/0/question", ""),
     (ASK, "/questions/0/schema", True),
     (ASK, "/questions/0/context", []),
@@ -122,42 +122,42 @@ REFUSED: list[tuple[str, str, Any]] = [
     ("schema.request", "/names", ["a"]),
     ("schema.response", "/ack", False),
     ("schema.response", "/ack", 1),
-    ("schema.response", "/ack", GONE),
+    ("schema.response", "/ack", ABSENT),
     ("schema.response", "/reasoning", "r"),
     ("error", "/code", ""),
     ("error", "/code", "c" * 129),
     ("error", "/message", ""),
-    ("error", "/message", GONE),
+    ("error", "/message", ABSENT),
     ("error", "/details", []),
     ("media.image", "/bytes", -1),
     ("media.image", "/bytes", 0.5),
     ("media.image", "/bytes", True),
-    ("media.image", "/bytes", GONE),
+    ("media.image", "/bytes", ABSENT),
     ("media.image", "/reasoning", "r"),
     ("media.image", "/durationSeconds", 1),
     ("media.audio", "/durationSeconds", -0.1),
     ("media.audio", "/name", "n"),
     ("media.file", "/name", 1),
     (SURFACE, "/catalogVersion", "0.9.2"),
-    (SURFACE, "/catalogVersion", GONE),
-    (SURFACE, "/surface", GONE),
+    (SURFACE, "/catalogVersion", ABSENT),
+    (SURFACE, "/surface", ABSENT),
     (SURFACE, "/surface/script", "s"),
-    (SURFACE, PARTS, GONE),
+    (SURFACE, PARTS, ABSENT),
     (SURFACE, f"{PARTS}/0/level", 0),
     (SURFACE, f"{PARTS}/0/level", 7),
     (SURFACE, f"{PARTS}/0/component", "video"),
-    (SURFACE, f"{PARTS}/0/component", GONE),
+    (SURFACE, f"{PARTS}/0/component", ABSENT),
     (SURFACE, f"{PARTS}/1/level", 1),
     (SURFACE, f"{PARTS}/2/default", "d"),
     (SURFACE, f"{PARTS}/3/placeholder", "p"),
     (SURFACE, f"{PARTS}/4/options", []),
-    (SURFACE, f"{PARTS}/4/options/0/label", GONE),
+    (SURFACE, f"{PARTS}/4/options/0/label", ABSENT),
     (SURFACE, f"{PARTS}/4/options/0/icon", "i"),
     (SURFACE, f"{PARTS}/5/required", True),
     (SURFACE, f"{PARTS}/6/action", "resume"),
     (SURFACE, f"{PARTS}/6/action/target", "https://elsewhere.example"),
     (SURFACE, f"{PARTS}/6/action/url", "https://elsewhere.example"),
-    (SURFACE, f"{PARTS}/6/action", GONE),
+    (SURFACE, f"{PARTS}/6/action", ABSENT),
     (SURFACE, f"{PARTS}/7", "text"),
 ]
 
@@ -165,13 +165,13 @@ REFUSED: list[tuple[str, str, Any]] = [
 @pytest.mark.rule("env-03")
 @pytest.mark.parametrize(("kind", "pointer", "value"), TAKEN)
 def test_a_payload_that_is_taken(kind: str, pointer: str, value: Any) -> None:
-    _judge(f"envelopes/{kind}", edited(PAYLOADS[kind], pointer, value), True)
+    _judge(f"envelopes/{kind}", with_value(PAYLOADS[kind], pointer, value), True)
 
 
 @pytest.mark.rule("env-03")
 @pytest.mark.parametrize(("kind", "pointer", "value"), REFUSED)
 def test_a_payload_that_is_refused(kind: str, pointer: str, value: Any) -> None:
-    _judge(f"envelopes/{kind}", edited(PAYLOADS[kind], pointer, value), False)
+    _judge(f"envelopes/{kind}", with_value(PAYLOADS[kind], pointer, value), False)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -198,7 +198,7 @@ FULL = envelope(
 @pytest.mark.parametrize(
     ("pointer", "value", "taken"),
     [
-        ("/schemaVersion", GONE, True),
+        ("/schemaVersion", ABSENT, True),
         ("/schemaVersion", 0, True),
         ("/schemaVersion", 1.0, True),
         ("/schemaVersion", -1, False),
@@ -208,27 +208,27 @@ FULL = envelope(
         ("/type", "t" * 256, True),
         ("/type", "t" * 257, False),
         ("/type", "", False),
-        ("/type", GONE, False),
+        ("/type", ABSENT, False),
         ("/envelopeId", "e" * 128, True),
         ("/envelopeId", "e" * 129, False),
         ("/envelopeId", "", False),
-        ("/envelopeId", GONE, False),
+        ("/envelopeId", ABSENT, False),
         ("/correlationId", "c" * 129, False),
-        ("/correlationId", GONE, False),
+        ("/correlationId", ABSENT, False),
         ("/correlationId", None, False),
-        ("/nodeId", GONE, True),
+        ("/nodeId", ABSENT, True),
         ("/nodeId", "", False),
         ("/nodeId", "n" * 129, False),
         ("/payload", None, True),
         ("/payload", "text", True),
         ("/payload", 0.5, True),
         ("/payload", [], True),
-        ("/payload", GONE, False),
-        ("/meta", GONE, False),
+        ("/payload", ABSENT, False),
+        ("/meta", ABSENT, False),
         ("/meta", None, False),
         ("/meta/source", "tool", False),
-        ("/meta/source", GONE, False),
-        ("/meta/ts", GONE, False),
+        ("/meta/source", ABSENT, False),
+        ("/meta/ts", ABSENT, False),
         ("/meta/ts", 1, False),
         ("/meta/contentTrust", "maybe", False),
         ("/meta/label", "l" * 257, False),
@@ -237,7 +237,7 @@ FULL = envelope(
         ("/meta/rendering/display", "a2ui", False),
         ("/meta/rendering/size", 1, False),
         ("/partial", True, False),
-        ("/partial/isPartial", GONE, False),
+        ("/partial/isPartial", ABSENT, False),
         ("/partial/index", -1, False),
         ("/partial/total", -2, False),
         ("/partial/of", 1, False),
@@ -245,7 +245,7 @@ FULL = envelope(
     ],
 )
 def test_the_members_of_an_envelope(pointer: str, value: Any, taken: bool) -> None:
-    _judge("ai-envelope", edited(FULL, pointer, value), taken)
+    _judge("ai-envelope", with_value(FULL, pointer, value), taken)
 
 
 def _judge(name: str, document: Any, taken: bool) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.envelopes.sample_envelopes import GONE, envelope, judged, refused, with_meta
+from tests.protocol.envelopes.sample_envelopes import ABSENT, accept_outcome, envelope, refusal_of, with_meta
 from weftwork.protocol.envelopes.checks import is_instant
 from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_document
 
@@ -16,7 +16,7 @@ from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_docum
         (None, "", "type"),
         ([], "", "type"),
         ("text", "", "type"),
-        (envelope(meta=GONE), "", "required"),
+        (envelope(meta=ABSENT), "", "required"),
         (envelope(extra=1), "", "additionalProperties"),
         (envelope(type=7), "/type", "type"),
         (envelope(schemaVersion="1.0"), "/schemaVersion", "type"),
@@ -29,7 +29,7 @@ from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_docum
     ],
 )
 def test_a_document_that_is_no_envelope(document: Any, place: str, keyword: str) -> None:
-    outcome = refused(document)
+    outcome = refusal_of(document)
     assert outcome.code == "invalid_envelope_shape"
     assert outcome.reason.startswith("invalid_envelope_shape: ")
     assert (place, keyword) in [(each.instance_path, each.keyword) for each in outcome.details]
@@ -48,7 +48,7 @@ def nested(levels: int) -> Any:
 @pytest.mark.rule("env-04")
 @pytest.mark.parametrize(("levels", "taken"), [(62, True), (63, True), (64, False), (500, False), (100_000, False)])
 def test_depth_is_bounded_as_the_decoder_bounds_it(levels: int, taken: bool) -> None:
-    assert isinstance(judged(envelope("vendor.any", nested(levels))), Accepted) is taken
+    assert isinstance(accept_outcome(envelope("vendor.any", nested(levels))), Accepted) is taken
 
 
 @pytest.mark.rule("env-05")
@@ -88,7 +88,7 @@ def test_depth_is_bounded_as_the_decoder_bounds_it(levels: int, taken: bool) -> 
 )
 def test_a_time_of_an_envelope(text: str, good: bool) -> None:
     assert is_instant(text) is good
-    outcome = judged(with_meta(ts=text))
+    outcome = accept_outcome(with_meta(ts=text))
     assert isinstance(outcome, Accepted) is good
     if isinstance(outcome, Invalid):
         assert "ISO 8601" in outcome.reason

@@ -30,11 +30,11 @@ def fold(
     return state
 
 
-def by(node: str, *values: Any, index: int = 0) -> list[Write]:
+def stamp_of(node: str, *values: Any, index: int = 0) -> list[Write]:
     return [((0, index, node), value) for value in values]
 
 
-def outcome(state: ChannelState) -> bytes:
+def comparable_value(state: ChannelState) -> bytes:
     """The value as it is stored; a list without regard to its sequence."""
     value = state.value
     return b"|".join(sorted(map(encode_stored, value))) if isinstance(value, list) else encode_stored(value)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.protocol.fold.channel_writes import STAMPS, VALUES, Write, by, fold, outcome
+from tests.protocol.fold.channel_writes import STAMPS, VALUES, Write, comparable_value, fold, stamp_of
 from weftwork.protocol.fold import channel_state
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp
 from weftwork.protocol.workflow.channels import EXPIRING_REDUCERS, LIST_REDUCERS, REDUCERS
@@ -39,7 +39,7 @@ def test_the_order_of_arrival_makes_no_difference(reducer: str) -> None:
     @given(interleaved(reducer), bounds, ttl)
     def check(orders: tuple[list[Write], list[Write]], max_size: int | None, ttl_ms: int | None) -> None:
         first, second = (fold(order, reducer, max_size=max_size, ttl_ms=ttl_ms) for order in orders)
-        assert outcome(first) == outcome(second)
+        assert comparable_value(first) == comparable_value(second)
 
     check()
 
@@ -53,19 +53,19 @@ def test_the_last_messages_are_kept_whatever_the_order_of_arrival(order: list[in
 
 
 CONTESTED: dict[str, tuple[list[Write], int | None, Any]] = {
-    "replace": ([*by("a", 1), *by("b", 2), *by("a", 3, index=1)], None, 3),
-    "merge": ([*by("a", {"x": 1, "y": 1}), *by("b", {"x": 2})], None, {"x": 2, "y": 1}),
-    "counter": ([*by("a", 0.1), *by("b", 0.2), *by("c", 0.3)], None, 0.6),
+    "replace": ([*stamp_of("a", 1), *stamp_of("b", 2), *stamp_of("a", 3, index=1)], None, 3),
+    "merge": ([*stamp_of("a", {"x": 1, "y": 1}), *stamp_of("b", {"x": 2})], None, {"x": 2, "y": 1}),
+    "counter": ([*stamp_of("a", 0.1), *stamp_of("b", 0.2), *stamp_of("c", 0.3)], None, 0.6),
     "votes": (
-        [*by("a", {"userId": "u", "vote": 1}), *by("b", {"userId": "u", "vote": 2})],
+        [*stamp_of("a", {"userId": "u", "vote": 1}), *stamp_of("b", {"userId": "u", "vote": 2})],
         None,
         [{"userId": "u", "vote": 2}],
     ),
-    "append": ([*by("a", 1), *by("b", 2), *by("c", 3)], 1, [3]),
+    "append": ([*stamp_of("a", 1), *stamp_of("b", 2), *stamp_of("c", 3)], 1, [3]),
     "message": (
         [
-            *by("a", {"messageId": "m", "role": "user", "content": 1}),
-            *by("b", {"messageId": "m", "role": "user", "content": 2}),
+            *stamp_of("a", {"messageId": "m", "role": "user", "content": 1}),
+            *stamp_of("b", {"messageId": "m", "role": "user", "content": 2}),
         ],
         None,
         [{"messageId": "m", "role": "user", "content": 1}],
@@ -75,13 +75,13 @@ CONTESTED: dict[str, tuple[list[Write], int | None, Any]] = {
 
 def outcomes(reducer: str) -> set[bytes]:
     writes, max_size, _ = CONTESTED[reducer]
-    return {outcome(fold(order, reducer, max_size=max_size)) for order in permutations(writes)}
+    return {comparable_value(fold(order, reducer, max_size=max_size)) for order in permutations(writes)}
 
 
 @pytest.mark.rule("chan-09")
 @pytest.mark.parametrize("reducer", CONTESTED)
 def test_the_stamps_decide_a_contest(reducer: str) -> None:
-    assert outcomes(reducer) == {outcome(ChannelState(CONTESTED[reducer][2]))}
+    assert outcomes(reducer) == {comparable_value(ChannelState(CONTESTED[reducer][2]))}
 
 
 @pytest.mark.parametrize("reducer", sorted(CONTESTED))

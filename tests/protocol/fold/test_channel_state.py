@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.protocol.fold.channel_writes import NOW, STAMPS, VALUES, Write, by, fold
+from tests.protocol.fold.channel_writes import NOW, STAMPS, VALUES, Write, fold, stamp_of
 from weftwork.protocol.fold import channel_state
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp, initial_channel, reduce_write
 from weftwork.protocol.json.canonical import encode_stored
@@ -59,12 +59,12 @@ def test_a_stored_state_goes_on_as_if_it_had_never_been_stored(reducer: str) -> 
 @settings(max_examples=example_count(100), deadline=None)
 @given(st.lists(st.integers(-MAX_INTEGER, MAX_INTEGER), min_size=1))
 def test_whole_numbers_are_counted_exactly(values: list[int]) -> None:
-    state = fold(by("a", *values), "counter")
+    state = fold(stamp_of("a", *values), "counter")
     total = sum(values)
     if abs(total) <= MAX_INTEGER:
         assert type(state.value) is int
         assert state.value == total
-    back = fold(by("a", *(-value for value in values)), "counter", state)
+    back = fold(stamp_of("a", *(-value for value in values)), "counter", state)
     assert (back.value, type(back.value), back.remainder) == (0, int, ())
 
 
@@ -83,7 +83,7 @@ def test_whole_numbers_are_counted_exactly(values: list[int]) -> None:
     ],
 )
 def test_sums(values: list[Any], total: Any) -> None:
-    state = fold(by("a", *values), "counter", ChannelState(7)) if values else ChannelState(7)
+    state = fold(stamp_of("a", *values), "counter", ChannelState(7)) if values else ChannelState(7)
     assert encode_stored(state.value) == encode_stored(total)
 
 
@@ -96,7 +96,7 @@ def entry(value: Any, ts: int) -> dict[str, Any]:
 @pytest.mark.parametrize("reducer", sorted(EXPIRING_REDUCERS))
 def test_an_entry_stays_until_it_is_older_than_its_time(reducer: str, age: int, stays: bool) -> None:
     old, new = {"userId": "a"}, {"userId": "b"}
-    state = fold([*by("a", old), *by("b", new)], reducer, ttl_ms=200, at=[NOW - age, NOW])
+    state = fold([*stamp_of("a", old), *stamp_of("b", new)], reducer, ttl_ms=200, at=[NOW - age, NOW])
     assert state.value == [*([entry(old, NOW - age)] if stays else []), entry(new, NOW)]
 
 
@@ -107,7 +107,7 @@ def test_a_boundary_that_is_off_by_one_would_be_seen(monkeypatch: pytest.MonkeyP
         return listed(state, reducer, value, at, stamp, bounds[0] - 1, bounds[1])
 
     monkeypatch.setattr(channel_state, "_add_to_list", too_eager)  # sabotage
-    assert len(fold([*by("a", 1), *by("b", 2)], "append", ttl_ms=200, at=[NOW - 200, NOW]).value) == 1
+    assert len(fold([*stamp_of("a", 1), *stamp_of("b", 2)], "append", ttl_ms=200, at=[NOW - 200, NOW]).value) == 1
 
 
 @settings(max_examples=example_count(100), deadline=None)
@@ -117,7 +117,7 @@ def test_what_is_remembered_of_times_never_hides_an_old_entry(steps: list[tuple[
     state: ChannelState | None = None
     model: list[int] = []
     for at, ttl_ms in steps:
-        state = fold(by("a", at), "append", state, ttl_ms=ttl_ms, at=[at])
+        state = fold(stamp_of("a", at), "append", state, ttl_ms=ttl_ms, at=[at])
         model = [*(time for time in model if time >= at - ttl_ms), at]
         assert [each["_ts"] for each in state.value] == model
 
@@ -125,7 +125,7 @@ def test_what_is_remembered_of_times_never_hides_an_old_entry(steps: list[tuple[
 @pytest.mark.parametrize("reducer", sorted(set(REDUCERS) - EXPIRING_REDUCERS))
 def test_other_reducers_know_no_time(reducer: str) -> None:
     value = {"replace": 1, "merge": {"a": 1}, "counter": 1, "message": {"messageId": "m", "role": "tool", "content": 1}}
-    state = fold(by("a", value[reducer]), reducer, ttl_ms=5)
+    state = fold(stamp_of("a", value[reducer]), reducer, ttl_ms=5)
     assert state.value == ([value["message"]] if reducer == "message" else value[reducer])
 
 
@@ -141,7 +141,7 @@ def test_entries_expire_and_then_the_oldest_go(steps: list[tuple[int, int]], ttl
     now = 0
     for wait, value in steps:
         now += wait
-        state = fold(by("a", value), "append", state, ttl_ms=ttl_ms, max_size=max_size, at=[now])
+        state = fold(stamp_of("a", value), "append", state, ttl_ms=ttl_ms, max_size=max_size, at=[now])
         model = [*(each for each in model if each["_ts"] >= now - ttl_ms), entry(value, now)]
         model = model[-max_size:] if max_size else model
         assert state.value == model
@@ -149,33 +149,36 @@ def test_entries_expire_and_then_the_oldest_go(steps: list[tuple[int, int]], ttl
 
 def test_a_wait_longer_than_the_time_empties_the_channel_with_the_next_write() -> None:
     at = [NOW, NOW + 1, NOW + 2, NOW + 303]
-    writes = [write for index, name in enumerate("abcd") for write in by(f"write-{name}", name, index=index)]
+    writes = [write for index, name in enumerate("abcd") for write in stamp_of(f"write-{name}", name, index=index)]
     assert fold(writes, "append", ttl_ms=200, at=at).value == [entry("d", NOW + 303)]
 
 
 def test_a_vote_replaces_the_one_before_and_moves_to_the_end() -> None:
     votes = [{"userId": "a", "vote": 1}, {"userId": "b", "vote": 1}, {"voter": "a", "vote": 2}]
-    assert fold(by("n", *votes), "votes").value == votes[1:]
-    assert fold(by("n", *votes), "votes", ttl_ms=9).value == [entry(vote, NOW) for vote in votes[1:]]
+    assert fold(stamp_of("n", *votes), "votes").value == votes[1:]
+    assert fold(stamp_of("n", *votes), "votes", ttl_ms=9).value == [entry(vote, NOW) for vote in votes[1:]]
 
 
 def test_votes_go_on_from_what_another_reducer_left() -> None:
-    before = fold(by("n", [{"userId": "a", "vote": 1}]), "replace")
-    assert fold(by("n", {"userId": "a", "vote": 2}), "votes", before).value == [{"userId": "a", "vote": 2}]
-    before = fold(by("n", {"userId": "a", "vote": 1}, "note"), "append")
-    assert fold(by("n", {"userId": "a", "vote": 2}), "votes", before).value == ["note", {"userId": "a", "vote": 2}]
+    before = fold(stamp_of("n", [{"userId": "a", "vote": 1}]), "replace")
+    assert fold(stamp_of("n", {"userId": "a", "vote": 2}), "votes", before).value == [{"userId": "a", "vote": 2}]
+    before = fold(stamp_of("n", {"userId": "a", "vote": 1}, "note"), "append")
+    assert fold(stamp_of("n", {"userId": "a", "vote": 2}), "votes", before).value == [
+        "note",
+        {"userId": "a", "vote": 2},
+    ]
 
 
 def test_a_message_is_there_once() -> None:
     messages = [{"messageId": f"msg-{i}", "role": "user", "content": i} for i in (1, 2, 2)]
     again = {**messages[0], "content": "changed"}
-    assert fold(by("n", *messages, again), "message").value == messages[:2]
+    assert fold(stamp_of("n", *messages, again), "message").value == messages[:2]
 
 
 def test_a_default_is_older_than_every_write() -> None:
     start = initial_channel(Channel("c", "append", has_default=True, default=["x", "y"]))
-    assert fold(by("n", 1), "append", start).value == ["x", "y", 1]
-    assert fold(by("n", 1), "append", start, max_size=2).value == ["y", 1]
+    assert fold(stamp_of("n", 1), "append", start).value == ["x", "y", 1]
+    assert fold(stamp_of("n", 1), "append", start, max_size=2).value == ["y", 1]
     assert initial_channel(None) is None
     assert initial_channel(Channel("c", "append")) is None
     for reducer, default, value, result in (
@@ -184,7 +187,8 @@ def test_a_default_is_older_than_every_write() -> None:
         ("counter", 5, -6, -1),
     ):
         assert (
-            fold(by("n", value), reducer, initial_channel(Channel("c", reducer, None, True, default))).value == result
+            fold(stamp_of("n", value), reducer, initial_channel(Channel("c", reducer, None, True, default))).value
+            == result
         )
 
 
@@ -213,4 +217,4 @@ def test_no_mixture_of_reducers_and_values_breaks_the_fold(steps: list[tuple[Sta
 )
 def test_a_value_of_the_wrong_shape_changes_nothing(reducer: str, value: Any) -> None:
     before = ChannelState([1])
-    assert fold(by("n", value), reducer, before) == before
+    assert fold(stamp_of("n", value), reducer, before) == before

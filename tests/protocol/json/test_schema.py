@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.envelopes.sample_envelopes import GONE, edited
+from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.run import events, header
@@ -66,7 +66,7 @@ PROMPTS = "/defaults/promptRefs"
 @pytest.mark.parametrize(
     ("name", "pointer", "value", "at", "rule"),
     [
-        ("create-run", "/workflowId", GONE, "", "required"),
+        ("create-run", "/workflowId", ABSENT, "", "required"),
         ("create-run", "/workflowId", "", HERE, "minLength"),
         ("create-run", "/inputs", [], HERE, "type"),
         ("create-run", "/residency", "eu", HERE, "unevaluatedProperties"),
@@ -77,7 +77,7 @@ PROMPTS = "/defaults/promptRefs"
         ("create-run", "/configurable/temperature", 2.1, HERE, "maximum"),
         ("create-run", "/configurable/recursionLimit", 0, HERE, "minimum"),
         ("create-run", "/configurable/mockProvider/x", 1, HERE, "additionalProperties"),
-        ("bulk-cancel", "/runIds", GONE, "", "required"),
+        ("bulk-cancel", "/runIds", ABSENT, "", "required"),
         ("bulk-cancel", "/runIds", [], HERE, "minItems"),
         ("bulk-cancel", "/runIds/0", "", HERE, "minLength"),
         ("bulk-cancel", "/runIds/0", "r" * 129, HERE, "maxLength"),
@@ -85,12 +85,12 @@ PROMPTS = "/defaults/promptRefs"
         ("bulk-cancel", "/reason", "r" * 513, HERE, "maxLength"),
         ("bulk-cancel", "/all", True, HERE, "additionalProperties"),
         ("bulk-cancel-response", "/results/0/status", "completed", HERE, "enum"),
-        ("bulk-cancel-response", "/results/0/status", GONE, "/results/0", "required"),
-        ("bulk-cancel-response", "/results/1/error", GONE, "/results/1", "required"),
+        ("bulk-cancel-response", "/results/0/status", ABSENT, "/results/0", "required"),
+        ("bulk-cancel-response", "/results/1/error", ABSENT, "/results/1", "required"),
         ("bulk-cancel-response", "/results/1/error/code", "gone", HERE, "enum"),
         ("cancel-run", "/reason", "r" * 513, HERE, "maxLength"),
         ("cancel-run", "/why", "r", HERE, "additionalProperties"),
-        ("annotation-create", "/signal", GONE, "", "required"),
+        ("annotation-create", "/signal", ABSENT, "", "required"),
         ("annotation-create", "/signal/kind", "praise", HERE, "enum"),
         ("annotation-create", "/signal/kind", "label", "/signal", "required"),
         ("annotation-create", "/signal/rating", 6, HERE, "maximum"),
@@ -99,8 +99,8 @@ PROMPTS = "/defaults/promptRefs"
         ("annotation-create", "/signal/weight", 1, HERE, "additionalProperties"),
         ("annotation-create", "/target/runId", "run-2", HERE, "additionalProperties"),
         ("annotation-create", "/note", None, HERE, "type"),
-        ("annotation", "/target/runId", GONE, "/target", "required"),
-        ("annotation", "/signal/rating", GONE, "/signal", "required"),
+        ("annotation", "/target/runId", ABSENT, "/target", "required"),
+        ("annotation", "/signal/rating", ABSENT, "/signal", "required"),
         ("annotation", "/actor/tenant", "acme", HERE, "additionalProperties"),
         ("run-diff-response", "/eventDiffs/0/op", "moved", HERE, "enum"),
         ("run-diff-response", "/divergedAtSeq", -1, HERE, "minimum"),
@@ -120,13 +120,13 @@ PROMPTS = "/defaults/promptRefs"
         ("workflow-definition", "/id", "Greeting", HERE, "pattern"),
         ("workflow-definition", "/id", "greeting\n", HERE, "pattern"),
         ("workflow-definition", "/nodes", [], HERE, "minItems"),
-        ("workflow-definition", f"{NODE}/config", GONE, NODE, "required"),
+        ("workflow-definition", f"{NODE}/config", ABSENT, NODE, "required"),
         ("workflow-definition", f"{NODE}/retries", 1, HERE, "additionalProperties"),
         ("workflow-definition", f"{PORT}/who", "who", HERE, "type"),
         ("workflow-definition", f"{PORT}/who/type", "input", HERE, "enum"),
-        ("workflow-definition", f"{PORT}/who/type", GONE, f"{PORT}/who", "required"),
+        ("workflow-definition", f"{PORT}/who/type", ABSENT, f"{PORT}/who", "required"),
         ("workflow-definition", f"{PORT}/who/variableName", "", HERE, "minLength"),
-        ("workflow-definition", f"{PORT}/from/outputKey", GONE, f"{PORT}/from", "required"),
+        ("workflow-definition", f"{PORT}/from/outputKey", ABSENT, f"{PORT}/from", "required"),
         ("workflow-definition", f"{PORT}/fixed/optional", True, HERE, "additionalProperties"),
         ("workflow-definition", "/edges/0/triggerRule", "always", HERE, "enum"),
         ("workflow-definition", "/channels/notes/access", "secret", HERE, "enum"),
@@ -135,11 +135,11 @@ PROMPTS = "/defaults/promptRefs"
         ("workflow-definition", f"{VOTES}/writers/0", "**", HERE, "pattern"),
         ("workflow-definition", "/channels/notes/ttlMs", 31536000001, HERE, "maximum"),
         ("workflow-definition", f"{PROMPTS}/system", "prompt:A", HERE, "pattern"),
-        ("workflow-definition", f"{PROMPTS}/user/templateId", GONE, f"{PROMPTS}/user", "required"),
+        ("workflow-definition", f"{PROMPTS}/user/templateId", ABSENT, f"{PROMPTS}/user", "required"),
     ],
 )  # fmt: skip
 def test_a_violation_points_at_its_place(name: str, pointer: str, value: Any, at: str, rule: str) -> None:
-    found = schema.check(name, edited(DOCUMENTS[name][0], pointer, value))
+    found = schema.check(name, with_value(DOCUMENTS[name][0], pointer, value))
     assert found[0].rule == rule
     assert {each.pointer for each in found} == {pointer if at == HERE else at}
 
@@ -190,14 +190,14 @@ def test_no_message_repeats_what_was_sent(data: st.DataObject) -> None:
     for pointer in data.draw(st.lists(st.sampled_from(list(places(document))), min_size=1, max_size=4)):
         value = data.draw(st.sampled_from([CANARY, [CANARY], {CANARY: CANARY}, CANARY * 60]))
         try:
-            document = edited(document, pointer, value)
+            document = with_value(document, pointer, value)
         except (KeyError, IndexError, TypeError, ValueError):
             continue  # an earlier edit took this place away
     assert CANARY not in _all_messages(name, document)[1]
 
 
 def test_the_canary_is_seen_when_the_text_of_the_validator_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = edited(DOCUMENTS["create-run"][0], f"/{CANARY}", 1)
+    document = with_value(DOCUMENTS["create-run"][0], f"/{CANARY}", 1)
     count, text = _all_messages("create-run", document)
     assert count == 1
     assert CANARY not in text
@@ -237,7 +237,7 @@ def test_payloads_have_the_shape_of_their_type() -> None:
         assert schema.check_payload(name, payload) == []
         assert [each.rule for each in schema.check_payload(name, [])] == ["type"]
         for member in definitions[camel].get("required", ()):
-            assert [each.rule for each in schema.check_payload(name, edited(payload, f"/{member}", GONE))] == [
+            assert [each.rule for each in schema.check_payload(name, with_value(payload, f"/{member}", ABSENT))] == [
                 "required"
             ]
     assert schema.check_payload("lease.acquired", ["anything"]) == []

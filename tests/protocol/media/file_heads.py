@@ -9,7 +9,7 @@ WEBM = b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x4
 MKV = WEBM.replace(b"\x84webm", b"\x88matroska")
 OGG = b"OggS\x00\x02" + bytes(20) + b"\x01\x13OpusHead"
 
-KNOWN: dict[str, list[bytes]] = {
+HEADS_BY_TYPE: dict[str, list[bytes]] = {
     "image/png": [b"\x89PNG\r\n\x1a\n", b"\x89PNG\r\n\x1a\n<html><script>1</script>"],
     "image/jpeg": [b"\xff\xd8\xff\xe0\x00\x10JFIF", b"\xff\xd8\xff\xdb"],
     "image/gif": [b"GIF89a=1;/*", b"GIF87a<script>"],
@@ -89,4 +89,4 @@ KNOWN: dict[str, list[bytes]] = {
 }
 ACTIVE = ("text/html", "image/svg+xml", "application/xml")
 """What a browser might run."""
-EVERY = [(media_type, head) for media_type, heads in KNOWN.items() for head in heads]
+ALL_HEADS = [(media_type, head) for media_type, heads in HEADS_BY_TYPE.items() for head in heads]

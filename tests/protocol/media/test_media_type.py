@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.protocol.media.file_heads import ACTIVE, EVERY, KNOWN
+from tests.protocol.media.file_heads import ACTIVE, ALL_HEADS, HEADS_BY_TYPE
 from weftwork.protocol.media import media_types as module
 from weftwork.protocol.media.media_types import (
     INLINE_TYPES,
@@ -36,9 +36,9 @@ SCRIPTS = [
     "text/cache-manifest",
     "application/speculationrules+json",
 ]
-declared = st.sampled_from([*KNOWN, *SCRIPTS, DOCX, "text/csv", "image/jpg", "audio/x-wav", "image/*"]) | st.text(
-    max_size=40
-)
+declared = st.sampled_from(
+    [*HEADS_BY_TYPE, *SCRIPTS, DOCX, "text/csv", "image/jpg", "audio/x-wav", "image/*"]
+) | st.text(max_size=40)
 
 
 @pytest.mark.rule("media-08")
@@ -97,7 +97,7 @@ def test_the_table(said: str, looks: str, served: str) -> None:
 
 @pytest.mark.rule("media-07", "media-08")
 @settings(max_examples=example_count(500), deadline=None)
-@given(declared, st.sampled_from(EVERY))
+@given(declared, st.sampled_from(ALL_HEADS))
 @example("image/png", ("text/html", b"<html>"))
 def test_only_what_looks_harmless_is_shown_in_place(said: str, file: tuple[str, bytes]) -> None:
     looks = sniff_media_type(file[1])
@@ -112,7 +112,7 @@ def test_only_what_looks_harmless_is_shown_in_place(said: str, file: tuple[str, 
 
 @pytest.mark.rule("media-08")
 @settings(max_examples=example_count(300), deadline=None)
-@given(st.text(max_size=300), st.sampled_from([*KNOWN]))
+@given(st.text(max_size=300), st.sampled_from([*HEADS_BY_TYPE]))
 def test_what_was_said_is_never_repeated_unread(said: str, looks: str) -> None:
     served = resolve_media_type(said, looks)
     assert served.isascii()

@@ -5,11 +5,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.protocol.media.file_heads import ACTIVE, EVERY, FRAME, KNOWN
+from tests.protocol.media.file_heads import ACTIVE, ALL_HEADS, FRAME, HEADS_BY_TYPE
 from weftwork.protocol.media import media_types as module
 from weftwork.protocol.media.media_types import SNIFF_BYTES, UNKNOWN_TYPE, sniff_media_type
 
-STARTS = [head for _, head in EVERY]
+STARTS = [head for _, head in ALL_HEADS]
 MARKUP = [
     b"<html>",
     b"<!DOCTYPE html>",
@@ -23,7 +23,7 @@ MARKUP = [
 
 
 @pytest.mark.rule("media-05", "media-06")
-@pytest.mark.parametrize(("media_type", "head"), EVERY)
+@pytest.mark.parametrize(("media_type", "head"), ALL_HEADS)
 def test_what_programs_write_is_known(media_type: str, head: bytes) -> None:
     assert sniff_media_type(head) == media_type
 
@@ -40,7 +40,7 @@ def test_what_programs_write_is_known(media_type: str, head: bytes) -> None:
 @example("🧵".encode() * SNIFF_BYTES)
 @example(b" " + "🧵".encode() * SNIFF_BYTES)
 def test_everything_has_one_of_the_types_of_the_table(head: bytes) -> None:
-    assert sniff_media_type(head) in KNOWN
+    assert sniff_media_type(head) in HEADS_BY_TYPE
     assert sniff_media_type(head) == sniff_media_type(head[:SNIFF_BYTES])
 
 

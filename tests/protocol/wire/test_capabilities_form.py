@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.envelopes.sample_envelopes import GONE, edited
+from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
@@ -14,7 +14,7 @@ from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
     ("pointer", "value"),
     [
         ("/envelopeStrictness", "odd"),
-        ("/envelopeContracts/advertised", GONE),
+        ("/envelopeContracts/advertised", ABSENT),
         ("/envelopes/reasoning/promptDirective", "loud"),
         ("/envelopes/reliability/events/0", {}),
         ("/envelopes/reliability/more", 1),
@@ -28,4 +28,4 @@ from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
 def test_the_blocks_about_envelopes_have_a_form(pointer: str, value: Any) -> None:
     document = discovery_document(HostOffer("0.1.0", Limits(), envelopes={"error": 1}, providers=("scripted",)))
     assert schema.check("capabilities", document) == []
-    assert schema.check("capabilities", edited(document, pointer, value))
+    assert schema.check("capabilities", with_value(document, pointer, value))

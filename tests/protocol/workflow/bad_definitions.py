@@ -24,7 +24,7 @@ GOOD = workflow(
 )
 
 
-def changed(changes: dict[str, Any]) -> dict[str, Any]:
+def with_changes(changes: dict[str, Any]) -> dict[str, Any]:
     """GOOD with other values at these pointers."""
     document = copy.deepcopy(GOOD)
     for pointer, value in changes.items():

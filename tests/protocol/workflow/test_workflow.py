@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import TYPES, example_count, node, plan_of, workflow
-from tests.protocol.workflow.bad_definitions import CASES, GOOD, changed, linked
+from tests.protocol.workflow.bad_definitions import CASES, GOOD, linked, with_changes
 from weftwork.protocol.json import canonical, schema
 from weftwork.protocol.json.values import has_type
 from weftwork.protocol.workflow import validation as module
@@ -52,13 +52,13 @@ def test_a_good_definition_is_read_whole() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_a_bad_definition_is_refused_with_every_violation(name: str) -> None:
     changes, expected = CASES[name]
-    assert ", ".join(violations(changed(changes))) == expected
+    assert ", ".join(violations(with_changes(changes))) == expected
 
 
 @pytest.mark.rule("wf-13")
 def test_settings_of_a_node_win_over_those_of_the_workflow() -> None:
     own = {"maxRetries": 1, "retryDelayMs": 7, "retryBackoff": 1.5, "retryMaxDelayMs": 9, "timeoutMs": 11, "other": 1}
-    parsed, found = parse_workflow(changed({"/settings/maxRetries": 3, "/nodes/0/settings": own}), TYPES)
+    parsed, found = parse_workflow(with_changes({"/settings/maxRetries": 3, "/nodes/0/settings": own}), TYPES)
     assert parsed is not None, found
     assert (parsed.nodes[0].retry, parsed.nodes[0].timeout_ms) == (RetryPolicy(1, 7, 1.5, 9), 11)
     assert (parsed.nodes[1].retry, parsed.nodes[1].timeout_ms) == (RetryPolicy(3), 0)
@@ -73,16 +73,16 @@ def test_what_only_describes_is_kept() -> None:
             {"id": "g", "name": "G", "nodeIds": ["a"], "position": {"x": 0, "y": 0}, "size": {"width": 1, "height": 1}}
         ],
     }
-    assert violations(changed(more)) == []
+    assert violations(with_changes(more)) == []
 
 
 def test_nothing_is_refused_for_being_empty() -> None:
-    assert violations(changed({"/settings/maxRetries": 0, "/configurableSchema": {}, "/channels": {}})) == []
+    assert violations(with_changes({"/settings/maxRetries": 0, "/configurableSchema": {}, "/channels": {}})) == []
 
 
 @pytest.mark.rule("wf-03")
 def test_a_connection_may_reach_over_nodes_in_between() -> None:
-    assert violations(changed({"/nodes/2/inputs/x": linked("a")})) == []
+    assert violations(with_changes({"/nodes/2/inputs/x": linked("a")})) == []
 
 
 @pytest.mark.rule("wf-01")
@@ -107,7 +107,7 @@ def test_without_its_check_a_bad_definition_would_be_read(
     monkeypatch: pytest.MonkeyPatch, guard: str, case: str
 ) -> None:
     monkeypatch.setattr(module, guard, lambda *arguments: [])
-    assert parse_workflow(changed(CASES[case][0]), TYPES)[1] == []
+    assert parse_workflow(with_changes(CASES[case][0]), TYPES)[1] == []
 
 
 @pytest.mark.rule("wf-04")

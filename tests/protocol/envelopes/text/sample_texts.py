@@ -61,12 +61,12 @@ HOSTILE = [
 ]
 
 
-def hostile(length: int) -> list[str]:
+def hostile_texts(length: int) -> list[str]:
     """Texts of this length that are meant to be slow to read."""
     return [(each * length)[:length] for each in HOSTILE]
 
 
-def sloppy(value: Any, draw: Any) -> str:
+def sloppy_json(value: Any, draw: Any) -> str:
     """A value as a careless author writes it. Every slip is one that has one reading."""
     space = draw(st.sampled_from(["", " ", "\n", " /* so */ ", " // so\n"]))
     if value is None or isinstance(value, bool):
@@ -78,8 +78,8 @@ def sloppy(value: Any, draw: Any) -> str:
         return space + json.dumps(value)
     comma = draw(st.sampled_from(["", ",", " ,\n"])) if value else ""
     if isinstance(value, list):
-        return f"{space}[{','.join(sloppy(each, draw) for each in value)}{comma}]"
-    members = [f"{_named(name, draw)}{space}:{sloppy(each, draw)}" for name, each in value.items()]
+        return f"{space}[{','.join(sloppy_json(each, draw) for each in value)}{comma}]"
+    members = [f"{_named(name, draw)}{space}:{sloppy_json(each, draw)}" for name, each in value.items()]
     return f"{space}{{{space}{','.join(members)}{comma}}}"
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.harness.definitions import example_count
-from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, hostile
+from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, hostile_texts
 from weftwork.protocol.envelopes.text import extraction
 from weftwork.protocol.envelopes.text.extraction import (
     TextSection,
@@ -71,7 +71,7 @@ def test_the_cost_of_going_back_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
 
     work = Work(monkeypatch)
     monkeypatch.setattr(extraction, "balanced_spans", again)
-    assert any(work.of(text) > 100 * 4_096 for text in hostile(4_096))
+    assert any(work.of(text) > 100 * 4_096 for text in hostile_texts(4_096))
 
 
 def test_so_many_pieces_are_decoded_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, OBJECTS, VALUES, hostile, sloppy
+from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, OBJECTS, VALUES, hostile_texts, sloppy_json
 from weftwork.protocol.envelopes.text import repair as module
 from weftwork.protocol.envelopes.text.repair import MAX_REPAIRED, repair
 from weftwork.protocol.errors import ClientFault
@@ -113,7 +113,7 @@ def test_json_stays_the_same_value(value: Any, plain: bool, clean: bool) -> None
 @settings(max_examples=example_count(200), deadline=None)
 @given(OBJECTS | st.lists(VALUES, max_size=4), st.data())
 def test_a_careless_author_is_understood(value: Any, data: st.DataObject) -> None:
-    assert mended(sloppy(value, data.draw).lstrip(" \n/*so")) == value
+    assert mended(sloppy_json(value, data.draw).lstrip(" \n/*so")) == value
 
 
 @settings(max_examples=example_count(300), deadline=None)
@@ -147,7 +147,7 @@ def test_every_step_goes_on_in_the_text(monkeypatch: pytest.MonkeyPatch) -> None
         return step(self, mark)
 
     monkeypatch.setattr(module._RepairPass, "_step", counted)
-    for text in [*hostile(20_000), f"[{'[],' * 5_000}]", "{" + "a:'b'," * 3_000 + "}"]:
+    for text in [*hostile_texts(20_000), f"[{'[],' * 5_000}]", "{" + "a:'b'," * 3_000 + "}"]:
         places.clear()
         repair(text, clean=True)
         assert places == sorted(set(places))
