@@ -50,11 +50,11 @@ class ForeignHost:
 
     def __init__(self) -> None:
         self.replies: dict[str, Reply] = {"GET /.well-known/openwop": CannedResponse(200, DISCOVERY)}
-        self.asked: list[ReceivedRequest] = []
+        self.requests: list[ReceivedRequest] = []
         self.url = ""
 
     def reply(self, asked: ReceivedRequest) -> CannedResponse:
-        self.asked.append(asked)
+        self.requests.append(asked)
         found = self.replies.get(f"{asked.method} {asked.path}", NOT_FOUND)
         return found if isinstance(found, CannedResponse) else found(asked)
 

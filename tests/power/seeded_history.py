@@ -55,7 +55,7 @@ class SeededHistory:
     """One seeded life of a host on a disk that takes notes, and fails now and then if it is to."""
 
     def __init__(self, seed: int, folder: Path, disk: RecordingDisk, faulty: bool) -> None:
-        self.dice = Random(seed)
+        self.rng = Random(seed)
         self._faulty = faulty
         self.acks: list[Acknowledgement] = []
         self.path = folder / STORE
@@ -70,14 +70,14 @@ class SeededHistory:
 
     async def run(self, turns: int) -> None:
         await self._open()
-        restart = self.dice.randrange(turns * 2)
+        restart = self.rng.randrange(turns * 2)
         calls = (self._create, self._create_again, self._cancel, self._prune)
         for turn in range(turns):
-            for _ in range(self.dice.choice((0, 1, 1, 2, 3, 6))):
-                self._spawn(self.dice.choices(calls, (6, 2, 2, 1))[0])
-            if self.dice.random() < 0.6:
-                self.bench.clock.advance(self.dice.choice((1, 10, 30, 60, 200, 1000)))
-            if self.dice.random() < (0.1 if self._reader is None else 0.3):
+            for _ in range(self.rng.choice((0, 1, 1, 2, 3, 6))):
+                self._spawn(self.rng.choices(calls, (6, 2, 2, 1))[0])
+            if self.rng.random() < 0.6:
+                self.bench.clock.advance(self.rng.choice((1, 10, 30, 60, 200, 1000)))
+            if self.rng.random() < (0.1 if self._reader is None else 0.3):
                 self._toggle_reader()
             if self._faulty:
                 self._change_disk_faults(turn)
@@ -90,15 +90,15 @@ class SeededHistory:
     def _change_disk_faults(self, turn: int) -> None:
         """The disk breaks, or is mended."""
         if self.disk.broken or self.disk.after is not None:
-            if self.dice.random() < 0.4:
+            if self.rng.random() < 0.4:
                 self.disk.repair()
-        elif self.dice.random() < 0.15 or turn % 20 == 10:
-            self.disk.error = self.dice.choice((apsw.IOError, apsw.FullError))
-            self.disk.fails_after_writing = self.dice.random() < 0.5
-            if self.dice.random() < 0.5:
-                self.disk.broken = {self.dice.choice(("write", "sync", "truncate"))}
+        elif self.rng.random() < 0.15 or turn % 20 == 10:
+            self.disk.error = self.rng.choice((apsw.IOError, apsw.FullError))
+            self.disk.fails_after_writing = self.rng.random() < 0.5
+            if self.rng.random() < 0.5:
+                self.disk.broken = {self.rng.choice(("write", "sync", "truncate"))}
             else:
-                self.disk.after = self.dice.randrange(40)
+                self.disk.after = self.rng.randrange(40)
 
     def _store(self) -> Any:
         store = SqliteStore(self.path, self.disk.vfs)
@@ -160,18 +160,18 @@ class SeededHistory:
     async def _create(self) -> None:
         self._callers += 1
         number = self._callers
-        name = self.dice.choice(list(WORKFLOWS))
+        name = self.rng.choice(list(WORKFLOWS))
         document: dict[str, Any] = {"workflowId": name, "metadata": {"number": number}}
-        if self.dice.random() < 0.4:
-            document["tags"] = self.dice.sample(TAGS, 2)
+        if self.rng.random() < 0.4:
+            document["tags"] = self.rng.sample(TAGS, 2)
         if name == "bulky":
-            document["inputs"] = {"text": f"{number} " * self.dice.choice((10, 800, 4000))}
+            document["inputs"] = {"text": f"{number} " * self.rng.choice((10, 800, 4000))}
         elif name == "secret":
             document["inputs"] = {"secret": secret_of(number)}
-        scoped = self.dice.random() < 0.2
+        scoped = self.rng.random() < 0.2
         if scoped:
-            document["scopeId"] = self.dice.choice(("north", "south"))
-        key = f"key-{number}" if self.dice.random() < 0.6 else None
+            document["scopeId"] = self.rng.choice(("north", "south"))
+        key = f"key-{number}" if self.rng.random() < 0.6 else None
         if key is not None:
             self._asked[key] = document
         await self._send(document, key, scoped)
@@ -180,9 +180,9 @@ class SeededHistory:
         """The same key: with the same body it gives the same run, with another one it is refused."""
         if not self._asked:
             return
-        key = self.dice.choice(list(self._asked))
+        key = self.rng.choice(list(self._asked))
         document = self._asked[key]
-        if self.dice.random() < 0.3:
+        if self.rng.random() < 0.3:
             document = {**document, "tags": ["red"]}
         await self._send(document, key, "scopeId" in document)
 
@@ -203,8 +203,8 @@ class SeededHistory:
     async def _cancel(self) -> None:
         if not self.acks:
             return
-        run_id = self.dice.choice(self.acks[-5:]).run_id
-        key = f"cancel-{len(self.acks)}" if self.dice.random() < 0.5 else None
+        run_id = self.rng.choice(self.acks[-5:]).run_id
+        key = f"cancel-{len(self.acks)}" if self.rng.random() < 0.5 else None
         try:
             outcome = await self.bench.service.cancel_run(CALLER, run_id, {}, key)
         except StoreUnavailable:
@@ -221,7 +221,7 @@ class SeededHistory:
     async def _read_run(self) -> None:
         """What a reader was shown counts as told."""
         if self.acks:
-            run_id = self.dice.choice(self.acks).run_id
+            run_id = self.rng.choice(self.acks).run_id
             shown = (await self.bench.store.log.read_run(CALLER.run(run_id))).projection  # type: ignore[union-attr]
             self._record_ack(run_id, shown.status, shown.last_sequence)
 

@@ -33,7 +33,7 @@ def widen_write_buffer() -> None:
     ResponseConnection.disable_buffering = widen  # type: ignore[method-assign]
 
 
-def hold_more() -> None:
+def hold_memory_per_reader() -> None:
     honest = SseStream.run
 
     async def run(pump: Any) -> None:
@@ -44,18 +44,18 @@ def hold_more() -> None:
     SseStream.run = run  # type: ignore[method-assign]
 
 
-def break_off() -> None:
+def break_streams() -> None:
     async def end(out: Any) -> None:
         raise ResponseAborted
 
     ResponseWriter.end = end  # type: ignore[method-assign]
 
 
-def trust_for_ever() -> None:
+def skip_key_recheck() -> None:
     Keyring.check = lambda keyring, principal: None  # type: ignore[method-assign]
 
 
-def hold_uploads() -> None:
+def buffer_uploads() -> None:
     honest = Request.body_chunks
 
     async def pieces(request: Any) -> Any:
@@ -64,7 +64,7 @@ def hold_uploads() -> None:
     Request.body_chunks = pieces  # type: ignore[method-assign]
 
 
-def hold_downloads() -> None:
+def buffer_downloads() -> None:
     honest = LocalSource.read
 
     async def read(source: Any, start: int, length: int) -> Any:
@@ -73,9 +73,17 @@ def hold_downloads() -> None:
     LocalSource.read = read  # type: ignore[method-assign]
 
 
-GUARDS = (buffer_frames, widen_write_buffer, hold_more, break_off, trust_for_ever, hold_uploads, hold_downloads)
-NAMED: dict[str, Callable[[], None]] = {each.__name__: each for each in GUARDS}
+SABOTAGES = (
+    buffer_frames,
+    widen_write_buffer,
+    hold_memory_per_reader,
+    break_streams,
+    skip_key_recheck,
+    buffer_uploads,
+    buffer_downloads,
+)
+SABOTAGE_BY_NAME: dict[str, Callable[[], None]] = {each.__name__: each for each in SABOTAGES}
 
 if __name__ == "__main__":
-    NAMED[sys.argv.pop(1)]()
+    SABOTAGE_BY_NAME[sys.argv.pop(1)]()
     main()

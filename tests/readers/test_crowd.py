@@ -60,7 +60,7 @@ def test_the_proof_sees_what_idle_streams_hold(sabotage: Sabotage, tmp_path: Pat
         assert idle_cost(host, 400) > 400 * COST + SLACK
 
 
-def test_a_storm_of_readers_is_served_to_the_byte(host: Host) -> None:
+def test_many_readers_at_once_are_served_to_the_byte(host: Host) -> None:
     run_id, path = stream_of(host, "lively")
     with open_readers(host.port, CROWD, path) as crowd:
         crowd.finish()

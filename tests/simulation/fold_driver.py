@@ -25,9 +25,11 @@ from weftwork.protocol.run.events import Fact
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import SequentialIds
 
-RUN = {each.declaration.type_id: each.run for each in (*BUILTIN_TYPES, FLAKY) if isinstance(each, InstantNode)}
-MOST = 5_000
-Choose = Callable[[list[str]], str]
+NODE_FUNCTIONS = {
+    each.declaration.type_id: each.run for each in (*BUILTIN_TYPES, FLAKY) if isinstance(each, InstantNode)
+}
+MAX_STEPS = 5_000
+Chooser = Callable[[list[str]], str]
 
 
 class _Ids:
@@ -44,14 +46,14 @@ def outcome(state: RunState, node_id: str) -> Input:
         failures = state.nodes[node_id].failures
         call = msgspec.structs.replace(call, inputs={**call.inputs, "failures": failures})
     runtime: Any = _Ids
-    return input_of_outcome(runtime, state, call, RUN[type_id](call))
+    return input_of_outcome(runtime, state, call, NODE_FUNCTIONS[type_id](call))
 
 
 def answer_to(node_id: str) -> Any:
     return len(node_id)
 
 
-class Walk:
+class FoldedRun:
     """One run. `choose` says what happens next; `early` of a node whether it looks at the run as soon as it starts."""
 
     def __init__(self, plan: Plan, parallel: int = 64, inputs: dict[str, Any] | None = None) -> None:
@@ -60,21 +62,21 @@ class Walk:
         self.facts: list[Fact] = []
         self._bounds = RunBounds(parallel, 100_000, frozenset())
 
-    def give(self, given: Input) -> bool:
+    def apply(self, given: Input) -> bool:
         """Whether anything follows."""
         decision = decide(self.state, self._bounds, given)
         for draft in decision.events:
-            assert schema.check_payload(draft.type, {**draft.payload, **_timed(draft.type)}) == [], draft
+            assert schema.check_payload(draft.type, {**draft.payload, **_is_timed(draft.type)}) == [], draft
             fact = Fact(self.state.last_sequence + 1, draft.type, draft.payload, 0, draft.node_id)
             self.facts.append(fact)
             apply(self.state, fact)
         return bool(decision.events)
 
-    def run(self, choose: Choose, early: Callable[[], bool] = lambda: False) -> "Walk":
+    def run(self, choose: Chooser, early: Callable[[], bool] = lambda: False) -> "FoldedRun":
         looked: dict[tuple[str, int], Input] = {}
         while not self.state.is_terminal:
-            assert len(self.facts) < MOST, "the run does not end"
-            if self.give(Step()):
+            assert len(self.facts) < MAX_STEPS, "the run does not end"
+            if self.apply(Step()):
                 for node_id, node in self.state.running.items():
                     if (node_id, node.attempt) not in looked and early():
                         looked[node_id, node.attempt] = outcome(self.state, node_id)
@@ -90,25 +92,25 @@ class Walk:
             else:
                 known = looked.pop((node_id, state.running[node_id].attempt), None)
                 given = known if known is not None else outcome(state, node_id)
-            assert self.give(given)
+            assert self.apply(given)
         stuck = self.state.stuck_loops or any(each.type == "cap.breached" for each in self.facts)
         assert stuck or all(name in self.state.nodes for name in self.plan.order), "a node was forgotten"
         return self
 
 
-def _timed(kind: str) -> dict[str, Any]:
+def _is_timed(kind: str) -> dict[str, Any]:
     return {"writtenAt": "2026-01-01T00:00:00.000Z"} if kind == "channel.written" else {}
 
 
-def first(nodes: list[str]) -> str:
+def choose_first(nodes: list[str]) -> str:
     return nodes[0]
 
 
-def last(nodes: list[str]) -> str:
+def choose_last(nodes: list[str]) -> str:
     return nodes[-1]
 
 
-def drawn(seed: int) -> Choose:
+def choose_randomly(seed: int) -> Chooser:
     dice = random.Random(seed)
     return lambda nodes: dice.choice(nodes)
 
@@ -118,7 +120,7 @@ def as_multiset(value: Any) -> Any:
     return Counter(encode_canonical(each) for each in value) if isinstance(value, list) else value
 
 
-def ending(state: RunState) -> dict[str, Any]:
+def final_state(state: RunState) -> dict[str, Any]:
     """Everything about the end of a run that may not depend on the order in which its nodes ended."""
     return {
         "status": state.status,
@@ -139,6 +141,6 @@ def _values(view: VariableView) -> dict[str, Any]:
     return {name: value for name, (_, value) in view.items()}
 
 
-def happened(facts: list[Fact]) -> Counter[bytes]:
+def event_counts(facts: list[Fact]) -> Counter[bytes]:
     """What happened in a run, whatever its order."""
     return Counter(encode_canonical([each.type, each.node_id, each.payload]) for each in facts)

@@ -74,7 +74,7 @@ FLAKY = InstantNode(
 DECLARATIONS = {**TYPES, "test.flaky": FLAKY.declaration}
 
 
-class _Drawn:
+class _WorkflowGenerator:
     """One workflow on its way."""
 
     def __init__(self, dice: random.Random, most: int, kinds: dict[str, int]) -> None:
@@ -285,7 +285,7 @@ def without(document: dict[str, Any], pointer: str) -> dict[str, Any]:
 
 def a_workflow(dice: random.Random, most: int = 10, more: dict[str, int] | None = None) -> dict[str, Any]:
     """A definition that the host takes. `more` are further kinds of nodes, with how often they come."""
-    document = _Drawn(dice, most, {**KINDS, **(more or {})}).document()
+    document = _WorkflowGenerator(dice, most, {**KINDS, **(more or {})}).document()
     for _ in range(100):
         plan, violations = judged(document)
         if plan is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
-from tests.simulation.fold_driver import Choose, answer_to
+from tests.simulation.fold_driver import Chooser, answer_to
 from tests.simulation.random_workflows import FLAKY, INPUTS
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.decide.inputs import AnswerReceived, Input, PauseRequested, ResumeRequested
@@ -175,7 +175,7 @@ class Gated:
         asked.add_done_callback(_heard)
         await run_ready_tasks()
 
-    async def finish(self, choose: Choose, together: Callable[[], bool] = lambda: False) -> RunState:
+    async def finish(self, choose: Chooser, together: Callable[[], bool] = lambda: False) -> RunState:
         """Let everything happen, one thing after the other or several `together`, until the run has ended."""
         for _ in range(2_000):
             found = await self.open()

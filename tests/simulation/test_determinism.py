@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import edge, example_count, header_of, node, variable, workflow
-from tests.simulation.fold_driver import Walk, drawn, ending, first, happened, last
+from tests.simulation.fold_driver import (
+    FoldedRun,
+    choose_first,
+    choose_last,
+    choose_randomly,
+    event_counts,
+    final_state,
+)
 from tests.simulation.random_workflows import INPUTS, a_workflow, judged
 from weftwork.engine.decide.decision import Decision
 from weftwork.protocol.fold import data_flow
@@ -83,17 +90,17 @@ def planned(document: dict[str, Any]) -> Plan:
 
 def check_agreement(plan: Plan, seed: int) -> None:
     """Other orders, other bounds, nodes that look at the run when they start or when they end: nothing shows."""
-    one = Walk(plan).run(first)
+    one = FoldedRun(plan).run(choose_first)
     dice = random.Random(seed)
     others = [
-        Walk(plan).run(last),
-        Walk(plan, 1).run(first),
-        Walk(plan, 2).run(drawn(seed), lambda: True),
-        Walk(plan, 3).run(drawn(seed + 1), lambda: dice.random() < 0.5),
+        FoldedRun(plan).run(choose_last),
+        FoldedRun(plan, 1).run(choose_first),
+        FoldedRun(plan, 2).run(choose_randomly(seed), lambda: True),
+        FoldedRun(plan, 3).run(choose_randomly(seed + 1), lambda: dice.random() < 0.5),
     ]
     for other in others:
-        assert ending(other.state) == ending(one.state)
-        assert happened(other.facts) == happened(one.facts)
+        assert final_state(other.state) == final_state(one.state)
+        assert event_counts(other.facts) == event_counts(one.facts)
     assert one.state.status in ("completed", "failed")
 
 
@@ -111,7 +118,7 @@ def check_causality(plan: Plan) -> None:
         assert {name: value for name, (_, value) in view.items()} == last_written()
         return nodes[0]
 
-    walk = Walk(plan)
+    walk = FoldedRun(plan)
     walk.run(checked)
     assert walk.state.variables == last_written()
 
@@ -135,9 +142,9 @@ def test_nodes_that_follow_each_other_see_the_last_write(dice: random.Random) ->
     check_causality(planned(a_chain(dice)))
 
 
-def orders(plan: Plan, most: int) -> list[Walk]:
+def orders(plan: Plan, most: int) -> list[FoldedRun]:
     """Runs in every order that there is, as long as there are no more than so many."""
-    walks: list[Walk] = []
+    walks: list[FoldedRun] = []
     rest: list[list[int]] = [[]]
     while rest and len(walks) < most:
         told = rest.pop()
@@ -147,7 +154,7 @@ def orders(plan: Plan, most: int) -> list[Walk]:
             widths.append(len(nodes))
             return nodes[told[len(widths) - 1] if len(widths) <= len(told) else 0]
 
-        walks.append(Walk(plan).run(choose))
+        walks.append(FoldedRun(plan).run(choose))
         for at in range(len(told), len(widths)):
             rest += [[*told, *[0] * (at - len(told)), other] for other in range(1, widths[at])]
     return walks
@@ -158,7 +165,7 @@ def orders(plan: Plan, most: int) -> list[Walk]:
 @given(st.randoms(use_true_random=False))
 def test_every_order_of_a_small_graph_ends_the_same(dice: random.Random) -> None:
     walks = orders(planned(a_workflow(dice, 5)), 120)
-    assert all(ending(each.state) == ending(walks[0].state) for each in walks)
+    assert all(final_state(each.state) == final_state(walks[0].state) for each in walks)
 
 
 @pytest.mark.rule("run-02")
@@ -170,7 +177,7 @@ def test_all_orders_of_five_branches_agree() -> None:
         each["inputs"] = {"o": {"type": "static", "value": each["id"]}}
     plan = planned(workflow([*branches, node("z", "core.identity"), *writes], edges, [variable("v")]))
     found = [
-        ending(Walk(plan).run(lambda nodes, order=order: min(nodes, key=order.index)).state)
+        final_state(FoldedRun(plan).run(lambda nodes, order=order: min(nodes, key=order.index)).state)
         for order in permutations(["a", "b", "c", "vx", "vy", "z"])
     ]
     assert all(each == found[0] for each in found)
@@ -186,22 +193,22 @@ def test_a_run_is_the_fold_of_its_facts_at_every_moment(dice: random.Random, see
     seen: list[tuple[int, Any]] = []
 
     def watch(nodes: list[str]) -> str:
-        seen.append((len(walk.facts), deepcopy(ending(walk.state))))
-        return drawn(seed)(nodes)
+        seen.append((len(walk.facts), deepcopy(final_state(walk.state))))
+        return choose_randomly(seed)(nodes)
 
-    walk = Walk(plan)
+    walk = FoldedRun(plan)
     walk.run(watch)
-    for length, expected in [*seen, (len(walk.facts), ending(walk.state))]:
-        assert ending(fold(plan, header_of(plan), INPUTS, walk.facts[:length])) == expected
+    for length, expected in [*seen, (len(walk.facts), final_state(walk.state))]:
+        assert final_state(fold(plan, header_of(plan), INPUTS, walk.facts[:length])) == expected
 
 
 @pytest.mark.rule("data-05")
 @pytest.mark.parametrize("crowd", [1, 1_000_000])
 def test_forgetting_writes_that_nobody_sees_changes_nothing(monkeypatch: pytest.MonkeyPatch, crowd: int) -> None:
     plans = [planned(a_workflow(random.Random(seed))) for seed in SAMPLE]
-    expected = [ending(Walk(plan).run(first).state) for plan in plans]
+    expected = [final_state(FoldedRun(plan).run(choose_first).state) for plan in plans]
     monkeypatch.setattr("weftwork.protocol.fold.variable_views.PRUNE_THRESHOLD", crowd)
-    assert [ending(Walk(plan).run(first).state) for plan in plans] == expected
+    assert [final_state(FoldedRun(plan).run(choose_first).state) for plan in plans] == expected
 
 
 def all_agree() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.engine.run.test_event_logs import check_caches, check_log
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import run
-from tests.simulation.fold_driver import drawn, ending, happened
+from tests.simulation.fold_driver import choose_randomly, event_counts, final_state
 from tests.simulation.random_workflows import a_workflow
 from tests.simulation.run_driver import Gated, some, trouble
 from tests.simulation.test_random_runs import ASKING, LOOP, timeless, walked
@@ -37,7 +37,7 @@ FATES = {"down": 0.06, "conflict": 0.05, "lost": 0.12}
 
 def outcome(state: Any) -> dict[str, Any]:
     """What may not change when nodes were interrupted, which start anew as another attempt."""
-    found = ending(state)
+    found = final_state(state)
     nodes = {name: (each[0], *each[2:]) for name, each in found["nodes"].items()}
     return {**found, "nodes": nodes, "executions": None}
 
@@ -47,7 +47,7 @@ Ended = tuple[dict[str, Any], Counter[bytes]]
 
 def expected_of(document: dict[str, Any]) -> Ended:
     walk = walked(document)
-    return ending(walk.state), happened(timeless(walk.facts))
+    return final_state(walk.state), event_counts(timeless(walk.facts))
 
 
 async def ended(document: dict[str, Any], seed: int, *kills: tuple[int, str]) -> tuple[Ended, int]:
@@ -55,8 +55,8 @@ async def ended(document: dict[str, Any], seed: int, *kills: tuple[int, str]) ->
     dice = random.Random(seed)
     gated = await Gated(some(dice)).start(document, at_once=dice.random() < 0.5)
     gated.bench.log.kills = set(kills)
-    state = await gated.finish(drawn(seed))
-    found = ending(state), happened(timeless(await gated.facts()))
+    state = await gated.finish(choose_randomly(seed))
+    found = final_state(state), event_counts(timeless(await gated.facts()))
     await gated.bench.crash()
     return found, gated.crashes
 

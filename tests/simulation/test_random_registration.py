@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import edge, example_count, node, variable, workflow
-from tests.simulation.fold_driver import Walk, first
+from tests.simulation.fold_driver import FoldedRun, choose_first
 from tests.simulation.random_workflows import DECLARATIONS, a_workflow, judged
 from weftwork.protocol.json.schema import Violation
 
@@ -119,7 +119,7 @@ def test_a_changed_definition_that_is_taken_runs_to_its_end(seed: int) -> None:
     plan, _ = judged(document)
     if plan is not None:
         instant = all(each.node.declaration.instant for each in plan.nodes.values())
-        state = Walk(plan).run(first).state if instant else None
+        state = FoldedRun(plan).run(choose_first).state if instant else None
         assert state is None or state.status in ("completed", "failed")
 
 
@@ -180,8 +180,8 @@ LARGE = [a_line, a_fan, in_layers, with_formulas, in_one_loop, in_many_loops]
 def test_a_thousand_nodes_are_taken_and_run(made: Callable[[], dict[str, Any]]) -> None:
     plan, violations = judged(made())
     assert plan is not None, violations
-    walk = Walk(plan, inputs={"v": 1})
-    walk.run(first)
+    walk = FoldedRun(plan, inputs={"v": 1})
+    walk.run(choose_first)
     assert (walk.state.status, walk.state.executions) == ("completed", 1000)
 
 

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from tests.engine.run.test_event_logs import check_caches, check_log
 from tests.harness.definitions import edge, example_count, node, workflow
 from tests.harness.engine_harness import run
-from tests.simulation.fold_driver import Walk, drawn, ending, first, happened, last
+from tests.simulation.fold_driver import (
+    FoldedRun,
+    choose_first,
+    choose_last,
+    choose_randomly,
+    event_counts,
+    final_state,
+)
 from tests.simulation.random_workflows import a_workflow, judged
 from tests.simulation.run_driver import Gated, some
 from weftwork.engine.run import append
@@ -19,10 +26,10 @@ from weftwork.protocol.run.events import Fact
 ASKING = {"core.interrupt": 1}
 
 
-def walked(document: dict[str, Any]) -> Walk:
+def walked(document: dict[str, Any]) -> FoldedRun:
     plan, violations = judged(document)
     assert plan is not None, violations
-    return Walk(plan).run(first)
+    return FoldedRun(plan).run(choose_first)
 
 
 def timeless(facts: list[Fact]) -> list[Fact]:
@@ -37,11 +44,11 @@ def timeless(facts: list[Fact]) -> list[Fact]:
 async def check_run(document: dict[str, Any], seed: int) -> None:
     dice = random.Random(seed)
     expected = walked(document)
-    for choose in (last, drawn(seed)):
+    for choose in (choose_last, choose_randomly(seed)):
         gated = await Gated(some(dice), dice.choice([1, 2, 16])).start(document, dice.random() < 0.5)
         state = await gated.finish(choose, lambda: dice.random() < 0.4)
-        assert ending(state) == ending(expected.state)
-        assert happened(timeless(await gated.facts())) == happened(timeless(expected.facts))
+        assert final_state(state) == final_state(expected.state)
+        assert event_counts(timeless(await gated.facts())) == event_counts(timeless(expected.facts))
         check_log(await gated.bench.events(gated.key))
         await check_caches(gated.bench, gated.key)
         await gated.bench.crash()
@@ -63,7 +70,7 @@ def test_every_prefix_of_a_log_can_be_folded_and_goes_on_to_its_end(seed: int) -
 
     async def work() -> None:
         gated = await Gated().start(document)
-        whole = await gated.finish(drawn(seed))
+        whole = await gated.finish(choose_randomly(seed))
         for length in range(whole.last_sequence + 1):
             assert (await gated.folded(length)).last_sequence == length - 1
             assert (await gated.folded(length)).completed_at is None

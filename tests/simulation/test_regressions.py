@@ -6,7 +6,7 @@ import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import run
-from tests.simulation.fold_driver import Walk, ending, first, last
+from tests.simulation.fold_driver import FoldedRun, choose_first, choose_last, final_state
 from tests.simulation.random_workflows import judged
 from tests.simulation.run_driver import CLOCK, Gated
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
@@ -31,9 +31,9 @@ def while_less(name: str, most: int) -> dict[str, Any]:
 
 def both_ways(plan: Plan) -> dict[str, Any]:
     """The end of a run, whichever of its nodes is the faster one."""
-    one, other = Walk(plan).run(first), Walk(plan).run(last)
-    assert ending(one.state) == ending(other.state)
-    return ending(one.state)
+    one, other = FoldedRun(plan).run(choose_first), FoldedRun(plan).run(choose_last)
+    assert final_state(one.state) == final_state(other.state)
+    return final_state(one.state)
 
 
 def test_a_way_back_may_settle_before_the_other_has_begun() -> None:
@@ -88,7 +88,7 @@ def test_an_end_that_was_durable_without_a_word_does_not_end_the_next_round(numb
     async def work() -> None:
         gated = await Gated().start(LOOP)
         fates(gated, *[None] * number, "lost")
-        state = await gated.finish(first)
+        state = await gated.finish(choose_first)
         assert (state.variables["x"], state.loop_rounds, state.executions) == (3, {0: 2}, 3)
         await gated.bench.crash()
 
@@ -103,7 +103,7 @@ def test_a_node_starts_again_after_a_pause_and_a_resume_that_nobody_heard_of() -
             fates(gated, "lost")
             await gated.ask(asked)
             await gated.let(CLOCK)
-        state = await gated.finish(first)
+        state = await gated.finish(choose_first)
         assert (state.status, state.nodes["a"].attempt) == ("completed", 2)
         await gated.bench.crash()
 
@@ -118,7 +118,7 @@ def test_a_retry_that_the_store_did_not_take_at_once_is_followed_by_the_next_one
     async def work(number: int, instant: bool) -> None:
         gated = await Gated(frozenset({"core.fail"} if instant else ())).start(document)
         fates(gated, *[None] * number, fate)
-        state = await gated.finish(first)
+        state = await gated.finish(choose_first)
         assert (state.status, state.executions) == ("failed", 4)
         await gated.bench.crash()
 
@@ -150,7 +150,7 @@ def test_the_order_of_members_decides_nothing() -> None:
     wrong = {"fields": {"p": "variables.p", "q": "variables.q"}}
     nodes = [node("a", "core.identity", inputs={"x": gone, "y": gone}), node("b", "core.transform", config=wrong)]
     found = [
-        {each.node_id: each.payload for each in Walk(plan).run(first).facts if each.type == "node.failed"}
+        {each.node_id: each.payload for each in FoldedRun(plan).run(choose_first).facts if each.type == "node.failed"}
         for plan in (planned(nodes, []), planned(turned(nodes), []))
     ]
     assert found[0] == found[1]

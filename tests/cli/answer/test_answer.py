@@ -61,7 +61,7 @@ def asks(foreign: ForeignHost, *questions: dict[str, Any], status: str = "waitin
 
 
 def posted(foreign: ForeignHost) -> list[ReceivedRequest]:
-    return [each for each in foreign.asked if each.method == "POST"]
+    return [each for each in foreign.requests if each.method == "POST"]
 
 
 def sent(foreign: ForeignHost) -> Any:
@@ -185,7 +185,7 @@ def test_a_gate_takes_its_actions(foreign: ForeignHost, args: list[str], said: s
 )
 def test_options_that_contradict_each_other_reach_no_host(foreign: ForeignHost, args: list[str]) -> None:
     assert foreign.run_command("answer", RUN, *args).exit_code == 2
-    assert foreign.asked == []
+    assert foreign.requests == []
 
 
 def test_without_a_terminal_and_an_answer_it_says_what_to_do(foreign: ForeignHost) -> None:
@@ -195,7 +195,7 @@ def test_without_a_terminal_and_an_answer_it_says_what_to_do(foreign: ForeignHos
         assert done.exit_code == 2
         assert "--approve" in done.stderr
         assert "--set NAME=VALUE" in done.stderr
-    assert {each.method for each in foreign.asked} == {"GET"}
+    assert {each.method for each in foreign.requests} == {"GET"}
 
 
 @pytest.mark.parametrize(("text", "value"), [("3", 3), ("north", "north"), ('{"a": [1]}', {"a": [1]})])
@@ -206,10 +206,10 @@ def test_any_value_can_be_given(foreign: ForeignHost, tmp_path: Path, text: str,
     assert sent(foreign) == value
     file = tmp_path / "value"
     file.write_text(text, "utf-8")
-    foreign.asked.clear()
+    foreign.requests.clear()
     assert foreign.run_command("answer", RUN, "--value-file", str(file)).exit_code == 0
     assert sent(foreign) == value
-    foreign.asked.clear()
+    foreign.requests.clear()
     env = {"WEFTWORK_URL": foreign.url, "WEFTWORK_KEY": KEY}
     assert CliRunner(env=env).invoke(main, ["answer", RUN, "--value-file", "-"], input=text).exit_code == 0
     assert sent(foreign) == value

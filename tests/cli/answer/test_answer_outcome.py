@@ -106,7 +106,7 @@ def test_a_vote_is_recorded_and_the_gate_stays_open(foreign: ForeignHost, action
     done = foreign.run_command("answer", RUN, "--action", action, "--comment", "x", "--as", "ada")
     assert done.stdout == f"{RUN}/review {said}, 1 of 3 approvals; it stays open\n"
     # The last vote: the node asks something else now.
-    foreign.asked.clear()
+    foreign.requests.clear()
     after["interruptId"] = "review.2"
     foreign.replies[f"{POST}/review"] = CannedResponse(200, {"runId": RUN, "nodeId": "review", "status": "running"})
     assert foreign.run_command("answer", RUN, "--approve").stdout == f"{RUN}/review answered; the run is running\n"

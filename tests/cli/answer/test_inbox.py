@@ -81,25 +81,25 @@ def test_filters_are_asked_for(foreign: ForeignHost) -> None:
     ]
     done = foreign.run_command("inbox", *line)
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing like that waits for an answer.\n")
-    (asked,) = foreign.asked
+    (asked,) = foreign.requests
     before = datetime.fromisoformat(asked.query.pop("dueBefore")[0])
     assert timedelta(hours=23) < before - datetime.now(UTC) < timedelta(hours=25)
     known = {"workflowId": ["w"], "runId": ["r"], "nodeId": ["n"], "limit": ["7"]}
     assert asked.query == {"kind": ["approval", "custom"], **known}
     assert foreign.run_command("inbox").stderr == "Nothing waits for an answer.\n"
-    assert foreign.asked[-1].query == {"limit": ["50"]}
+    assert foreign.requests[-1].query == {"limit": ["50"]}
 
 
 @pytest.mark.parametrize("wrong", ["", "2", "h", "0h", "2 days", "-1d"])
 def test_a_length_of_time_has_a_unit(foreign: ForeignHost, wrong: str) -> None:
     assert foreign.run_command("inbox", "--due-within", wrong).exit_code == 2
-    assert foreign.asked == []
+    assert foreign.requests == []
 
 
 def test_a_length_of_time_may_be_of_seconds(foreign: ForeignHost) -> None:
     foreign.replies["GET /v1/host/weftwork/interrupts"] = CannedResponse(200, {"interrupts": []})
     assert foreign.run_command("inbox", "--due-within", "90s").exit_code == 0
-    before = datetime.fromisoformat(foreign.asked[0].query["dueBefore"][0])
+    before = datetime.fromisoformat(foreign.requests[0].query["dueBefore"][0])
     assert before - datetime.now(UTC) <= timedelta(seconds=90)
 
 
@@ -122,7 +122,7 @@ def test_pages_are_followed_to_the_limit_or_to_the_end(foreign: ForeignHost) -> 
 
     assert listed("--all") == ["r1", "r2", "r3", "r4", "r5"]
     assert listed("--limit", "3") == ["r1", "r2", "r3"]
-    assert foreign.asked[-1].query == {"cursor": ["1"], "limit": ["1"]}
+    assert foreign.requests[-1].query == {"cursor": ["1"], "limit": ["1"]}
     foreign.replies[PATH] = CannedResponse(200, {"interrupts": [row()], "nextCursor": "same"})
     assert len(listed("--all")) == 2
 

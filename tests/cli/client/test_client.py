@@ -39,7 +39,7 @@ def test_a_request_carries_the_key_and_its_parameters(foreign: ForeignHost) -> N
     assert client.get(f"/v1/runs/{segment('a/b')}", status=["a b", "c&d"], no=None, yes=True) == {
         "ok": [1.5, None, "ä"]
     }
-    asked = foreign.asked[0]
+    asked = foreign.requests[0]
     assert asked.headers["authorization"] == f"Bearer {KEY}"
     assert asked.query == {"status": ["a b", "c&d"], "yes": ["true"]}
     assert (client.url, client.has_key) == (foreign.url + "/base", True)
@@ -53,7 +53,7 @@ def test_bodies_are_sent_and_empty_answers_are_none(foreign: ForeignHost) -> Non
     client = asking(foreign)
     assert client.post("/v1/runs", {"workflowId": "w"}, idempotency_key="k-1") == {"runId": "r"}
     assert client.delete("/v1/runs/r") is None
-    sent, deleted = foreign.asked
+    sent, deleted = foreign.requests
     assert (sent.body, sent.headers["idempotency-key"]) == ({"workflowId": "w"}, "k-1")
     assert sent.headers["content-type"] == "application/json"
     assert (deleted.body, "idempotency-key" in deleted.headers) == (None, False)
@@ -63,7 +63,7 @@ def test_without_a_key_none_is_sent(foreign: ForeignHost) -> None:
     foreign.replies["GET /v1/runs"] = CannedResponse(401, {"error": "unauthenticated", "message": "No."})
     with pytest.raises(RequestRefused) as refused:
         Client(foreign.url, None).get("/v1/runs")
-    assert "authorization" not in foreign.asked[0].headers
+    assert "authorization" not in foreign.requests[0].headers
     assert "weftwork keys create" in refused.value.format_message()
 
 
@@ -146,7 +146,7 @@ def test_a_refusal_says_what_happened_and_what_to_do(
     assert (refused.value.status, refused.value.code, refused.value.exit_code) == (said.status, code, 7)
     assert words in shown
     assert KEY not in shown
-    assert len(foreign.asked) == 1
+    assert len(foreign.requests) == 1
 
 
 def test_what_a_message_says_already_is_not_said_again(foreign: ForeignHost) -> None:
@@ -244,7 +244,7 @@ def test_a_redirect_is_not_followed(foreign: ForeignHost) -> None:
         foreign.replies["GET /v1/runs"] = CannedResponse(302, raw=b"", headers={"Location": f"{other.url}/v1/runs"})
         with pytest.raises(RequestRefused, match="sends on to"):
             asking(foreign).get("/v1/runs")
-        assert other.asked == []
+        assert other.requests == []
 
 
 def test_a_refusal_is_read_although_the_body_was_not(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +280,7 @@ def test_a_host_that_asks_to_wait_is_asked_again(foreign: ForeignHost) -> None:
     assert client.get("/v1/runs") == {"runs": []}
     foreign.replies["POST /v1/runs"] = in_turn(in_flight, HANG_UP, CannedResponse(201, {"runId": "r"}))
     assert client.post("/v1/runs", {}, idempotency_key="once") == {"runId": "r"}
-    assert [each.headers.get("idempotency-key") for each in foreign.asked] == [None] * 3 + ["once"] * 3
+    assert [each.headers.get("idempotency-key") for each in foreign.requests] == [None] * 3 + ["once"] * 3
     assert said == ["the host asks to wait 0 s"] * 3
 
 
@@ -302,4 +302,4 @@ def test_polling_has_a_bound(foreign: ForeignHost, said: CannedResponse, key: st
     foreign.replies["POST /v1/runs"] = said
     with pytest.raises((RequestRefused, HostUnreachable)):
         asking(foreign).post("/v1/runs", {}, idempotency_key=key)
-    assert len(foreign.asked) == times
+    assert len(foreign.requests) == times

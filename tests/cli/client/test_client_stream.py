@@ -76,7 +76,7 @@ def test_a_broken_stream_goes_on_where_it_was(foreign: ForeignHost) -> None:
     client, said = reading(foreign)
     assert read(client, streamMode="debug") == list(range(10))
     assert story.ids == [None, "2", "2", "4"]
-    assert {each.query["streamMode"][0] for each in foreign.asked if each.path == PATH} == {"debug"}
+    assert {each.query["streamMode"][0] for each in foreign.requests if each.path == PATH} == {"debug"}
     assert said[0] == f"{foreign.url} cannot be heard any more; trying again for 60 s"
     assert said[-1] == "connected again"
 
@@ -169,7 +169,7 @@ def test_what_came_last_is_asked_for_once_more(foreign: ForeignHost) -> None:
     Story(foreign, 3, 0)
     foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"status": "completed"})
     assert read(reading(foreign)[0]) == [0, 1, 2]
-    assert [each.headers.get("last-event-id") for each in foreign.asked if each.path == PATH] == [None, "2"]
+    assert [each.headers.get("last-event-id") for each in foreign.requests if each.path == PATH] == [None, "2"]
 
 
 def test_a_host_that_says_nothing_is_asked_anew_without_a_word(foreign: ForeignHost) -> None:

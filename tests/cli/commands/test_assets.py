@@ -146,13 +146,13 @@ def test_what_cannot_be_sent_is_told_before_anything_is(foreign: ForeignHost, he
         done = foreign.run_command("assets", "put", "dot.png", bad)
         assert (done.exit_code, why in done.stderr) == (2, True), done.stderr
     assert "is no media type" in foreign.run_command("assets", "put", "dot.png", "--type", "image\r\nx: y").stderr
-    assert foreign.asked == []
+    assert foreign.requests == []
 
 
 def test_the_digest_goes_along_and_is_compared(foreign: ForeignHost) -> None:
     foreign.replies[POST] = kept()
     assert foreign.run_command("assets", "put", "dot.png").exit_code == 0
-    asked = foreign.asked[-1]
+    asked = foreign.requests[-1]
     assert asked.body == PNG
     assert asked.headers["content-type"] == "image/png"
     assert asked.headers["content-digest"].startswith("sha-256=:")
@@ -189,7 +189,7 @@ def test_a_broken_connection_is_tried_again(foreign: ForeignHost) -> None:
     replies = iter([HANG_UP, HANG_UP, kept()])
     foreign.replies[POST] = lambda asked: next(replies)
     assert foreign.run_command("assets", "put", "dot.png").exit_code == 0
-    assert [asked.body for asked in foreign.asked] == [PNG] * 3
+    assert [asked.body for asked in foreign.requests] == [PNG] * 3
 
 
 def test_a_file_that_becomes_shorter_is_not_waited_for(
@@ -248,7 +248,7 @@ def test_the_key_goes_to_no_url(foreign: ForeignHost) -> None:
     assert foreign.run_command("assets", "get", f"{foreign.url}/a", "-o", "x").exit_code == 0
     foreign.replies[LIST] = CannedResponse(200, {"assets": [{"mediaRef": f"weftwork-asset:{'a' * 64}", "url": "/a"}]})
     foreign.run_command("assets", "get", "a" * 64, "-o", "y")
-    sent = [(asked.path, "authorization" in asked.headers) for asked in foreign.asked]
+    sent = [(asked.path, "authorization" in asked.headers) for asked in foreign.requests]
     assert sent == [("/a", False), (UPLOADS, True), ("/a", False)]
     foreign.replies["GET /a"] = CannedResponse(302, {}, headers={"Location": "/b"})
     assert foreign.run_command("assets", "get", f"{foreign.url}/a", "-o", "z").exit_code == 7

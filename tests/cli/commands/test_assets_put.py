@@ -84,7 +84,7 @@ def test_standard_input_can_be_sent_again(
     replies = iter([HANG_UP, kept, NOT_FOUND])
     foreign.replies[POST] = lambda asked: next(replies)
     assert foreign.run_command("assets", "put", "-", given=b"piped").exit_code == 0
-    assert [(asked.body, asked.query) for asked in foreign.asked] == [(b"piped", {})] * 2
+    assert [(asked.body, asked.query) for asked in foreign.requests] == [(b"piped", {})] * 2
     assert foreign.run_command("assets", "put", "-", given=b"piped").exit_code == 1
     assert list(spool.iterdir()) == []
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))

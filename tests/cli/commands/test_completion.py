@@ -97,12 +97,12 @@ def test_ids_come_from_the_host(foreign: ForeignHost, tmp_path: Path) -> None:
     assert complete(tmp_path, "weftwork nodes show a", env) == ["acme.score"]
     assert complete(tmp_path, "weftwork answer r", env) == ["r1", "r2"]
     assert complete(tmp_path, "weftwork inbox --run r", env) == ["r1", "r2"]
-    assert {asked.headers["authorization"] for asked in foreign.asked} == {f"Bearer {KEY}"}
+    assert {asked.headers["authorization"] for asked in foreign.requests} == {f"Bearer {KEY}"}
     assert complete(tmp_path, f"weftwork runs show --url {foreign.url} --key {KEY} r", {}) == ["r1", "r2"]
-    del foreign.asked[:]
+    del foreign.requests[:]
     assert complete(tmp_path, "weftwork runs show r", {"WEFTWORK_URL": foreign.url}) == []
     assert complete(tmp_path, f"weftwork runs show --url {foreign.url} r", {"WEFTWORK_KEY": KEY}) == []
-    assert foreign.asked == []
+    assert foreign.requests == []
 
 
 def test_without_the_guard_a_host_could_write_commands(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:

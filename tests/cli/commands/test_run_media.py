@@ -73,7 +73,7 @@ def test_a_file_becomes_an_input_that_the_run_refers_to(host: Host) -> None:
 def test_what_is_wrong_is_told_before_anything_is_sent(foreign: ForeignHost, args: list[str], said: str) -> None:
     done = foreign.run_command("run", "hello", *args)
     assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
-    assert foreign.asked == []
+    assert foreign.requests == []
 
 
 def test_no_run_starts_without_its_files(host: Host, foreign: ForeignHost, here: Path) -> None:
@@ -84,7 +84,7 @@ def test_no_run_starts_without_its_files(host: Host, foreign: ForeignHost, here:
     assert (done.exit_code, "large.bin has 2.0 kB, and the host takes 2.0 kB" in done.stderr) == (7, True)
     assert host.call("GET", "/v1/runs").document["runs"] == before
     assert "takes no files" in foreign.run_command("run", "hello", "--media", "a=shelf.png").stderr
-    assert [asked.path for asked in foreign.asked] == ["/v1/workflows/hello", "/v1/workflows", UPLOADS]
+    assert [asked.path for asked in foreign.requests] == ["/v1/workflows/hello", "/v1/workflows", UPLOADS]
 
 
 def test_nothing_is_sent_for_a_workflow_that_is_not_there(host: Host, here: Path) -> None:

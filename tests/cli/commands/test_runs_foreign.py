@@ -52,7 +52,7 @@ def test_pages_are_followed_as_far_as_wanted(foreign: ForeignHost, args: tuple[s
     )
     assert done.exit_code == 0, done.stderr
     assert [run["runId"] for run in json.loads(done.stdout)["runs"]] == [f"r{at}" for at in range(count)]
-    for asked in foreign.asked:
+    for asked in foreign.requests:
         assert (asked.query["status"], asked.query["workflowId"]) == (["running", "paused"], ["w"])
     plain_text = foreign.run_command("runs", "ls", *args).stdout.splitlines()
     assert plain_text[0].split() == ["run", "status", "workflow", "created", "took", "at"]
@@ -221,8 +221,8 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key(foreign: ForeignHos
     foreign.replies["POST /v1/runs/r2/cancel"] = CannedResponse(200, {"runId": "r2", "status": "completed"})
     done = foreign.run_command("runs", "cancel", "r1", "r2", "--reason", "why")
     assert (done.exit_code, done.stdout) == (0, "r1 is cancelled\nr2 had ended before: completed\n")
-    keys = [asked.headers["idempotency-key"] for asked in foreign.asked]
-    assert [asked.body for asked in foreign.asked] == [{"reason": "why"}] * 3
+    keys = [asked.headers["idempotency-key"] for asked in foreign.requests]
+    assert [asked.body for asked in foreign.requests] == [{"reason": "why"}] * 3
     assert keys[0] == keys[1] != keys[2]
     assert all(len(key) >= 22 for key in keys)
 

@@ -250,7 +250,7 @@ def test_a_host_that_does_not_know_parents_is_not_believed(foreign: ForeignHost)
     done = foreign.run_command("runs", "ls", "--parent", "p")
     assert done.exit_code == 1
     assert "does not list the runs of one parent" in done.stderr
-    assert foreign.asked[-1].query["parentRunId"] == ["p"]
+    assert foreign.requests[-1].query["parentRunId"] == ["p"]
 
 
 def tree_document(status: str, truncated: bool = False) -> dict[str, Any]:
@@ -262,7 +262,7 @@ def test_a_tree_that_is_cut_says_so(foreign: ForeignHost) -> None:
     done = foreign.run_command("runs", "tree", "r")
     assert (done.exit_code, done.stdout) == (0, "w  running  r\n")
     assert "There are more than 1 runs" in done.stderr
-    assert foreign.asked[-1].query == {"limit": ["1000"]}
+    assert foreign.requests[-1].query == {"limit": ["1000"]}
 
 
 def test_a_host_is_not_asked_in_a_hurry(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +287,7 @@ def test_a_host_is_not_asked_in_a_hurry(foreign: ForeignHost, monkeypatch: pytes
     done = foreign.run_command("runs", "tree", "r", "--follow")
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[0] == "w  running  r"
-    asked = [each for each in foreign.asked if each.path.endswith("/tree")]
+    asked = [each for each in foreign.requests if each.path.endswith("/tree")]
     assert len(asked) == len(rests) + 1
 
 

@@ -138,5 +138,5 @@ def test_what_others_answer_is_shown_safely_and_what_is_sent_is_the_document(
         foreign.run_command("workflows", "add", file).stdout
         == f"{file}: workflow \\u{{1b}}[2J, version 7, registered\n"
     )
-    assert foreign.asked[0].body == delays("w", 1)
-    assert foreign.asked[0].headers["idempotency-key"]
+    assert foreign.requests[0].body == delays("w", 1)
+    assert foreign.requests[0].headers["idempotency-key"]

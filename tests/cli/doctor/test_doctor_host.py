@@ -41,7 +41,7 @@ def test_a_host_of_others_is_well(foreign: ForeignHost) -> None:
     assert {each.state for each in found.values()} == {"ok"}, found
     assert found["protocol"].said == "OpenWOP 1.0 by elsewhere 7, another host than weftwork"
     assert found["clock"].said == "the host does not say what time it is"
-    assert {each.method for each in foreign.asked} == {"GET"}
+    assert {each.method for each in foreign.requests} == {"GET"}
 
 
 @pytest.mark.parametrize(

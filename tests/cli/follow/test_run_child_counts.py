@@ -74,9 +74,9 @@ def test_children_that_go_on_are_not_waited_for_long(foreign: ForeignHost, monke
     monkeypatch.setattr(run_tree_watch, "END_GRACE_SECONDS", 0.1)
     assert ended_run(foreign, tree_with("running", "cancelled")).stderr.endswith("1 running, 1 cancelled\n")
     # A host that does not tell is asked once.
-    foreign.asked.clear()
+    foreign.requests.clear()
     assert ended_run(foreign, NOT_FOUND).stderr.splitlines()[-1] == "2 child runs: 2 started"
-    assert len([each for each in foreign.asked if each.path.endswith("/tree")]) == 1
+    assert len([each for each in foreign.requests if each.path.endswith("/tree")]) == 1
 
 
 def test_a_host_that_cancels_a_run_has_its_children_counted_at_their_end(tmp_path: Path) -> None:

@@ -69,7 +69,9 @@ def followed(foreign: ForeignHost, screen: io.StringIO, workflow: str = "w") -> 
 
 
 def asked_for(foreign: ForeignHost) -> list[str]:
-    return [asked.path for asked in foreign.asked if asked.method == "GET" and asked.path.startswith("/v1/workflows")]
+    return [
+        asked.path for asked in foreign.requests if asked.method == "GET" and asked.path.startswith("/v1/workflows")
+    ]
 
 
 def test_the_host_is_asked_for_the_definition(foreign: ForeignHost, screen: io.StringIO) -> None:

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tests.simulation.child_runs.child_run_workflows import BEGAN, DROPPED, FAMILIES, Family
+from tests.simulation.child_runs.child_run_workflows import (
+    CHILDREN_CANCELLED,
+    CHILDREN_STARTED,
+    PARENT_TYPES,
+    ChildPlan,
+)
 from tests.simulation.run_driver import SLOTS as ALL
 from weftwork.engine.run.live_run import run_bounds
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
@@ -18,15 +23,15 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import StoredRun
 
 if TYPE_CHECKING:
-    from tests.simulation.child_runs.run_tree_driver import KinLife
+    from tests.simulation.child_runs.run_tree_driver import RunTreeDriver
 
 
-ALARMS = ("Alarm._watch", "Event.wait", "ManualClock.sleep_until")
+ALARM_COROUTINES = ("Alarm._watch", "Event.wait", "ManualClock.sleep_until")
 """What the alarm is made of."""
-SLOTS = [name for name in ALL if name != "owed"]
+COMPARED_FIELDS = [name for name in ALL if name != "owed"]
 
 
-async def check_append(storm: "KinLife", key: RunKey, batch: Batch) -> None:
+async def check_append(storm: "RunTreeDriver", key: RunKey, batch: Batch) -> None:
     """fold-01: what a live run holds is the fold of what is durable; and what it says of children is kept."""
     for event in batch.events:
         if event.type == CHILD_STARTED:
@@ -36,44 +41,44 @@ async def check_append(storm: "KinLife", key: RunKey, batch: Batch) -> None:
     live = storm.bench.executor._live.get(key)
     if live is not None and not storm.bench.process_log.dead:
         folded = await storm.bench.state(key)
-        for name in SLOTS:
+        for name in COMPARED_FIELDS:
             assert getattr(folded, name) == getattr(live.state, name), (
                 f"{key.run_id} is not the fold of its log: {name}"
             )
 
 
-async def check_quiet(storm: "KinLife") -> None:
+async def check_idle(storm: "RunTreeDriver") -> None:
     """Nothing can happen now without time, a person or the store."""
     bench = storm.bench
     for each in await storm.runs():
         key, projection = each.header.key, each.projection
         state = await storm.folded(each)
-        if storm.threads and await _has_moved(storm, each, state):
+        if storm.has_store_threads and await _has_moved(storm, each, state):
             continue
         limit = run_bounds(bench.runtime, state).duration
         parked = projection.parked
         assert projection.status == state.status, "the cache is not the fold"
-        assert is_parked(state) == parked or (parked and is_idle(state)), "the cache is not the fold"
+        assert is_parked(state) == parked or (parked and is_parked_after_wakeups(state)), "the cache is not the fold"
         assert projection.wake_at == (next_wake_at(state, limit) if parked else None), (
             "it is known when a parked run wakes"
         )
         live = bench.executor._live.get(key)
         if live is not None:
             _check_live(storm, live, state)
-    asking = [task for task in storm.asking if not task.done()]
+    asking = [task for task in storm.pending_requests if not task.done()]
     assert asking or bench.executor._child_messages._tasks or not bench.executor._pending_requests, (
         "somebody is still wanted"
     )
 
 
-async def _has_moved(storm: "KinLife", before: StoredRun, state: RunState) -> bool:
+async def _has_moved(storm: "RunTreeDriver", before: StoredRun, state: RunState) -> bool:
     """Whether a run went on between two looks at it, which a store with threads of its own lets happen."""
     now, then = (await storm.bench.stored_run(before.header.key)).projection, before.projection
     same = (now.last_sequence, now.parked) == (then.last_sequence, then.parked)
     return not same or state.last_sequence != then.last_sequence
 
 
-def is_idle(state: RunState) -> bool:
+def is_parked_after_wakeups(state: RunState) -> bool:
     """Whether it is parked once nodes that are owed a look have had it: a look that changes nothing is in no log."""
     owed, state.pending_calls = state.pending_calls, set()
     try:
@@ -82,16 +87,16 @@ def is_idle(state: RunState) -> bool:
         state.pending_calls = owed
 
 
-def _check_live(storm: "KinLife", live: Any, state: RunState) -> None:
+def _check_live(storm: "RunTreeDriver", live: Any, state: RunState) -> None:
     if live._driver is None and not live._inbox and not state.is_terminal:
-        for name in SLOTS:
+        for name in COMPARED_FIELDS:
             assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
         wanted = live.key in storm.bench.executor._pending_requests or live.looks
         idle = may_unload(live.state, live._bounds.duration, storm.bench.clock.now())
         assert wanted or not idle, "a run stays in memory for nobody"
 
 
-async def check_rest(storm: "KinLife") -> None:
+async def check_quiescent(storm: "RunTreeDriver") -> None:
     """All word has arrived, and the store was there all the time."""
     bench = storm.bench
     kin = bench.executor._child_messages
@@ -105,27 +110,27 @@ async def check_rest(storm: "KinLife") -> None:
         if state.is_terminal:
             assert live is None, "an ended run stays in memory"
             continue
-        assert live is not None or is_idle(state), f"{run_id} was left though it could go on"
+        assert live is not None or is_parked_after_wakeups(state), f"{run_id} was left though it could go on"
         if live is None or not live.is_rechecking:
-            _check_owed(state)
-        _check_mirror(state, states)
-        _check_above(state, states)
+            _check_wakeups(state)
+        _check_known_children(state, states)
+        _check_parent(state, states)
 
 
-def _check_owed(state: RunState) -> None:
+def _check_wakeups(state: RunState) -> None:
     """Nobody who waits for children has missed something."""
     if state.status == "paused":
         return
     for node_id, waiting in state.awaiting_children.items():
         node = state.plan.nodes[node_id].node
         where = f"{state.header.run_id}, {node_id} ({node.declaration.type_id}): {waiting.children}"
-        if node.declaration.type_id in FAMILIES:
-            assert not Family(node.config, waiting.children).owed, f"a node is owed a look: {where}"
+        if node.declaration.type_id in PARENT_TYPES:
+            assert not ChildPlan(node.config, waiting.children).needs_wakeup, f"a node is owed a look: {where}"
         else:
             assert waiting.open_children, f"a node waits for nobody: {where}"
 
 
-def _check_above(state: RunState, states: dict[str, RunState]) -> None:
+def _check_parent(state: RunState, states: dict[str, RunState]) -> None:
     """kin-06, kin-08: whoever is open is waited for, or goes its own way."""
     parent, run_id = state.header.parent, state.header.run_id
     if parent is None:
@@ -142,7 +147,7 @@ def _check_above(state: RunState, states: dict[str, RunState]) -> None:
         assert known.run_id == run_id, "a child is open though its node has started another one"
 
 
-def _check_mirror(state: RunState, states: dict[str, RunState]) -> None:
+def _check_known_children(state: RunState, states: dict[str, RunState]) -> None:
     """kin-03: what a run knows of children that it waits for is how they stand."""
     for node_id, node in state.nodes.items():
         opened = [child for child in node.children.values() if child.awaited and not child.has_ended]
@@ -156,14 +161,14 @@ def _check_mirror(state: RunState, states: dict[str, RunState]) -> None:
             assert found == child.status, f"{child.run_id} is {found} and its parent has {child.status}"
 
 
-async def check_end(storm: "KinLife") -> None:
+async def check_end(storm: "RunTreeDriver") -> None:
     """All runs have ended, and all word has arrived."""
     bench = storm.bench
     assert not bench.executor._live, "a run stays in memory"
     left = bench.executor._unconfirmed._runs, bench.executor._loads, bench.executor._pending_requests
     assert not any(left), f"somebody is still looked for: {left}"
     others = [str(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    stray = [name for name in others if not any(own in name for own in ALARMS)]
+    stray = [name for name in others if not any(own in name for own in ALARM_COROUTINES)]
     assert not stray, f"somebody is still at work: {stray}"
     keys = [each.header.key for each in await storm.runs()]
     runs = {key.run_id: await bench.stored_run(key) for key in keys}
@@ -171,7 +176,7 @@ async def check_end(storm: "KinLife") -> None:
     for each in runs.values():
         events = await bench.events(each.header.key)
         _check_log(events)
-        for child_id, node_id in _check_kin(storm, each, events, runs).items():
+        for child_id, node_id in _check_children(storm, each, events, runs).items():
             assert child_id not in named, "two runs have started the same child"
             named[child_id] = each.header.key, node_id
     for each in runs.values():
@@ -190,11 +195,13 @@ def _check_log(events: list[Event]) -> None:
         assert schema.check_payload(event.type, document["payload"]) == [], document
 
 
-def _check_kin(storm: "KinLife", run: StoredRun, events: list[Event], runs: dict[str, StoredRun]) -> dict[str, str]:
+def _check_children(
+    storm: "RunTreeDriver", run: StoredRun, events: list[Event], runs: dict[str, StoredRun]
+) -> dict[str, str]:
     """What a log says of children, against their own. Returns the node of each."""
     facts = [(event, msgspec.json.decode(event.payload)) for event in events]
     started = {said["childRunId"]: (event, said) for event, said in facts if event.type == CHILD_STARTED}
-    for kind in (CHILD_STARTED, CHILD_ENDED, BEGAN, DROPPED):
+    for kind in (CHILD_STARTED, CHILD_ENDED, CHILDREN_STARTED, CHILDREN_CANCELLED):
         said = Counter(payload["childRunId"] for event, payload in facts if event.type == kind)
         assert all(count == 1 for count in said.values()), f"{kind} twice for one child: {said}"
     _check_outcomes(facts)

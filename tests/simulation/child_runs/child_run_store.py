@@ -8,16 +8,16 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunKey
 
-Fate = str | None
+StoreFault = str | None
 """`down`: nothing is done. `lost`: it is done, and nobody is told."""
 
 
-class KinStore:
+class UnreliableTreeLog:
     """A log in front of another one. `fate` and `wait` are asked at every call."""
 
     def __init__(self, log: Any) -> None:
         self.log = log
-        self.fate: Callable[[], Fate] = lambda: None
+        self.fate: Callable[[], StoreFault] = lambda: None
         self.wait: Callable[[], int] = lambda: 0
         """Turns of the loop that a call takes, before it is done and after it."""
         self.seen: Callable[[RunKey, Batch], Awaitable[None]] | None = None
@@ -45,19 +45,19 @@ class KinStore:
         self.calls += 1
         self.busy += 1
         try:
-            await self._turns()
+            await self._delay()
             fate = self.fate()
             if fate == "down":
                 raise StoreUnavailable("no disk")
             result = await getattr(self.log, name)(*arguments)
             if fate == "lost":
                 raise StoreUnavailable("no answer")
-            await self._turns()
+            await self._delay()
             return result
         finally:
             self.busy -= 1
 
-    async def _turns(self) -> None:
+    async def _delay(self) -> None:
         for _ in range(self.wait()):
             await asyncio.sleep(0)
 

@@ -23,41 +23,41 @@ from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-BEGAN = "test.began"
-DROPPED = "test.dropped"
+CHILDREN_STARTED = "test.began"
+CHILDREN_CANCELLED = "test.dropped"
 ADD = {"value": {"type": "expression", "expression": "variables.n + 1.0"}}
-FAMILY = "test.family"
-CLAN = "test.clan"
+PARENT_TYPE = "test.family"
+REPEATED_PARENT_TYPE = "test.clan"
 """As a family, but executed again after a crash, and so early."""
-FAMILIES = (FAMILY, CLAN)
-CALLS = ("core.subWorkflow", "core.flow.map", *FAMILIES)
+PARENT_TYPES = (PARENT_TYPE, REPEATED_PARENT_TYPE)
+CHILD_STARTING_TYPES = ("core.subWorkflow", "core.flow.map", *PARENT_TYPES)
 """Types that wait for children."""
 
 
-class Family:
+class ChildPlan:
     """A node with several children. What it wants next is a function of those it has."""
 
     def __init__(self, config: Mapping[str, Any], children: Mapping[str, ChildState]) -> None:
         self._wanted: list[dict[str, Any]] = config["children"]
         self._width: int = config["width"]
         self._need: int = config["need"]
-        self._leave: bool = config["leave"]
+        self._leave_open: bool = config["leave"]
         self._children = children
 
     @property
-    def enough(self) -> bool:
+    def is_satisfied(self) -> bool:
         """Whether no more are wanted: enough have ended well, or all have ended."""
         well = sum(child.status == "completed" for child in self._children.values())
-        return well >= self._need or (not self.starts and not self.open)
+        return well >= self._need or (not self.children_to_start and not self.open_children)
 
     @property
-    def open(self) -> list[str]:
+    def open_children(self) -> list[str]:
         return [key for key, child in self._children.items() if child.awaited and not child.has_ended]
 
     @property
-    def starts(self) -> list[dict[str, Any]]:
+    def children_to_start(self) -> list[dict[str, Any]]:
         """Those to start now."""
-        room = self._width - len(self.open)
+        room = self._width - len(self.open_children)
         found: list[dict[str, Any]] = []
         for each in self._wanted:
             if each["key"] not in self._children:
@@ -68,28 +68,36 @@ class Family:
         return found
 
     @property
-    def drops(self) -> list[str]:
+    def children_to_cancel(self) -> list[str]:
         """Those that are open though there are enough."""
-        return [key for key in self.open if self._children[key].status != "cancelling"] if self.enough else []
+        return (
+            [key for key in self.open_children if self._children[key].status != "cancelling"]
+            if self.is_satisfied
+            else []
+        )
 
     @property
-    def ends(self) -> bool:
-        return self.enough and (self._leave or not self.open)
+    def is_done(self) -> bool:
+        return self.is_satisfied and (self._leave_open or not self.open_children)
 
     @property
-    def owed(self) -> bool:
+    def needs_wakeup(self) -> bool:
         """Whether a look at them would change something."""
-        return self.ends or bool(self.drops if self.enough else self.starts)
+        return self.is_done or bool(self.children_to_cancel if self.is_satisfied else self.children_to_start)
 
 
-class Village:
+class ParentNodes:
     """The node types; it outlives every process. With `dice` they take some turns of the loop to say something."""
 
     def __init__(self, dice: random.Random) -> None:
         self._dice = dice
 
     def types(self) -> list[WaitingNode]:
-        found = ((FAMILY, self._family, True), (CLAN, self._family, False), ("test.fail", self._fail, False))
+        found = (
+            (PARENT_TYPE, self._run_parent, True),
+            (REPEATED_PARENT_TYPE, self._run_parent, False),
+            ("test.fail", self._fail, False),
+        )
         free = {"type": "object"}
         return [
             WaitingNode(
@@ -104,9 +112,9 @@ class Village:
     async def _fail(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         return Failed("no_luck", "It does not work.")
 
-    async def _family(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
+    async def _run_parent(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         config = call.config
-        family = Family(config, call.children)
+        family = ChildPlan(config, call.children)
         for _ in range(self._dice.randrange(6)):
             await asyncio.sleep(0)
         if self._dice.random() < config["slow"]:
@@ -116,17 +124,17 @@ class Village:
             await context.ask(Interrupt("custom", f"{call.node_id}:{call.visit}", {"customKind": "test.ask"}))
         if config["fails"] and ended:
             return Failed("moody", "One has ended.")
-        if family.ends:
+        if family.is_done:
             statuses = {key: child.status for key, child in call.children.items() if child.awaited}
             values = [child.variables.get("n") for child in call.children.values() if child.status == "completed"]
             known = sum(value for value in values if value is not None)
             return Completed({"round": call.visit, "statuses": statuses}, (SetVariable("n", known),))
         effects: list[NodeEffect] = []
-        if family.enough:
-            for key in family.drops:
-                effects += [EmitEvent(DROPPED, {"childRunId": call.children[key].run_id}), CancelChild(key)]
+        if family.is_satisfied:
+            for key in family.children_to_cancel:
+                effects += [EmitEvent(CHILDREN_CANCELLED, {"childRunId": call.children[key].run_id}), CancelChild(key)]
             return AwaitsChildren(tuple(effects))
-        for each in family.starts:
+        for each in family.children_to_start:
             child = await context.prepare_child(
                 each["key"],
                 each["workflow"],
@@ -138,21 +146,21 @@ class Village:
             )
             if isinstance(child, Failed):
                 return child
-            effects += [StartChild(child), EmitEvent(BEGAN, {"childRunId": child.run_id})]
+            effects += [StartChild(child), EmitEvent(CHILDREN_STARTED, {"childRunId": child.run_id})]
         return AwaitsChildren(tuple(effects))
 
 
-def _leaf(dice: random.Random, workflow_id: str, exact: bool) -> dict[str, Any]:
+def _leaf_workflow(dice: random.Random, workflow_id: str, exact: bool) -> dict[str, Any]:
     """A workflow without children."""
     kinds = ["noop", "gate", "gate", "gate", "delay", "delay", "add"]
     if dice.random() < 0.3:
         kinds.append("fail")
     names = [dice.choice(kinds) for _ in range(dice.randint(1, 3))]
-    nodes = [_plain(dice, f"{kind}{place}", kind) for place, kind in enumerate(names)]
-    return _flow(workflow_id, nodes)
+    nodes = [_plain_node(dice, f"{kind}{place}", kind) for place, kind in enumerate(names)]
+    return _sequence(workflow_id, nodes)
 
 
-def _plain(dice: random.Random, name: str, kind: str) -> dict[str, Any]:
+def _plain_node(dice: random.Random, name: str, kind: str) -> dict[str, Any]:
     match kind:
         case "gate":
             return node(name, "core.approvalGate", config={"title": "Go on?"})
@@ -166,19 +174,19 @@ def _plain(dice: random.Random, name: str, kind: str) -> dict[str, Any]:
             return node(name)
 
 
-def _flow(workflow_id: str, nodes: list[dict[str, Any]], edges: Any = None, **more: Any) -> dict[str, Any]:
+def _sequence(workflow_id: str, nodes: list[dict[str, Any]], edges: Any = None, **more: Any) -> dict[str, Any]:
     row = [edge(one["id"], other["id"]) for one, other in pairwise(nodes)] if edges is None else edges
     return workflow(nodes, row, [variable("n", "number", defaultValue=1)], id=workflow_id, **more)
 
 
-def _calls(dice: random.Random, name: str, below: list[str], exact: bool) -> dict[str, Any]:
+def _child_starting_node(dice: random.Random, name: str, below: list[str], exact: bool) -> dict[str, Any]:
     """A node that starts runs of workflows below."""
     settings: dict[str, Any] = {}
     if not exact and dice.random() < 0.2:
         settings |= {"maxRetries": 1, "retryDelayMs": dice.choice([1, 50])}
     if not exact and dice.random() < 0.2:
         settings["timeoutMs"] = dice.choice([1, 200, 60_000])
-    kind = dice.choice(CALLS)
+    kind = dice.choice(CHILD_STARTING_TYPES)
     if kind == "core.subWorkflow":
         waits = dice.random() < 0.85
         config: dict[str, Any] = {
@@ -222,40 +230,42 @@ def _calls(dice: random.Random, name: str, below: list[str], exact: bool) -> dic
     return node(name, kind, config=config, settings=settings)
 
 
-def a_tree(dice: random.Random, exact: bool = False) -> list[dict[str, Any]]:
+def random_tree(dice: random.Random, exact: bool = False) -> list[dict[str, Any]]:
     """Definitions that start each other, the top last. `exact`: how a run of it ends depends on nobody's speed."""
-    documents = [_leaf(dice, f"leaf{place}", exact) for place in range(dice.randint(1, 3))]
+    documents = [_leaf_workflow(dice, f"leaf{place}", exact) for place in range(dice.randint(1, 3))]
     below = [each["id"] for each in documents]
     for level in range(1 if exact else dice.randint(1, 3)):
-        made = [_middle(dice, f"level{level}-{place}", below, exact) for place in range(dice.randint(1, 2))]
+        made = [_middle_workflow(dice, f"level{level}-{place}", below, exact) for place in range(dice.randint(1, 2))]
         documents += made
         below = [*[each["id"] for each in made] * 2, *below]
-    return [*documents, _middle(dice, "top", below, exact)]
+    return [*documents, _middle_workflow(dice, "top", below, exact)]
 
 
-def _middle(dice: random.Random, workflow_id: str, below: list[str], exact: bool) -> dict[str, Any]:
+def _middle_workflow(dice: random.Random, workflow_id: str, below: list[str], exact: bool) -> dict[str, Any]:
     nodes = [
-        _calls(dice, f"n{place}", below, exact) if place == 0 or dice.random() < 0.6 else _other(dice, f"n{place}")
+        _child_starting_node(dice, f"n{place}", below, exact)
+        if place == 0 or dice.random() < 0.6
+        else _other_node(dice, f"n{place}")
         for place in range(dice.randint(1, 3))
     ]
     rules = ["all_success", "all_complete", "all_complete", "any_failed"]
     edges = [edge(one["id"], other["id"], dice.choice(rules)) for one, other in pairwise(nodes) if dice.random() < 0.7]
     for each in nodes:
-        if each["typeId"] in FAMILIES and dice.random() < 0.25:
+        if each["typeId"] in PARENT_TYPES and dice.random() < 0.25:
             again = {"type": "expression", "expression": f"nodes.{each['id']}.outputs.round < 1.0"}
             edges.append(edge(each["id"], each["id"], condition=again))
     settings = {"timeout": dice.choice([300, 60_000])} if not exact and dice.random() < 0.1 else {}
-    return _flow(workflow_id, nodes, edges, settings=settings)
+    return _sequence(workflow_id, nodes, edges, settings=settings)
 
 
-def _other(dice: random.Random, name: str) -> dict[str, Any]:
-    return _plain(dice, name, dice.choice(["noop", "gate", "delay", "add"]))
+def _other_node(dice: random.Random, name: str) -> dict[str, Any]:
+    return _plain_node(dice, name, dice.choice(["noop", "gate", "delay", "add"]))
 
 
-def a_family(slow: float = 0.0) -> list[dict[str, Any]]:
+def looping_tree(slow: float = 0.0) -> list[dict[str, Any]]:
     """A tree for one purpose: a node that goes round once, has three children, and may be slow to look at them."""
     children = [{"key": f"c{place}", "workflow": "leaf", "awaited": True, "cascade": True} for place in range(3)]
     config = {"children": children, "width": 2, "need": 4, "leave": False, "slow": slow, "fails": False, "asks": False}
     again = {"type": "expression", "expression": "nodes.n0.outputs.round < 1.0"}
-    leaf = _flow("leaf", [node("delay", "core.delay", config={"ms": 50})])
-    return [leaf, _flow("top", [node("n0", FAMILY, config=config)], [edge("n0", "n0", condition=again)])]
+    leaf = _sequence("leaf", [node("delay", "core.delay", config={"ms": 50})])
+    return [leaf, _sequence("top", [node("n0", PARENT_TYPE, config=config)], [edge("n0", "n0", condition=again)])]

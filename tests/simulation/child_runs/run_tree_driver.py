@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any, Self
 
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
-from tests.simulation.child_runs.child_run_oracle import check_append, check_end, check_quiet, check_rest
-from tests.simulation.child_runs.child_run_store import KinStore
-from tests.simulation.child_runs.child_run_workflows import Village
+from tests.simulation.child_runs.child_run_oracle import check_append, check_end, check_idle, check_quiescent
+from tests.simulation.child_runs.child_run_store import UnreliableTreeLog
+from tests.simulation.child_runs.child_run_workflows import ParentNodes
 from tests.simulation.run_driver import _heard as heard
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.decide.inputs import AnswerReceived, Input, ResumeRequested
@@ -21,8 +21,8 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.interrupts import InterruptState
 from weftwork.protocol.run.projection import StoredRun
 
-FATES = {"down": 0.04, "lost": 0.08}
-MOVES: dict[str, int] = {
+FAULT_RATES = {"down": 0.04, "lost": 0.08}
+ACTION_WEIGHTS: dict[str, int] = {
     "answer": 25,
     "tick": 15,
     "wake": 25,
@@ -38,61 +38,61 @@ MOVES: dict[str, int] = {
     "delete": 3,
     "rest": 3,
 }
-POINTS = (
+FAULT_POINTS = (
     *("kin.related", "kin.deliver", "kin.order", "append.published", "node.launch", "node.ended"),
     *("run.ended", "run.parked", "alarm.ring", "recover.run"),
 )
-SOMEBODY = Answerer("key_somebody")
+ANSWERER = Answerer("key_somebody")
 
 
-class KinLife:
+class RunTreeDriver:
     """One tree, over as many processes as it takes. `moves` says how often what happens."""
 
     def __init__(
         self, dice: random.Random, moves: dict[str, int] | None = None, troubled: bool = True, **bench: Any
     ) -> None:
-        self.dice = dice
-        self.moves = moves or MOVES
-        self.troubled = troubled
-        self.slow = dice.choice([0, 0, 3, 8]) if troubled else 0
-        self.village = Village(dice if troubled else random.Random(0))
+        self.rng = dice
+        self.action_weights = moves or ACTION_WEIGHTS
+        self.faults_enabled = troubled
+        self.max_delay_turns = dice.choice([0, 0, 3, 8]) if troubled else 0
+        self.parent_nodes = ParentNodes(dice if troubled else random.Random(0))
         self.documents: list[dict[str, Any]] = []
-        self.tops: list[RunKey] = []
-        self.asking: set[asyncio.Task[Any]] = set()
-        self.done: Counter[str] = Counter()
+        self.root_keys: list[RunKey] = []
+        self.pending_requests: set[asyncio.Task[Any]] = set()
+        self.action_counts: Counter[str] = Counter()
         self.deleted: set[RunKey] = set()
         self.started: dict[str, tuple[RunKey, str, str, bool]] = {}
         """Each child that any parent was durably said to have: parent, node, key, and whether it is waited for."""
         self.same_answer = False
-        self.fates = FATES
+        self.fault_rates = FAULT_RATES
         self._folded: dict[RunKey, RunState] = {}
-        self.bench = EngineHarness(*self.village.types(), wrap=KinStore, **bench)
-        self.died = False
-        self.threads = not isinstance(self.bench.store, MemoryStore)
+        self.bench = EngineHarness(*self.parent_nodes.types(), wrap=UnreliableTreeLog, **bench)
+        self.has_died = False
+        self.has_store_threads = not isinstance(self.bench.store, MemoryStore)
         """The store has threads of its own, so that there is no telling by turns of the loop that it is idle."""
         self._watch()
 
     def _watch(self) -> None:
         log, mortal = self.bench.log, self.bench.process_log
-        self.died = False
+        self.has_died = False
 
         def die() -> None:
-            mortal.dead = self.died = True
+            mortal.dead = self.has_died = True
 
         async def seen(key: RunKey, batch: Batch) -> None:
             await check_append(self, key, batch)
 
-        log.fate, log.wait, log.seen, log.die = self._fate, self._wait, seen, die
+        log.fate, log.wait, log.seen, log.die = self._next_fault, self._delay_turns, seen, die
 
-    def _fate(self) -> str | None:
-        if not self.troubled:
+    def _next_fault(self) -> str | None:
+        if not self.faults_enabled:
             return None
-        return next((fate for fate, often in self.fates.items() if self.dice.random() < often), None)
+        return next((fate for fate, often in self.fault_rates.items() if self.rng.random() < often), None)
 
-    def _wait(self) -> int:
-        return self.dice.randrange(self.slow + 1) if self.slow else 0
+    def _delay_turns(self) -> int:
+        return self.rng.randrange(self.max_delay_turns + 1) if self.max_delay_turns else 0
 
-    async def brew(self, documents: list[dict[str, Any]], trees: int = 1, **configurable: Any) -> Self:
+    async def start(self, documents: list[dict[str, Any]], trees: int = 1, **configurable: Any) -> Self:
         await self.bench.store.open()
         self.documents = documents
         await self._register()
@@ -100,9 +100,9 @@ class KinLife:
             try:
                 await self.bench.service.create_run(CALLER, {"workflowId": "top", "configurable": configurable})
             except StoreUnavailable:
-                self.done["lost"] += 1
-            self.tops = [each.header.key for each in await self.runs() if each.header.parent is None]
-            if len(self.tops) >= trees:
+                self.action_counts["lost"] += 1
+            self.root_keys = [each.header.key for each in await self.runs() if each.header.parent is None]
+            if len(self.root_keys) >= trees:
                 return self
         raise AssertionError("no run was ever made")
 
@@ -118,40 +118,40 @@ class KinLife:
         for _ in range(5_000):
             before = self.bench.log.calls
             await run_ready_tasks()
-            if self.threads:
+            if self.has_store_threads:
                 await asyncio.sleep(0.001)
-            if self.died:
+            if self.has_died:
                 await self._crash()
-            idle = self.bench.log.calls == before and not self.bench.log.busy and not _is_turning()
+            idle = self.bench.log.calls == before and not self.bench.log.busy and not _has_ready_tasks()
             still = still + 1 if idle else 0
-            if still > 4 * self.threads:
+            if still > 4 * self.has_store_threads:
                 break
         else:
             raise AssertionError("it never comes to rest")
-        await check_quiet(self)
+        await check_idle(self)
 
-    async def calm(self) -> None:
+    async def finish(self) -> None:
         """Nothing more gets in the way, and whoever is asked answers: all runs end."""
-        self._disarm()
-        self.troubled = False
+        self._disarm_faults()
+        self.faults_enabled = False
         left: list[StoredRun] = []
         for turn in range(3_000):
             await self.settle()
-            left = await self.unended()
+            left = await self.unfinished_runs()
             if not left:
-                await self.rest()
-                await self._hear()
+                await self.await_quiescence()
+                await self._await_responses()
                 await check_end(self)
                 return
             if turn % 40 == 39:
-                await self.rest()
+                await self.await_quiescence()
             clock = self.bench.clock
             paused = [each.header.key for each in left if each.projection.status == "paused"]
-            waiting = await self._open()
+            waiting = await self._open_interrupts()
             if paused and (clock.next_wake is None or turn % 2):
-                self._asks(self.dice.choice(paused), ResumeRequested())
+                self._send(self.rng.choice(paused), ResumeRequested())
             elif waiting and (clock.next_wake is None or turn % 3):
-                self._answers(*self.dice.choice(waiting))
+                self._send_answer(*self.rng.choice(waiting))
             elif clock.next_wake is not None:
                 await self._wake()
             else:
@@ -159,24 +159,24 @@ class KinLife:
         lines = [f"{each.header.run_id} {each.header.workflow_id} {each.projection}" for each in left]
         raise AssertionError("runs do not end:\n" + "\n".join(lines))
 
-    async def rest(self) -> None:
+    async def await_quiescence(self) -> None:
         """Some seconds in which nothing breaks: all word between runs has arrived."""
-        troubled, self.troubled = self.troubled, False
-        self._disarm()
+        troubled, self.faults_enabled = self.faults_enabled, False
+        self._disarm_faults()
         for turn in range(200):
             await self.settle()
             if turn >= 60 and not self.bench.executor._child_messages._tasks:
                 break
             self.bench.clock.advance(100)
-        await check_rest(self)
-        self.troubled = troubled
+        await check_quiescent(self)
+        self.faults_enabled = troubled
 
-    async def end(self) -> None:
+    async def stop(self) -> None:
         """Nothing of it is left."""
-        self._disarm()
-        await self._perish()
+        self._disarm_faults()
+        await self._kill_process()
 
-    async def _perish(self) -> None:
+    async def _kill_process(self) -> None:
         """Everything in the process ends where it stands, even what does not heed it the first time."""
         self.bench.process_log.dead = True
         for live in list(self.bench.executor._live.values()):
@@ -209,42 +209,42 @@ class KinLife:
             known = self._folded[key] = await self.bench.state(key)
         return known
 
-    async def unended(self) -> list[StoredRun]:
+    async def unfinished_runs(self) -> list[StoredRun]:
         return [each for each in await self.runs() if each.projection.status not in TERMINAL_STATUSES]
 
     # What may happen.
 
-    def _asks(self, key: RunKey, given: Input) -> asyncio.Task[Any]:
+    def _send(self, key: RunKey, given: Input) -> asyncio.Task[Any]:
         task = asyncio.create_task(self.bench.executor.request(key, given, None))
         task.add_done_callback(heard)
-        self.asking.add(task)
+        self.pending_requests.add(task)
         return task
 
-    def _answers(self, key: RunKey, workflow_id: str, asked: InterruptState) -> None:
-        dice = random.Random(f"{workflow_id}{asked.node_id}") if self.same_answer else self.dice
+    def _send_answer(self, key: RunKey, workflow_id: str, asked: InterruptState) -> None:
+        dice = random.Random(f"{workflow_id}{asked.node_id}") if self.same_answer else self.rng
         action = "accept" if dice.random() < 0.9 else "reject"
         value = {"action": action} if asked.kind == "approval" else {}
-        given = AnswerReceived(asked.node_id, value, SOMEBODY, self.bench.clock.now(), asked.interrupt_id)
-        self._asks(key, given)
+        given = AnswerReceived(asked.node_id, value, ANSWERER, self.bench.clock.now(), asked.interrupt_id)
+        self._send(key, given)
 
-    async def _hear(self) -> None:
+    async def _await_responses(self) -> None:
         for _ in range(100):
             await run_ready_tasks()
-            if all(task.done() for task in self.asking):
+            if all(task.done() for task in self.pending_requests):
                 return
             await self._wake()
         raise AssertionError("somebody is never told")
 
-    async def _open(self) -> list[tuple[RunKey, str, InterruptState]]:
+    async def _open_interrupts(self) -> list[tuple[RunKey, str, InterruptState]]:
         found: list[tuple[RunKey, str, InterruptState]] = []
-        for each in await self.unended():
+        for each in await self.unfinished_runs():
             if each.projection.status.startswith("waiting") or each.projection.status == "paused":
                 state = await self.folded(each)
                 opened = [asked for asked in state.interrupts.values() if asked.status == "open"]
                 found += [(each.header.key, each.header.workflow_id, asked) for asked in opened]
         return found
 
-    def _disarm(self) -> None:
+    def _disarm_faults(self) -> None:
         fault_points._armed.clear()
         fault_points._pass_counts.clear()
         self.bench.log.kills = set()
@@ -255,32 +255,32 @@ class KinLife:
             clock.advance(max(0, clock.next_wake - clock.now()))
 
     async def _crash(self) -> None:
-        self.done["crashes"] += 1
-        await self._perish()
-        await self._next()
+        self.action_counts["crashes"] += 1
+        await self._kill_process()
+        await self._start_successor()
 
-    async def _next(self) -> None:
-        self._disarm()
-        self.asking.clear()
+    async def _start_successor(self) -> None:
+        self._disarm_faults()
+        self.pending_requests.clear()
         # What the last process wrote is written before the next one reads.
         await self.bench.store.log.sweep(0)
-        troubled = self.troubled
+        troubled = self.faults_enabled
         for attempt in range(20):
-            self.bench = self.bench.successor(wrap=KinStore)
+            self.bench = self.bench.successor(wrap=UnreliableTreeLog)
             self._watch()
             await self._register()
             # Many runs are loaded at a start: in the end the store is there for all of them.
-            self.troubled = troubled and attempt < 10
+            self.faults_enabled = troubled and attempt < 10
             try:
                 await self.bench.executor.recover()
-                self.troubled = troubled
+                self.faults_enabled = troubled
                 return
             except StoreUnavailable:
                 # As a host does that is started again.
-                await self._perish()
+                await self._kill_process()
         raise AssertionError("the host never started")
 
 
-def _is_turning() -> bool:
+def _has_ready_tasks() -> bool:
     """Whether something is about to run, without time and without the store."""
     return bool(asyncio.get_running_loop()._ready)  # pyright: ignore[reportAttributeAccessIssue]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
 from tests.harness.engine_harness import run
-from tests.simulation.child_runs.child_run_schedule import KinStorm
-from tests.simulation.child_runs.child_run_workflows import a_family, a_tree
-from tests.simulation.child_runs.run_tree_driver import FATES, MOVES
+from tests.simulation.child_runs.child_run_schedule import ChildRunSchedule
+from tests.simulation.child_runs.child_run_workflows import looping_tree, random_tree
+from tests.simulation.child_runs.run_tree_driver import ACTION_WEIGHTS, FAULT_RATES
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.engine.decide import child_runs as children
 from weftwork.engine.decide import transitions
@@ -37,24 +37,24 @@ async def storm(
     fates: dict[str, float] | None = None,
     documents: list[dict[str, Any]] | None = None,
     **more: Any,
-) -> KinStorm:
+) -> ChildRunSchedule:
     """Some trees from their creation to the end of all of their runs."""
     dice = random.Random(seed)
-    documents = documents or a_tree(dice)
+    documents = documents or random_tree(dice)
     limits = Limits(
         max_parallel_nodes=dice.choice([1, 2, 16]),
         max_run_depth=dice.choice([2, 16, 16, 16]),
         max_descendants=dice.choice([5, 40, 40, 40]),
     )
-    found = KinStorm(dice, moves, troubled=fates is not None or dice.random() < 0.6, limits=limits, **more)
-    found.fates = fates or FATES
+    found = ChildRunSchedule(dice, moves, troubled=fates is not None or dice.random() < 0.6, limits=limits, **more)
+    found.fault_rates = fates or FAULT_RATES
     options = {"runTimeoutMs": dice.choice([50, 5_000])} if dice.random() < 0.1 else {}
     try:
-        await found.brew(documents, dice.randint(1, 3), **options)
-        await found.rage(60)
-        await found.calm()
+        await found.start(documents, dice.randint(1, 3), **options)
+        await found.run_random(60)
+        await found.finish()
     finally:
-        await found.end()
+        await found.stop()
     return found
 
 
@@ -81,7 +81,7 @@ def test_so_it_does_in_a_file(tmp_path_factory: pytest.TempPathFactory, seed: in
     run(work)
 
 
-async def told(found: KinStorm) -> str:
+async def told(found: ChildRunSchedule) -> str:
     """How all runs of a tree ended, without what crashes add, each by its place in the tree instead of its id."""
     names: dict[str, str] = {}
     ends: list[Any] = []
@@ -106,19 +106,19 @@ async def told(found: KinStorm) -> str:
 @settings(max_examples=example_count(20), deadline=None)
 @given(st.integers(0, 2**48))
 def test_the_same_answers_lead_to_the_same_ends_in_any_order(seed: int) -> None:
-    documents = a_tree(random.Random(seed), exact=True)
-    rough = {name: often for name, often in MOVES.items() if name not in ("cancel", "both", "delete")}
+    documents = random_tree(random.Random(seed), exact=True)
+    rough = {name: often for name, often in ACTION_WEIGHTS.items() if name not in ("cancel", "both", "delete")}
 
     async def lived(moves: dict[str, int], troubled: bool) -> str:
-        found = KinStorm(random.Random(seed), moves, troubled=troubled)
+        found = ChildRunSchedule(random.Random(seed), moves, troubled=troubled)
         found.same_answer = True
         try:
-            await found.brew(documents)
-            await found.rage(60)
-            await found.calm()
+            await found.start(documents)
+            await found.run_random(60)
+            await found.finish()
             return await told(found)
         finally:
-            await found.end()
+            await found.stop()
 
     async def work() -> None:
         assert await lived({"answer": 1, "wake": 1}, False) == await lived(rough, True)
@@ -126,7 +126,7 @@ def test_the_same_answers_lead_to_the_same_ends_in_any_order(seed: int) -> None:
     run(work)
 
 
-def test_the_same_storm_leaves_the_same_logs() -> None:
+def test_the_same_schedule_leaves_the_same_logs() -> None:
     async def logs(seed: int) -> list[bytes]:
         found = await storm(seed)
         keys = [each.header.key for each in await found.runs()]
@@ -205,7 +205,7 @@ def test_news_that_is_forgotten_before_anybody_looked_is_seen(monkeypatch: pytes
 
     monkeypatch.setattr(ChildMessages, "__init__", blind)
     with pytest.raises(AssertionError, match=r"owed a look|waits for nobody"):
-        storms(300, DEADLY, documents=a_family(slow=1.0))
+        storms(300, DEADLY, documents=looping_tree(slow=1.0))
 
 
 def test_word_for_an_older_entry_of_a_node_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_an_end_of_an_older_entry_that_counts_is_seen(monkeypatch: pytest.Monkey
     monkeypatch.setattr(children, "is_running", trusting)
     monkeypatch.setattr(inbox, "_is_stale", lambda item, running: False)
     with pytest.raises(AssertionError, match="ended with"):
-        storms(300, SMALL, fates={"lost": 0.3}, documents=a_family())
+        storms(300, SMALL, fates={"lost": 0.3}, documents=looping_tree())
 
 
 def test_a_run_that_goes_on_and_is_not_owed_a_look_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,4 +254,4 @@ def test_a_run_that_goes_on_and_is_not_owed_a_look_is_seen(monkeypatch: pytest.M
     monkeypatch.setitem(fold._CHANGES, "run.resumed", resume)
     moves = {"wake": 20, "pause": 20, "resume": 30, "kill": 20, "rest": 5}
     with pytest.raises(AssertionError, match=r"owed a look|waits for nobody"):
-        storms(300, moves, documents=a_family(slow=0.5))
+        storms(300, moves, documents=looping_tree(slow=0.5))

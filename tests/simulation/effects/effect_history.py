@@ -5,29 +5,29 @@ from dataclasses import dataclass, field
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.protocol.run.events import EFFECT_CLAIMED, EFFECT_RECORDED, MAP_ITEM, Fact
 
-CUTS = ("node_timeout", "map_item_failed")
+CUTTING_ERRORS = ("node_timeout", "map_item_failed")
 """Failures that cut off what is under way: of a node, or of others in a map."""
 
-Where = tuple[str, str, str]
+EffectPlace = tuple[str, str, str]
 """Node, item, step."""
 
 
 @dataclass
-class Story:
+class EffectHistory:
     """Claims are known by the ids of their events."""
 
-    questions: list[tuple[Where, str]] = field(default_factory=list)
+    interrupts: list[tuple[EffectPlace, str]] = field(default_factory=list)
     """What somebody was asked about, with the claim."""
-    cut: set[str] = field(default_factory=set)
+    cut_claims: set[str] = field(default_factory=set)
     """Claims that were cut off by a failure, and not by the end of a process."""
-    cuts: int = 0
+    cut_count: int = 0
     """How often something was cut off so, whether it was claimed or not."""
 
 
-def tell_story(facts: list[Fact]) -> Story:
+def effect_history(facts: list[Fact]) -> EffectHistory:
     """Reads the log without the fold, which is what is to be proved."""
-    story = Story()
-    claims: dict[Where, str] = {}
+    story = EffectHistory()
+    claims: dict[EffectPlace, str] = {}
     for event in facts:
         payload, node_id = event.payload, event.node_id or ""
         where = (node_id, payload.get("item", ""), payload.get("step", ""))
@@ -43,11 +43,11 @@ def tell_story(facts: list[Fact]) -> Story:
         elif event.type == "node.retried":
             # Whoever is tried again as a whole has said that it did not happen.
             claims.pop((node_id, "", ""), None)
-            if payload["lastError"]["code"] in CUTS:
-                story.cuts += 1
-                story.cut |= {claim for each, claim in claims.items() if each[0] == node_id}
+            if payload["lastError"]["code"] in CUTTING_ERRORS:
+                story.cut_count += 1
+                story.cut_claims |= {claim for each, claim in claims.items() if each[0] == node_id}
         elif event.type == "interrupt.requested" and payload["data"].get("customKind") == UNKNOWN_OUTCOME_KIND:
             about = payload["data"]["payload"]
             where = (node_id, about.get("item", ""), about.get("step", ""))
-            story.questions.append((where, claims[where]))
+            story.interrupts.append((where, claims[where]))
     return story

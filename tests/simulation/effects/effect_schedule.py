@@ -7,8 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
-from tests.simulation.effects.effect_history import CUTS, Where, tell_story
-from tests.simulation.effects.effect_workflows import SECRET, SEEN, Identity, Outside, expected, key_maker
+from tests.simulation.effects.effect_history import CUTTING_ERRORS, EffectPlace, effect_history
+from tests.simulation.effects.effect_workflows import (
+    RECEIPT,
+    SECRET,
+    GatedExternalSystem,
+    Identity,
+    expected_effects,
+    key_maker,
+)
 from tests.simulation.run_driver import CLOCK, SLOTS, Gated, Watched
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested, PauseRequested, ResumeRequested
@@ -19,13 +26,20 @@ from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunHeader, RunKey
 
-FATES = {"down": 0.04, "conflict": 0.04, "lost": 0.08}
-WEATHER = {"crash": 0.07, "kill": 0.04, "close": 0.04, "immediate": 0.05, "drain-current-node": 0.03, "cancel": 0.004}
-TROUBLED = 70
+STORE_FAULT_RATES = {"down": 0.04, "conflict": 0.04, "lost": 0.08}
+FAULT_RATES = {
+    "crash": 0.07,
+    "kill": 0.04,
+    "close": 0.04,
+    "immediate": 0.05,
+    "drain-current-node": 0.03,
+    "cancel": 0.004,
+}
+FAULTY_TURNS = 70
 """Turns after which nothing more gets in the way of a run."""
 
 
-class Leaky(Watched):
+class UnreliableLog(Watched):
     """Also the creation of a run may fail, durable or not, and so may reading it again."""
 
     made: RunKey | None = None
@@ -46,23 +60,23 @@ class Leaky(Watched):
         return await self._log.read(*arguments)
 
 
-class Storm(Gated):
+class EffectSchedule(Gated):
     """One run, over as many processes as it takes."""
 
-    def __init__(self, world: Outside, dice: random.Random) -> None:
+    def __init__(self, world: GatedExternalSystem, dice: random.Random) -> None:
         super().__init__(frozenset(each.declaration.type_id for each in BUILTIN_TYPES))
-        self.world = world
-        self.dice = dice
+        self.external_system = world
+        self.rng = dice
         self._waiting = world.gates
         limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]), max_nodes_per_tenant=dice.choice([0, 0, 1, 2]))
-        self.bench = EngineHarness(*world.types(dice.choice([0, 0, 1])), limits=limits, wrap=Leaky)
-        self.answers = True
-        self.asked = 0
-        self.done: Counter[str] = Counter()
+        self.bench = EngineHarness(*world.types(dice.choice([0, 0, 1])), limits=limits, wrap=UnreliableLog)
+        self.has_person = True
+        self.effect_interrupts = 0
+        self.fault_counts: Counter[str] = Counter()
         """What went wrong, how often."""
         self._unknown: set[str] = set()
         """Claims that were open when a process died."""
-        self._wrong: list[str] = []
+        self._differences: list[str] = []
         self._watch()
 
     def _watch(self) -> None:
@@ -72,27 +86,27 @@ class Storm(Gated):
             if live is not None and key == self.key:
                 folded = await self.folded()
                 # Kept, because what is raised here is the host's own failure.
-                self._wrong += [name for name in SLOTS if getattr(folded, name) != getattr(live.state, name)]
+                self._differences += [name for name in SLOTS if getattr(folded, name) != getattr(live.state, name)]
 
         self.bench.log.seen = seen
         self.bench.log.fails = lambda: self.fails()
 
     async def crash(self) -> None:
         """The process dies, and the next one takes over."""
-        self.done["crash"] += 1
+        self.fault_counts["crash"] += 1
         await self.bench.crash()
         self._unknown |= {claim for _, claim in await self.open_claims()}
-        await self._next()
+        await self._start_successor()
 
-    async def _next(self) -> None:
-        self.world.gates.clear()
-        self.bench = self.bench.successor(wrap=Leaky)
+    async def _start_successor(self) -> None:
+        self.external_system.gates.clear()
+        self.bench = self.bench.successor(wrap=UnreliableLog)
         await self.bench.executor.recover()
         self._watch()
 
     async def close(self) -> None:
         """The process ends in peace: the store is there, and the world answers what it was asked."""
-        self.done["close"] += 1
+        self.fault_counts["close"] += 1
         fails, self.fails = self.fails, lambda: None
         self.bench.log.kills = set()
         while (live := self.bench.executor._live.get(self.key)) is not None and live._store_away:
@@ -100,38 +114,38 @@ class Storm(Gated):
             await run_ready_tasks()
         closing = asyncio.create_task(self.bench.close())
         while not closing.done():
-            for gate in list(self.world.gates.values()):
+            for gate in list(self.external_system.gates.values()):
                 if not gate.done():
                     gate.set_result(None)
             await asyncio.sleep(0)
         await closing
-        known = self._unknown | tell_story(await self.facts()).cut
+        known = self._unknown | effect_history(await self.facts()).cut_claims
         left = [where for where, claim in await self.open_claims() if claim not in known]
         assert not left, f"a host went away and left {left} open"
         await self.bench.crash()
-        await self._next()
+        await self._start_successor()
         self.fails = fails
 
     async def let(self, what: str) -> None:
-        if what == CLOCK or what in self.world.gates:
+        if what == CLOCK or what in self.external_system.gates:
             await super().let(what)
             return
         state = await self.state()
         mine = [each for each in state.interrupts.values() if each.node_id == what and each.status == "open"]
         if mine:
-            found = self._found_out(what, mine[0].data, state.nodes[what].visits)
+            found = self._truthful_answer(what, mine[0].data, state.nodes[what].visits)
             await self.ask(AnswerReceived(what, found, Answerer("somebody"), self.bench.clock.now()))
 
-    def _found_out(self, node_id: str, data: dict[str, Any], visit: int) -> Any:
+    def _truthful_answer(self, node_id: str, data: dict[str, Any], visit: int) -> Any:
         """A truthful answer: whoever is asked what became of an effect looks whether the world has seen it."""
         if data.get("customKind") != UNKNOWN_OUTCOME_KIND:
             return "yes"
-        self.asked += 1
+        self.effect_interrupts += 1
         about = data["payload"]
         place = f"{node_id}[{about['item']}]" if "item" in about else node_id
-        if self._key((place, visit, about.get("step", ""))) not in self.world.received_keys:
+        if self._key((place, visit, about.get("step", ""))) not in self.external_system.received_keys:
             return {"outcome": "again"}
-        return {"outcome": "done", "output": SEEN if "step" in about else {"round": visit}}
+        return {"outcome": "done", "output": RECEIPT if "step" in about else {"round": visit}}
 
     @property
     def _key(self) -> Callable[[Identity], str]:
@@ -139,16 +153,16 @@ class Storm(Gated):
 
     async def open(self) -> list[str]:
         found = await super().open()
-        suspended = await self._questions()
-        return [each for each in found if self.answers or each not in suspended]
+        suspended = await self._suspended_nodes()
+        return [each for each in found if self.has_person or each not in suspended]
 
-    async def _questions(self) -> set[str]:
+    async def _suspended_nodes(self) -> set[str]:
         asked = (await self.state()).interrupts.values()
         return {
             each.node_id for each in asked if each.status == "open" and each.data["customKind"] == UNKNOWN_OUTCOME_KIND
         }
 
-    async def weather(self) -> None:
+    async def run_with_faults(self) -> None:
         """Let the run happen in bad weather, until it has ended or, without a person, waits for one."""
         for turn in range(2_000):
             found = await self.open()
@@ -158,58 +172,58 @@ class Storm(Gated):
                 continue
             if status in TERMINAL_STATUSES:
                 return
-            what = self._drawn() if turn < TROUBLED else None
+            what = self._random_fault() if turn < FAULTY_TURNS else None
             if what is not None:
-                await self._happen(what)
-            elif status == "paused" and (not found or self.dice.random() < 0.5):
+                await self._apply_fault(what)
+            elif status == "paused" and (not found or self.rng.random() < 0.5):
                 await self.ask(ResumeRequested())
             elif found:
-                await self.let(self.dice.choice(found))
-            elif not self.answers and await self._questions():
+                await self.let(self.rng.choice(found))
+            elif not self.has_person and await self._suspended_nodes():
                 return
-            if turn == TROUBLED:
+            if turn == FAULTY_TURNS:
                 self.fails = lambda: None
             self._check_once()
         raise AssertionError(f"the run does not end: {await self.bench.event_types(self.key)}")
 
-    def _drawn(self) -> str | None:
-        chance = self.dice.random()
-        for what, often in WEATHER.items():
+    def _random_fault(self) -> str | None:
+        chance = self.rng.random()
+        for what, often in FAULT_RATES.items():
             chance -= often
             if chance < 0:
                 return what
         return None
 
-    async def _happen(self, what: str) -> None:
+    async def _apply_fault(self, what: str) -> None:
         if what == "crash":
             await self.crash()
         elif what == "close":
             await self.close()
         elif what == "kill":
             log = self.bench.log
-            log.kills = {(log.appends + self.dice.randrange(3), self.dice.choice(["before", "after"]))}
+            log.kills = {(log.appends + self.rng.randrange(3), self.rng.choice(["before", "after"]))}
         elif what == "cancel":
-            self.done["cancel"] += 1
+            self.fault_counts["cancel"] += 1
             await self.ask(CancelRequested())
         else:
             assert what in DRAIN_POLICIES
-            self.done["pause"] += 1
+            self.fault_counts["pause"] += 1
             await self.ask(PauseRequested(what))
 
     def _check_once(self) -> None:
-        assert not self._wrong, f"the live run is not the fold of its log: {self._wrong}"
-        assert not self.world.wrong, self.world.wrong
+        assert not self._differences, f"the live run is not the fold of its log: {self._differences}"
+        assert not self.external_system.violations, self.external_system.violations
         once = {self._key(each): each for each, effect in self.expected.items() if effect == "once"}
-        for key, count in Counter(self.world.received_keys).items():
+        for key, count in Counter(self.external_system.received_keys).items():
             assert count == 1 or key not in once, f"{once[key]} happened {count} times"
 
-    async def brew(self, document: dict[str, Any], at_once: bool = True) -> "Storm":
-        self.expected = expected(document)
+    async def start(self, document: dict[str, Any], at_once: bool = True) -> "EffectSchedule":
+        self.expected = expected_effects(document)
         for _ in range(20):
             try:
                 self.key = await self.bench.start(document, at_once=at_once, inputs={"hidden": SECRET})
             except StoreUnavailable:
-                self.done["lost"] += self.bench.log.made is not None
+                self.fault_counts["lost"] += self.bench.log.made is not None
                 self.key = self.bench.log.made or self.key
             if self.bench.log.made is not None:
                 return self
@@ -217,34 +231,36 @@ class Storm(Gated):
 
     async def take_over(self, bench: EngineHarness, key: RunKey, document: dict[str, Any]) -> None:
         """Go on with a run whose processes are dead."""
-        self.key, self.expected = key, expected(document)
+        self.key, self.expected = key, expected_effects(document)
         self.bench = bench
-        await self._next()
+        await self._start_successor()
 
     async def check(self) -> RunState:
         """What holds however a run has ended."""
         self._check_once()
         state = await self.folded()
         keys = {self._key(each): each for each in self.expected}
-        counts = Counter(self.world.received_keys)
+        counts = Counter(self.external_system.received_keys)
         assert set(counts) <= set(keys), "something happened that nobody wanted"
         if state.status == "completed":
             missing = [each for key, each in keys.items() if not counts[key]]
             assert not missing, f"{missing} never happened"
         else:
-            assert state.status in ("failed", "cancelled") or not self.answers
-            assert state.status != "failed" or (state.error or {})["code"] in CUTS, state.error
+            assert state.status in ("failed", "cancelled") or not self.has_person
+            assert state.status != "failed" or (state.error or {})["code"] in CUTTING_ERRORS, state.error
         events = await self.bench.events(self.key)
         assert not any(SECRET.encode() in event.payload for event in events), "what is hidden can be read"
-        story = tell_story(await self.facts())
+        story = effect_history(await self.facts())
         repeats = {keys[key]: count - 1 for key, count in counts.items() if count > 1}
-        interruptions = self.done["crash"] + self.done["close"] + self.done["pause"] + story.cuts
+        interruptions = (
+            self.fault_counts["crash"] + self.fault_counts["close"] + self.fault_counts["pause"] + story.cut_count
+        )
         assert all(count <= interruptions for count in repeats.values()), f"{repeats} for no reason"
-        needless = [where for where, claim in story.questions if claim not in self._unknown | story.cut]
+        needless = [where for where, claim in story.interrupts if claim not in self._unknown | story.cut_claims]
         assert not needless, f"nobody had to be asked about {needless}"
         return state
 
-    async def open_claims(self) -> list[tuple[Where, str]]:
+    async def open_claims(self) -> list[tuple[EffectPlace, str]]:
         """Each effect of which the log does not know the outcome, with the claim."""
         state = await self.folded()
         return [

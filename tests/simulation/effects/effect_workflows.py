@@ -20,28 +20,28 @@ Identity = tuple[str, int, str]
 """Node, with its item in a map; how often loops have come round to it; step."""
 
 
-class Outside:
+class GatedExternalSystem:
     """Outlives every process. A touch is sent, arrives and is answered, each when the test lets it."""
 
     def __init__(self) -> None:
         self.received_keys: list[str] = []
         self.gates: dict[str, asyncio.Future[None]] = {}
-        self.wrong: list[str] = []
+        self.violations: list[str] = []
         """What nodes found that must not be."""
         self._refused: Counter[str] = Counter()
         self._pinned: dict[str, int] = {}
-        self._touches = 0
+        self._calls = 0
 
     async def call(self, key: str, inputs: dict[str, Any]) -> Any:
         """A touch whose sender dies before it arrives never arrives. The answer repeats what was sent."""
-        self._touches += 1
-        name = f"touch {self._touches}"
+        self._calls += 1
+        name = f"touch {self._calls}"
         await self.wait(f"{name} arrives")
         self.received_keys.append(key)
         await self.wait(f"{name} is answered")
         return {"receipt": name, **inputs}
 
-    def refuses(self, key: str, times: int) -> bool:
+    def is_refused(self, key: str, times: int) -> bool:
         """Whether nothing can be done yet; so many times, whoever asks."""
         self._refused[key] += 1
         return self._refused[key] <= times
@@ -59,21 +59,21 @@ class Outside:
         """Node types of all effect classes, of which so many run at once."""
         more: dict[str, Any] = {"config": {"type": "object"}, "concurrency": concurrency}
         return [
-            effect_node_type("test.once", self._whole, "once", **more),
-            effect_node_type("test.idempotent", self._whole, "idempotent", **more),
-            effect_node_type("test.steps", self._steps, "pure", **more),
+            effect_node_type("test.once", self._run_whole, "once", **more),
+            effect_node_type("test.idempotent", self._run_whole, "idempotent", **more),
+            effect_node_type("test.steps", self._run_steps, "pure", **more),
         ]
 
-    async def _whole(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
+    async def _run_whole(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         key = context.effect_key()
-        if self.refuses(key, call.config.get("busy", 0)):
+        if self.is_refused(key, call.config.get("busy", 0)):
             return Failed("busy", "Nothing has happened.")
         return Completed({"round": call.visit, **await self.call(key, call.inputs)})
 
-    async def _steps(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
+    async def _run_steps(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         config = call.config
         if config.get("asks") == "before":
-            await context.ask(_question(call))
+            await context.ask(_interrupt_for(call))
         if config.get("pins"):
             await self._pin(call, context)
         running = [partial(self._step, call, context, name, effect) for name, effect in config["steps"].items()]
@@ -86,55 +86,55 @@ class Outside:
             for run in running:
                 await run()
         if config.get("asks") == "after":
-            await context.ask(_question(call))
-        if self.refuses(f"{context.effect_key()} late", config.get("busy", 0)):
+            await context.ask(_interrupt_for(call))
+        if self.is_refused(f"{context.effect_key()} late", config.get("busy", 0)):
             return Failed("busy", "Too late.")
         return Completed({"round": call.visit})
 
     async def _pin(self, call: NodeCall, context: NodeContext) -> None:
         """Each entry would pin another version; all of them must be told the same one."""
         change = f"{call.node_id}:{call.visit}"
-        version = await context.pin_version(change, self._touches + call.attempt)
+        version = await context.pin_version(change, self._calls + call.attempt)
         if self._pinned.setdefault(change, version) != version:
-            self.wrong.append(f"{change} was pinned at {self._pinned[change]} and is {version} now")
+            self.violations.append(f"{change} was pinned at {self._pinned[change]} and is {version} now")
 
     async def _step(self, call: NodeCall, context: NodeContext, name: str, effect: Effect) -> None:
         key = context.effect_key(name)
 
         async def run() -> Any:
-            if self.refuses(key, call.config.get("undone", 0)):
+            if self.is_refused(key, call.config.get("undone", 0)):
                 raise NotDone
             return await self.call(key, call.inputs)
 
         found = await context.step(name, effect, run)
-        if found not in ({**call.inputs, "receipt": found["receipt"]}, SEEN):
-            self.wrong.append(f"the step {name} came back with {found}")
+        if found not in ({**call.inputs, "receipt": found["receipt"]}, RECEIPT):
+            self.violations.append(f"the step {name} came back with {found}")
 
 
-def _question(call: NodeCall) -> Interrupt:
+def _interrupt_for(call: NodeCall) -> Interrupt:
     return Interrupt("custom", f"{call.node_id}:{call.visit}", {"customKind": "test.ask"})
 
 
 SECRET = "secret-text"
-SEEN = {"receipt": "seen"}
+RECEIPT = {"receipt": "seen"}
 """What somebody gives as the output of a step that they know to have happened."""
 RETRIES = {"maxRetries": 90, "retryDelayMs": 1}
-AGAIN = "nodes.{}.outputs.round < 1.0"
+REPEAT_ONCE = "nodes.{}.outputs.round < 1.0"
 
 
-def a_node(dice: random.Random, name: str, limited: bool, whole: float = 0.4) -> dict[str, Any]:
+def random_node(dice: random.Random, name: str, limited: bool, whole: float = 0.4) -> dict[str, Any]:
     """A node that touches the world. `whole` says how many of them do so outside of steps."""
     settings = {**RETRIES, "timeoutMs": 50} if limited else RETRIES
     if dice.random() < 0.3:
         items = list(range(dice.randint(1, 4)))
-        body = {**_touching(dice, whole, asks=False), "inputs": {}}
+        body = {**_effect_nodes(dice, whole, asks=False), "inputs": {}}
         config = {"items": items, "body": body, "concurrency": dice.randint(1, 3)}
         return node(name, "core.flow.map", config=config, settings=settings)
-    touching = _touching(dice, whole, asks=True)
+    touching = _effect_nodes(dice, whole, asks=True)
     return node(name, touching["typeId"], config=touching["config"], settings=settings)
 
 
-def _touching(dice: random.Random, whole: float, asks: bool) -> dict[str, Any]:
+def _effect_nodes(dice: random.Random, whole: float, asks: bool) -> dict[str, Any]:
     busy = dice.choice([0, 0, 0, 1])
     if dice.random() < whole:
         return {"typeId": dice.choice(["test.once", "test.once", "test.idempotent"]), "config": {"busy": busy}}
@@ -150,14 +150,16 @@ def _touching(dice: random.Random, whole: float, asks: bool) -> dict[str, Any]:
     return {"typeId": "test.steps", "config": config}
 
 
-def a_document(dice: random.Random, whole: float = 0.4, limits: float = 0.15, loops: float = 0.25) -> dict[str, Any]:
+def random_workflow(
+    dice: random.Random, whole: float = 0.4, limits: float = 0.15, loops: float = 0.25
+) -> dict[str, Any]:
     """A small graph; so many of its nodes touch the world outside of steps, have a time limit, go round once more."""
     names = [f"n{index}" for index in range(dice.randint(1, 3))]
-    nodes = [a_node(dice, name, dice.random() < limits, whole) for name in names]
+    nodes = [random_node(dice, name, dice.random() < limits, whole) for name in names]
     edges = [edge(a, b) for a, b in pairwise(names) if dice.random() < 0.6]
     for each in nodes:
         if each["typeId"] != "core.flow.map" and dice.random() < loops:
-            again = {"type": "expression", "expression": AGAIN.format(each["id"])}
+            again = {"type": "expression", "expression": REPEAT_ONCE.format(each["id"])}
             edges.append(edge(each["id"], each["id"], condition=again))
     if dice.random() < 0.3:
         for each in nodes:
@@ -166,7 +168,7 @@ def a_document(dice: random.Random, whole: float = 0.4, limits: float = 0.15, lo
     return workflow(nodes, edges, [variable("hidden", "string", sensitive=True)])
 
 
-def expected(document: dict[str, Any]) -> dict[Identity, Effect]:
+def expected_effects(document: dict[str, Any]) -> dict[Identity, Effect]:
     """Every effect of a run that completes."""
     looping = {each["sourceNodeId"] for each in document["edges"] if each["sourceNodeId"] == each["targetNodeId"]}
     found: dict[Identity, Effect] = {}
@@ -177,11 +179,11 @@ def expected(document: dict[str, Any]) -> dict[Identity, Effect]:
         places = [f"{name}[{item}]" for item in config["items"]] if mapped else [name]
         for place in places:
             for visit in range(2 if name in looping else 1):
-                found.update(((place, visit, step), effect) for step, effect in _effects(touching))
+                found.update(((place, visit, step), effect) for step, effect in _effects_of(touching))
     return found
 
 
-def _effects(touching: dict[str, Any]) -> list[tuple[str, Effect]]:
+def _effects_of(touching: dict[str, Any]) -> list[tuple[str, Effect]]:
     if touching["typeId"] == "test.steps":
         return list(touching["config"]["steps"].items())
     return [("", "once" if touching["typeId"] == "test.once" else "idempotent")]

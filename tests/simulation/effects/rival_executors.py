@@ -6,17 +6,17 @@ from collections import Counter
 from typing import Any
 
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
-from tests.simulation.effects.effect_schedule import Storm
-from tests.simulation.effects.effect_workflows import SECRET, Outside, expected, key_maker
-from tests.simulation.fold_driver import Choose
+from tests.simulation.effects.effect_schedule import EffectSchedule
+from tests.simulation.effects.effect_workflows import SECRET, GatedExternalSystem, expected_effects, key_maker
+from tests.simulation.fold_driver import Chooser
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 
-class Slow:
+class GatedLog:
     """A log as one executor sees it: an append is sent, committed and answered, each when the test lets it."""
 
-    def __init__(self, log: EventLog, world: Outside, name: str) -> None:
+    def __init__(self, log: EventLog, world: GatedExternalSystem, name: str) -> None:
         self._log = log
         self._world = world
         self._name = name
@@ -34,33 +34,35 @@ class Slow:
             await self._world.wait(f"{self._name} hears of {self._appends}")
 
 
-class Rivals:
+class RivalExecutors:
     """The one that began the run, and one that takes it up from its log while the first is at work."""
 
     def __init__(self, dice: random.Random, document: dict[str, Any]) -> None:
-        self.dice = dice
-        self.world = Outside()
+        self.rng = dice
+        self.external_system = GatedExternalSystem()
         self.document = document
         self.key = RunKey("", "")
-        self.first = EngineHarness(*self.world.types(), wrap=lambda log: Slow(log, self.world, "first"))
-        self.second = self.first.successor(wrap=lambda log: Slow(log, self.world, "second"))
+        self.first = EngineHarness(
+            *self.external_system.types(), wrap=lambda log: GatedLog(log, self.external_system, "first")
+        )
+        self.second = self.first.successor(wrap=lambda log: GatedLog(log, self.external_system, "second"))
 
-    async def meet(self, joins: int, choose: Choose) -> None:
+    async def run_both(self, joins: int, choose: Chooser) -> None:
         """Both at work, the second one after so many turns, until nothing is left that could happen.
 
         Nobody answers a question yet.
         """
-        self.key = await self.first.start(self.document, at_once=self.dice.random() < 0.5, inputs={"hidden": SECRET})
+        self.key = await self.first.start(self.document, at_once=self.rng.random() < 0.5, inputs={"hidden": SECRET})
         joining: asyncio.Task[int] | None = None
         for turn in range(3_000):
             await run_ready_tasks()
             if turn == joins:
                 joining = asyncio.create_task(self.second.executor.recover())
                 continue
-            gates = sorted(name for name, gate in self.world.gates.items() if not gate.done())
+            gates = sorted(name for name, gate in self.external_system.gates.items() if not gate.done())
             clock = self.first.clock
             if gates:
-                self.world.gates[choose(gates)].set_result(None)
+                self.external_system.gates[choose(gates)].set_result(None)
             elif clock.next_wake is not None:
                 clock.advance(clock.next_wake - clock.now())
             elif turn > joins:
@@ -73,19 +75,19 @@ class Rivals:
 
     def _check(self) -> None:
         make = key_maker("acme", self.key.run_id)
-        once = {make(each): each for each, effect in expected(self.document).items() if effect == "once"}
-        for key, count in Counter(self.world.received_keys).items():
+        once = {make(each): each for each, effect in expected_effects(self.document).items() if effect == "once"}
+        for key, count in Counter(self.external_system.received_keys).items():
             assert count == 1 or key not in once, f"{once[key]} happened {count} times"
 
     async def finish(self) -> None:
         """Both die; the next one, and somebody who looks, bring the run to its end."""
         if await self.first.status(self.key) not in TERMINAL_STATUSES:
-            storm = Storm(self.world, self.dice)
+            storm = EffectSchedule(self.external_system, self.rng)
             await self.first.crash()
             await self.second.crash()
             await storm.take_over(self.first, self.key, self.document)
-            await storm.finish(self.dice.choice)
+            await storm.finish(self.rng.choice)
         assert await self.first.status(self.key) == "completed"
         self._check()
         make = key_maker("acme", self.key.run_id)
-        assert {make(each) for each in expected(self.document)} == set(self.world.received_keys)
+        assert {make(each) for each in expected_effects(self.document)} == set(self.external_system.received_keys)

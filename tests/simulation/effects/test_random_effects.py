@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.engine.run.test_event_logs import check_caches
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import run
-from tests.simulation.effects.effect_schedule import FATES, Storm
-from tests.simulation.effects.effect_workflows import Outside, a_document
-from tests.simulation.effects.rival_executors import Rivals
+from tests.simulation.effects.effect_schedule import STORE_FAULT_RATES, EffectSchedule
+from tests.simulation.effects.effect_workflows import GatedExternalSystem, random_workflow
+from tests.simulation.effects.rival_executors import RivalExecutors
 from weftwork.engine.decide import effect_claims
 from weftwork.engine.nodes import effect_ledger
 from weftwork.engine.run import live_run, pending_commit
@@ -21,13 +21,13 @@ from weftwork.engine.run.inbox import Inbox
 pytestmark = pytest.mark.slow
 
 
-async def storm(document: dict[str, Any], seed: int, answers: bool = True) -> Storm:
+async def storm(document: dict[str, Any], seed: int, answers: bool = True) -> EffectSchedule:
     dice = random.Random(seed)
-    storm = Storm(Outside(), dice)
-    storm.answers = answers
-    storm.fails = lambda: next((fate for fate, often in FATES.items() if dice.random() < often), None)
-    await storm.brew(document, at_once=dice.random() < 0.5)
-    await storm.weather()
+    storm = EffectSchedule(GatedExternalSystem(), dice)
+    storm.has_person = answers
+    storm.fails = lambda: next((fate for fate, often in STORE_FAULT_RATES.items() if dice.random() < often), None)
+    await storm.start(document, at_once=dice.random() < 0.5)
+    await storm.run_with_faults()
     if (await storm.check()).status in ("completed", "failed"):
         await check_caches(storm.bench, storm.key)
     await storm.bench.crash()
@@ -38,7 +38,7 @@ async def storm(document: dict[str, Any], seed: int, answers: bool = True) -> St
 @settings(max_examples=example_count(120), deadline=None)
 @given(st.integers(0, 2**48))
 def test_with_somebody_who_looks_every_run_ends_and_nothing_happens_twice(seed: int) -> None:
-    document = a_document(random.Random(seed))
+    document = random_workflow(random.Random(seed))
     run(lambda: storm(document, seed))
 
 
@@ -46,14 +46,14 @@ def test_with_somebody_who_looks_every_run_ends_and_nothing_happens_twice(seed: 
 @settings(max_examples=example_count(50), deadline=None)
 @given(st.integers(0, 2**48))
 def test_with_nobody_there_nothing_happens_twice(seed: int) -> None:
-    document = a_document(random.Random(seed))
+    document = random_workflow(random.Random(seed))
     run(lambda: storm(document, seed, answers=False))
 
 
 async def rivalry(document: dict[str, Any], seed: int) -> None:
     dice = random.Random(seed)
-    rivals = Rivals(dice, document)
-    await rivals.meet(dice.randrange(12), dice.choice)
+    rivals = RivalExecutors(dice, document)
+    await rivals.run_both(dice.randrange(12), dice.choice)
     await rivals.finish()
 
 
@@ -62,7 +62,7 @@ async def rivalry(document: dict[str, Any], seed: int) -> None:
 @given(st.integers(0, 2**48))
 def test_two_executors_of_one_run_do_nothing_twice(seed: int) -> None:
     """Without loops: two may count their rounds differently, and then it is the seat that keeps them apart."""
-    document = a_document(random.Random(seed), limits=0, loops=0)
+    document = random_workflow(random.Random(seed), limits=0, loops=0)
     run(lambda: rivalry(document, seed))
 
 
@@ -76,13 +76,13 @@ IN_VAIN = "nobody had to be asked|a host went away and left"
 
 def storms(document: dict[str, Any] | None = None, **drawn: float) -> None:
     for seed in range(60):
-        found = document or a_document(random.Random(seed), **drawn)
+        found = document or random_workflow(random.Random(seed), **drawn)
         run(lambda seed=seed, found=found: storm(found, seed))
 
 
 def rivalries() -> None:
     for seed in range(120):
-        document = a_document(random.Random(seed), limits=0, loops=0)
+        document = random_workflow(random.Random(seed), limits=0, loops=0)
         run(lambda seed=seed, document=document: rivalry(document, seed))
 
 

@@ -19,11 +19,11 @@ from weftwork.protocol.run.events import INTERRUPT_REMINDER, Event, Fact
 from weftwork.protocol.run.projection import StoredRun
 
 if TYPE_CHECKING:
-    from tests.simulation.interrupts.interrupt_schedule import WaitingStorm
+    from tests.simulation.interrupts.interrupt_schedule import InterruptSchedule
 
 
 @dataclass
-class Said:
+class SentAnswer:
     """What somebody said, marked so that it is found again, and what they were told."""
 
     given: AnswerReceived
@@ -31,7 +31,7 @@ class Said:
     task: "asyncio.Task[Any] | None" = None
 
     @property
-    def fate(self) -> str:
+    def result(self) -> str:
         """taken, refused, or unknown."""
         task = self.task
         if task is None or not task.done() or task.cancelled():
@@ -45,11 +45,11 @@ class Said:
         return "unknown"
 
 
-async def check_quiet(storm: "WaitingStorm") -> None:
+async def check_idle(storm: "InterruptSchedule") -> None:
     """Nothing can happen now without time, a person or the store."""
     bench, key = storm.bench, storm.key
     stored, state = await bench.stored_run(key), await storm.folded()
-    assert not storm.office.wrong, storm.office.wrong
+    assert not storm.asking_nodes.violations, storm.asking_nodes.violations
     limit = run_bounds(bench.runtime, state).duration
     parked = is_parked(state)
     projection = stored.projection
@@ -58,15 +58,15 @@ async def check_quiet(storm: "WaitingStorm") -> None:
     await _check_index(storm, state)
     executor = bench.executor
     live = executor._live.get(key)
-    asking = [task for task in storm.asking if not task.done()]
+    asking = [task for task in storm.pending_requests if not task.done()]
     assert asking or not executor._pending_requests, "somebody is still wanted"
     if live is not None:
         _check_live(storm, live, state)
     elif not state.is_terminal:
-        _check_left(storm, state, projection.wake_at)
+        _check_unloaded(storm, state, projection.wake_at)
 
 
-def _check_live(storm: "WaitingStorm", live: Any, state: RunState) -> None:
+def _check_live(storm: "InterruptSchedule", live: Any, state: RunState) -> None:
     if live._driver is None and not live._inbox:
         for name in SLOTS:
             assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
@@ -75,10 +75,10 @@ def _check_live(storm: "WaitingStorm", live: Any, state: RunState) -> None:
         idle = may_unload(live.state, live._bounds.duration, now)
         assert wanted or not idle, "a run stays in memory for nobody"
         due = next_wake_at(state, live._bounds.duration) if is_parked(state) else None
-        assert due is None or due > now or storm.went_back, "a run in memory does not see that it is due"
+        assert due is None or due > now or storm.clock_rollback_ms, "a run in memory does not see that it is due"
 
 
-def _check_left(storm: "WaitingStorm", state: RunState, due: int | None) -> None:
+def _check_unloaded(storm: "InterruptSchedule", state: RunState, due: int | None) -> None:
     """A run that nobody has in memory: somebody will see to it, in time."""
     bench = storm.bench
     coming, now = bench.clock.next_wake, bench.clock.now()
@@ -86,12 +86,12 @@ def _check_left(storm: "WaitingStorm", state: RunState, due: int | None) -> None
     assert doubtful or is_parked(state), "a run was left though it could go on"
     if due is not None and not doubtful:
         # Whoever found the store away looks again after a second, by a clock that may be set back meanwhile.
-        soonest = max(due, now + STORE_RETRY_MS + storm.went_back) if storm.ever_troubled else max(due, now)
+        soonest = max(due, now + STORE_RETRY_MS + storm.clock_rollback_ms) if storm.had_faults else max(due, now)
         assert coming is not None, "nobody wakes a run that will be due"
         assert coming <= soonest, "nobody wakes a run that is due"
 
 
-async def _check_index(storm: "WaitingStorm", state: RunState) -> None:
+async def _check_index(storm: "InterruptSchedule", state: RunState) -> None:
     """The list of what is open, over all runs, is the fold."""
     page = await storm.bench.store.log.list_interrupts(storm.key.partition, InterruptQuery())
     found = {each.interrupt_id: (each.listed.kind, each.listed.node_id, each.listed.due) for each in page.interrupts}
@@ -105,7 +105,7 @@ async def _check_index(storm: "WaitingStorm", state: RunState) -> None:
     assert not any(SECRET.encode() in each.row for each in page.interrupts), "a list shows what is hidden"
 
 
-async def check_end(storm: "WaitingStorm") -> RunState:
+async def check_end(storm: "InterruptSchedule") -> RunState:
     """Of a run that has ended."""
     events, facts = await storm.bench.events(storm.key), await storm.facts()
     stored = await storm.bench.stored_run(storm.key)
@@ -117,8 +117,8 @@ async def check_end(storm: "WaitingStorm") -> RunState:
     assert not any(SECRET.encode() in row.value for row in stored.rows), "a row shows what is hidden"
     assert [event.type for event in events if event.is_terminal] == [events[-1].type]
     _check_pairs(facts)
-    _check_times(facts, storm.exact)
-    _check_said(storm, facts)
+    _check_times(facts, storm.has_exact_times)
+    _check_sent_answers(storm, facts)
     await _check_prefixes(storm, events)
     return await storm.folded()
 
@@ -160,7 +160,7 @@ def _check_times(facts: list[Fact], exact: bool) -> None:
             assert 0 in lates or (max(lates) > 0 and not exact), f"time was up {lates} ms late"
 
 
-def _check_said(storm: "WaitingStorm", facts: list[Fact]) -> None:
+def _check_sent_answers(storm: "InterruptSchedule", facts: list[Fact]) -> None:
     """What was taken stands in the log, once; what was refused does not."""
     texts = [(each, msgspec.json.encode(each.payload).decode()) for each in facts]
     keys = {each.payload["interruptId"]: each.payload["key"] for each in facts if each.type == "node.suspended"}
@@ -169,7 +169,7 @@ def _check_said(storm: "WaitingStorm", facts: list[Fact]) -> None:
         for each in facts
         if each.type in ("approval.granted", "approval.rejected")
     }
-    for said in storm.said:
+    for said in storm.sent_answers:
         if not said.tag:
             continue
         # Nodes that ask under one key get one answer.
@@ -181,7 +181,7 @@ def _check_said(storm: "WaitingStorm", facts: list[Fact]) -> None:
                 if said.tag in text
             }
         )
-        fate = said.fate
+        fate = said.result
         assert fate != "refused" or not found, f"{said.given} was refused, and is there: {found}"
         for kind in ("interrupt.resolved", "approval.granted", "approval.rejected", "clarification.resolved"):
             assert found[kind] <= 1, f"{said.given} counts {found[kind]} times"
@@ -189,7 +189,7 @@ def _check_said(storm: "WaitingStorm", facts: list[Fact]) -> None:
             assert any(node_id == said.given.node_id for node_id, _, _ in votes), f"{said.given} was taken, and is lost"
 
 
-async def _check_prefixes(storm: "WaitingStorm", events: list[Event]) -> None:
+async def _check_prefixes(storm: "InterruptSchedule", events: list[Event]) -> None:
     """fold-01: whatever was committed up to some point can be folded."""
     ends = [batch.events[-1].sequence + 1 for batch in storm.bench.log._log.batches if batch.events]
     for end in ends:

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
-from tests.simulation.interrupts.interrupt_oracle import Said, check_end, check_quiet
-from tests.simulation.interrupts.interrupt_store import Leaky
-from tests.simulation.interrupts.interrupt_workflows import EVERYBODY, SECRET, Office, answer_to, anything
+from tests.simulation.interrupts.interrupt_oracle import SentAnswer, check_end, check_idle
+from tests.simulation.interrupts.interrupt_store import UnreliableInterruptLog
+from tests.simulation.interrupts.interrupt_workflows import ANSWERERS, SECRET, AskingNodes, random_answer, random_value
 from tests.simulation.run_driver import Gated
 from tests.simulation.run_driver import _heard as heard
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
@@ -21,9 +21,9 @@ from weftwork.protocol.run.effects import effect_key
 from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES
 from weftwork.protocol.run.interrupts import InterruptState
 
-FATES = {"down": 0.03, "conflict": 0.02, "lost": 0.04}
+STORE_FAULT_RATES = {"down": 0.03, "conflict": 0.02, "lost": 0.04}
 DAY = 86_400_000
-MOVES: dict[str, int] = {
+ACTION_WEIGHTS: dict[str, int] = {
     "answer": 30,
     "wrong": 8,
     "repeat": 4,
@@ -40,46 +40,48 @@ MOVES: dict[str, int] = {
     "hangup": 3,
     "cancel": 1,
 }
-HOT = 40
+MAX_ALARM_LOOKS = 40
 """Looks of the alarm between two quiet moments, in which no time passes."""
 
 
-class WaitingStorm(Gated):
+class InterruptSchedule(Gated):
     """One run, over as many processes as it takes. `moves` says how often what happens."""
 
     def __init__(self, dice: random.Random, moves: dict[str, int] | None = None, fates: bool = True) -> None:
         super().__init__(frozenset(each.declaration.type_id for each in BUILTIN_TYPES))
-        self.dice = dice
-        self.office = Office()
-        self.moves = moves or MOVES
-        self.troubled = self.ever_troubled = fates
+        self.rng = dice
+        self.asking_nodes = AskingNodes()
+        self.action_weights = moves or ACTION_WEIGHTS
+        self.faults_enabled = self.had_faults = fates
         self.visits: dict[str, int] = {}
         self.document: dict[str, Any] = {}
         self.at_once = True
-        self.mark = "tag"
-        self.exact = not fates and not any(self.moves.get(each) for each in ("tick", "days", "back", "close"))
+        self.tag_prefix = "tag"
+        self.has_exact_times = not fates and not any(
+            self.action_weights.get(each) for each in ("tick", "days", "back", "close")
+        )
         """Time passes only from one thing that is waited for to the next."""
-        self.named = False
+        self.names_interrupts = False
         """Whoever answers says which question."""
-        self.answer = answer_to
-        self.said: list[Said] = []
-        self.asking: set[asyncio.Task[Any]] = set()
-        self.done: Counter[str] = Counter()
-        self.went_back = 0
+        self.answer = random_answer
+        self.sent_answers: list[SentAnswer] = []
+        self.pending_requests: set[asyncio.Task[Any]] = set()
+        self.action_counts: Counter[str] = Counter()
+        self.clock_rollback_ms = 0
         limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]))
-        self.bench = EngineHarness(*self.office.types(), limits=limits, wrap=Leaky)
+        self.bench = EngineHarness(*self.asking_nodes.types(), limits=limits, wrap=UnreliableInterruptLog)
         self._watch()
 
     def _watch(self) -> None:
-        self.bench.log.fails = self._fate
+        self.bench.log.fails = self._next_fault
 
-    def _fate(self) -> str | None:
-        if not self.troubled:
+    def _next_fault(self) -> str | None:
+        if not self.faults_enabled:
             return None
-        return next((fate for fate, often in FATES.items() if self.dice.random() < often), None)
+        return next((fate for fate, often in STORE_FAULT_RATES.items() if self.rng.random() < often), None)
 
-    async def brew(self, document: dict[str, Any], **configurable: Any) -> "WaitingStorm":
-        self.document, self.at_once = document, self.dice.random() < 0.7
+    async def start_run(self, document: dict[str, Any], **configurable: Any) -> "InterruptSchedule":
+        self.document, self.at_once = document, self.rng.random() < 0.7
         for _ in range(50):
             try:
                 await self.bench.start(
@@ -89,20 +91,20 @@ class WaitingStorm(Gated):
                     configurable=configurable,
                 )
             except StoreUnavailable:
-                self.done["lost"] += self.bench.log.made is not None
+                self.action_counts["lost"] += self.bench.log.made is not None
             if self.bench.log.made is not None:
                 self.key = self.bench.log.made.key
                 return self
         raise AssertionError("no run was ever made")
 
-    async def rage(self, turns: int) -> None:
+    async def run_random(self, turns: int) -> None:
         """Let anything happen, for so many turns or until the run has ended."""
         for _ in range(turns):
             await self.settle()
             if await self.bench.status(self.key) in TERMINAL_STATUSES:
                 return
-            (move,) = self.dice.choices(list(self.moves), list(self.moves.values()))
-            self.done[move] += 1
+            (move,) = self.rng.choices(list(self.action_weights), list(self.action_weights.values()))
+            self.action_counts[move] += 1
             await getattr(self, f"_{move}")()
 
     async def settle(self) -> None:
@@ -112,25 +114,27 @@ class WaitingStorm(Gated):
             await run_ready_tasks()
             if self.bench.log.died:
                 await self._crash()
-        assert self.bench.log.looks <= HOT, f"the alarm looked {self.bench.log.looks} times while no time passed"
-        await check_quiet(self)
+        assert self.bench.log.looks <= MAX_ALARM_LOOKS, (
+            f"the alarm looked {self.bench.log.looks} times while no time passed"
+        )
+        await check_idle(self)
 
-    async def calm(self) -> RunState:
+    async def run_to_end(self) -> RunState:
         """Nothing more gets in the way, and whoever is asked answers: the run ends."""
-        self.troubled = False
+        self.faults_enabled = False
         self.bench.log.kills = set()
         for turn in range(1_500):
             await self.settle()
             state = await self.folded()
             if state.is_terminal:
-                await self._hear()
+                await self._await_responses()
                 return await check_end(self)
             clock = self.bench.clock
-            waiting = await self._open()
+            waiting = await self._open_interrupts()
             if state.status == "paused" and (clock.next_wake is None or turn % 2):
                 await self.ask(ResumeRequested())
             elif waiting and (clock.next_wake is None or turn % 3):
-                self._answers(self.dice.choice(waiting))
+                self._send_answer(self.rng.choice(waiting))
             elif clock.next_wake is not None:
                 clock.advance(max(0, clock.next_wake - clock.now()))
             else:
@@ -140,80 +144,86 @@ class WaitingStorm(Gated):
 
     # What may happen.
 
-    def _answers(self, asked: InterruptState) -> None:
-        tag = f"{self.mark}-{len(self.said)}."
-        value, by = self.answer(self.dice, asked, tag, lambda step: self._happened(asked.node_id, step))
-        self.says(asked.node_id, value, by, tag, asked.interrupt_id if self.named or self.dice.random() < 0.5 else "")
+    def _send_answer(self, asked: InterruptState) -> None:
+        tag = f"{self.tag_prefix}-{len(self.sent_answers)}."
+        value, by = self.answer(self.rng, asked, tag, lambda step: self._has_happened(asked.node_id, step))
+        self.send_answer(
+            asked.node_id,
+            value,
+            by,
+            tag,
+            asked.interrupt_id if self.names_interrupts or self.rng.random() < 0.5 else "",
+        )
 
-    def says(self, node_id: str, value: Any, by: Answerer, tag: str, interrupt_id: str = "") -> None:
+    def send_answer(self, node_id: str, value: Any, by: Answerer, tag: str, interrupt_id: str = "") -> None:
         given = AnswerReceived(node_id, value, by, self.bench.clock.now(), interrupt_id)
-        said = Said(given, tag)
-        self.said.append(said)
-        said.task = self._asks(given)
+        said = SentAnswer(given, tag)
+        self.sent_answers.append(said)
+        said.task = self._send(given)
 
-    def _asks(self, given: Input) -> asyncio.Task[Any]:
+    def _send(self, given: Input) -> asyncio.Task[Any]:
         task = asyncio.create_task(self.bench.executor.request(self.key, given, None))
         task.add_done_callback(heard)
-        self.asking.add(task)
+        self.pending_requests.add(task)
         return task
 
-    async def _hear(self) -> None:
+    async def _await_responses(self) -> None:
         """Until everybody was told something: who asks while the store is away may have to wait for it."""
         for _ in range(100):
             await run_ready_tasks()
-            if all(task.done() for task in self.asking):
+            if all(task.done() for task in self.pending_requests):
                 return
             await self._wake()
         raise AssertionError("somebody is never told")
 
     async def ask(self, given: Input) -> None:
-        self._asks(given)
+        self._send(given)
 
-    def _happened(self, node_id: str, step: str) -> bool:
+    def _has_happened(self, node_id: str, step: str) -> bool:
         visit = self.visits.get(node_id, 0)
-        return self.office.done[effect_key("acme", self.key.run_id, node_id, visit, f"step:{step}")] > 0
+        return self.asking_nodes.effect_counts[effect_key("acme", self.key.run_id, node_id, visit, f"step:{step}")] > 0
 
-    async def _open(self) -> list[InterruptState]:
+    async def _open_interrupts(self) -> list[InterruptState]:
         state = await self.folded()
         self.visits = {node_id: node.visits for node_id, node in state.nodes.items()}
         return [each for each in state.interrupts.values() if each.status == "open"]
 
     async def _answer(self) -> None:
-        if found := await self._open():
-            self._answers(self.dice.choice(found))
+        if found := await self._open_interrupts():
+            self._send_answer(self.rng.choice(found))
 
     async def _wrong(self) -> None:
         state = await self.folded()
         nodes = [*state.nodes, "nobody"]
-        tag = f"{self.mark}-{len(self.said)}."
-        name = self.dice.choice(["", "", "n0.1", "n0.2", "n1.1"])
-        if not any(each.data.get("customKind") == "weftwork.effect-unknown" for each in await self._open()):
-            self.says(self.dice.choice(nodes), anything(self.dice, tag), self.dice.choice(EVERYBODY), tag, name)
+        tag = f"{self.tag_prefix}-{len(self.sent_answers)}."
+        name = self.rng.choice(["", "", "n0.1", "n0.2", "n1.1"])
+        if not any(each.data.get("customKind") == "weftwork.effect-unknown" for each in await self._open_interrupts()):
+            self.send_answer(self.rng.choice(nodes), random_value(self.rng, tag), self.rng.choice(ANSWERERS), tag, name)
 
     async def _repeat(self) -> None:
         """Word for word. One that was not taken, or does not name its question, may well be taken this time."""
-        if self.said:
-            before = self.dice.choice(self.said)
+        if self.sent_answers:
+            before = self.rng.choice(self.sent_answers)
             given = before.given
-            before.tag = before.tag if given.interrupt_id and before.fate == "taken" else ""
+            before.tag = before.tag if given.interrupt_id and before.result == "taken" else ""
             if not isinstance(given.value, dict) or "outcome" not in given.value:
-                self.says(given.node_id, given.value, given.by, "", given.interrupt_id)
+                self.send_answer(given.node_id, given.value, given.by, "", given.interrupt_id)
 
     async def _together(self) -> None:
-        moves = [each for each in ("answer", "wrong", "resume") if self.moves.get(each)]
-        for _ in range(self.dice.randint(2, 5)):
-            await getattr(self, f"_{self.dice.choice(moves)}")()
+        moves = [each for each in ("answer", "wrong", "resume") if self.action_weights.get(each)]
+        for _ in range(self.rng.randint(2, 5)):
+            await getattr(self, f"_{self.rng.choice(moves)}")()
 
     async def _hangup(self) -> None:
         """Somebody does not wait for what became of it, or the connection broke."""
-        await self.dice.choice([self._answer, self._resume])()
-        for _ in range(self.dice.randrange(8)):
+        await self.rng.choice([self._answer, self._resume])()
+        for _ in range(self.rng.randrange(8)):
             await asyncio.sleep(0)
-        for task in self.asking:
+        for task in self.pending_requests:
             task.cancel()
 
     async def _tick(self) -> None:
-        self.bench.clock.advance(self.dice.choice([1, 10, 100, 1000]))
+        self.bench.clock.advance(self.rng.choice([1, 10, 100, 1000]))
 
     async def _wake(self) -> None:
         clock = self.bench.clock
@@ -221,15 +231,15 @@ class WaitingStorm(Gated):
             clock.advance(max(0, clock.next_wake - clock.now()))
 
     async def _days(self) -> None:
-        self.bench.clock.advance(self.dice.choice([1, 40]) * DAY)
+        self.bench.clock.advance(self.rng.choice([1, 40]) * DAY)
 
     async def _back(self) -> None:
-        milliseconds = self.dice.choice([1, 500, 60_000])
-        self.went_back += milliseconds
+        milliseconds = self.rng.choice([1, 500, 60_000])
+        self.clock_rollback_ms += milliseconds
         self.bench.clock.advance(-milliseconds)
 
     async def _pause(self) -> None:
-        await self.ask(PauseRequested(self.dice.choice(DRAIN_POLICIES)))
+        await self.ask(PauseRequested(self.rng.choice(DRAIN_POLICIES)))
 
     async def _resume(self) -> None:
         await self.ask(ResumeRequested())
@@ -239,15 +249,15 @@ class WaitingStorm(Gated):
 
     async def _kill(self) -> None:
         log = self.bench.log
-        log.kills = {(log.appends + self.dice.randrange(3), self.dice.choice(["before", "after"]))}
+        log.kills = {(log.appends + self.rng.randrange(3), self.rng.choice(["before", "after"]))}
 
     async def _crash(self) -> None:
         await self.bench.crash()
-        await self._next()
+        await self._start_successor()
 
     async def _close(self) -> None:
         """The process ends in peace: the store is there."""
-        troubled, self.troubled = self.troubled, False
+        troubled, self.faults_enabled = self.faults_enabled, False
         self.bench.log.kills = set()
         closing = asyncio.create_task(self.bench.close())
         for _ in range(20):
@@ -259,14 +269,14 @@ class WaitingStorm(Gated):
                 clock.advance(max(0, clock.next_wake - clock.now()))
         await closing
         await self.bench.crash()
-        self.troubled = troubled
-        await self._next()
+        self.faults_enabled = troubled
+        await self._start_successor()
 
-    async def _next(self) -> None:
-        self.asking.clear()
+    async def _start_successor(self) -> None:
+        self.pending_requests.clear()
         for _ in range(50):
             kept = self.bench.log._log
-            self.bench = self.bench.successor(wrap=Leaky)
+            self.bench = self.bench.successor(wrap=UnreliableInterruptLog)
             self.bench.log._log.batches, self.bench.log._log.creation = kept.batches, kept.creation
             self._watch()
             try:
@@ -277,9 +287,9 @@ class WaitingStorm(Gated):
                 await self.bench.crash()
         raise AssertionError("the host never started")
 
-    async def from_prefix(self, count: int) -> "WaitingStorm":
+    async def from_prefix(self, count: int) -> "InterruptSchedule":
         """The same run in another world, where the host died after so many commits."""
-        other = WaitingStorm(self.dice, fates=False)
+        other = InterruptSchedule(self.rng, fates=False)
         kept = self.bench.log._log
         log = other.bench.store.log
         await other.bench.store.open()
@@ -290,7 +300,7 @@ class WaitingStorm(Gated):
         await log.create(header, hidden, None, False, batches.pop(0) if at_once else None)
         for batch in batches:
             await log.append(header.key, batch.events[0].sequence - 1, batch)
-        other.key, other.document, other.mark = header.key, self.document, "other"
+        other.key, other.document, other.tag_prefix = header.key, self.document, "other"
         other.bench.log._log.creation, other.bench.log._log.batches = kept.creation, kept.batches[:count]
         other.bench.clock.advance(self.bench.clock.now() - other.bench.clock.now())
         await other.bench.executor.recover()

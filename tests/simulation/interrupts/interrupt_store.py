@@ -8,7 +8,7 @@ from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunHeader, RunKey
 
 
-class Kept:
+class RecordingLog:
     """A log that keeps what was committed, batch by batch."""
 
     def __init__(self, log: Any) -> None:
@@ -32,13 +32,13 @@ class Kept:
         return result
 
 
-class Leaky(Watched):
+class UnreliableInterruptLog(Watched):
     """Every call may find the store away."""
 
     made: RunHeader | None = None
 
     def __init__(self, log: Any) -> None:
-        kept: Any = Kept(log)
+        kept: Any = RecordingLog(log)
         super().__init__(kept)
         self.looks = 0
 
@@ -58,11 +58,11 @@ class Leaky(Watched):
         self._check()
         return await self._log.read(*arguments)
 
-    async def stored(self, *arguments: Any) -> Any:
+    async def read_run(self, *arguments: Any) -> Any:
         self._check()
         return await self._log.read_run(*arguments)
 
-    async def unfinished(self, *arguments: Any) -> Any:
+    async def unfinished_runs(self, *arguments: Any) -> Any:
         self._check()
         return await self._log.unfinished_runs(*arguments)
 
@@ -70,7 +70,7 @@ class Leaky(Watched):
         self._check()
         return await self._log.next_wake(*arguments)
 
-    async def due(self, *arguments: Any) -> Any:
+    async def due_runs(self, *arguments: Any) -> Any:
         self.looks += 1
         self._check()
         return await self._log.due_runs(*arguments)

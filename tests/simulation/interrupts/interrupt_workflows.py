@@ -22,28 +22,28 @@ DEPUTY = Answerer("key_deputy", may_delegate=True)
 OWNER = Answerer("key_owner", may_override=True)
 LINK = Answerer("link:1", frozenset({"ada"}), bound_person="ada", has_key=False)
 MODEL = Answerer("agent", trust="untrusted", may_delegate=True, may_override=True)
-EVERYBODY = (*PEOPLE, DEPUTY, OWNER, LINK, MODEL)
+ANSWERERS = (*PEOPLE, DEPUTY, OWNER, LINK, MODEL)
 RECEIPT = {"receipt": "seen"}
-AGAIN = "nodes.{}.outputs.round < 1.0"
+REPEAT_ONCE = "nodes.{}.outputs.round < 1.0"
 
 
-class Office:
+class AskingNodes:
     """Outlives every process: what nodes have heard and done."""
 
     def __init__(self) -> None:
-        self.heard: dict[str, Resolution] = {}
-        self.done: Counter[str] = Counter()
-        self.wrong: list[str] = []
+        self.received_answers: dict[str, Resolution] = {}
+        self.effect_counts: Counter[str] = Counter()
+        self.violations: list[str] = []
         self._failed: Counter[str] = Counter()
 
     def types(self) -> list[WaitingNode]:
         more: dict[str, Any] = {"config": {"type": "object"}, "inputs": {"type": "object"}}
         return [
-            effect_node_type(f"test.{effect}", self._body, effect, **more)  # pyright: ignore[reportArgumentType]
+            effect_node_type(f"test.{effect}", self._ask_repeatedly, effect, **more)  # pyright: ignore[reportArgumentType]
             for effect in ("pure", "idempotent", "once")
         ]
 
-    async def _body(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
+    async def _ask_repeatedly(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         """Asks, does something, asks again. What it hears under a key never changes."""
         values: list[Any] = []
         for index, wanted in enumerate(call.config["asks"]):
@@ -54,10 +54,12 @@ class Office:
             )
             place = context.effect_key(f"s{index}")
             effect = call.config["step"]
-            await context.step(f"s{index}", effect, lambda place=place, effect=effect: self._touch(place, effect))
+            await context.step(
+                f"s{index}", effect, lambda place=place, effect=effect: self._perform_effect(place, effect)
+            )
             # After the step: a pure node may hear of an answer before that is durable, but it does nothing then.
-            if self.heard.setdefault(key, found) != found:
-                self.wrong.append(f"{key} was {self.heard[key]} and is {found} now")
+            if self.received_answers.setdefault(key, found) != found:
+                self.violations.append(f"{key} was {self.received_answers[key]} and is {found} now")
             values.append(found.value)
         key = context.effect_key()
         self._failed[key] += 1
@@ -65,14 +67,14 @@ class Office:
             return Failed("busy", "Not now.")
         return Completed({"round": call.visit, "heard": values})
 
-    async def _touch(self, key: str, effect: str) -> Any:
-        self.done[key] += 1
-        if effect == "once" and self.done[key] > 1:
-            self.wrong.append("a step happened twice")
+    async def _perform_effect(self, key: str, effect: str) -> Any:
+        self.effect_counts[key] += 1
+        if effect == "once" and self.effect_counts[key] > 1:
+            self.violations.append("a step happened twice")
         return RECEIPT
 
 
-def _times(dice: random.Random) -> dict[str, Any]:
+def _random_timeouts(dice: random.Random) -> dict[str, Any]:
     """Some wait for ever, some are reminded, some are given up."""
     found: dict[str, Any] = {}
     if dice.random() < 0.5:
@@ -83,15 +85,15 @@ def _times(dice: random.Random) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value}
 
 
-def a_node(dice: random.Random, name: str, times: bool) -> dict[str, Any]:
+def random_node(dice: random.Random, name: str, times: bool) -> dict[str, Any]:
     kind = dice.choice(["asks", "asks", "approval", "approval", "clarification", "custom", "event", "talk", "delay"])
-    more: dict[str, Any] = _times(dice) if times else {}
+    more: dict[str, Any] = _random_timeouts(dice) if times else {}
     hidden = {"type": "variable", "variableName": "hidden"}
     secret = dice.random() < 0.3
     text = "Is {{variables.hidden}} fine?" if secret else "Is it?"
     if kind == "approval":
         named = {"artifactId": hidden} if secret and dice.random() < 0.3 else {}
-        return node(name, "core.approvalGate", config={**_approval(dice), "title": text, **more}, inputs=named)
+        return node(name, "core.approvalGate", config={**_random_approval(dice), "title": text, **more}, inputs=named)
     if kind == "clarification":
         questions = [{"id": "a", "question": text}, {"id": "b", "question": "Two?", "schema": {"type": "string"}}]
         return node(name, "core.clarificationGate", config={"questions": questions, **more})
@@ -111,14 +113,14 @@ def a_node(dice: random.Random, name: str, times: bool) -> dict[str, Any]:
         return node(name, "core.conversationGate", config=config)
     if kind == "delay":
         return node(name, "core.delay", config={"ms": dice.choice([1, 50, HOUR])})
-    asks = [_times(dice) if times else {} for _ in range(dice.randint(1, 3))]
+    asks = [_random_timeouts(dice) if times else {} for _ in range(dice.randint(1, 3))]
     config = {"asks": asks, "step": dice.choice(["once", "idempotent"]), "busy": dice.choice([0, 0, 1])}
     settings = {"maxRetries": 90, "retryDelayMs": 1}
     type_id = f"test.{dice.choice(['pure', 'idempotent', 'once'])}"
     return node(name, type_id, config=config, settings=settings, inputs={"hidden": hidden} if secret else {})
 
 
-def _approval(dice: random.Random) -> dict[str, Any]:
+def _random_approval(dice: random.Random) -> dict[str, Any]:
     config: dict[str, Any] = {"actions": [*dice.sample(["reject", "refine", "ask"], dice.randint(0, 3)), "accept"]}
     if dice.random() < 0.6:
         config["requiredApprovals"] = dice.randint(1, 3)
@@ -132,26 +134,26 @@ def _approval(dice: random.Random) -> dict[str, Any]:
     return config
 
 
-def a_document(dice: random.Random, times: bool = True) -> dict[str, Any]:
+def random_workflow(dice: random.Random, times: bool = True) -> dict[str, Any]:
     """A small graph. With `times` questions may be given up; without them its end depends on what people say alone."""
     names = [f"n{index}" for index in range(dice.randint(1, 4))]
-    nodes = [a_node(dice, name, times) for name in names]
+    nodes = [random_node(dice, name, times) for name in names]
     rules = ["all_success", "all_complete", "any_failed"]
     edges = [edge(a, b, dice.choice(rules)) for a, b in pairwise(names) if dice.random() < 0.5]
     for each in nodes:
         if each["typeId"].startswith("test.") and dice.random() < 0.3:
-            again = {"type": "expression", "expression": AGAIN.format(each["id"])}
+            again = {"type": "expression", "expression": REPEAT_ONCE.format(each["id"])}
             edges.append(edge(each["id"], each["id"], condition=again))
     channels = {"messages": {"reducer": "message"}} if dice.random() < 0.5 else {}
     return workflow(nodes, edges, [variable("hidden", "string", sensitive=True)], channels=channels)
 
 
-def answer_to(
+def random_answer(
     dice: random.Random, asked: InterruptState, tag: str, happened: Callable[[str], bool]
 ) -> tuple[Any, Answerer]:
     """What somebody who means well says; `happened` knows of the steps of the node."""
     if asked.kind == "approval":
-        return _decision(dice, asked, tag)
+        return _random_decision(dice, asked, tag)
     if asked.kind == "clarification":
         answers = {each["id"]: tag for each in asked.data["questions"]}
         listed = [{"id": name, "answer": text} for name, text in answers.items()]
@@ -166,7 +168,7 @@ def answer_to(
     return {"tag": tag}, PEOPLE[0]
 
 
-def _decision(dice: random.Random, asked: InterruptState, tag: str) -> tuple[Any, Answerer]:
+def _random_decision(dice: random.Random, asked: InterruptState, tag: str) -> tuple[Any, Answerer]:
     action = dice.choice(asked.data["actions"])
     said: dict[str, Any] = {"action": action, "comment": tag}
     if action == "refine":
@@ -184,13 +186,13 @@ def _decision(dice: random.Random, asked: InterruptState, tag: str) -> tuple[Any
     return said, by
 
 
-def settled_answer(
+def deterministic_answer(
     dice: random.Random, asked: InterruptState, tag: str, happened: Callable[[str], bool]
 ) -> tuple[Any, Answerer]:
     """The same for the same question, whoever asks and whenever. Of several who vote the next in line is next."""
     own = random.Random(asked.key)
     if asked.kind != "approval":
-        return answer_to(own, asked, f"{asked.key}.", happened)
+        return random_answer(own, asked, f"{asked.key}.", happened)
     action = own.choice([each for each in asked.data["actions"] if each != "ask"])
     said: dict[str, Any] = {"action": action, "comment": f"{asked.key}."}
     said |= {"refine": {"refineFeedback": {"scope": "whole"}}, "edit-accept": {"editedArtifactData": 1}}.get(action, {})
@@ -198,7 +200,7 @@ def settled_answer(
     return said, by
 
 
-def anything(dice: random.Random, tag: str) -> Any:
+def random_value(dice: random.Random, tag: str) -> Any:
     """What somebody says who does not listen."""
     found: list[Any] = [
         None,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.harness.definitions import example_count, node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
 from tests.harness.external_system import effect_node_type
-from tests.simulation.interrupts.interrupt_schedule import MOVES, WaitingStorm
-from tests.simulation.interrupts.interrupt_workflows import HOUR, a_document, settled_answer
+from tests.simulation.interrupts.interrupt_schedule import ACTION_WEIGHTS, InterruptSchedule
+from tests.simulation.interrupts.interrupt_workflows import HOUR, deterministic_answer, random_workflow
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.run import append
@@ -28,16 +28,16 @@ from weftwork.protocol.run.interrupts import Interrupt
 pytestmark = pytest.mark.slow
 
 
-async def storm(seed: int, **more: Any) -> WaitingStorm:
+async def storm(seed: int, **more: Any) -> InterruptSchedule:
     """One run from its creation to its end."""
     dice = random.Random(seed)
-    document = a_document(dice)
-    found = WaitingStorm(dice, fates=dice.random() < 0.6, **more)
+    document = random_workflow(dice)
+    found = InterruptSchedule(dice, fates=dice.random() < 0.6, **more)
     limits = {"runTimeoutMs": dice.choice([50, HOUR])} if dice.random() < 0.15 else {}
     try:
-        await found.brew(document, **limits)
-        await found.rage(60)
-        await found.calm()
+        await found.start_run(document, **limits)
+        await found.run_random(60)
+        await found.run_to_end()
     finally:
         await found.bench.crash()
     return found
@@ -58,11 +58,11 @@ def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> None:
 
     async def work() -> None:
         dice = random.Random(seed)
-        found = WaitingStorm(dice, moves, fates=False)
+        found = InterruptSchedule(dice, moves, fates=False)
         try:
-            await found.brew(a_document(dice))
-            await found.rage(60)
-            await found.calm()
+            await found.start_run(random_workflow(dice))
+            await found.run_random(60)
+            await found.run_to_end()
         finally:
             await found.bench.crash()
 
@@ -78,14 +78,14 @@ def test_a_run_goes_on_from_every_commit_of_its_log(seed: int) -> None:
         count = len(first.bench.log._log.batches)
         second = await first.from_prefix(random.Random(seed).randint(1, count))
         try:
-            await second.calm()
+            await second.run_to_end()
         finally:
             await second.bench.crash()
 
     run(work)
 
 
-def told(found: WaitingStorm, state: RunState) -> Any:
+def told(found: InterruptSchedule, state: RunState) -> Any:
     """How a run ended, without what crashes add to it and without its id."""
     nodes = {name: (each.status, each.outputs, each.error) for name, each in sorted(state.nodes.items())}
     whole = (state.status, state.error, state.outputs, state.variables, sorted(state.loop_rounds.items()), nodes)
@@ -96,17 +96,17 @@ def told(found: WaitingStorm, state: RunState) -> Any:
 @settings(max_examples=example_count(40), deadline=None)
 @given(st.integers(0, 2**48))
 def test_the_same_answers_lead_to_the_same_end_in_any_order(seed: int) -> None:
-    document = a_document(random.Random(seed), times=False)
+    document = random_workflow(random.Random(seed), times=False)
     quietly = {"answer": 1, "wake": 1}
-    rough = {name: often for name, often in MOVES.items() if name not in ("wrong", "cancel")}
+    rough = {name: often for name, often in ACTION_WEIGHTS.items() if name not in ("wrong", "cancel")}
 
     async def lived(moves: dict[str, int], fates: bool) -> str:
-        found = WaitingStorm(random.Random(seed + fates), moves, fates)
-        found.answer, found.named = settled_answer, True
+        found = InterruptSchedule(random.Random(seed + fates), moves, fates)
+        found.answer, found.names_interrupts = deterministic_answer, True
         try:
-            await found.brew(document)
-            await found.rage(60)
-            return told(found, await found.calm())
+            await found.start_run(document)
+            await found.run_random(60)
+            return told(found, await found.run_to_end())
         finally:
             await found.bench.crash()
 

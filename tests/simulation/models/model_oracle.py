@@ -8,22 +8,22 @@ import msgspec
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, MODEL_ANSWERED, Event, Fact
 
 if TYPE_CHECKING:
-    from tests.simulation.models.model_schedule import EnvelopeStorm
+    from tests.simulation.models.model_schedule import ModelSchedule
 
-FOLLOWS = ("envelope.refusal", "envelope.truncated", "envelope.retry.attempted", "envelope.nlToFormat.engaged")
-FOLLOWS += ("envelope.recovery.applied",)
+ANSWER_EVENTS = ("envelope.refusal", "envelope.truncated", "envelope.retry.attempted", "envelope.nlToFormat.engaged")
+ANSWER_EVENTS += ("envelope.recovery.applied",)
 """What is said in one commit with the answer that it is about."""
-ENDED = ("node.completed", "node.failed", "node.retried")
-HANDLED = ("interrupt.requested", "clarification.requested", "log.appended", "artifact.created", "cap.breached")
+NODE_ENDS = ("node.completed", "node.failed", "node.retried")
+HANDLER_EVENTS = ("interrupt.requested", "clarification.requested", "log.appended", "artifact.created", "cap.breached")
 
 
-async def check_envelopes(storm: "EnvelopeStorm", document: dict[str, Any]) -> None:
+async def check_envelopes(storm: "ModelSchedule", document: dict[str, Any]) -> None:
     """Of a run that has ended."""
     events, facts = await storm.bench.events(storm.key), await storm.facts()
     nodes = {each["id"]: each for each in document["nodes"]}
     check_records(events, facts, nodes)
-    check_answers(facts, storm.model.said)
-    if not storm.forgot:
+    check_answers(facts, storm.model.answers)
+    if not storm.has_lost_commit:
         check_chunks(facts, nodes)
     check_outputs(facts, nodes)
     state = await storm.folded()
@@ -40,7 +40,7 @@ def check_records(events: list[Event], facts: list[Fact], nodes: dict[str, Any])
             records[name] = each
     handled: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for event, fact in zip(events, facts, strict=True):
-        if fact.type in HANDLED and event.causation_id is not None:
+        if fact.type in HANDLER_EVENTS and event.causation_id is not None:
             word = f"{fact.type} {fact.payload['level']}" if fact.type == "log.appended" else fact.type
             handled[event.causation_id][word] += 1
     assert handled.keys() <= records.keys(), "something was done for an envelope without a record"
@@ -81,7 +81,7 @@ def check_answers(facts: list[Fact], said: list[str]) -> None:
     before: Fact | None = None
     answer: Fact | None = None
     for each in facts:
-        if each.type in ENDED:
+        if each.type in NODE_ENDS:
             known[each.node_id].clear()
             tries.pop(each.node_id, None)
         if each.type == MODEL_ANSWERED:
@@ -99,9 +99,9 @@ def check_answers(facts: list[Fact], said: list[str]) -> None:
         if each.type == "provider.usage":
             assert before is not None, "usage of no call"
             assert before.type == MODEL_ANSWERED, "usage of no call"
-        if each.type in FOLLOWS:
+        if each.type in ANSWER_EVENTS:
             assert before is not None
-            assert before.type in (*FOLLOWS, "provider.usage"), f"{each.type} does not stand with its answer"
+            assert before.type in (*ANSWER_EVENTS, "provider.usage"), f"{each.type} does not stand with its answer"
             assert answer is not None
             assert answer.node_id == each.node_id
         if each.type == "envelope.retry.attempted":

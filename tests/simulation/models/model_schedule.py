@@ -10,8 +10,8 @@ import msgspec
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness
-from tests.simulation.interrupts.interrupt_schedule import MOVES, WaitingStorm
-from tests.simulation.interrupts.interrupt_store import Leaky
+from tests.simulation.interrupts.interrupt_schedule import ACTION_WEIGHTS, InterruptSchedule
+from tests.simulation.interrupts.interrupt_store import UnreliableInterruptLog
 from tests.simulation.interrupts.interrupt_workflows import SECRET
 from tests.simulation.models.model_oracle import check_envelopes
 from weftwork.ports.models import AnswerEnd, Delta, ModelRequest, ProviderFault
@@ -40,14 +40,32 @@ PAYLOADS: dict[str, list[Any]] = {
     ],
     "ui.a2ui-surface": [SURFACE],
 }
-OFTEN = {PLAN: 9, NOTE: 5, GHOST: 1, "error": 1, "schema.request": 3, "schema.response": 1, "clarification.request": 4}
-OFTEN["ui.a2ui-surface"] = 1
-WORDS = "Well, it depends."
+KIND_WEIGHTS = {
+    PLAN: 9,
+    NOTE: 5,
+    GHOST: 1,
+    "error": 1,
+    "schema.request": 3,
+    "schema.response": 1,
+    "clarification.request": 4,
+}
+KIND_WEIGHTS["ui.a2ui-surface"] = 1
+PLAIN_TEXT = "Well, it depends."
 """What is hidden once a node has said it that hides what it says, and an id that somebody may have used before."""
-LIVELY = {**MOVES, "wake": 40, "answer": 40, "crash": 8, "kill": 8, "wrong": 2, "repeat": 2, "days": 0, "back": 1}
+MODEL_ACTION_WEIGHTS = {
+    **ACTION_WEIGHTS,
+    "wake": 40,
+    "answer": 40,
+    "crash": 8,
+    "kill": 8,
+    "wrong": 2,
+    "repeat": 2,
+    "days": 0,
+    "back": 1,
+}
 
 
-class Babbler:
+class RandomModel:
     """A model that outlives every process. What it says depends on nothing but chance; it remembers what it said."""
 
     name = "test"
@@ -56,24 +74,24 @@ class Babbler:
     input_modalities: frozenset[Modality] = frozenset()
 
     def __init__(self, dice: random.Random, clock: ManualClock) -> None:
-        self._dice = dice
+        self._rng = dice
         self._clock = clock
-        self.said: list[str] = []
-        self.asked = 0
-        self.tame = False
+        self.answers: list[str] = []
+        self.requests = 0
+        self.is_deterministic = False
         """Whether it pulls itself together, so that the run comes to an end."""
 
     def modalities(self, model: str) -> frozenset[Modality]:
         return self.input_modalities
 
-    def find(self, request: ModelRequest) -> "Babbler":
+    def find(self, request: ModelRequest) -> "RandomModel":
         return self
 
     async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd, None]:
-        dice = self._dice
-        self.asked += 1
+        dice = self._rng
+        self.requests += 1
         text, end = self._answer(request)
-        self.said.append(text)
+        self.answers.append(text)
         cuts = sorted(dice.randrange(len(text) + 1) for _ in range(dice.choice([0, 0, 1, 3, 8])))
         parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)] if text else []
         knows = dice.random() < 0.5
@@ -88,15 +106,15 @@ class Babbler:
             yield end
 
     async def _wait(self) -> None:
-        if self._dice.random() < 0.5:
+        if self._rng.random() < 0.5:
             await asyncio.sleep(0)
-        elif self._dice.random() < 0.3:
-            await self._clock.sleep_until(self._clock.now() + self._dice.choice([1, 50]))
+        elif self._rng.random() < 0.3:
+            await self._clock.sleep_until(self._clock.now() + self._rng.choice([1, 50]))
 
     def _answer(self, request: ModelRequest) -> tuple[str, AnswerEnd | Exception | None]:
-        dice = self._dice
+        dice = self._rng
         end: AnswerEnd | Exception | None = AnswerEnd("stop", TokenUsage(1, dice.randrange(5)))
-        if self.tame:
+        if self.is_deterministic:
             return msgspec.json.encode({"type": PLAN, "payload": {"steps": []}, "steps": []}).decode(), end
         luck = dice.random()
         if luck < 0.03:
@@ -112,10 +130,10 @@ class Babbler:
         return self._text(), end
 
     def _text(self) -> str:
-        dice = self._dice
+        dice = self._rng
         luck = dice.random()
         if luck < 0.12:
-            return dice.choice(["", WORDS, f"The word is {SECRET}, I think.", '{"steps": [', '{"steps": []}'])
+            return dice.choice(["", PLAIN_TEXT, f"The word is {SECRET}, I think.", '{"steps": [', '{"steps": []}'])
         documents = self._documents()
         text = msgspec.json.encode(documents[0] if len(documents) == 1 else documents).decode()
         if luck < 0.25:
@@ -123,21 +141,21 @@ class Babbler:
         return text if luck < 0.95 else text[: dice.randrange(len(text))]
 
     def _documents(self) -> list[Any]:
-        dice = self._dice
+        dice = self._rng
         count = dice.choices([1, 2, 3, 7], [12, 5, 2, 1])[0]
         found: list[Any] = []
         for _ in range(count):
-            (kind,) = dice.choices(list(OFTEN), list(OFTEN.values()))
+            (kind,) = dice.choices(list(KIND_WEIGHTS), list(KIND_WEIGHTS.values()))
             document: dict[str, Any] = {"type": kind, "payload": dice.choice(PAYLOADS[kind])}
             if dice.random() < 0.4:
-                document["correlationId"] = dice.choice(["c0", "c1", "c2", "c3", f"c-{SECRET}", WORDS, ""])
+                document["correlationId"] = dice.choice(["c0", "c1", "c2", "c3", f"c-{SECRET}", PLAIN_TEXT, ""])
             if dice.random() < 0.2:
                 document["schemaVersion"] = dice.choice([0, 1, 2, 3])
             found += self._pieces(document) if dice.random() < 0.1 else [document]
         return found
 
     def _pieces(self, document: dict[str, Any]) -> list[Any]:
-        dice = self._dice
+        dice = self._rng
         text = msgspec.json.encode(document["payload"]).decode()
         middle, name = len(text) // 2, document.get("correlationId") or f"p{dice.randrange(3)}"
         first = {"isPartial": True, "index": 0, "total": 2}
@@ -149,7 +167,7 @@ class Babbler:
         return made if dice.random() < 0.8 else [dice.choice(made)]
 
 
-def a_node(dice: random.Random, name: str) -> dict[str, Any]:
+def random_node(dice: random.Random, name: str) -> dict[str, Any]:
     kind = dice.choice(["typed", "typed", "typed", "text", "text", "filled", "map", "map"])
     settings = {"maxRetries": dice.choice([0, 1, 2]), "retryDelayMs": 1}
     if dice.random() < 0.2:
@@ -182,10 +200,10 @@ def a_node(dice: random.Random, name: str) -> dict[str, Any]:
     return node(name, "core.flow.map", config=config, **more)
 
 
-def a_script(dice: random.Random) -> dict[str, Any]:
+def random_workflow(dice: random.Random) -> dict[str, Any]:
     """A small graph of nodes that ask models; some go round."""
     names = [f"n{index}" for index in range(dice.randint(1, 3))]
-    nodes, edges = [a_node(dice, name) for name in names], []
+    nodes, edges = [random_node(dice, name) for name in names], []
     for before, after in pairwise(names):
         if dice.random() < 0.4:
             edges.append(edge(before, after, dice.choice(["all_success", "all_complete"])))
@@ -198,18 +216,18 @@ def a_script(dice: random.Random) -> dict[str, Any]:
     return workflow(nodes, edges, variables, metadata={"envelopeKinds": KINDS})
 
 
-class EnvelopeStorm(WaitingStorm):
+class ModelSchedule(InterruptSchedule):
     """One run of such a graph, over as many processes as it takes."""
 
     def __init__(self, dice: random.Random, moves: dict[str, int] | None = None, fates: bool = True) -> None:
-        self.forgot = False
+        self.has_lost_commit = False
         """Whether something was stored of which nobody was told: then what was shown is shown again."""
-        super().__init__(dice, moves or LIVELY, fates)
-        self.exact = False
+        super().__init__(dice, moves or MODEL_ACTION_WEIGHTS, fates)
+        self.has_exact_times = False
         limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]))
         clock = ManualClock()
-        self.model = Babbler(dice, clock)
-        self.bench = EngineHarness(limits=limits, wrap=Leaky, clock=clock, models=self.model)
+        self.model = RandomModel(dice, clock)
+        self.bench = EngineHarness(limits=limits, wrap=UnreliableInterruptLog, clock=clock, models=self.model)
         self._watch()
 
     def _watch(self) -> None:
@@ -220,15 +238,15 @@ class EnvelopeStorm(WaitingStorm):
             try:
                 return await append(*arguments)
             except StoreUnavailable as away:
-                self.forgot = self.forgot or str(away) == "no answer"
+                self.has_lost_commit = self.has_lost_commit or str(away) == "no answer"
                 raise
 
         self.bench.log.append = noticing
 
-    async def live_through(self, turns: int) -> RunState:
-        await self.brew(a_script(self.dice))
-        await self.rage(turns)
-        self.model.tame = True
-        state = await self.calm()
+    async def run_until_ended(self, turns: int) -> RunState:
+        await self.start_run(random_workflow(self.rng))
+        await self.run_random(turns)
+        self.model.is_deterministic = True
+        state = await self.run_to_end()
         await check_envelopes(self, self.document)
         return state

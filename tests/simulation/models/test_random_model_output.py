@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.harness.definitions import example_count, node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.scripted_model import ScriptedModel
-from tests.simulation.models.model_schedule import KINDS, LIVELY, PLAN, EnvelopeStorm
+from tests.simulation.models.model_schedule import KINDS, MODEL_ACTION_WEIGHTS, PLAN, ModelSchedule
 from weftwork.engine import node_events
 from weftwork.engine.decide import envelopes, transitions
 from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered
@@ -24,12 +24,14 @@ pytestmark = pytest.mark.slow
 DEADLY = {"wake": 30, "answer": 30, "kill": 30, "crash": 20}
 
 
-async def storm(seed: int, moves: dict[str, int] | None = None, fates: bool | None = None) -> EnvelopeStorm:
+async def storm(seed: int, moves: dict[str, int] | None = None, fates: bool | None = None) -> ModelSchedule:
     """One run from its creation to its end."""
     dice = random.Random(seed)
-    found = EnvelopeStorm(dice, moves or dice.choice([LIVELY, DEADLY]), dice.random() < 0.5 if fates is None else fates)
+    found = ModelSchedule(
+        dice, moves or dice.choice([MODEL_ACTION_WEIGHTS, DEADLY]), dice.random() < 0.5 if fates is None else fates
+    )
     try:
-        await found.live_through(60)
+        await found.run_until_ended(60)
     finally:
         await found.bench.crash()
     return found
