@@ -6,7 +6,7 @@ from typing import Any
 from tests.harness.child_workflows import start_run
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness
-from tests.simulation.trust_workflows import MIXERS
+from tests.simulation.trust_workflows import MIXING_TYPES
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
 
@@ -52,4 +52,4 @@ def untrusted_nodes(events: list[Event], kind: str = "node.completed") -> dict[s
 async def run_untrusted(
     document: dict[str, Any], *others: dict[str, Any], bench: EngineHarness | None = None
 ) -> tuple[EngineHarness, RunKey]:
-    return await start_run(document, *others, bench=bench or EngineHarness(*MIXERS))
+    return await start_run(document, *others, bench=bench or EngineHarness(*MIXING_TYPES))

@@ -61,7 +61,7 @@ class SeededHistory:
         self.path = folder / STORE
         self.disk = disk
         self.rounds = TurnBasedLog(disk, self.path)
-        self.bench = EngineHarness(store=self._store(), wrap=lambda _: self.rounds)
+        self.engine = EngineHarness(store=self._store(), wrap=lambda _: self.rounds)
         self._asked: dict[str, dict[str, Any]] = {}
         self._acknowledged: dict[str, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -76,7 +76,7 @@ class SeededHistory:
             for _ in range(self.rng.choice((0, 1, 1, 2, 3, 6))):
                 self._spawn(self.rng.choices(calls, (6, 2, 2, 1))[0])
             if self.rng.random() < 0.6:
-                self.bench.clock.advance(self.rng.choice((1, 10, 30, 60, 200, 1000)))
+                self.engine.clock.advance(self.rng.choice((1, 10, 30, 60, 200, 1000)))
             if self.rng.random() < (0.1 if self._reader is None else 0.3):
                 self._toggle_reader()
             if self._faulty:
@@ -107,30 +107,30 @@ class SeededHistory:
 
     async def _restart(self) -> None:
         await self._close()
-        self.bench = self.bench.successor(store=self._store(), wrap=lambda _: self.rounds)
+        self.engine = self.engine.successor(store=self._store(), wrap=lambda _: self.rounds)
         await self._open()
-        recovering = asyncio.create_task(self.bench.executor.recover())
+        recovering = asyncio.create_task(self.engine.executor.recover())
         await self.rounds.wait_until_idle()
         await recovering
 
     async def _open(self) -> None:
         await self.rounds.open()
         for document in WORKFLOWS.values():
-            await self.rounds.commit(self.bench.catalog.register(document))
+            await self.rounds.commit(self.engine.catalog.register(document))
             # Asked now: a look into the store in the middle of a story would take a time of its own.
-            await self.bench.catalog.find_plan(CALLER.tenant, document["id"])
+            await self.engine.catalog.find_plan(CALLER.tenant, document["id"])
 
     async def _close(self) -> None:
         self.disk.repair()
         await self._turn()
         # Whoever has to wait for the store tries again after a second.
-        self.bench.clock.advance(1000)
+        self.engine.clock.advance(1000)
         while await self._turn():
             pass
         assert not self._tasks
         if self._reader is not None:
             self._toggle_reader()
-        await self.bench.close()
+        await self.engine.close()
         await self.rounds.close()
 
     def _toggle_reader(self) -> None:
@@ -188,7 +188,7 @@ class SeededHistory:
 
     async def _send(self, document: dict[str, Any], key: str | None, exclusive: bool) -> None:
         try:
-            outcome: RunOutcome = await self.bench.service.create_run(CALLER, document, key, exclusive)
+            outcome: RunOutcome = await self.engine.service.create_run(CALLER, document, key, exclusive)
         except ClientFault as fault:
             if fault.code not in ("idempotency_key_mismatch", "run_already_active"):
                 raise
@@ -206,7 +206,7 @@ class SeededHistory:
         run_id = self.rng.choice(self.acks[-5:]).run_id
         key = f"cancel-{len(self.acks)}" if self.rng.random() < 0.5 else None
         try:
-            outcome = await self.bench.service.cancel_run(CALLER, run_id, {}, key)
+            outcome = await self.engine.service.cancel_run(CALLER, run_id, {}, key)
         except StoreUnavailable:
             assert self._faulty
         else:
@@ -222,7 +222,7 @@ class SeededHistory:
         """What a reader was shown counts as told."""
         if self.acks:
             run_id = self.rng.choice(self.acks).run_id
-            shown = (await self.bench.store.log.read_run(CALLER.run(run_id))).projection  # type: ignore[union-attr]
+            shown = (await self.engine.store.log.read_run(CALLER.run(run_id))).projection  # type: ignore[union-attr]
             self._record_ack(run_id, shown.status, shown.last_sequence)
 
 

@@ -39,7 +39,7 @@ WRITES: dict[str, list[str]] = {
     ],
     "free-channel": ["variables.a"],
 }
-KINDS = {
+NODE_WEIGHTS = {
     "core.setVariable": 6,
     "core.identity": 3,
     "core.transform": 2,
@@ -56,7 +56,7 @@ KINDS = {
 }
 
 
-def _flaky(call: NodeCall) -> NodeOutcome:
+def _run_flaky(call: NodeCall) -> NodeOutcome:
     """Fails as often as its config says; how often it has failed is put into its inputs by whoever calls it."""
     if call.inputs.get("failures", 0) < call.config["times"]:
         return Failed("boom", "Not yet.")
@@ -69,7 +69,7 @@ FLAKY = InstantNode(
         "Fails a few times, then completes.",
         config={"type": "object", "required": ["times"], "properties": {"times": {"type": "integer"}}},
     ),
-    _flaky,
+    _run_flaky,
 )
 DECLARATIONS = {**TYPES, "test.flaky": FLAKY.declaration}
 
@@ -260,13 +260,13 @@ class _WorkflowGenerator:
         return {"times": dice.randint(0, 2)} if kind == "test.flaky" else {}
 
 
-def judged(document: dict[str, Any]) -> tuple[Plan | None, list[Violation]]:
+def violations_of(document: dict[str, Any]) -> tuple[Plan | None, list[Violation]]:
     """What the host says of a definition."""
     parsed, violations = parse_workflow(document, DECLARATIONS)
     return (None, violations) if parsed is None else plan_workflow(parsed)
 
 
-def without(document: dict[str, Any], pointer: str) -> dict[str, Any]:
+def without_pointer(document: dict[str, Any], pointer: str) -> dict[str, Any]:
     """The definition without what a violation points at."""
     _, members, number, *rest = pointer.split("/")
     index = int(number)
@@ -283,13 +283,13 @@ def without(document: dict[str, Any], pointer: str) -> dict[str, Any]:
     return {**document, members: kept}
 
 
-def a_workflow(dice: random.Random, most: int = 10, more: dict[str, int] | None = None) -> dict[str, Any]:
+def random_workflow(dice: random.Random, most: int = 10, more: dict[str, int] | None = None) -> dict[str, Any]:
     """A definition that the host takes. `more` are further kinds of nodes, with how often they come."""
-    document = _WorkflowGenerator(dice, most, {**KINDS, **(more or {})}).document()
+    document = _WorkflowGenerator(dice, most, {**NODE_WEIGHTS, **(more or {})}).document()
     for _ in range(100):
-        plan, violations = judged(document)
+        plan, violations = violations_of(document)
         if plan is not None:
             return document
         assert all(each.pointer and each.message for each in violations)
-        document = without(document, violations[0].pointer)
+        document = without_pointer(document, violations[0].pointer)
     raise AssertionError(f"it never becomes a workflow: {document}")

@@ -19,7 +19,7 @@ from tests.simulation.fold_driver import (
     event_counts,
     final_state,
 )
-from tests.simulation.random_workflows import INPUTS, a_workflow, judged
+from tests.simulation.random_workflows import INPUTS, random_workflow, violations_of
 from weftwork.engine.decide.decision import Decision
 from weftwork.protocol.fold import data_flow
 from weftwork.protocol.fold.fold import fold
@@ -83,7 +83,7 @@ def a_chain(dice: random.Random) -> dict[str, Any]:
 
 
 def planned(document: dict[str, Any]) -> Plan:
-    plan, violations = judged(document)
+    plan, violations = violations_of(document)
     assert plan is not None, violations
     return plan
 
@@ -132,7 +132,7 @@ def fold_of(plan: Plan) -> RunState:
 @given(st.randoms(use_true_random=False), st.integers(0, 2**16))
 def test_the_order_in_which_nodes_end_changes_nothing(dice: random.Random, seed: int) -> None:
     asking = {"core.interrupt": dice.choice([0, 1])}
-    check_agreement(planned(a_workflow(dice, more=asking)), seed)
+    check_agreement(planned(random_workflow(dice, more=asking)), seed)
 
 
 @pytest.mark.rule("data-05")
@@ -164,7 +164,7 @@ def orders(plan: Plan, most: int) -> list[FoldedRun]:
 @settings(max_examples=example_count(12), deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_every_order_of_a_small_graph_ends_the_same(dice: random.Random) -> None:
-    walks = orders(planned(a_workflow(dice, 5)), 120)
+    walks = orders(planned(random_workflow(dice, 5)), 120)
     assert all(final_state(each.state) == final_state(walks[0].state) for each in walks)
 
 
@@ -189,7 +189,7 @@ def test_all_orders_of_five_branches_agree() -> None:
 @settings(max_examples=example_count(25), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(0, 2**16))
 def test_a_run_is_the_fold_of_its_facts_at_every_moment(dice: random.Random, seed: int) -> None:
-    plan = planned(a_workflow(dice, 7))
+    plan = planned(random_workflow(dice, 7))
     seen: list[tuple[int, Any]] = []
 
     def watch(nodes: list[str]) -> str:
@@ -205,7 +205,7 @@ def test_a_run_is_the_fold_of_its_facts_at_every_moment(dice: random.Random, see
 @pytest.mark.rule("data-05")
 @pytest.mark.parametrize("crowd", [1, 1_000_000])
 def test_forgetting_writes_that_nobody_sees_changes_nothing(monkeypatch: pytest.MonkeyPatch, crowd: int) -> None:
-    plans = [planned(a_workflow(random.Random(seed))) for seed in SAMPLE]
+    plans = [planned(random_workflow(random.Random(seed))) for seed in SAMPLE]
     expected = [final_state(FoldedRun(plan).run(choose_first).state) for plan in plans]
     monkeypatch.setattr("weftwork.protocol.fold.variable_views.PRUNE_THRESHOLD", crowd)
     assert [final_state(FoldedRun(plan).run(choose_first).state) for plan in plans] == expected
@@ -216,7 +216,7 @@ def all_agree() -> None:
         check_agreement(planned(document), 0)
     for seed in SAMPLE:
         dice = random.Random(seed)
-        check_agreement(planned(a_workflow(dice)), seed)
+        check_agreement(planned(random_workflow(dice)), seed)
         check_causality(planned(a_chain(dice)))
 
 

@@ -12,8 +12,8 @@ from tests.engine.run.test_event_logs import check_caches, check_log
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import run
 from tests.simulation.fold_driver import choose_randomly, event_counts, final_state
-from tests.simulation.random_workflows import a_workflow
-from tests.simulation.run_driver import Gated, some, trouble
+from tests.simulation.random_workflows import random_workflow
+from tests.simulation.run_driver import RunDriver, random_instant_types, run_with_faults
 from tests.simulation.test_random_runs import ASKING, LOOP, timeless, walked
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.inputs import NodeCompleted, NodeFailed
@@ -53,11 +53,11 @@ def expected_of(document: dict[str, Any]) -> Ended:
 async def ended(document: dict[str, Any], seed: int, *kills: tuple[int, str]) -> tuple[Ended, int]:
     """How a run ends whose process dies before or after these appends, and how often it did."""
     dice = random.Random(seed)
-    gated = await Gated(some(dice)).start(document, at_once=dice.random() < 0.5)
-    gated.bench.log.kills = set(kills)
+    gated = await RunDriver(random_instant_types(dice)).start(document, at_once=dice.random() < 0.5)
+    gated.engine.log.kills = set(kills)
     state = await gated.finish(choose_randomly(seed))
     found = final_state(state), event_counts(timeless(await gated.facts()))
-    await gated.bench.crash()
+    await gated.engine.crash()
     return found, gated.crashes
 
 
@@ -74,7 +74,7 @@ def check_crashes(document: dict[str, Any], expected: Ended, seed: int) -> None:
 @settings(max_examples=example_count(20), deadline=None)
 @given(st.integers(0, 2**48))
 def test_a_crash_at_any_append_changes_nothing(seed: int) -> None:
-    document = a_workflow(random.Random(seed), 5, ASKING)
+    document = random_workflow(random.Random(seed), 5, ASKING)
     check_crashes(document, expected_of(document), seed)
 
 
@@ -82,7 +82,7 @@ def test_a_crash_at_any_append_changes_nothing(seed: int) -> None:
 @settings(max_examples=example_count(10), deadline=None)
 @given(st.integers(0, 2**48))
 def test_a_crash_between_the_items_of_a_map_changes_nothing(seed: int) -> None:
-    document = a_workflow(random.Random(seed), 4, {"core.flow.map": 12, "core.delay": 6})
+    document = random_workflow(random.Random(seed), 4, {"core.flow.map": 12, "core.delay": 6})
     expected, _ = run(lambda: ended(document, seed))
     check_crashes(document, expected, seed)
 
@@ -90,21 +90,21 @@ def test_a_crash_between_the_items_of_a_map_changes_nothing(seed: int) -> None:
 async def troubled(document: dict[str, Any], seed: int, crashes: bool, pauses: bool, failures: bool) -> None:
     dice = random.Random(seed)
     expected = walked(document)
-    gated = await Gated(some(dice), dice.choice([1, 2, 16])).start(document, dice.random() < 0.5)
+    gated = await RunDriver(random_instant_types(dice), dice.choice([1, 2, 16])).start(document, dice.random() < 0.5)
     if failures:
         gated.fails = lambda: next((fate for fate, often in FATES.items() if dice.random() < often), None)
-    state = await trouble(gated, dice, crashes, pauses)
+    state = await run_with_faults(gated, dice, crashes, pauses)
     assert outcome(state) == outcome(expected.state)
-    check_log(await gated.bench.events(gated.key))
-    await check_caches(gated.bench, gated.key)
-    await gated.bench.crash()
+    check_log(await gated.engine.events(gated.key))
+    await check_caches(gated.engine, gated.key)
+    await gated.engine.crash()
 
 
 @pytest.mark.rule("run-12", "run-13")
 @settings(max_examples=example_count(80), deadline=None)
 @given(st.integers(0, 2**48), st.booleans(), st.booleans(), st.booleans())
 def test_crashes_pauses_and_a_bad_store_change_nothing(seed: int, crashes: bool, pauses: bool, failures: bool) -> None:
-    document = a_workflow(random.Random(seed), 8, ASKING)
+    document = random_workflow(random.Random(seed), 8, ASKING)
     run(lambda: troubled(document, seed, crashes, pauses, failures))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.simulation.fold_driver import FoldedRun, choose_first
-from tests.simulation.random_workflows import DECLARATIONS, a_workflow, judged
+from tests.simulation.random_workflows import DECLARATIONS, random_workflow, violations_of
 from weftwork.protocol.json.schema import Violation
 
 ODD: list[Any] = [
@@ -88,7 +88,7 @@ def mutated(dice: random.Random, document: dict[str, Any]) -> dict[str, Any]:
 
 def check_refusal(document: dict[str, Any]) -> bool:
     """Whether the definition is taken. A refusal has reasons, with their places."""
-    plan, violations = judged(document)
+    plan, violations = violations_of(document)
     assert (plan is None) == bool(violations)
     for each in violations:
         assert isinstance(each, Violation)
@@ -105,7 +105,7 @@ def check_refusal(document: dict[str, Any]) -> bool:
 @given(st.integers(0, 2**48))
 def test_a_definition_is_taken_or_refused_with_reasons(seed: int) -> None:
     dice = random.Random(seed)
-    document = a_workflow(dice)
+    document = random_workflow(dice)
     for _ in range(3):
         check_refusal(mutated(dice, document))
 
@@ -115,8 +115,8 @@ def test_a_definition_is_taken_or_refused_with_reasons(seed: int) -> None:
 @given(st.integers(0, 2**48))
 def test_a_changed_definition_that_is_taken_runs_to_its_end(seed: int) -> None:
     dice = random.Random(seed)
-    document = mutated(dice, a_workflow(dice, 7))
-    plan, _ = judged(document)
+    document = mutated(dice, random_workflow(dice, 7))
+    plan, _ = violations_of(document)
     if plan is not None:
         instant = all(each.node.declaration.instant for each in plan.nodes.values())
         state = FoldedRun(plan).run(choose_first).state if instant else None
@@ -178,7 +178,7 @@ LARGE = [a_line, a_fan, in_layers, with_formulas, in_one_loop, in_many_loops]
 @pytest.mark.rule("wf-07")
 @pytest.mark.parametrize("made", LARGE, ids=lambda made: made.__name__)
 def test_a_thousand_nodes_are_taken_and_run(made: Callable[[], dict[str, Any]]) -> None:
-    plan, violations = judged(made())
+    plan, violations = violations_of(made())
     assert plan is not None, violations
     walk = FoldedRun(plan, inputs={"v": 1})
     walk.run(choose_first)
@@ -186,11 +186,11 @@ def test_a_thousand_nodes_are_taken_and_run(made: Callable[[], dict[str, Any]]) 
 
 
 def test_a_definition_that_broke_the_host_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = judged.__globals__["plan_workflow"]
+    honest = violations_of.__globals__["plan_workflow"]
 
     def fragile(parsed: Any) -> Any:
         return honest(parsed) if parsed.nodes[0].ports else {}[parsed.id]
 
-    monkeypatch.setitem(judged.__globals__, "plan_workflow", fragile)
+    monkeypatch.setitem(violations_of.__globals__, "plan_workflow", fragile)
     with pytest.raises(KeyError):
         check_refusal(a_line())

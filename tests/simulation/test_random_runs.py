@@ -18,8 +18,8 @@ from tests.simulation.fold_driver import (
     event_counts,
     final_state,
 )
-from tests.simulation.random_workflows import a_workflow, judged
-from tests.simulation.run_driver import Gated, some
+from tests.simulation.random_workflows import random_workflow, violations_of
+from tests.simulation.run_driver import RunDriver, random_instant_types
 from weftwork.engine.run import append
 from weftwork.protocol.run.events import Fact
 
@@ -27,7 +27,7 @@ ASKING = {"core.interrupt": 1}
 
 
 def walked(document: dict[str, Any]) -> FoldedRun:
-    plan, violations = judged(document)
+    plan, violations = violations_of(document)
     assert plan is not None, violations
     return FoldedRun(plan).run(choose_first)
 
@@ -45,20 +45,22 @@ async def check_run(document: dict[str, Any], seed: int) -> None:
     dice = random.Random(seed)
     expected = walked(document)
     for choose in (choose_last, choose_randomly(seed)):
-        gated = await Gated(some(dice), dice.choice([1, 2, 16])).start(document, dice.random() < 0.5)
+        gated = await RunDriver(random_instant_types(dice), dice.choice([1, 2, 16])).start(
+            document, dice.random() < 0.5
+        )
         state = await gated.finish(choose, lambda: dice.random() < 0.4)
         assert final_state(state) == final_state(expected.state)
         assert event_counts(timeless(await gated.facts())) == event_counts(timeless(expected.facts))
-        check_log(await gated.bench.events(gated.key))
-        await check_caches(gated.bench, gated.key)
-        await gated.bench.crash()
+        check_log(await gated.engine.events(gated.key))
+        await check_caches(gated.engine, gated.key)
+        await gated.engine.crash()
 
 
 @pytest.mark.rule("run-02", "fold-01", "data-05")
 @settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**48))
 def test_an_engine_ends_as_the_fold_alone_does(seed: int) -> None:
-    document = a_workflow(random.Random(seed), more=ASKING)
+    document = random_workflow(random.Random(seed), more=ASKING)
     run(lambda: check_run(document, seed))
 
 
@@ -66,15 +68,15 @@ def test_an_engine_ends_as_the_fold_alone_does(seed: int) -> None:
 @settings(max_examples=example_count(10), deadline=None)
 @given(st.integers(0, 2**48))
 def test_every_prefix_of_a_log_can_be_folded_and_goes_on_to_its_end(seed: int) -> None:
-    document = a_workflow(random.Random(seed), 6, ASKING)
+    document = random_workflow(random.Random(seed), 6, ASKING)
 
     async def work() -> None:
-        gated = await Gated().start(document)
+        gated = await RunDriver().start(document)
         whole = await gated.finish(choose_randomly(seed))
         for length in range(whole.last_sequence + 1):
             assert (await gated.folded(length)).last_sequence == length - 1
             assert (await gated.folded(length)).completed_at is None
-        await gated.bench.crash()
+        await gated.engine.crash()
 
     run(work)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
-from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT, draw, words
+from tests.simulation.trust_workflows import CORRELATION, MIXING_TYPES, UNTRUSTED_WORD, random_workflow, words_in
 from weftwork.engine.decide import interrupts
 from weftwork.engine.run import append
 from weftwork.protocol.fold import fold, node_facts
@@ -31,7 +31,7 @@ BOOM = {"code": "boom"}
 
 async def story(document: dict[str, Any], dice: random.Random) -> tuple[list[Event], int]:
     """The log of a run, and how often it was taken up by another process."""
-    bench, moved = EngineHarness(*MIXERS), 0
+    bench, moved = EngineHarness(*MIXING_TYPES), 0
     key = await bench.start(document)
     for _ in range(60):
         await run_ready_tasks()
@@ -44,7 +44,7 @@ async def story(document: dict[str, Any], dice: random.Random) -> tuple[list[Eve
             await run_ready_tasks()
         state = await bench.state(key)
         for asked in list(state.open_interrupts.values()):
-            said = {**CORRELATION, "words": [OUT]} if asked.kind == "external-event" else {"words": []}
+            said = {**CORRELATION, "words": [UNTRUSTED_WORD]} if asked.kind == "external-event" else {"words": []}
             await bench.answer(key, said, asked.node_id)
             await run_ready_tasks()
     events = await bench.run_to_end(key)
@@ -57,7 +57,7 @@ def wrong(events: list[Event]) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for event in events:
         payload = msgspec.json.decode(event.payload)
-        holds = OUT in words(payload)
+        holds = UNTRUSTED_WORD in words_in(payload)
         shows = event.type in _CARRY and payload.get("error", BOOM)["code"] == "boom"
         if shows and holds is not (event.content_trust == "untrusted"):
             found.append((event.sequence, event.type))
@@ -71,7 +71,7 @@ def wrong(events: list[Event]) -> list[tuple[int, str]]:
 
 def told(seed: int) -> tuple[dict[str, Any], list[Event]]:
     dice = random.Random(seed)
-    document = draw(dice)
+    document = random_workflow(dice)
     events, _ = run(lambda: story(document, dice))
     return document, events
 
@@ -92,7 +92,7 @@ def test_the_workflows_are_worth_it() -> None:
     rounds = moved = 0
     for seed in range(150):
         dice = random.Random(seed)
-        events, again = run(lambda dice=dice: story(draw(dice), dice))
+        events, again = run(lambda dice=dice: story(random_workflow(dice), dice))
         moved += again
         seen |= {(event.type, event.content_trust == "untrusted") for event in events}
         starts = [event.node_id for event in events if event.type == "node.started"]

@@ -7,15 +7,15 @@ import pytest
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import run
 from tests.simulation.fold_driver import FoldedRun, choose_first, choose_last, final_state
-from tests.simulation.random_workflows import judged
-from tests.simulation.run_driver import CLOCK, Gated
+from tests.simulation.random_workflows import violations_of
+from tests.simulation.run_driver import ADVANCE_CLOCK, RunDriver
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.protocol.workflow.plan import Plan
 
 
 def planned(nodes: list[Any], edges: list[Any], **settings: int) -> Plan:
     numbers = [variable(name, "number", defaultValue=0) for name in "xyz"]
-    plan, violations = judged(workflow(nodes, edges, numbers, settings=settings))
+    plan, violations = violations_of(workflow(nodes, edges, numbers, settings=settings))
     assert plan is not None, violations
     return plan
 
@@ -71,7 +71,7 @@ def test_a_way_back_that_cannot_be_judged_fails_the_run_when_all_else_is_done() 
     assert end["error"]["message"].startswith("The condition of edge a-a cannot be judged")
 
 
-def fates(gated: Gated, *told: str | None) -> None:
+def fates(gated: RunDriver, *told: str | None) -> None:
     rest = list(told)
     gated.fails = lambda: rest.pop(0) if rest else None
 
@@ -86,26 +86,26 @@ LOOP = workflow(
 @pytest.mark.parametrize("number", range(4))
 def test_an_end_that_was_durable_without_a_word_does_not_end_the_next_round(number: int) -> None:
     async def work() -> None:
-        gated = await Gated().start(LOOP)
+        gated = await RunDriver().start(LOOP)
         fates(gated, *[None] * number, "lost")
         state = await gated.finish(choose_first)
         assert (state.variables["x"], state.loop_rounds, state.executions) == (3, {0: 2}, 3)
-        await gated.bench.crash()
+        await gated.engine.crash()
 
     run(work)
 
 
 def test_a_node_starts_again_after_a_pause_and_a_resume_that_nobody_heard_of() -> None:
     async def work() -> None:
-        gated = await Gated().start(workflow([node("a")]))
-        await gated.open()
+        gated = await RunDriver().start(workflow([node("a")]))
+        await gated.available_actions()
         for asked in (PauseRequested("immediate"), ResumeRequested()):
             fates(gated, "lost")
-            await gated.ask(asked)
-            await gated.let(CLOCK)
+            await gated.send(asked)
+            await gated.perform(ADVANCE_CLOCK)
         state = await gated.finish(choose_first)
         assert (state.status, state.nodes["a"].attempt) == ("completed", 2)
-        await gated.bench.crash()
+        await gated.engine.crash()
 
     run(work)
 
@@ -116,11 +116,11 @@ def test_a_retry_that_the_store_did_not_take_at_once_is_followed_by_the_next_one
     document = workflow([node("a", "core.fail", settings=retries)])
 
     async def work(number: int, instant: bool) -> None:
-        gated = await Gated(frozenset({"core.fail"} if instant else ())).start(document)
+        gated = await RunDriver(frozenset({"core.fail"} if instant else ())).start(document)
         fates(gated, *[None] * number, fate)
         state = await gated.finish(choose_first)
         assert (state.status, state.executions) == ("failed", 4)
-        await gated.bench.crash()
+        await gated.engine.crash()
 
     for number in range(6):
         run(lambda number=number: work(number, True))
@@ -132,7 +132,7 @@ def test_a_retry_that_the_store_did_not_take_at_once_is_followed_by_the_next_one
 @pytest.mark.parametrize("name", [[], {}, 1, None])
 def test_a_name_that_is_no_name_is_refused_with_its_place(type_id: str, member: str, name: Any) -> None:
     channels = {"c": {"reducer": "append"}}
-    plan, violations = judged(workflow([node("a", type_id, config={member: name})], channels=channels))
+    plan, violations = violations_of(workflow([node("a", type_id, config={member: name})], channels=channels))
     assert plan is None
     assert [each.pointer for each in violations] == [f"/nodes/0/config/{member}"]
 

@@ -25,7 +25,7 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import TRIGGER_RULES, Plan, plan_workflow
 from weftwork.protocol.workflow.validation import parse_workflow
 
-OUT = "OUT"
+UNTRUSTED_WORD = "OUT"
 NAMES = ("a", "b", "c")
 CORRELATION = {"order": "7"}
 _CONFIG = {
@@ -41,26 +41,26 @@ _CONFIG = {
 }
 
 
-def words(value: Any) -> set[str]:
+def words_in(value: Any) -> set[str]:
     """All words in a value, whatever is around them."""
     if isinstance(value, str):
-        return {value} if value == OUT else set()
+        return {value} if value == UNTRUSTED_WORD else set()
     if isinstance(value, dict):
-        return {word for each in value.values() for word in words(each)}
-    return {word for each in value for word in words(each)} if isinstance(value, list) else set()
+        return {word for each in value.values() for word in words_in(each)}
+    return {word for each in value for word in words_in(each)} if isinstance(value, list) else set()
 
 
-def _given(call: NodeCall) -> list[str]:
+def _input_words(call: NodeCall) -> list[str]:
     config = call.config
-    found = words(list(call.inputs.values())) | words([each.value for each in call.arrivals])
+    found = words_in(list(call.inputs.values())) | words_in([each.value for each in call.arrivals])
     if "read" in config:
-        found |= words(call.scope.evaluate(config["read"], {"ports": call.inputs}))
+        found |= words_in(call.scope.evaluate(config["read"], {"ports": call.inputs}))
     if "gets" in config:
-        found |= words(call.scope.variable(config["gets"]))
+        found |= words_in(call.scope.variable(config["gets"]))
     return sorted(found)
 
 
-def _made(call: NodeCall, found: list[str]) -> NodeOutcome:
+def _outcome_of(call: NodeCall, found: list[str]) -> NodeOutcome:
     config = call.config
     if config.get("fails"):
         return Failed("boom", "It fails.", {"found": found}, retryable=False)
@@ -73,24 +73,24 @@ def _made(call: NodeCall, found: list[str]) -> NodeOutcome:
     return Completed({"output": found, "round": call.iteration}, tuple(effects))
 
 
-def _mix(call: NodeCall) -> NodeOutcome:
-    return _made(call, _given(call))
+def _run_mix(call: NodeCall) -> NodeOutcome:
+    return _outcome_of(call, _input_words(call))
 
 
-def _outside(call: NodeCall) -> NodeOutcome:
-    return _made(call, [OUT])
+def _run_untrusted(call: NodeCall) -> NodeOutcome:
+    return _outcome_of(call, [UNTRUSTED_WORD])
 
 
-def _ask(call: NodeCall) -> NodeOutcome:
+def _run_ask(call: NodeCall) -> NodeOutcome:
     kind = call.config["kind"]
-    found = _given(call)
+    found = _input_words(call)
     key = f"{call.node_id}:{call.visit}"
     if key not in call.answers:
         data: dict[str, Any] = {"customKind": "test.words", "payload": {"found": found}}
         if kind == "external-event":
             data = {"eventType": "test.happened", "correlation": CORRELATION}
         return Suspended(Interrupt(kind, key, data))
-    return _made(call, sorted(set(found) | words(call.answers[key].value)))
+    return _outcome_of(call, sorted(set(found) | words_in(call.answers[key].value)))
 
 
 def _declaration(name: str, **more: Any) -> NodeDeclaration:
@@ -103,20 +103,20 @@ def _declaration(name: str, **more: Any) -> NodeDeclaration:
     )
 
 
-MIXERS = (
-    InstantNode(_declaration("test.mix"), _mix),
-    InstantNode(_declaration("test.set", sets_variable="sets"), _mix),
-    InstantNode(_declaration("test.get", reads_variable="gets"), _mix),
-    InstantNode(_declaration("test.write", writes_channel="channel"), _mix),
-    InstantNode(_declaration("test.gather", gathering=True), _mix),
-    InstantNode(_declaration("test.outside", outside=True), _outside),
-    InstantNode(_declaration("test.ask"), _ask),
+MIXING_TYPES = (
+    InstantNode(_declaration("test.mix"), _run_mix),
+    InstantNode(_declaration("test.set", sets_variable="sets"), _run_mix),
+    InstantNode(_declaration("test.get", reads_variable="gets"), _run_mix),
+    InstantNode(_declaration("test.write", writes_channel="channel"), _run_mix),
+    InstantNode(_declaration("test.gather", gathering=True), _run_mix),
+    InstantNode(_declaration("test.outside", outside=True), _run_untrusted),
+    InstantNode(_declaration("test.ask"), _run_ask),
 )
-DECLARATIONS = {**TYPES, **{each.declaration.type_id: each.declaration for each in MIXERS}}
+DECLARATIONS = {**TYPES, **{each.declaration.type_id: each.declaration for each in MIXING_TYPES}}
 _KINDS = ("mix", "mix", "mix", "set", "set", "get", "write", "gather", "outside", "ask")
 
 
-def draw(dice: random.Random, most: int = 8) -> dict[str, Any]:
+def random_workflow(dice: random.Random, most: int = 8) -> dict[str, Any]:
     """A workflow that runs."""
     names = [f"n{index}" for index in range(dice.randint(2, most))]
     nodes = [_node(dice, name, names) for name in names]
@@ -133,13 +133,13 @@ def draw(dice: random.Random, most: int = 8) -> dict[str, Any]:
     channels = {"said": {"reducer": "append"}, "last": {"reducer": "replace"}}
     document = workflow(nodes, edges, variables, channels=channels)
     while True:
-        plan, violations = planned(document)
+        plan, violations = plan_or_violations(document)
         if plan is not None:
             return document
         document = _without(document, violations[0].pointer)
 
 
-def planned(document: dict[str, Any]) -> tuple[Plan | None, list[Any]]:
+def plan_or_violations(document: dict[str, Any]) -> tuple[Plan | None, list[Any]]:
     parsed, violations = parse_workflow(document, DECLARATIONS)
     return plan_workflow(parsed) if parsed is not None else (None, violations)
 

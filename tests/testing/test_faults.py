@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.testing.definitions import chain
+from tests.testing.definitions import sequence
 from weftwork.engine.nodes import effect_ledger
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.testing import (
@@ -41,7 +41,7 @@ class Counter:
 
 
 COUNTER = Counter()
-CHARGE = chain("acme.charge", "core.noop")
+CHARGE = sequence("acme.charge", "core.noop")
 
 
 @pytest.fixture(autouse=True)
@@ -185,7 +185,7 @@ def test_answers_of_people_survive_crashes() -> None:
         return await ctx.interrupt("name") + await ctx.interrupt("title")
 
     answers = {"name": "Ada", "title": lambda question: ", " + question.name}
-    tried = [*crash_everywhere(chain("acme.ask"), nodes=[ask], answers=answers)]
+    tried = [*crash_everywhere(sequence("acme.ask"), nodes=[ask], answers=answers)]
     assert {result.nodes["a"].outputs["output"] for result in tried} == {"Ada, title"}
 
 
@@ -247,7 +247,7 @@ def test_a_step_whose_name_is_hidden_is_not_guessed_at(guarded: bool, monkeypatc
     async def named(ctx: weftwork.Context, card: str = "") -> None:
         await ctx.step(f"pay {card}", lambda: paid.append(card))
 
-    document = chain("acme.named")
+    document = sequence("acme.named")
     document["nodes"][0]["inputs"] = {"card": {"type": "variable", "variableName": "card"}}
     document["variables"] = [{"name": "card", "type": "string", "sensitive": True}]
 
@@ -275,6 +275,6 @@ def test_a_crash_is_no_error_of_the_node(written: bool, caplog: pytest.LogCaptur
     async def sleeps(ctx: weftwork.Context) -> None:
         await ctx.step("sleep", asyncio.sleep, 60, effect="idempotent")
 
-    result = run_workflow(chain("acme.sleeps"), nodes=[sleeps], faults=[Crash(at=2, written=written)])
+    result = run_workflow(sequence("acme.sleeps"), nodes=[sleeps], faults=[Crash(at=2, written=written)])
     assert result.status == "completed"
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

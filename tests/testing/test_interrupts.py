@@ -7,7 +7,7 @@ import pytest
 
 import weftwork
 from tests.harness.definitions import edge, node, workflow
-from tests.testing.definitions import chain
+from tests.testing.definitions import sequence
 from weftwork.testing import (
     TIMEOUT,
     Crash,
@@ -84,7 +84,7 @@ def test_a_run_waits_for_each_of_them(name: str) -> None:
 
 
 def test_answers_of_every_kind_survive_crashes() -> None:
-    for result in crash_everywhere(chain("acme.every"), nodes=[every], answers=ANSWERS):
+    for result in crash_everywhere(sequence("acme.every"), nodes=[every], answers=ANSWERS):
         assert (result.status, result.outputs) == ("completed", {"a": GIVEN}), result.faults
 
 
@@ -127,7 +127,7 @@ def test_a_function_sees_the_votes_before_its_own() -> None:
 
 def test_votes_survive_crashes() -> None:
     votes = {"pay": [vote("ann"), vote("bob")]}
-    for result in crash_everywhere(chain("acme.quorum"), nodes=[quorum], answers=votes):
+    for result in crash_everywhere(sequence("acme.quorum"), nodes=[quorum], answers=votes):
         assert result.status == "completed", result.faults
         assert result.kinds.count("approval.granted") == 2, result.faults
 
@@ -154,7 +154,7 @@ def default(ctx: weftwork.PlainContext) -> str:
 def test_time_passes_until_nobody_has_answered() -> None:
     clock = ManualClock()
     start = clock.now()
-    result = run_workflow(chain("acme.patient"), nodes=[patient], answers={"more": TIMEOUT}, clock=clock)
+    result = run_workflow(sequence("acme.patient"), nodes=[patient], answers={"more": TIMEOUT}, clock=clock)
     assert result.outputs == {"a": {"output": "nobody"}}
     assert (result.elapsed_ms, clock.now() - start) == (30 * DAY, 30 * DAY)
     assert [event.time[:10] for event in result.events if event.type == REMINDER] == ["2026-01-02", "2026-01-08"]
@@ -181,7 +181,7 @@ def test_a_function_may_say_that_nobody_answers() -> None:
 
 
 def test_the_end_of_the_time_survives_crashes() -> None:
-    for result in crash_everywhere(chain("acme.patient"), nodes=[patient], answers={"more": TIMEOUT}):
+    for result in crash_everywhere(sequence("acme.patient"), nodes=[patient], answers={"more": TIMEOUT}):
         assert (result.status, result.outputs) == ("completed", {"a": {"output": "nobody"}}), result.faults
         assert result.elapsed_ms == 30 * DAY
 
@@ -253,7 +253,7 @@ def test_rounds_of_an_author_have_keys_of_their_own() -> None:
         return [await ctx.interrupt(f"round-{number}", number) for number in range(5)]
 
     answers = {f"round-{number}": (lambda question: question.data * 10) for number in range(5)}
-    for result in crash_everywhere(chain("acme.rounds"), nodes=[rounds], answers=answers):
+    for result in crash_everywhere(sequence("acme.rounds"), nodes=[rounds], answers=answers):
         assert result.nodes["a"].outputs == {"output": [0, 10, 20, 30, 40]}, result.faults
         assert [each.data for each in result.asked] == [0, 1, 2, 3, 4]
 
@@ -272,8 +272,8 @@ def test_two_branches_wait_side_by_side() -> None:
 @pytest.mark.parametrize("fault", [Crash, LostAnswer, Outage])
 def test_whoever_was_not_told_answers_again(fault: Any) -> None:
     votes = {"pay": [vote("ann"), vote("bob")]}
-    whole = run_workflow(chain("acme.quorum"), nodes=[quorum], answers=votes)
+    whole = run_workflow(sequence("acme.quorum"), nodes=[quorum], answers=votes)
     for at in range(1, whole.commits + 1):
-        result = run_workflow(chain("acme.quorum"), nodes=[quorum], answers=votes, faults=[fault(at=at)])
+        result = run_workflow(sequence("acme.quorum"), nodes=[quorum], answers=votes, faults=[fault(at=at)])
         assert result.status == "completed"
         assert result.kinds.count("approval.granted") == 2

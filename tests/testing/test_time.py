@@ -9,7 +9,7 @@ import pytest
 
 import weftwork
 from tests.harness.definitions import edge, node, workflow
-from tests.testing.definitions import chain, delay
+from tests.testing.definitions import delay_workflow, sequence
 from weftwork.protocol.limits import Limits
 from weftwork.testing import ManualClock, Unending, run_node, run_workflow
 
@@ -19,7 +19,7 @@ HOUR = 3_600_000
 def test_a_delay_of_days_passes_on_the_clock() -> None:
     clock = ManualClock()
     start = clock.now()
-    result = run_workflow(delay(72 * HOUR), clock=clock)
+    result = run_workflow(delay_workflow(72 * HOUR), clock=clock)
     assert (result.status, result.elapsed_ms) == ("completed", 72 * HOUR)
     assert clock.now() - start == 72 * HOUR
 
@@ -33,7 +33,7 @@ def test_retries_wait_on_the_clock() -> None:
         if ctx.attempt < 4:
             raise OSError
 
-    result = run_workflow(chain("acme.flaky", maxRetries=5, retryDelayMs=HOUR // 60, retryBackoff=1), nodes=[flaky])
+    result = run_workflow(sequence("acme.flaky", maxRetries=5, retryDelayMs=HOUR // 60, retryBackoff=1), nodes=[flaky])
     assert (result.status, attempts) == ("completed", [1, 2, 3, 4])
     assert result.elapsed_ms == 3 * HOUR // 60
 
@@ -44,7 +44,7 @@ def test_sleeping_and_time_limits_of_nodes_take_no_time() -> None:
         await asyncio.sleep(HOUR / 1000)
 
     assert run_node(sleeps).status == "completed"
-    result = run_workflow(chain("acme.sleeps", timeoutMs=5000), nodes=[sleeps])
+    result = run_workflow(sequence("acme.sleeps", timeoutMs=5000), nodes=[sleeps])
     assert result.error is not None
     assert (result.error.code, result.elapsed_ms) == ("node_timeout", 5000)
 
@@ -77,7 +77,7 @@ def test_threads_are_waited_for_before_the_clock_moves() -> None:
 
     for each, type_id in ((plain, "acme.plain"), (in_async, "acme.async")):
         gate.clear()
-        result = run_workflow(chain(type_id, timeoutMs=50), nodes=[each])
+        result = run_workflow(sequence(type_id, timeoutMs=50), nodes=[each])
         assert (result.status, result.nodes["a"].outputs) == ("completed", {"output": 14})
         assert result.elapsed_ms < 50
 
@@ -87,7 +87,7 @@ def test_a_clock_that_does_not_wait_for_threads_is_noticed(monkeypatch: pytest.M
     def busy(ctx: weftwork.PlainContext) -> bool:
         return threading.Event().wait(0.3)
 
-    document = chain("acme.busy", timeoutMs=50)
+    document = sequence("acme.busy", timeoutMs=50)
     assert run_workflow(document, nodes=[busy]).status == "completed"
     monkeypatch.setattr("weftwork.testing.simulated_host.CountedThreads.busy", 0)
     error = run_workflow(document, nodes=[busy]).error
@@ -180,5 +180,5 @@ def test_a_clock_that_is_moved_for_ever_is_an_error(monkeypatch: pytest.MonkeyPa
 
 
 def test_limits_of_a_host_can_be_given() -> None:
-    error = run_workflow(chain("core.noop", "core.noop"), limits=Limits(max_node_executions=1)).error
+    error = run_workflow(sequence("core.noop", "core.noop"), limits=Limits(max_node_executions=1)).error
     assert error is not None

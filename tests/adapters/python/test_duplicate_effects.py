@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.testing.definitions import chain
+from tests.testing.definitions import sequence
 from weftwork.adapters.python.calls.steps import Steps
 from weftwork.testing import run_workflow
 
@@ -25,7 +25,7 @@ def test_a_once_node_is_not_tried_again_because_a_step_of_it_was_not_done(effect
 
         await ctx.step("mail", mail)
 
-    result = run_workflow(chain("acme.pay", maxRetries=3, retryDelayMs=1), nodes=[pay])
+    result = run_workflow(sequence("acme.pay", maxRetries=3, retryDelayMs=1), nodes=[pay])
     assert (paid, result.status) == (([1], "failed") if effect == "once" else ([1, 2], "completed"))
 
 
@@ -48,7 +48,7 @@ def test_a_step_does_not_outlive_its_entry(monkeypatch: pytest.MonkeyPatch, guar
         await task
 
     answers = {"a": {"outcome": "failed"}}
-    document = chain("acme.spawns", "core.delay", maxRetries=1, retryDelayMs=1, timeoutMs=1000)
+    document = sequence("acme.spawns", "core.delay", maxRetries=1, retryDelayMs=1, timeoutMs=1000)
     document["nodes"][1] |= {"config": {"ms": 100_000}, "settings": {}}
     document["edges"][0]["triggerRule"] = "all_complete"
     run_workflow(document, nodes=[spawns], answers=answers)

@@ -15,7 +15,7 @@ from tests.harness.untrusted_content import (
     untrusted_node,
     untrusted_nodes,
 )
-from tests.simulation.trust_workflows import CORRELATION, MIXERS, OUT
+from tests.simulation.trust_workflows import CORRELATION, MIXING_TYPES, UNTRUSTED_WORD
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.adapters.nodes.net.http_request import http_nodes
 from weftwork.engine.run.append import BatchBuilder
@@ -38,8 +38,8 @@ def test_requests_bring_content_from_outside_under_every_name() -> None:
 @pytest.mark.rule("trust-06")
 def test_the_answer_to_a_request_is_untrusted_and_what_is_made_of_it() -> None:
     async def scenario() -> None:
-        answers = FakeOutbound({"https://example.com/": {"said": OUT}})
-        bench = EngineHarness(*MIXERS, *http_nodes(answers))
+        answers = FakeOutbound({"https://example.com/": {"said": UNTRUSTED_WORD}})
+        bench = EngineHarness(*MIXING_TYPES, *http_nodes(answers))
         get = node("get", "core.http.request", config={"url": "https://example.com/"})
         document = workflow([node("before"), get, node("after", "core.identity")], [edge("before", "get")])
         document["edges"].append(edge("get", "after", sourceOutput="body"))
@@ -62,11 +62,11 @@ def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -
         context.mark_untrusted()
         assert context.untrusted
         context.emit_event(AppendLog("info", "after"))
-        done = await context.step("read", "idempotent", lambda: _soon(OUT))
+        done = await context.step("read", "idempotent", lambda: _soon(UNTRUSTED_WORD))
         return Completed({"output": [done]})
 
     async def scenario() -> None:
-        bench = EngineHarness(*MIXERS, waiting_node_type("test.fetches", body))
+        bench = EngineHarness(*MIXING_TYPES, waiting_node_type("test.fetches", body))
         fetches = node("f", "test.fetches")
         _, key = await run_untrusted(workflow([fetches, mixing_node("after")], [edge("f", "after")]), bench=bench)
         events = await bench.run_to_end(key)
@@ -88,13 +88,13 @@ async def _soon(value: Any) -> Any:
 def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
     async def fetches(call: NodeCall, context: NodeContext) -> NodeOutcome:
         context.mark_untrusted()
-        return Completed({"output": OUT})
+        return Completed({"output": UNTRUSTED_WORD})
 
     async def scenario() -> None:
         plain = InstantNode(
-            NodeDeclaration("test.plain", "", external_content=True), lambda call: Completed({"output": OUT})
+            NodeDeclaration("test.plain", "", external_content=True), lambda call: Completed({"output": UNTRUSTED_WORD})
         )
-        bench = EngineHarness(*MIXERS, plain, waiting_node_type("test.fetches", fetches))
+        bench = EngineHarness(*MIXING_TYPES, plain, waiting_node_type("test.fetches", fetches))
         items = {"type": "static", "value": [1, 2]}
         mapped = node("map", "core.flow.map", config={"body": {"typeId": body}}, inputs={"items": items})
         _, key = await run_untrusted(

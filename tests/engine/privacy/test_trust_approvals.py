@@ -10,7 +10,7 @@ from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
 from tests.harness.interrupts import answer_refusal
 from tests.harness.supervised_runs import next_worker
-from tests.simulation.trust_workflows import MIXERS, OUT
+from tests.simulation.trust_workflows import MIXING_TYPES, UNTRUSTED_WORD
 from weftwork.engine.decide import interrupts
 from weftwork.engine.decide.inputs import VariablesOverwritten
 from weftwork.ports.node_outcome import Completed, NodeOutcome
@@ -51,7 +51,7 @@ LIST = variable("a", "array", defaultValue=[])
 async def waiting(
     document: dict[str, Any], *others: dict[str, Any], bench: EngineHarness | None = None
 ) -> tuple[EngineHarness, Any]:
-    made, key = await start_run(document, *others, bench=bench or EngineHarness(*MIXERS))
+    made, key = await start_run(document, *others, bench=bench or EngineHarness(*MIXING_TYPES))
     assert await made.status(key) == "waiting-approval"
     return made, key
 
@@ -115,7 +115,8 @@ def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
 
     async def scenario() -> None:
         bench, key = await start_run(
-            workflow([node("n", "test.passes")]), bench=EngineHarness(*MIXERS, waiting_node_type("test.passes", body))
+            workflow([node("n", "test.passes")]),
+            bench=EngineHarness(*MIXING_TYPES, waiting_node_type("test.passes", body)),
         )
         events = await bench.run_to_end(key)
         assert "interrupt.requested" not in [each.type for each in events]
@@ -141,7 +142,7 @@ def test_the_time_of_a_gate_is_a_rejection_whatever_it_shows() -> None:
 def test_variables_from_outside_move_no_gate() -> None:
     async def scenario() -> None:
         bench, key = await waiting(gated())
-        await bench.executor.request(key, VariablesOverwritten({"a": [OUT, {"action": "accept"}]}))
+        await bench.executor.request(key, VariablesOverwritten({"a": [UNTRUSTED_WORD, {"action": "accept"}]}))
         await run_ready_tasks()
         assert await bench.status(key) == "waiting-approval"
 
@@ -174,7 +175,7 @@ def floored() -> dict[str, Any]:
 @pytest.mark.parametrize(("by", "goes_on"), [(MODEL, False), (PERSON, True)])
 def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(by: Answerer, goes_on: bool) -> None:
     async def scenario() -> None:
-        bench, key = await start_run(floored(), workflow([node("w")], id="w"), bench=EngineHarness(*MIXERS))
+        bench, key = await start_run(floored(), workflow([node("w")], id="w"), bench=EngineHarness(*MIXING_TYPES))
         (asked,) = (await bench.state(key)).open_interrupts.values()
         await bench.answer(key, {"answers": {"proceed": "proceed"}}, asked.node_id, by)
         kinds = [each.type for each in await bench.run_to_end(key)]

@@ -8,7 +8,7 @@ import pytest
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.untrusted_content import VARIABLES, mixing_node, port, run_untrusted, untrusted_node
-from tests.simulation.trust_workflows import MIXERS, OUT
+from tests.simulation.trust_workflows import MIXING_TYPES, UNTRUSTED_WORD
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -43,11 +43,11 @@ def test_what_is_untrusted_in_a_template_is_wrapped_and_nothing_else() -> None:
         document = workflow(
             [first, node("p", "test.prompt", config={"prompt": text}, inputs=inputs)], [edge("o", "p")], VARIABLES
         )
-        bench, key = await run_untrusted(document, bench=EngineHarness(*MIXERS, PROMPT))
+        bench, key = await run_untrusted(document, bench=EngineHarness(*MIXING_TYPES, PROMPT))
         return msgspec.json.decode((await bench.run_to_end(key))[-1].payload)["outputs"]["p"]
 
     found = run(lambda: scenario(True))
-    out = f'["{OUT}"]'
+    out = f'["{UNTRUSTED_WORD}"]'
     assert found["shown"] == f"Say [{out}] [] [{out}] [] [{out}] 2!"
     assert found["plain"] == f"Say {out} [] {out} [] {out} 2!"
     assert found["asked"] == [True, False, True, False]

@@ -12,7 +12,7 @@ from tests.simulation.child_runs.child_run_workflows import (
     PARENT_TYPES,
     ChildPlan,
 )
-from tests.simulation.run_driver import SLOTS as ALL
+from tests.simulation.run_driver import COMPARED_FIELDS as ALL
 from weftwork.engine.run.live_run import run_bounds
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.json import schema
@@ -38,9 +38,9 @@ async def check_append(storm: "RunTreeDriver", key: RunKey, batch: Batch) -> Non
             said = msgspec.json.decode(event.payload)
             known = (key, event.node_id or "", said["key"], said["awaited"])
             assert storm.started.setdefault(said["childRunId"], known) == known, "a child has two parents"
-    live = storm.bench.executor._live.get(key)
-    if live is not None and not storm.bench.process_log.dead:
-        folded = await storm.bench.state(key)
+    live = storm.engine.executor._live.get(key)
+    if live is not None and not storm.engine.process_log.dead:
+        folded = await storm.engine.state(key)
         for name in COMPARED_FIELDS:
             assert getattr(folded, name) == getattr(live.state, name), (
                 f"{key.run_id} is not the fold of its log: {name}"
@@ -49,7 +49,7 @@ async def check_append(storm: "RunTreeDriver", key: RunKey, batch: Batch) -> Non
 
 async def check_idle(storm: "RunTreeDriver") -> None:
     """Nothing can happen now without time, a person or the store."""
-    bench = storm.bench
+    bench = storm.engine
     for each in await storm.runs():
         key, projection = each.header.key, each.projection
         state = await storm.folded(each)
@@ -73,7 +73,7 @@ async def check_idle(storm: "RunTreeDriver") -> None:
 
 async def _has_moved(storm: "RunTreeDriver", before: StoredRun, state: RunState) -> bool:
     """Whether a run went on between two looks at it, which a store with threads of its own lets happen."""
-    now, then = (await storm.bench.stored_run(before.header.key)).projection, before.projection
+    now, then = (await storm.engine.stored_run(before.header.key)).projection, before.projection
     same = (now.last_sequence, now.parked) == (then.last_sequence, then.parked)
     return not same or state.last_sequence != then.last_sequence
 
@@ -91,14 +91,14 @@ def _check_live(storm: "RunTreeDriver", live: Any, state: RunState) -> None:
     if live._driver is None and not live._inbox and not state.is_terminal:
         for name in COMPARED_FIELDS:
             assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
-        wanted = live.key in storm.bench.executor._pending_requests or live.looks
-        idle = may_unload(live.state, live._bounds.duration, storm.bench.clock.now())
+        wanted = live.key in storm.engine.executor._pending_requests or live.looks
+        idle = may_unload(live.state, live._bounds.duration, storm.engine.clock.now())
         assert wanted or not idle, "a run stays in memory for nobody"
 
 
 async def check_quiescent(storm: "RunTreeDriver") -> None:
     """All word has arrived, and the store was there all the time."""
-    bench = storm.bench
+    bench = storm.engine
     kin = bench.executor._child_messages
     under_way = [*kin._tasks], kin._queued, kin._delivered
     assert not any(under_way), f"word between runs is still under way: {under_way}"
@@ -163,7 +163,7 @@ def _check_known_children(state: RunState, states: dict[str, RunState]) -> None:
 
 async def check_end(storm: "RunTreeDriver") -> None:
     """All runs have ended, and all word has arrived."""
-    bench = storm.bench
+    bench = storm.engine
     assert not bench.executor._live, "a run stays in memory"
     left = bench.executor._unconfirmed._runs, bench.executor._loads, bench.executor._pending_requests
     assert not any(left), f"somebody is still looked for: {left}"

@@ -4,7 +4,7 @@ import asyncio
 
 from tests.harness.engine_harness import run_ready_tasks
 from tests.simulation.child_runs.run_tree_driver import FAULT_POINTS, RunTreeDriver
-from tests.simulation.run_driver import _heard as heard
+from tests.simulation.run_driver import retrieve_exception as heard
 from weftwork.engine.api.retention import Retention
 from weftwork.engine.decide.inputs import CancelRequested, PauseRequested, ResumeRequested
 from weftwork.ports import fault_points
@@ -33,7 +33,7 @@ class ChildRunSchedule(RunTreeDriver):
             self._send_answer(*self.rng.choice(found))
 
     async def _tick(self) -> None:
-        self.bench.clock.advance(self.rng.choice([1, 20, 100, 250, 1_000]))
+        self.engine.clock.advance(self.rng.choice([1, 20, 100, 250, 1_000]))
 
     async def _pause(self) -> None:
         found = [each.header.key for each in await self.unfinished_runs() if each.projection.status == "running"]
@@ -55,21 +55,21 @@ class ChildRunSchedule(RunTreeDriver):
         await self._cancel()
 
     async def _kill(self) -> None:
-        log = self.bench.log
+        log = self.engine.log
         log.kills = {(log.writes + self.rng.randrange(4), self.rng.choice(["before", "after"]))}
 
     async def _point(self) -> None:
         """The process ends where it passes a place of that name."""
         self._disarm_faults()
-        fault_points.arm({(self.rng.choice(FAULT_POINTS), self.rng.randint(1, 4)): lambda: self.bench.log.die()})
+        fault_points.arm({(self.rng.choice(FAULT_POINTS), self.rng.randint(1, 4)): lambda: self.engine.log.die()})
 
     async def _again(self) -> None:
         """Word between runs comes twice, or late."""
-        self.bench.executor._child_messages.recover_soon()
+        self.engine.executor._child_messages.recover_soon()
 
     async def _delete(self) -> None:
         """Of some that have ended."""
-        retention = Retention(self.bench.process_log, self.bench.clock, self.bench.executor)
+        retention = Retention(self.engine.process_log, self.engine.clock, self.engine.executor)
         ended = [each.header.key for each in await self.runs() if each.projection.status in TERMINAL_STATUSES]
         for key in self.rng.sample(ended, min(len(ended), 2)):
             self.deleted.add(key)
@@ -84,7 +84,7 @@ class ChildRunSchedule(RunTreeDriver):
         """The process ends in peace: the store is there."""
         troubled, self.troubled = self.troubled, False
         self._disarm_faults()
-        closing = asyncio.create_task(self.bench.close())
+        closing = asyncio.create_task(self.engine.close())
         for _ in range(200):
             await run_ready_tasks()
             if closing.done():

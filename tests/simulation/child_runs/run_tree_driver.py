@@ -9,7 +9,7 @@ from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
 from tests.simulation.child_runs.child_run_oracle import check_append, check_end, check_idle, check_quiescent
 from tests.simulation.child_runs.child_run_store import UnreliableTreeLog
 from tests.simulation.child_runs.child_run_workflows import ParentNodes
-from tests.simulation.run_driver import _heard as heard
+from tests.simulation.run_driver import retrieve_exception as heard
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.decide.inputs import AnswerReceived, Input, ResumeRequested
 from weftwork.ports import fault_points
@@ -66,14 +66,14 @@ class RunTreeDriver:
         self.same_answer = False
         self.fault_rates = FAULT_RATES
         self._folded: dict[RunKey, RunState] = {}
-        self.bench = EngineHarness(*self.parent_nodes.types(), wrap=UnreliableTreeLog, **bench)
+        self.engine = EngineHarness(*self.parent_nodes.types(), wrap=UnreliableTreeLog, **bench)
         self.has_died = False
-        self.has_store_threads = not isinstance(self.bench.store, MemoryStore)
+        self.has_store_threads = not isinstance(self.engine.store, MemoryStore)
         """The store has threads of its own, so that there is no telling by turns of the loop that it is idle."""
-        self._watch()
+        self._install_checks()
 
-    def _watch(self) -> None:
-        log, mortal = self.bench.log, self.bench.process_log
+    def _install_checks(self) -> None:
+        log, mortal = self.engine.log, self.engine.process_log
         self.has_died = False
 
         def die() -> None:
@@ -93,12 +93,12 @@ class RunTreeDriver:
         return self.rng.randrange(self.max_delay_turns + 1) if self.max_delay_turns else 0
 
     async def start(self, documents: list[dict[str, Any]], trees: int = 1, **configurable: Any) -> Self:
-        await self.bench.store.open()
+        await self.engine.store.open()
         self.documents = documents
         await self._register()
         for _ in range(50):
             try:
-                await self.bench.service.create_run(CALLER, {"workflowId": "top", "configurable": configurable})
+                await self.engine.service.create_run(CALLER, {"workflowId": "top", "configurable": configurable})
             except StoreUnavailable:
                 self.action_counts["lost"] += 1
             self.root_keys = [each.header.key for each in await self.runs() if each.header.parent is None]
@@ -109,20 +109,20 @@ class RunTreeDriver:
     async def _register(self) -> None:
         """As a host does at its start, before runs go on."""
         for document in self.documents:
-            wrong = await self.bench.catalog.register(document)
+            wrong = await self.engine.catalog.register(document)
             assert wrong == [], wrong
 
     async def settle(self) -> None:
         """Until nothing happens without time, and look at it."""
         still = 0
         for _ in range(5_000):
-            before = self.bench.log.calls
+            before = self.engine.log.calls
             await run_ready_tasks()
             if self.has_store_threads:
                 await asyncio.sleep(0.001)
             if self.has_died:
                 await self._crash()
-            idle = self.bench.log.calls == before and not self.bench.log.busy and not _has_ready_tasks()
+            idle = self.engine.log.calls == before and not self.engine.log.busy and not _has_ready_tasks()
             still = still + 1 if idle else 0
             if still > 4 * self.has_store_threads:
                 break
@@ -145,7 +145,7 @@ class RunTreeDriver:
                 return
             if turn % 40 == 39:
                 await self.await_quiescence()
-            clock = self.bench.clock
+            clock = self.engine.clock
             paused = [each.header.key for each in left if each.projection.status == "paused"]
             waiting = await self._open_interrupts()
             if paused and (clock.next_wake is None or turn % 2):
@@ -165,9 +165,9 @@ class RunTreeDriver:
         self._disarm_faults()
         for turn in range(200):
             await self.settle()
-            if turn >= 60 and not self.bench.executor._child_messages._tasks:
+            if turn >= 60 and not self.engine.executor._child_messages._tasks:
                 break
-            self.bench.clock.advance(100)
+            self.engine.clock.advance(100)
         await check_quiescent(self)
         self.faults_enabled = troubled
 
@@ -178,8 +178,8 @@ class RunTreeDriver:
 
     async def _kill_process(self) -> None:
         """Everything in the process ends where it stands, even what does not heed it the first time."""
-        self.bench.process_log.dead = True
-        for live in list(self.bench.executor._live.values()):
+        self.engine.process_log.dead = True
+        for live in list(self.engine.executor._live.values()):
             live._closing = True
             live._activity.close()
         for _ in range(100):
@@ -188,14 +188,14 @@ class RunTreeDriver:
             await run_ready_tasks()
             if len(asyncio.all_tasks()) == 1:
                 break
-        await self.bench.crash()
+        await self.engine.crash()
 
     async def runs(self) -> list[StoredRun]:
         """All there are, oldest first."""
         found: list[StoredRun] = []
         query = RunQuery(limit=1_000)
         while True:
-            page = await self.bench.store.log.list_runs(CALLER.partition, query)
+            page = await self.engine.store.log.list_runs(CALLER.partition, query)
             found += page.runs
             if not page.more:
                 return found[::-1]
@@ -206,7 +206,7 @@ class RunTreeDriver:
         key, last = stored.header.key, stored.projection.last_sequence
         known = self._folded.get(key)
         if known is None or known.last_sequence != last:
-            known = self._folded[key] = await self.bench.state(key)
+            known = self._folded[key] = await self.engine.state(key)
         return known
 
     async def unfinished_runs(self) -> list[StoredRun]:
@@ -215,7 +215,7 @@ class RunTreeDriver:
     # What may happen.
 
     def _send(self, key: RunKey, given: Input) -> asyncio.Task[Any]:
-        task = asyncio.create_task(self.bench.executor.request(key, given, None))
+        task = asyncio.create_task(self.engine.executor.request(key, given, None))
         task.add_done_callback(heard)
         self.pending_requests.add(task)
         return task
@@ -224,7 +224,7 @@ class RunTreeDriver:
         dice = random.Random(f"{workflow_id}{asked.node_id}") if self.same_answer else self.rng
         action = "accept" if dice.random() < 0.9 else "reject"
         value = {"action": action} if asked.kind == "approval" else {}
-        given = AnswerReceived(asked.node_id, value, ANSWERER, self.bench.clock.now(), asked.interrupt_id)
+        given = AnswerReceived(asked.node_id, value, ANSWERER, self.engine.clock.now(), asked.interrupt_id)
         self._send(key, given)
 
     async def _await_responses(self) -> None:
@@ -247,10 +247,10 @@ class RunTreeDriver:
     def _disarm_faults(self) -> None:
         fault_points._armed.clear()
         fault_points._pass_counts.clear()
-        self.bench.log.kills = set()
+        self.engine.log.kills = set()
 
     async def _wake(self) -> None:
-        clock = self.bench.clock
+        clock = self.engine.clock
         if clock.next_wake is not None:
             clock.advance(max(0, clock.next_wake - clock.now()))
 
@@ -263,16 +263,16 @@ class RunTreeDriver:
         self._disarm_faults()
         self.pending_requests.clear()
         # What the last process wrote is written before the next one reads.
-        await self.bench.store.log.sweep(0)
+        await self.engine.store.log.sweep(0)
         troubled = self.faults_enabled
         for attempt in range(20):
-            self.bench = self.bench.successor(wrap=UnreliableTreeLog)
-            self._watch()
+            self.engine = self.engine.successor(wrap=UnreliableTreeLog)
+            self._install_checks()
             await self._register()
             # Many runs are loaded at a start: in the end the store is there for all of them.
             self.faults_enabled = troubled and attempt < 10
             try:
-                await self.bench.executor.recover()
+                await self.engine.executor.recover()
                 self.faults_enabled = troubled
                 return
             except StoreUnavailable:

@@ -91,7 +91,7 @@ async def told(found: ChildRunSchedule) -> str:
         count = sum(name.rsplit("#", 1)[0] == above for name in names.values())
         names[each.header.run_id] = f"{above}#{count}"
     for run_id, name in names.items():
-        state = await found.bench.state(
+        state = await found.engine.state(
             next(each.header.key for each in await found.runs() if each.header.run_id == run_id)
         )
         nodes = {node_id: (each.status, each.outputs, each.error) for node_id, each in sorted(state.nodes.items())}
@@ -130,7 +130,7 @@ def test_the_same_schedule_leaves_the_same_logs() -> None:
     async def logs(seed: int) -> list[bytes]:
         found = await storm(seed)
         keys = [each.header.key for each in await found.runs()]
-        return [event.document for key in keys for event in await found.bench.events(key)]
+        return [event.document for key in keys for event in await found.engine.events(key)]
 
     for seed in range(example_count(3)):
         assert run(lambda seed=seed: logs(seed)) == run(lambda seed=seed: logs(seed))

@@ -16,7 +16,7 @@ from tests.simulation.effects.effect_workflows import (
     expected_effects,
     key_maker,
 )
-from tests.simulation.run_driver import CLOCK, SLOTS, Gated, Watched
+from tests.simulation.run_driver import ADVANCE_CLOCK, COMPARED_FIELDS, CheckedLog, RunDriver
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested, PauseRequested, ResumeRequested
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -39,7 +39,7 @@ FAULTY_TURNS = 70
 """Turns after which nothing more gets in the way of a run."""
 
 
-class UnreliableLog(Watched):
+class UnreliableLog(CheckedLog):
     """Also the creation of a run may fail, durable or not, and so may reading it again."""
 
     made: RunKey | None = None
@@ -60,7 +60,7 @@ class UnreliableLog(Watched):
         return await self._log.read(*arguments)
 
 
-class EffectSchedule(Gated):
+class EffectSchedule(RunDriver):
     """One run, over as many processes as it takes."""
 
     def __init__(self, world: GatedExternalSystem, dice: random.Random) -> None:
@@ -69,7 +69,7 @@ class EffectSchedule(Gated):
         self.rng = dice
         self._waiting = world.gates
         limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]), max_nodes_per_tenant=dice.choice([0, 0, 1, 2]))
-        self.bench = EngineHarness(*world.types(dice.choice([0, 0, 1])), limits=limits, wrap=UnreliableLog)
+        self.engine = EngineHarness(*world.types(dice.choice([0, 0, 1])), limits=limits, wrap=UnreliableLog)
         self.has_person = True
         self.effect_interrupts = 0
         self.fault_counts: Counter[str] = Counter()
@@ -77,42 +77,44 @@ class EffectSchedule(Gated):
         self._unknown: set[str] = set()
         """Claims that were open when a process died."""
         self._differences: list[str] = []
-        self._watch()
+        self._install_checks()
 
-    def _watch(self) -> None:
+    def _install_checks(self) -> None:
         async def seen(key: RunKey) -> None:
             """fold-01: what the live run holds is the fold of what is durable, at every append."""
-            live = self.bench.executor._live.get(key)
+            live = self.engine.executor._live.get(key)
             if live is not None and key == self.key:
                 folded = await self.folded()
                 # Kept, because what is raised here is the host's own failure.
-                self._differences += [name for name in SLOTS if getattr(folded, name) != getattr(live.state, name)]
+                self._differences += [
+                    name for name in COMPARED_FIELDS if getattr(folded, name) != getattr(live.state, name)
+                ]
 
-        self.bench.log.seen = seen
-        self.bench.log.fails = lambda: self.fails()
+        self.engine.log.seen = seen
+        self.engine.log.fails = lambda: self.fails()
 
     async def crash(self) -> None:
         """The process dies, and the next one takes over."""
         self.fault_counts["crash"] += 1
-        await self.bench.crash()
+        await self.engine.crash()
         self._unknown |= {claim for _, claim in await self.open_claims()}
         await self._start_successor()
 
     async def _start_successor(self) -> None:
         self.external_system.gates.clear()
-        self.bench = self.bench.successor(wrap=UnreliableLog)
-        await self.bench.executor.recover()
-        self._watch()
+        self.engine = self.engine.successor(wrap=UnreliableLog)
+        await self.engine.executor.recover()
+        self._install_checks()
 
     async def close(self) -> None:
         """The process ends in peace: the store is there, and the world answers what it was asked."""
         self.fault_counts["close"] += 1
         fails, self.fails = self.fails, lambda: None
-        self.bench.log.kills = set()
-        while (live := self.bench.executor._live.get(self.key)) is not None and live._store_away:
-            await self.let(CLOCK)
+        self.engine.log.kills = set()
+        while (live := self.engine.executor._live.get(self.key)) is not None and live._store_away:
+            await self.perform(ADVANCE_CLOCK)
             await run_ready_tasks()
-        closing = asyncio.create_task(self.bench.close())
+        closing = asyncio.create_task(self.engine.close())
         while not closing.done():
             for gate in list(self.external_system.gates.values()):
                 if not gate.done():
@@ -122,19 +124,19 @@ class EffectSchedule(Gated):
         known = self._unknown | effect_history(await self.facts()).cut_claims
         left = [where for where, claim in await self.open_claims() if claim not in known]
         assert not left, f"a host went away and left {left} open"
-        await self.bench.crash()
+        await self.engine.crash()
         await self._start_successor()
         self.fails = fails
 
-    async def let(self, what: str) -> None:
-        if what == CLOCK or what in self.external_system.gates:
-            await super().let(what)
+    async def perform(self, what: str) -> None:
+        if what == ADVANCE_CLOCK or what in self.external_system.gates:
+            await super().perform(what)
             return
         state = await self.state()
         mine = [each for each in state.interrupts.values() if each.node_id == what and each.status == "open"]
         if mine:
             found = self._truthful_answer(what, mine[0].data, state.nodes[what].visits)
-            await self.ask(AnswerReceived(what, found, Answerer("somebody"), self.bench.clock.now()))
+            await self.send(AnswerReceived(what, found, Answerer("somebody"), self.engine.clock.now()))
 
     def _truthful_answer(self, node_id: str, data: dict[str, Any], visit: int) -> Any:
         """A truthful answer: whoever is asked what became of an effect looks whether the world has seen it."""
@@ -151,8 +153,8 @@ class EffectSchedule(Gated):
     def _key(self) -> Callable[[Identity], str]:
         return key_maker("acme", self.key.run_id)
 
-    async def open(self) -> list[str]:
-        found = await super().open()
+    async def available_actions(self) -> list[str]:
+        found = await super().available_actions()
         suspended = await self._suspended_nodes()
         return [each for each in found if self.has_person or each not in suspended]
 
@@ -165,9 +167,9 @@ class EffectSchedule(Gated):
     async def run_with_faults(self) -> None:
         """Let the run happen in bad weather, until it has ended or, without a person, waits for one."""
         for turn in range(2_000):
-            found = await self.open()
-            status = await self.bench.status(self.key)
-            if self.bench.log.died:
+            found = await self.available_actions()
+            status = await self.engine.status(self.key)
+            if self.engine.log.died:
                 await self.crash()
                 continue
             if status in TERMINAL_STATUSES:
@@ -176,15 +178,15 @@ class EffectSchedule(Gated):
             if what is not None:
                 await self._apply_fault(what)
             elif status == "paused" and (not found or self.rng.random() < 0.5):
-                await self.ask(ResumeRequested())
+                await self.send(ResumeRequested())
             elif found:
-                await self.let(self.rng.choice(found))
+                await self.perform(self.rng.choice(found))
             elif not self.has_person and await self._suspended_nodes():
                 return
             if turn == FAULTY_TURNS:
                 self.fails = lambda: None
             self._check_once()
-        raise AssertionError(f"the run does not end: {await self.bench.event_types(self.key)}")
+        raise AssertionError(f"the run does not end: {await self.engine.event_types(self.key)}")
 
     def _random_fault(self) -> str | None:
         chance = self.rng.random()
@@ -200,15 +202,15 @@ class EffectSchedule(Gated):
         elif what == "close":
             await self.close()
         elif what == "kill":
-            log = self.bench.log
+            log = self.engine.log
             log.kills = {(log.appends + self.rng.randrange(3), self.rng.choice(["before", "after"]))}
         elif what == "cancel":
             self.fault_counts["cancel"] += 1
-            await self.ask(CancelRequested())
+            await self.send(CancelRequested())
         else:
             assert what in DRAIN_POLICIES
             self.fault_counts["pause"] += 1
-            await self.ask(PauseRequested(what))
+            await self.send(PauseRequested(what))
 
     def _check_once(self) -> None:
         assert not self._differences, f"the live run is not the fold of its log: {self._differences}"
@@ -221,18 +223,18 @@ class EffectSchedule(Gated):
         self.expected = expected_effects(document)
         for _ in range(20):
             try:
-                self.key = await self.bench.start(document, at_once=at_once, inputs={"hidden": SECRET})
+                self.key = await self.engine.start(document, at_once=at_once, inputs={"hidden": SECRET})
             except StoreUnavailable:
-                self.fault_counts["lost"] += self.bench.log.made is not None
-                self.key = self.bench.log.made or self.key
-            if self.bench.log.made is not None:
+                self.fault_counts["lost"] += self.engine.log.made is not None
+                self.key = self.engine.log.made or self.key
+            if self.engine.log.made is not None:
                 return self
         raise AssertionError("no run was ever made")
 
     async def take_over(self, bench: EngineHarness, key: RunKey, document: dict[str, Any]) -> None:
         """Go on with a run whose processes are dead."""
         self.key, self.expected = key, expected_effects(document)
-        self.bench = bench
+        self.engine = bench
         await self._start_successor()
 
     async def check(self) -> RunState:
@@ -248,7 +250,7 @@ class EffectSchedule(Gated):
         else:
             assert state.status in ("failed", "cancelled") or not self.has_person
             assert state.status != "failed" or (state.error or {})["code"] in CUTTING_ERRORS, state.error
-        events = await self.bench.events(self.key)
+        events = await self.engine.events(self.key)
         assert not any(SECRET.encode() in event.payload for event in events), "what is hidden can be read"
         story = effect_history(await self.facts())
         repeats = {keys[key]: count - 1 for key, count in counts.items() if count > 1}

@@ -29,8 +29,8 @@ async def storm(document: dict[str, Any], seed: int, answers: bool = True) -> Ef
     await storm.start(document, at_once=dice.random() < 0.5)
     await storm.run_with_faults()
     if (await storm.check()).status in ("completed", "failed"):
-        await check_caches(storm.bench, storm.key)
-    await storm.bench.crash()
+        await check_caches(storm.engine, storm.key)
+    await storm.engine.crash()
     return storm
 
 

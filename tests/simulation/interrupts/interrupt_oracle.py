@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tests.simulation.interrupts.interrupt_workflows import SECRET
-from tests.simulation.run_driver import SLOTS
+from tests.simulation.run_driver import COMPARED_FIELDS
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.run.live_run import run_bounds
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, InterruptQuery, StoreUnavailable
@@ -47,7 +47,7 @@ class SentAnswer:
 
 async def check_idle(storm: "InterruptSchedule") -> None:
     """Nothing can happen now without time, a person or the store."""
-    bench, key = storm.bench, storm.key
+    bench, key = storm.engine, storm.key
     stored, state = await bench.stored_run(key), await storm.folded()
     assert not storm.asking_nodes.violations, storm.asking_nodes.violations
     limit = run_bounds(bench.runtime, state).duration
@@ -68,10 +68,10 @@ async def check_idle(storm: "InterruptSchedule") -> None:
 
 def _check_live(storm: "InterruptSchedule", live: Any, state: RunState) -> None:
     if live._driver is None and not live._inbox:
-        for name in SLOTS:
+        for name in COMPARED_FIELDS:
             assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
-        now = storm.bench.clock.now()
-        wanted = storm.key in storm.bench.executor._pending_requests
+        now = storm.engine.clock.now()
+        wanted = storm.key in storm.engine.executor._pending_requests
         idle = may_unload(live.state, live._bounds.duration, now)
         assert wanted or not idle, "a run stays in memory for nobody"
         due = next_wake_at(state, live._bounds.duration) if is_parked(state) else None
@@ -80,7 +80,7 @@ def _check_live(storm: "InterruptSchedule", live: Any, state: RunState) -> None:
 
 def _check_unloaded(storm: "InterruptSchedule", state: RunState, due: int | None) -> None:
     """A run that nobody has in memory: somebody will see to it, in time."""
-    bench = storm.bench
+    bench = storm.engine
     coming, now = bench.clock.next_wake, bench.clock.now()
     doubtful = storm.key in bench.executor._unconfirmed._runs or storm.key in bench.executor._loads
     assert doubtful or is_parked(state), "a run was left though it could go on"
@@ -93,7 +93,7 @@ def _check_unloaded(storm: "InterruptSchedule", state: RunState, due: int | None
 
 async def _check_index(storm: "InterruptSchedule", state: RunState) -> None:
     """The list of what is open, over all runs, is the fold."""
-    page = await storm.bench.store.log.list_interrupts(storm.key.partition, InterruptQuery())
+    page = await storm.engine.store.log.list_interrupts(storm.key.partition, InterruptQuery())
     found = {each.interrupt_id: (each.listed.kind, each.listed.node_id, each.listed.due) for each in page.interrupts}
     opened = [each for each in state.interrupts.values() if each.status == "open"]
     assert found == {each.interrupt_id: (each.kind, each.node_id, each.due) for each in opened}
@@ -107,8 +107,8 @@ async def _check_index(storm: "InterruptSchedule", state: RunState) -> None:
 
 async def check_end(storm: "InterruptSchedule") -> RunState:
     """Of a run that has ended."""
-    events, facts = await storm.bench.events(storm.key), await storm.facts()
-    stored = await storm.bench.stored_run(storm.key)
+    events, facts = await storm.engine.events(storm.key), await storm.facts()
+    stored = await storm.engine.stored_run(storm.key)
     for event in events:
         document = msgspec.json.decode(event.document)
         assert schema.check("run-event", document) == [], document
@@ -191,7 +191,7 @@ def _check_sent_answers(storm: "InterruptSchedule", facts: list[Fact]) -> None:
 
 async def _check_prefixes(storm: "InterruptSchedule", events: list[Event]) -> None:
     """fold-01: whatever was committed up to some point can be folded."""
-    ends = [batch.events[-1].sequence + 1 for batch in storm.bench.log._log.batches if batch.events]
+    ends = [batch.events[-1].sequence + 1 for batch in storm.engine.log._log.batches if batch.events]
     for end in ends:
         state = await storm.folded(end)
         assert state.is_terminal == (end == len(events))

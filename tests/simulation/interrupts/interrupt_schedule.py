@@ -9,8 +9,8 @@ from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from tests.simulation.interrupts.interrupt_oracle import SentAnswer, check_end, check_idle
 from tests.simulation.interrupts.interrupt_store import UnreliableInterruptLog
 from tests.simulation.interrupts.interrupt_workflows import ANSWERERS, SECRET, AskingNodes, random_answer, random_value
-from tests.simulation.run_driver import Gated
-from tests.simulation.run_driver import _heard as heard
+from tests.simulation.run_driver import RunDriver
+from tests.simulation.run_driver import retrieve_exception as heard
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested, Input, PauseRequested, ResumeRequested
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -44,7 +44,7 @@ MAX_ALARM_LOOKS = 40
 """Looks of the alarm between two quiet moments, in which no time passes."""
 
 
-class InterruptSchedule(Gated):
+class InterruptSchedule(RunDriver):
     """One run, over as many processes as it takes. `moves` says how often what happens."""
 
     def __init__(self, dice: random.Random, moves: dict[str, int] | None = None, fates: bool = True) -> None:
@@ -69,11 +69,11 @@ class InterruptSchedule(Gated):
         self.action_counts: Counter[str] = Counter()
         self.clock_rollback_ms = 0
         limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]))
-        self.bench = EngineHarness(*self.asking_nodes.types(), limits=limits, wrap=UnreliableInterruptLog)
-        self._watch()
+        self.engine = EngineHarness(*self.asking_nodes.types(), limits=limits, wrap=UnreliableInterruptLog)
+        self._install_checks()
 
-    def _watch(self) -> None:
-        self.bench.log.fails = self._next_fault
+    def _install_checks(self) -> None:
+        self.engine.log.fails = self._next_fault
 
     def _next_fault(self) -> str | None:
         if not self.faults_enabled:
@@ -84,16 +84,16 @@ class InterruptSchedule(Gated):
         self.document, self.at_once = document, self.rng.random() < 0.7
         for _ in range(50):
             try:
-                await self.bench.start(
+                await self.engine.start(
                     document,
                     at_once=self.at_once,
                     inputs={"hidden": SECRET},
                     configurable=configurable,
                 )
             except StoreUnavailable:
-                self.action_counts["lost"] += self.bench.log.made is not None
-            if self.bench.log.made is not None:
-                self.key = self.bench.log.made.key
+                self.action_counts["lost"] += self.engine.log.made is not None
+            if self.engine.log.made is not None:
+                self.key = self.engine.log.made.key
                 return self
         raise AssertionError("no run was ever made")
 
@@ -101,7 +101,7 @@ class InterruptSchedule(Gated):
         """Let anything happen, for so many turns or until the run has ended."""
         for _ in range(turns):
             await self.settle()
-            if await self.bench.status(self.key) in TERMINAL_STATUSES:
+            if await self.engine.status(self.key) in TERMINAL_STATUSES:
                 return
             (move,) = self.rng.choices(list(self.action_weights), list(self.action_weights.values()))
             self.action_counts[move] += 1
@@ -109,30 +109,30 @@ class InterruptSchedule(Gated):
 
     async def settle(self) -> None:
         """Until nothing happens without time, and look at it."""
-        self.bench.log.looks = 0
+        self.engine.log.looks = 0
         for _ in range(4):
             await run_ready_tasks()
-            if self.bench.log.died:
+            if self.engine.log.died:
                 await self._crash()
-        assert self.bench.log.looks <= MAX_ALARM_LOOKS, (
-            f"the alarm looked {self.bench.log.looks} times while no time passed"
+        assert self.engine.log.looks <= MAX_ALARM_LOOKS, (
+            f"the alarm looked {self.engine.log.looks} times while no time passed"
         )
         await check_idle(self)
 
     async def run_to_end(self) -> RunState:
         """Nothing more gets in the way, and whoever is asked answers: the run ends."""
         self.faults_enabled = False
-        self.bench.log.kills = set()
+        self.engine.log.kills = set()
         for turn in range(1_500):
             await self.settle()
             state = await self.folded()
             if state.is_terminal:
                 await self._await_responses()
                 return await check_end(self)
-            clock = self.bench.clock
+            clock = self.engine.clock
             waiting = await self._open_interrupts()
             if state.status == "paused" and (clock.next_wake is None or turn % 2):
-                await self.ask(ResumeRequested())
+                await self.send(ResumeRequested())
             elif waiting and (clock.next_wake is None or turn % 3):
                 self._send_answer(self.rng.choice(waiting))
             elif clock.next_wake is not None:
@@ -140,7 +140,7 @@ class InterruptSchedule(Gated):
             else:
                 # Whoever asked may have been told that the store was away, just now.
                 await run_ready_tasks()
-        raise AssertionError(f"the run does not end: {await self.bench.event_types(self.key)}")
+        raise AssertionError(f"the run does not end: {await self.engine.event_types(self.key)}")
 
     # What may happen.
 
@@ -156,13 +156,13 @@ class InterruptSchedule(Gated):
         )
 
     def send_answer(self, node_id: str, value: Any, by: Answerer, tag: str, interrupt_id: str = "") -> None:
-        given = AnswerReceived(node_id, value, by, self.bench.clock.now(), interrupt_id)
+        given = AnswerReceived(node_id, value, by, self.engine.clock.now(), interrupt_id)
         said = SentAnswer(given, tag)
         self.sent_answers.append(said)
         said.task = self._send(given)
 
     def _send(self, given: Input) -> asyncio.Task[Any]:
-        task = asyncio.create_task(self.bench.executor.request(self.key, given, None))
+        task = asyncio.create_task(self.engine.executor.request(self.key, given, None))
         task.add_done_callback(heard)
         self.pending_requests.add(task)
         return task
@@ -176,7 +176,7 @@ class InterruptSchedule(Gated):
             await self._wake()
         raise AssertionError("somebody is never told")
 
-    async def ask(self, given: Input) -> None:
+    async def send(self, given: Input) -> None:
         self._send(given)
 
     def _has_happened(self, node_id: str, step: str) -> bool:
@@ -223,77 +223,77 @@ class InterruptSchedule(Gated):
             task.cancel()
 
     async def _tick(self) -> None:
-        self.bench.clock.advance(self.rng.choice([1, 10, 100, 1000]))
+        self.engine.clock.advance(self.rng.choice([1, 10, 100, 1000]))
 
     async def _wake(self) -> None:
-        clock = self.bench.clock
+        clock = self.engine.clock
         if clock.next_wake is not None:
             clock.advance(max(0, clock.next_wake - clock.now()))
 
     async def _days(self) -> None:
-        self.bench.clock.advance(self.rng.choice([1, 40]) * DAY)
+        self.engine.clock.advance(self.rng.choice([1, 40]) * DAY)
 
     async def _back(self) -> None:
         milliseconds = self.rng.choice([1, 500, 60_000])
         self.clock_rollback_ms += milliseconds
-        self.bench.clock.advance(-milliseconds)
+        self.engine.clock.advance(-milliseconds)
 
     async def _pause(self) -> None:
-        await self.ask(PauseRequested(self.rng.choice(DRAIN_POLICIES)))
+        await self.send(PauseRequested(self.rng.choice(DRAIN_POLICIES)))
 
     async def _resume(self) -> None:
-        await self.ask(ResumeRequested())
+        await self.send(ResumeRequested())
 
     async def _cancel(self) -> None:
-        await self.ask(CancelRequested())
+        await self.send(CancelRequested())
 
     async def _kill(self) -> None:
-        log = self.bench.log
+        log = self.engine.log
         log.kills = {(log.appends + self.rng.randrange(3), self.rng.choice(["before", "after"]))}
 
     async def _crash(self) -> None:
-        await self.bench.crash()
+        await self.engine.crash()
         await self._start_successor()
 
     async def _close(self) -> None:
         """The process ends in peace: the store is there."""
         troubled, self.faults_enabled = self.faults_enabled, False
-        self.bench.log.kills = set()
-        closing = asyncio.create_task(self.bench.close())
+        self.engine.log.kills = set()
+        closing = asyncio.create_task(self.engine.close())
         for _ in range(20):
             await run_ready_tasks()
-            clock = self.bench.clock
+            clock = self.engine.clock
             if closing.done():
                 break
             if clock.next_wake is not None:
                 clock.advance(max(0, clock.next_wake - clock.now()))
         await closing
-        await self.bench.crash()
+        await self.engine.crash()
         self.faults_enabled = troubled
         await self._start_successor()
 
     async def _start_successor(self) -> None:
         self.pending_requests.clear()
         for _ in range(50):
-            kept = self.bench.log._log
-            self.bench = self.bench.successor(wrap=UnreliableInterruptLog)
-            self.bench.log._log.batches, self.bench.log._log.creation = kept.batches, kept.creation
-            self._watch()
+            kept = self.engine.log._log
+            self.engine = self.engine.successor(wrap=UnreliableInterruptLog)
+            self.engine.log._log.batches, self.engine.log._log.creation = kept.batches, kept.creation
+            self._install_checks()
             try:
-                await self.bench.executor.recover()
+                await self.engine.executor.recover()
                 return
             except StoreUnavailable:
                 # As a host does that is started again.
-                await self.bench.crash()
+                await self.engine.crash()
         raise AssertionError("the host never started")
 
     async def from_prefix(self, count: int) -> "InterruptSchedule":
         """The same run in another world, where the host died after so many commits."""
         other = InterruptSchedule(self.rng, fates=False)
-        kept = self.bench.log._log
-        log = other.bench.store.log
-        await other.bench.store.open()
-        await other.bench.catalog.register(self.document)
+        kept = self.engine.log._log
+        log = other.engine.store.log
+        await other.engine.store.open()
+        await other.engine.catalog.register(self.document)
         at_once = bool(kept.batches) and kept.batches[0].events[0].sequence == 0 and self.at_once
         header, hidden = kept.creation
         batches = kept.batches[:count]
@@ -301,7 +301,7 @@ class InterruptSchedule(Gated):
         for batch in batches:
             await log.append(header.key, batch.events[0].sequence - 1, batch)
         other.key, other.document, other.tag_prefix = header.key, self.document, "other"
-        other.bench.log._log.creation, other.bench.log._log.batches = kept.creation, kept.batches[:count]
-        other.bench.clock.advance(self.bench.clock.now() - other.bench.clock.now())
-        await other.bench.executor.recover()
+        other.engine.log._log.creation, other.engine.log._log.batches = kept.creation, kept.batches[:count]
+        other.engine.clock.advance(self.engine.clock.now() - other.engine.clock.now())
+        await other.engine.executor.recover()
         return other

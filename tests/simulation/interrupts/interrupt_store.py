@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.simulation.run_driver import Watched
+from tests.simulation.run_driver import CheckedLog
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunHeader, RunKey
@@ -32,7 +32,7 @@ class RecordingLog:
         return result
 
 
-class UnreliableInterruptLog(Watched):
+class UnreliableInterruptLog(CheckedLog):
     """Every call may find the store away."""
 
     made: RunHeader | None = None

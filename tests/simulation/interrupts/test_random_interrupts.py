@@ -39,7 +39,7 @@ async def storm(seed: int, **more: Any) -> InterruptSchedule:
         await found.run_random(60)
         await found.run_to_end()
     finally:
-        await found.bench.crash()
+        await found.engine.crash()
     return found
 
 
@@ -64,7 +64,7 @@ def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> None:
             await found.run_random(60)
             await found.run_to_end()
         finally:
-            await found.bench.crash()
+            await found.engine.crash()
 
     run(work)
 
@@ -75,12 +75,12 @@ def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> None:
 def test_a_run_goes_on_from_every_commit_of_its_log(seed: int) -> None:
     async def work() -> None:
         first = await storm(seed)
-        count = len(first.bench.log._log.batches)
+        count = len(first.engine.log._log.batches)
         second = await first.from_prefix(random.Random(seed).randint(1, count))
         try:
             await second.run_to_end()
         finally:
-            await second.bench.crash()
+            await second.engine.crash()
 
     run(work)
 
@@ -108,7 +108,7 @@ def test_the_same_answers_lead_to_the_same_end_in_any_order(seed: int) -> None:
             await found.run_random(60)
             return told(found, await found.run_to_end())
         finally:
-            await found.bench.crash()
+            await found.engine.crash()
 
     async def work() -> None:
         assert await lived(quietly, False) == await lived(rough, True)

@@ -19,7 +19,7 @@ HANDLER_EVENTS = ("interrupt.requested", "clarification.requested", "log.appende
 
 async def check_envelopes(storm: "ModelSchedule", document: dict[str, Any]) -> None:
     """Of a run that has ended."""
-    events, facts = await storm.bench.events(storm.key), await storm.facts()
+    events, facts = await storm.engine.events(storm.key), await storm.facts()
     nodes = {each["id"]: each for each in document["nodes"]}
     check_records(events, facts, nodes)
     check_answers(facts, storm.model.answers)

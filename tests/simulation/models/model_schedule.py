@@ -227,12 +227,12 @@ class ModelSchedule(InterruptSchedule):
         limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]))
         clock = ManualClock()
         self.model = RandomModel(dice, clock)
-        self.bench = EngineHarness(limits=limits, wrap=UnreliableInterruptLog, clock=clock, models=self.model)
-        self._watch()
+        self.engine = EngineHarness(limits=limits, wrap=UnreliableInterruptLog, clock=clock, models=self.model)
+        self._install_checks()
 
-    def _watch(self) -> None:
-        super()._watch()
-        append = self.bench.log.append
+    def _install_checks(self) -> None:
+        super()._install_checks()
+        append = self.engine.log.append
 
         async def noticing(*arguments: Any) -> Any:
             try:
@@ -241,7 +241,7 @@ class ModelSchedule(InterruptSchedule):
                 self.has_lost_commit = self.has_lost_commit or str(away) == "no answer"
                 raise
 
-        self.bench.log.append = noticing
+        self.engine.log.append = noticing
 
     async def run_until_ended(self, turns: int) -> RunState:
         await self.start_run(random_workflow(self.rng))

@@ -33,7 +33,7 @@ async def storm(seed: int, moves: dict[str, int] | None = None, fates: bool | No
     try:
         await found.run_until_ended(60)
     finally:
-        await found.bench.crash()
+        await found.engine.crash()
     return found
 
 

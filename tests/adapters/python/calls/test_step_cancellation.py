@@ -11,7 +11,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
-from tests.testing.definitions import chain
+from tests.testing.definitions import sequence
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.calls.steps import Steps
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
@@ -109,7 +109,7 @@ def _hasty(paid: list[int]) -> Any:
 
 
 def retried(node: Any) -> RunResult:
-    return run_workflow(chain("acme.hasty", maxRetries=1, retryDelayMs=1), nodes=[node])
+    return run_workflow(sequence("acme.hasty", maxRetries=1, retryDelayMs=1), nodes=[node])
 
 
 @pytest.mark.parametrize("guarded", [True, False])
