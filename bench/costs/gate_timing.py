@@ -26,7 +26,7 @@ class TimeReading(NamedTuple):
 
 
 _generate: Final = EntryModelCalls.generate
-_emit: Final = EntryModelCalls.emit
+_emit: Final = EntryModelCalls.emit_envelope
 _seen: Final[list[TimeReading]] = []
 _answered = TimeReading(0.0, 0.0)
 
@@ -58,7 +58,7 @@ async def emit(self: EntryModelCalls, document: Any, emission: Emission) -> Any:
 
 
 EntryModelCalls.generate = generate  # type: ignore[method-assign]
-EntryModelCalls.emit = emit  # type: ignore[method-assign]
+EntryModelCalls.emit_envelope = emit  # type: ignore[method-assign]
 
 
 @weftwork.node("bench.gate", version="1.0.0")

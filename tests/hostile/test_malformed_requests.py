@@ -132,5 +132,5 @@ def test_an_error_that_is_said_at_once_would_be_taken_for_another_answer(monkeyp
     def at_once(self: Any, fault: Any) -> None:
         self.say_last(raw_error_response(fault))
 
-    monkeypatch.setattr(Connection, "refuse", at_once)
+    monkeypatch.setattr(Connection, "reject", at_once)
     assert served(statuses, sent)[0] == 400

@@ -21,10 +21,10 @@ PORT, ADAPTER = "weftwork.ports.fault_points", "weftwork.adapters.system.faults"
 
 
 def points(source: str) -> list[str]:
-    """The name that each call of `point` gives, which must be written out there."""
+    """The name that each call of `fault_point` gives, which must be written out there."""
     found: list[str] = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "point":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "fault_point":
             plain = len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.Constant)
             found.append(str(node.args[0].value) if plain and isinstance(node.args[0], ast.Constant) else "?")
     return found
@@ -56,10 +56,10 @@ def test_every_point_stands_in_one_place() -> None:
 @pytest.mark.parametrize(
     ("source", "found"),
     [
-        ('point("a.b")\nif x:\n    point("c")', ["a.b", "c"]),
-        ("point(name)", ["?"]),
-        ('point("a", 1)', ["?"]),
-        ('other("a")\n# point("b")', []),
+        ('fault_point("a.b")\nif x:\n    fault_point("c")', ["a.b", "c"]),
+        ("fault_point(name)", ["?"]),
+        ('fault_point("a", 1)', ["?"]),
+        ('other("a")\n# fault_point("b")', []),
     ],
 )
 def test_a_point_is_seen(source: str, found: list[str]) -> None:
@@ -68,12 +68,12 @@ def test_a_point_is_seen(source: str, found: list[str]) -> None:
 
 def test_only_the_command_line_arms_points() -> None:
     assert takers(ADAPTER) == {"cli/commands/serve.py": {"arm_points"}}
-    others = {name: used for name, used in takers(PORT).items() if used != {"point"}}
+    others = {name: used for name, used in takers(PORT).items() if used != {"fault_point"}}
     assert others == {"adapters/system/faults.py": {"POINTS", "arm"}}
 
 
 def test_who_takes_what_is_seen() -> None:
-    assert taken(f"from {PORT} import point, arm", PORT) == {"point", "arm"}
+    assert taken(f"from {PORT} import fault_point, arm", PORT) == {"fault_point", "arm"}
     assert (
         taken(f"import {PORT} as f", PORT) == taken("from weftwork.ports import fault_points as faults", PORT) == {"*"}
     )
@@ -109,7 +109,7 @@ async def work():
 
 asyncio.run(work())
 for name in faults.POINTS:
-    faults.point(name)
+    faults.fault_point(name)
 assert not faults._armed
 """
 

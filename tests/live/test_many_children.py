@@ -193,7 +193,7 @@ def credulous(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that children say is said twice, and a parent does not look whether it knows."""
     hear = receive_results
     monkeypatch.setattr(
-        transitions, "receive_results", lambda state, given: hear(state, replace(given, tells=given.tells * 2))
+        transitions, "receive_results", lambda state, given: hear(state, replace(given, results=given.results * 2))
     )
 
 

@@ -116,7 +116,7 @@ def test_nothing_of_a_connection_waits_for_the_garbage_collector(
     place: Any, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not guarded:
-        monkeypatch.setattr(Connection, "_let_go", lambda _: None)
+        monkeypatch.setattr(Connection, "_break_reference_cycles", lambda _: None)
 
     async def work() -> bool:
         async with open_listening(*WORKFLOWS) as served:

@@ -97,7 +97,7 @@ class Assets(Pair):
             root = found.kinship.root if found is not None and found.kinship else run_id
             spawn = child(run, born, root)
             spawns = (replace(spawn, header=replace(spawn.header, assets=inherited)),)
-        self.both("append", run, at, replace(batch(run, at, status=status), assets=named, spawns=spawns))
+        self.both("append", run, at, replace(batch(run, at, status=status), assets=named, child_creates=spawns))
 
     @rule(partition=PARTITIONS, run_id=RUN_IDS)
     def delete(self, partition: str, run_id: str) -> None:

@@ -43,10 +43,10 @@ def writing(run: RunKey, expected: int, given: Batch) -> Callable[[Any], Any]:
 
 
 WRITES: dict[str, Callable[[Any], Any]] = {
-    "spawn": writing(PARENT, 0, replace(batch(PARENT, 0), spawns=(child(PARENT, "new"),))),
-    "order": writing(PARENT, 0, replace(batch(PARENT, 0), orders=(CancelRequest(CHILD.run_id, "why"),))),
-    "cascade": writing(PARENT, 0, replace(batch(PARENT, 0, status="cancelled"), cascade=CascadeCancel("why"))),
-    "tell": writing(CHILD, 0, replace(batch(CHILD, 0), tells=TOLD.result)),
+    "spawn": writing(PARENT, 0, replace(batch(PARENT, 0), child_creates=(child(PARENT, "new"),))),
+    "order": writing(PARENT, 0, replace(batch(PARENT, 0), cancel_requests=(CancelRequest(CHILD.run_id, "why"),))),
+    "cascade": writing(PARENT, 0, replace(batch(PARENT, 0, status="cancelled"), cascade_cancel=CascadeCancel("why"))),
+    "tell": writing(CHILD, 0, replace(batch(CHILD, 0), child_result=TOLD.result)),
     "end of a child": writing(CHILD, 0, batch(CHILD, 0, status="completed")),
     "end of a parent": writing(PARENT, 0, batch(PARENT, 0, status="completed")),
 }
@@ -73,7 +73,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         for run in runs:
             await report_result(store, parent, run, -1)
         order = (CancelRequest(runs[0].run_id, "why"),)
-        await store.log.append(parent, 0, replace(batch(parent, 0), orders=order))
+        await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=order))
 
     for count in (FEW, MANY):
 
@@ -191,9 +191,11 @@ def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
     transactions.create_run(heads, parent, b"{}", (), None, False, None, listening)
     spawns = tuple(child(parent.key, f"c-{number}") for number in range(count))
     brood = tuple((each, b"{}") for each in spawns)
-    transactions.append_batch(heads, parent.key, -1, replace(batch(parent.key, -1), spawns=spawns), brood, listening)
+    transactions.append_batch(
+        heads, parent.key, -1, replace(batch(parent.key, -1), child_creates=spawns), brood, listening
+    )
     listening.heard.clear()
-    last = replace(batch(parent.key, 0, status="cancelled"), cascade=CascadeCancel("why"))
+    last = replace(batch(parent.key, 0, status="cancelled"), cascade_cancel=CascadeCancel("why"))
     transactions.append_batch(heads, parent.key, 0, last, (), listening)
     assert of_kin(listening) == [child_runs.CASCADE_TO_CHILDREN, child_runs._DELETE_RESULTS]
     assert len(child_runs.list_cancel_requests(None, 1000, listening)) == count
@@ -207,7 +209,7 @@ def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
         good = child(parent, "new")
         for expected, bad in enumerate(((good, child(parent, "run-b")), (good, good)), -1):
             refused, _ = await asyncio.gather(
-                catch(store.log.append(parent, -1, replace(batch(parent, -1), spawns=bad))),
+                catch(store.log.append(parent, -1, replace(batch(parent, -1), child_creates=bad))),
                 store.log.append(other, expected, batch(other, expected)),
             )
             assert isinstance(refused, HostFault)
@@ -262,7 +264,7 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
             (born,) = await create_children(store, parent, 0, child(parent, f"child-of-{parent.run_id}"))
             told = await report_result(store, parent, born, -1, "waiting-input")
             assert await store.log.child_results(None, 10) == [told]
-            last = replace(batch(parent, 1, status="cancelled"), cascade=CascadeCancel("why"))
+            last = replace(batch(parent, 1, status="cancelled"), cascade_cancel=CascadeCancel("why"))
             assert await store.log.append(parent, 1, last) is None
             assert await store.log.cancel_requests(None, 10) == [PendingCancelRequest(born, parent.run_id, "why")]
             assert await store.log.append(born, 0, batch(born, 0, status="cancelled")) is None

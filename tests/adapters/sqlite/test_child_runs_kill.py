@@ -59,8 +59,8 @@ def born(parent: RunKey, number: int) -> RunKey:
 
 def step(parent: RunKey, number: int) -> Batch:
     """What the n-th append to a parent writes: one more child, and an order for the one before."""
-    made = replace(batch(parent, number - 1), spawns=(child(parent, born(parent, number).run_id),))
-    return replace(made, orders=(CancelRequest(born(parent, number - 1).run_id, "why"),))
+    made = replace(batch(parent, number - 1), child_creates=(child(parent, born(parent, number).run_id),))
+    return replace(made, cancel_requests=(CancelRequest(born(parent, number - 1).run_id, "why"),))
 
 
 def kill(path: Path, *arguments: str) -> dict[str, int]:

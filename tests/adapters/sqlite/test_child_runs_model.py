@@ -69,12 +69,12 @@ class Families(Pair):
         told = ChildResult(run.run_id, "n", name_of(expected), expected + 1, status, b"%d" % expected)
         given = replace(
             given,
-            spawns=tuple(spawns),
-            tells=told if self.often() else None,
-            orders=tuple(
+            child_creates=tuple(spawns),
+            child_result=told if self.often() else None,
+            cancel_requests=tuple(
                 CancelRequest(self.some().key.run_id, name_of(expected)) for _ in range(self.chance.choice((0, 0, 2)))
             ),
-            cascade=CascadeCancel(name_of(expected), self.often()) if self.chance.random() < 0.2 else None,
+            cascade_cancel=CascadeCancel(name_of(expected), self.often()) if self.chance.random() < 0.2 else None,
         )
         self.both("append", run, expected, given)
 

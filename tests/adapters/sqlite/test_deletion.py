@@ -126,9 +126,9 @@ def test_no_child_messages_are_left(tmp_path: Path) -> None:
         heard = await report_result(store, parent, runs[0], 0, "completed")
         await store.log.acknowledge_results((heard,))
         order = (CancelRequest(runs[1].run_id, "why"),)
-        await store.log.append(parent, 0, replace(batch(parent, 0), orders=order))
+        await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=order))
         assert left_of(path, 3).keys() >= {"kinship", *BEFORE}
-        last = replace(batch(parent, 1, status="cancelled"), cascade=CascadeCancel("why"))
+        last = replace(batch(parent, 1, status="cancelled"), cascade_cancel=CascadeCancel("why"))
         await store.log.append(parent, 1, last)
         for run in runs[1:]:
             await store.log.append(run, 0, batch(run, 0, status="cancelled"))

@@ -17,7 +17,7 @@ Wrap = Callable[[Any, Any], Any]
 def create_children_without_secrets(log: MemoryEventLog, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         return await real(
-            run, expected, replace(batch, spawns=tuple(replace(each, hidden=()) for each in batch.child_creates))
+            run, expected, replace(batch, child_creates=tuple(replace(each, hidden=()) for each in batch.child_creates))
         )
 
     return append
@@ -28,7 +28,7 @@ def append_without_children(log: MemoryEventLog, real: Any) -> Any:
         try:
             return await real(run, expected, batch)
         except HostFault:
-            await real(run, expected, replace(batch, spawns=()))
+            await real(run, expected, replace(batch, child_creates=()))
             raise
 
     return append
@@ -81,7 +81,7 @@ def acknowledge_on_read(log: MemoryEventLog, real: Any) -> Any:
 
 def acknowledge_everything(log: MemoryEventLog, real: Any) -> Any:
     async def hear(heard: tuple[PendingChildResult, ...]) -> None:
-        await real(tuple(replace(each, told=replace(each.result, sequence=2**40)) for each in heard))
+        await real(tuple(replace(each, result=replace(each.result, sequence=2**40)) for each in heard))
 
     return hear
 

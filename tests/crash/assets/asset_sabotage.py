@@ -96,7 +96,7 @@ def keep_references_of_deleted_runs() -> None:
 def drop_references_of_other_runs() -> None:
     """With the first run that is deleted, all others lose its assets as well."""
     taken = "DELETE FROM asset_refs WHERE ?1 IS NOT NULL AND asset_no = ?2"
-    _BELONGINGS["asset_refs"] = _BELONGINGS["asset_refs"]._replace(drop=taken)
+    _BELONGINGS["asset_refs"] = _BELONGINGS["asset_refs"]._replace(delete=taken)
 
 
 SABOTAGES = {

@@ -27,7 +27,7 @@ def store_children_late() -> None:
     """The word of children is stored first, and the children some time later."""
 
     async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
-        taken = await _append(self, run, expected, replace(batch, spawns=()))
+        taken = await _append(self, run, expected, replace(batch, child_creates=()))
         if batch.child_creates:
             await asyncio.sleep(DELAY_SECONDS)
             for spawn in batch.child_creates:
@@ -46,7 +46,7 @@ def store_children_early() -> None:
             await self.create(spawn.header, spawn.hidden)
         if batch.child_creates:
             await asyncio.sleep(DELAY_SECONDS)
-        return await _append(self, run, expected, replace(batch, spawns=()))
+        return await _append(self, run, expected, replace(batch, child_creates=()))
 
     SqliteEventLog.append = append  # type: ignore[method-assign, assignment]
 
@@ -97,11 +97,11 @@ def apply_results_twice() -> None:
     def hear(state: Any, given: Any) -> Any:
         node = state.nodes[given.node_id]
         known = dict(node.children)
-        for told in given.tells:
+        for told in given.results:
             node.children[told.key] = replace(known[told.key], status="running")
         return real(state, given)
 
-    transitions.hear = hear
+    transitions.receive_results = hear
 
 
 if __name__ == "__main__":

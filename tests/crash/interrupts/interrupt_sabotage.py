@@ -53,7 +53,7 @@ def keep_votes_in_memory() -> None:
             return Decision()
         return found
 
-    transitions.answer = answer
+    transitions.answer_interrupt = answer
 
 
 def skip_alarm() -> None:
@@ -75,7 +75,7 @@ def sign_with_new_secret() -> None:
 
 def skip_inbox_index() -> None:
     """Waiting runs are not entered in the list that the inbox shows."""
-    transactions.set_listed = lambda *arguments: None
+    transactions.set_open = lambda *arguments: None
 
 
 def restart_timeouts() -> None:

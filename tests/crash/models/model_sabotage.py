@@ -31,7 +31,7 @@ def record_answer_twice() -> None:
         assert known is self._state.envelopes
         return await judge(self, document, emission)
 
-    transitions.send = trusting
+    transitions.record_envelope = trusting
     EntryModelCalls.emit_envelope = emit  # type: ignore[method-assign]
 
 
@@ -49,7 +49,7 @@ class _StateWithoutEnvelopes:
 def store_interrupt_separately() -> None:
     """The question of a clarification is not stored with its record."""
     send = envelopes.record_envelope
-    transitions.send = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))
+    transitions.record_envelope = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))
 
 
 SABOTAGES = {"repeated": record_answer_twice, "apart": store_interrupt_separately}

@@ -65,7 +65,7 @@ class Planted:
             parent = header(f"run-{number}").key
             rows = (StateRow("kin", "children", b"1"),)
             given = batch(parent, steps[number] - 1, rows=rows)
-            given = msgspec.structs.replace(given, spawns=(ChildCreate(header(f"run-{at}", parent=above)),))
+            given = msgspec.structs.replace(given, child_creates=(ChildCreate(header(f"run-{at}", parent=above)),))
             assert await self.bench.store.log.append(parent, steps[number] - 1, given) is None
             steps[number] += 1
         self.log.asked.clear()

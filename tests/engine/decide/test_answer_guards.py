@@ -38,9 +38,9 @@ def test_an_answer_that_contradicts_itself_or_pretends_is_refused(
         assert (await refused(bench, key, value))[:2] == (400, "validation_error")
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.people.approvals._NEEDS", {})
+    monkeypatch.setattr("weftwork.protocol.people.approvals._REQUIRED_MEMBERS", {})
     monkeypatch.setattr("weftwork.protocol.people.approvals._upgrade_legacy_answer", lambda value, actions: value)
-    monkeypatch.setattr("weftwork.protocol.people.approvals._ANSWER", {"type": "object"})
+    monkeypatch.setattr("weftwork.protocol.people.approvals._ANSWER_SCHEMA", {"type": "object"})
     with pytest.raises(pytest.fail.Exception):
         run(work)
 

@@ -187,7 +187,7 @@ def test_the_gate_says_the_same_again(document: Json, held: GateRules) -> None:
     if isinstance(first.outcome, Invalid):
         return
     known = {first.correlation_id: RecordedOutcome(first.type, first.outcome)}
-    again = accept(document, msgspec.structs.replace(held, known=known.get))
+    again = accept(document, msgspec.structs.replace(held, find_recorded=known.get))
     assert (again.outcome, again.repeated) == (first.outcome, True)
     if isinstance(first.outcome, Accepted):
         redacted = accept({**document, "payload": first.outcome.payload}, held).outcome

@@ -147,7 +147,7 @@ def test_the_work(source: str, enough: int, most: int, monkeypatch: pytest.Monke
     """What grows as the product of two values is refused before it starts."""
     texts = {"s": "a" * 40_000, "t": "x"}
     assert evaluate(source, a=list(range(enough)), **texts) is True
-    monkeypatch.setattr(module.cel, "run", lambda *_: pytest.fail("it started"))
+    monkeypatch.setattr(module.cel, "evaluate_program", lambda *_: pytest.fail("it started"))
     assert "too long" in limited(evaluate, source, a=list(range(most)), **texts)
     monkeypatch.setattr(module, "MAX_WORK", 10**12)
     with pytest.raises(pytest.fail.Exception):
@@ -215,8 +215,8 @@ def test_numbers_in_a_result_count_as_they_are_written() -> None:
 def test_a_result_is_not_made_to_find_that_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two thousand references to one text: twenty kilobytes inside, forty megabytes when written out."""
     seen: list[Any] = []
-    opened = values.cel.opened
-    monkeypatch.setattr(values.cel, "opened", lambda outcome: seen.append(None) or opened(outcome))
+    opened = values.cel.outcome_value
+    monkeypatch.setattr(values.cel, "outcome_value", lambda outcome: seen.append(None) or opened(outcome))
     scope = {"a": [True] * 2_000, "s": "a" * 20_000}
     assert "256 KiB" in limited(evaluate, "inputs.a.map(x, inputs.s)", **scope)
     assert len(seen) < 20

@@ -215,7 +215,7 @@ def test_word_for_an_older_entry_of_a_node_is_seen(monkeypatch: pytest.MonkeyPat
         node = state.nodes.get(given.node_id)
         known = node.children if node is not None else {}
         tells = [
-            msgspec.structs.replace(told, child=known[told.key].run_id) if told.key in known else told
+            msgspec.structs.replace(told, child_run_id=known[told.key].run_id) if told.key in known else told
             for told in given.results
         ]
         return hear(state, ChildResultsReceived(given.node_id, tuple(tells)))
@@ -229,7 +229,7 @@ def test_a_look_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
     wait = children.await_children
 
     def trusting(state: RunState, given: NodeAwaitsChildren) -> Any:
-        return wait(state, msgspec.structs.replace(given, heard=state.nodes[given.node_id].last_child_event))
+        return wait(state, msgspec.structs.replace(given, last_child_event=state.nodes[given.node_id].last_child_event))
 
     monkeypatch.setattr(transitions, "await_children", trusting)
     with pytest.raises(AssertionError, match=r"twice|owed a look|waits for nobody|counts its children"):

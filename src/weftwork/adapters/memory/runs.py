@@ -61,7 +61,7 @@ class MemoryRun:
         self.hidden += batch.hidden
         # Where an interrupt is listed is known to the lists, as in every store.
         for row in batch.rows:
-            self.rows[row.kind, row.name] = row if row.listing is None else replace(row, listed=None)
+            self.rows[row.kind, row.name] = row if row.listing is None else replace(row, listing=None)
         self.projection = batch.projection
 
     def stored(self, with_rows: bool) -> StoredRun:

@@ -151,7 +151,7 @@ class Executor:
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
         self._child_starter = ChildStarter(runtime.log, runtime.clock, runtime.ids, runtime.limits, catalog)
-        self._runtime = runtime = msgspec.structs.replace(runtime, nursery=self._child_starter)
+        self._runtime = runtime = msgspec.structs.replace(runtime, child_starter=self._child_starter)
         self._catalog = catalog
         self._live: CountedRuns[LiveRun] = CountedRuns()
         self._creating = RunCounts()
@@ -382,7 +382,7 @@ class Executor:
         state = await load_with_retry(self._runtime, self._catalog, run)
         if state is None:
             return None
-        ties = msgspec.structs.replace(self._callbacks, broken=self._give_up)
+        ties = msgspec.structs.replace(self._callbacks, on_failed=self._give_up)
         live = self._live[run] = LiveRun(self._runtime, state, ties)
         live.send(HostFailed())
         return live

@@ -87,7 +87,7 @@ class EnvelopeGate:
         if is_too_large(document):
             return GateResult(PAYLOAD_TOO_LARGE)
         rules = self._rules(emission)
-        verdict = accept(complete, rules if records else msgspec.structs.replace(rules, known=no_record))
+        verdict = accept(complete, rules if records else msgspec.structs.replace(rules, find_recorded=no_record))
         outcome = verdict.outcome
         if isinstance(outcome, Invalid):
             return GateResult(outcome)

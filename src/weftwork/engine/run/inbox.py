@@ -97,7 +97,7 @@ def _is_claim(item: Input | RunRequest) -> bool:
 
 
 def _is_stale(item: Input | RunRequest, running: dict[str, int]) -> bool:
-    entered: int = getattr(item, "entered", -1)
+    entered: int = getattr(item, "entry_sequence", -1)
     return entered != -1 and running.get(getattr(item, "node_id", "")) != entered
 
 

@@ -119,7 +119,7 @@ def partial_rules(rules: GateRules) -> GateRules:
 
 
 def with_recorded(rules: GateRules, known: Callable[[str], RecordedOutcome | None]) -> GateRules:
-    return msgspec.structs.replace(rules, known=known)
+    return msgspec.structs.replace(rules, find_recorded=known)
 
 
 def _names(value: Any) -> frozenset[str] | None:

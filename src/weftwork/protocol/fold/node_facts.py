@@ -125,7 +125,7 @@ def _child_ended(state: RunState, fact: Fact, node_id: str) -> None:
         outputs=payload.get("outputs"),
         variables=payload.get("variables", {}),
         hidden=tuple(payload.get("hidden", ())),
-        end=fact.sequence,
+        end_sequence=fact.sequence,
     )
     node.waiting_children.pop(payload["key"], None)
     node.open_children -= 1

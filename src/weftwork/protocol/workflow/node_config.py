@@ -75,7 +75,9 @@ def with_prompt_refs(node: Node, types: Mapping[str, NodeDeclaration], refs: dic
         each.prompt_templates == "always" or (each.prompt_templates == "named" and uses_templates(config, more))
         for each, config, more in told
     )
-    return msgspec.structs.replace(node, composes=composing, prompt_refs=refs if declaration.prompt_templates else {})
+    return msgspec.structs.replace(
+        node, uses_prompt_templates=composing, prompt_refs=refs if declaration.prompt_templates else {}
+    )
 
 
 ConfigExpressions = dict[ExpressionKey, tuple[Expression | Template, str]]

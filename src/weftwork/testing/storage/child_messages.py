@@ -20,7 +20,7 @@ from weftwork.testing.storage.harness import ACME, NOW, OTHER, Check, Store, bat
 def result_batch(run: RunKey, expected: int, status: Status = "running", outcome: bytes = b"{}") -> Batch:
     """One event of a child with word of it for its parent."""
     told = ChildResult(run.run_id, "node-1", run.run_id, expected + 1, status, outcome)
-    return replace(batch(run, expected, status=status), tells=told)
+    return replace(batch(run, expected, status=status), child_result=told)
 
 
 async def report_result(
@@ -95,7 +95,7 @@ async def child_results_keep_their_order(store: Store) -> None:
     assert await store.log.child_results(told[1], 10) == told[3:]
     assert await store.log.delete(families[0][1][1], NOW) is True
     assert await store.log.child_results(told[1], 10) == told[3:]
-    unknown = PendingChildResult(RunKey(ACME, "run-a"), replace(told[0].result, child="unknown"))
+    unknown = PendingChildResult(RunKey(ACME, "run-a"), replace(told[0].result, child_run_id="unknown"))
     assert await store.log.child_results(unknown, 10) == []
 
 
@@ -152,11 +152,13 @@ async def a_cancel_request_stands_until_the_child_has_ended(store: Store) -> Non
     await store.log.append(three, -1, batch(three, -1, status="completed"))
     names = (two.run_id, one.run_id, three.run_id, theirs.run_id, stranger.run_id, parent.run_id, "unknown")
     orders = tuple(CancelRequest(name, f"why {name}") for name in names)
-    await store.log.append(parent, 0, replace(batch(parent, 0), orders=orders))
+    await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=orders))
     wanted = [PendingCancelRequest(run, parent.run_id, f"why {run.run_id}") for run in (one, two)]
     assert await store.log.cancel_requests(None, 10) == wanted
-    again = replace(batch(parent, 1), orders=(CancelRequest(one.run_id, "another"),), spawns=(child(parent, "new"),))
-    again = replace(again, orders=(*again.cancel_requests, CancelRequest("new", "at once")))
+    again = replace(
+        batch(parent, 1), cancel_requests=(CancelRequest(one.run_id, "another"),), child_creates=(child(parent, "new"),)
+    )
+    again = replace(again, cancel_requests=(*again.cancel_requests, CancelRequest("new", "at once")))
     await store.log.append(parent, 1, again)
     new = RunKey(ACME, "new")
     assert await store.log.cancel_requests(None, 10) == [*wanted, PendingCancelRequest(new, parent.run_id, "at once")]
@@ -188,14 +190,16 @@ async def a_cascade_cancels_the_selected_children(store: Store) -> None:
         await create_children(store, runs[0], -1, child(runs[0], f"{name}-grandchild", name))
         await store.log.append(runs[5], -1, batch(runs[5], -1, status="completed"))
         order = (CancelRequest(runs[4].run_id, "before"),)
-        await store.log.append(parent, 1, replace(batch(parent, 1), orders=order))
+        await store.log.append(parent, 1, replace(batch(parent, 1), cancel_requests=order))
         wanted = [
             PendingCancelRequest(RunKey(ACME, f"{name}-{at}"), name, "before" if at == 4 else "why") for at in reached
         ]
-        stop = replace(batch(parent, 2, status="cancelling"), cascade=cascade)
+        stop = replace(batch(parent, 2, status="cancelling"), cascade_cancel=cascade)
         await store.log.append(parent, 2, stop)
         assert await store.log.cancel_requests(None, 50) == wanted[:-1]
-        last = replace(batch(parent, 3, status="cancelled"), cascade=cascade, spawns=(child(parent, f"{name}-5"),))
+        last = replace(
+            batch(parent, 3, status="cancelled"), cascade_cancel=cascade, child_creates=(child(parent, f"{name}-5"),)
+        )
         await store.log.append(parent, 3, last)
         assert await store.log.cancel_requests(None, 50) == wanted
         for each in await store.log.cancel_requests(None, 50):
@@ -203,7 +207,7 @@ async def a_cascade_cancels_the_selected_children(store: Store) -> None:
             assert found is not None
             at = found.last_sequence
             await store.log.append(each.child, at, batch(each.child, at, status="cancelled"))
-        none = replace(batch(bystander, 0, status="failed"), cascade=CascadeCancel("why", awaited_only=True))
+        none = replace(batch(bystander, 0, status="failed"), cascade_cancel=CascadeCancel("why", awaited_only=True))
         await store.log.append(bystander, 0, none)
         assert len(await store.log.cancel_requests(None, 50)) == 3
         for each in await store.log.cancel_requests(None, 50):
@@ -217,7 +221,7 @@ async def cancel_requests_keep_their_order(store: Store) -> None:
     wanted: list[PendingCancelRequest] = []
     for parent, runs in families:
         orders = tuple(CancelRequest(run.run_id, "why") for run in reversed(runs))
-        await store.log.append(parent, 0, replace(batch(parent, 0), orders=orders))
+        await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=orders))
         wanted += [PendingCancelRequest(run, parent.run_id, "why") for run in runs]
     assert await store.log.cancel_requests(None, 0) == []
     for limit in (1, 2, 4, 10):
@@ -248,9 +252,13 @@ async def child_messages_stay_in_their_partition(store: Store) -> None:
     assert await store.log.child_results(None, 10) == [our_news]
     await store.log.acknowledge_results((PendingChildResult(RunKey("test:acme", "run-a"), our_news.result),))
     assert await store.log.child_results(None, 10) == [our_news]
-    await store.log.append(theirs, 0, replace(batch(theirs, 0), orders=(CancelRequest(their_runs[1].run_id, "why"),)))
+    await store.log.append(
+        theirs, 0, replace(batch(theirs, 0), cancel_requests=(CancelRequest(their_runs[1].run_id, "why"),))
+    )
     assert await store.log.cancel_requests(None, 10) == [PendingCancelRequest(their_runs[1], "run-a", "why")]
-    await store.log.append(theirs, 1, replace(batch(theirs, 1, status="cancelled"), cascade=CascadeCancel("why")))
+    await store.log.append(
+        theirs, 1, replace(batch(theirs, 1, status="cancelled"), cascade_cancel=CascadeCancel("why"))
+    )
     assert {each.child.partition for each in await store.log.cancel_requests(None, 10)} == {OTHER}
     assert await store.log.child_results(None, 10) == [our_news]
 
@@ -259,7 +267,7 @@ async def a_refused_append_sends_no_child_messages(store: Store) -> None:
     """At the wrong sequence, or with a slot that is taken, there are no news and no orders, and none go."""
     parent, (one, two, three) = await parent_with_children(store)
     kept = await report_result(store, parent, one, -1)
-    await store.log.append(parent, 0, replace(batch(parent, 0), orders=(CancelRequest(two.run_id, "why"),)))
+    await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=(CancelRequest(two.run_id, "why"),)))
     ordered = [PendingCancelRequest(two, parent.run_id, "why")]
     await store.log.save_record(record())
     full = {"orders": (CancelRequest(three.run_id, "why"),), "cascade": CascadeCancel("why")}
@@ -269,7 +277,12 @@ async def a_refused_append_sends_no_child_messages(store: Store) -> None:
         (parent, 1, replace(batch(parent, 1, status="cancelled"), **full)),
     ):
         late = batch(run, expected + 3, status="cancelled")
-        late = replace(late, tells=given.child_result, orders=given.cancel_requests, cascade=given.cascade_cancel)
+        late = replace(
+            late,
+            child_result=given.child_result,
+            cancel_requests=given.cancel_requests,
+            cascade_cancel=given.cascade_cancel,
+        )
         assert isinstance(await catch(store.log.append(run, expected + 3, late)), SequenceConflict)
         assert await store.log.append(run, expected, replace(given, record=record())) == SlotTaken(record())
         assert await store.log.child_results(None, 10) == [kept]

@@ -34,7 +34,7 @@ def child(parent: RunKey, run_id: str, root: str | None = None, **fields: Any) -
 async def create_children(store: Store, parent: RunKey, expected: int, *spawns: ChildCreate) -> list[RunKey]:
     """Append one event to the parent, with these children, for which it waits."""
     given = batch(parent, expected)
-    given = replace(given, projection=replace(given.projection, parked=True), spawns=spawns)
+    given = replace(given, projection=replace(given.projection, parked=True), child_creates=spawns)
     assert await store.log.append(parent, expected, given) is None
     return [spawn.header.key for spawn in spawns]
 
@@ -68,13 +68,13 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
     row = (StateRow("variable", "v", b"1"),)
     plain = batch(parent, -1, rows=row, record=record("slot-2"))
     for bad in ((good, child(parent, "ended")), (good, child(parent, "run-a")), (good, good)):
-        refused = store.log.append(parent, -1, replace(plain, spawns=bad))
+        refused = store.log.append(parent, -1, replace(plain, child_creates=bad))
         assert isinstance(await catch(refused), HostFault)
-    given = replace(batch(parent, 4), spawns=(good,))
+    given = replace(batch(parent, 4), child_creates=(good,))
     assert isinstance(await catch(store.log.append(parent, 4, given)), SequenceConflict)
-    given = replace(batch(ended, 0), spawns=(child(ended, "good"),))
+    given = replace(batch(ended, 0), child_creates=(child(ended, "good"),))
     assert isinstance(await catch(store.log.append(ended, 0, given)), SequenceConflict)
-    given = replace(plain, record=record(), spawns=(good,))
+    given = replace(plain, record=record(), child_creates=(good,))
     assert await store.log.append(parent, -1, given) == SlotTaken(record())
     assert (await state_of(store, parent), await state_of(store, ended)) == before
     assert await store.log.find_record(ACME, "slot-2", 0) is None

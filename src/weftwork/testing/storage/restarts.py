@@ -138,7 +138,7 @@ async def child_messages_survive_a_restart(make: Callable[[], Store]) -> None:
     store = await _opened(make)
     parent, (one, two, three) = await parent_with_children(store)
     kept = [await report_result(store, parent, run, -1) for run in (one, two)]
-    await store.log.append(parent, 0, replace(batch(parent, 0), orders=(CancelRequest(three.run_id, "why"),)))
+    await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=(CancelRequest(three.run_id, "why"),)))
     await store.close()
 
     store = await _opened(make)

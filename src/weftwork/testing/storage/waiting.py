@@ -115,7 +115,7 @@ async def an_interrupt_is_listed_while_it_is_open(store: Store) -> None:
     found = await store.log.read_run(run)
     assert found is not None
     kept = [row for row in found.rows if row.kind == "interrupt"]
-    assert kept == [resolved_interrupt("i1"), replace(interrupt("i2"), listed=None)]
+    assert kept == [resolved_interrupt("i1"), replace(interrupt("i2"), listing=None)]
     await append_rows(store, run, 4, resolved_interrupt("i1"), resolved_interrupt("i2"), resolved_interrupt("i3"))
     assert await list_all(store) == [open_interrupt(other, theirs)]
 

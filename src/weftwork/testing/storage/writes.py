@@ -150,10 +150,12 @@ async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
         msgspec.structs.replace(good, projection=Projection("running", 2, completed_at=NOW)),
         msgspec.structs.replace(good, projection=Projection("completed", 2)),
         msgspec.structs.replace(good, record=record(partition=OTHER)),
-        msgspec.structs.replace(good, spawns=(ChildCreate(header("child")),)),
-        msgspec.structs.replace(good, spawns=(ChildCreate(header("child", parent=Parent("b", "n", "k", "c", "b"))),)),
-        msgspec.structs.replace(good, spawns=(ChildCreate(header("child", OTHER, parent=kinship)),)),
-        msgspec.structs.replace(good, tells=ChildResult("child", "n", "k", 0, "running")),
+        msgspec.structs.replace(good, child_creates=(ChildCreate(header("child")),)),
+        msgspec.structs.replace(
+            good, child_creates=(ChildCreate(header("child", parent=Parent("b", "n", "k", "c", "b"))),)
+        ),
+        msgspec.structs.replace(good, child_creates=(ChildCreate(header("child", OTHER, parent=kinship)),)),
+        msgspec.structs.replace(good, child_result=ChildResult("child", "n", "k", 0, "running")),
     ):
         assert await catch(store.log.append(run, 0, bad)) is not None
         assert await state_of(store, run) == before

@@ -48,7 +48,7 @@ def test_the_proof_sees_a_missing_slot(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(IdempotencyClaim, "find_outcome", forgets)
     slots = iter(range(100))
-    monkeypatch.setattr("weftwork.engine.api.idempotency.idempotency.slot", lambda *_: f"slot-{next(slots)}")
+    monkeypatch.setattr("weftwork.engine.api.idempotency.idempotency.record_key", lambda *_: f"slot-{next(slots)}")
     answers = asyncio.run(at_once())
     assert len({answer.body for answer in answers}) == 8
     assert all(REPLAY not in answer.headers for answer in answers)

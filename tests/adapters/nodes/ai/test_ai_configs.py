@@ -90,7 +90,7 @@ def test_who_hides_an_answer_hides_it_under_each_of_its_names(kind: str, ports: 
     declaration = TYPES[f"core.ai.{kind}"].declaration
     for port in ports:
         assert hidden(declaration, port) == ports
-        assert hidden(replace(declaration, alike=()), port) == {port}
+        assert hidden(replace(declaration, equal_outputs=()), port) == {port}
     assert hidden(declaration, "usage") == {"usage"}
 
 

@@ -163,7 +163,7 @@ class DispatchCall:
         error = {"code": "busy", "message": "It was busy."} if status == "failed" else None
         given = variables if status == "completed" else {}
         place = 1 + max(each.end_sequence for each in self.children.values())
-        self.children[str(index)] = replace(child, status=status, variables=given, error=error, end=place)
+        self.children[str(index)] = replace(child, status=status, variables=given, error=error, end_sequence=place)
 
     def event_steps(self) -> list[str]:
         """Chain events as `phase worker`, and all else by what it is."""

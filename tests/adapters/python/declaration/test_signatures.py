@@ -62,7 +62,7 @@ def test_a_function_is_called_exactly_with_what_its_schema_takes(
         return
     assert node is not None
     spied = msgspec.structs.replace(
-        node, function=called, signature=msgspec.structs.replace(node.signature, gives="nothing")
+        node, function=called, signature=msgspec.structs.replace(node.signature, return_kind="nothing")
     )
     called.__weftwork_node__ = msgspec.structs.replace(  # type: ignore[attr-defined]
         spied, declaration=msgspec.structs.replace(node.declaration, outputs={"type": "object"})

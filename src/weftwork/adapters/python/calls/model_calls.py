@@ -164,7 +164,7 @@ class _CallContext:
 
     async def generate(self, request: ModelRequest, along: Any) -> ModelAnswer:
         self._calls.check_not_stopping()
-        return await self._calls.host.generate(msgspec.structs.replace(request, voice=self._turn_prefix), along)
+        return await self._calls.host.generate(msgspec.structs.replace(request, turn_prefix=self._turn_prefix), along)
 
     async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         async with self._calls.envelope_lock:
