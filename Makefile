@@ -72,6 +72,7 @@ docs: $(STAMP) ## write the generated pages
 	$(BIN)/python tools/rules_page.py
 	$(BIN)/python tools/node_pages.py
 	$(BIN)/python tools/reference_pages.py
+	$(BIN)/python tools/architecture_page.py
 
 bench: $(BENCH_STAMP) ## measure the host beside others, some ten minutes, in .venv-bench (ARGS="--help")
 	@exec .venv-bench/bin/python -m bench $(ARGS)

@@ -1,0 +1,172 @@
+"""Fills the generated parts of docs/architecture.md; with --check it only says which of them are stale.
+
+`packages` and `modules` come from the docstrings below src/weftwork, the walkthroughs from traces of a real host: see
+`tools/walkthroughs.py`. Tracing takes some ten seconds.
+"""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tools.walkthroughs import LOOP_THREAD, WALKTHROUGHS, Recording, walk  # noqa: E402
+
+PAGE: Final = Path("docs", "architecture.md")
+SOURCE: Final = Path("src", "weftwork")
+PART: Final = re.compile(r"(<!-- begin architecture: ([a-z-]+) -->\n).*?(<!-- end architecture: \2 -->)", re.DOTALL)
+SENTENCE: Final = re.compile(r".*?[.!?](?=\s+[A-Z`]|$)")
+CODE: Final = re.compile(r"(`[^`]*`)")
+
+Walk = Callable[[Path], dict[str, Recording]]
+
+
+def summary(docstring: str | None) -> str:
+    """The first sentence of a docstring, as it can stand in a table."""
+    paragraph = " ".join((docstring or "").partition("\n\n")[0].split())
+    found = SENTENCE.match(paragraph)
+    pieces = CODE.split(found[0] if found else paragraph)
+    plain = [piece if piece.startswith("`") else piece.replace("<", "&lt;") for piece in pieces]
+    return "".join(plain).replace("|", "\\|")
+
+
+@cache
+def docstrings(source: str) -> dict[str, str]:
+    """Qualified name -> docstring, of the classes and functions that have one. The module is the empty name."""
+    tree = ast.parse(source)
+    found = {"": ast.get_docstring(tree) or ""}
+
+    def look(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                name = f"{prefix}{child.name}"
+                if text := ast.get_docstring(child):
+                    found.setdefault(name, text)
+                look(child, f"{name}." if isinstance(child, ast.ClassDef) else f"{name}.<locals>.")
+            else:
+                look(child, prefix)
+
+    look(tree, "")
+    return found
+
+
+def purpose(texts: dict[str, str], function: str) -> str:
+    """The first sentence about a function: its own, or that of the function around it, or the module's."""
+    while function not in texts and ".<locals>." in function:
+        function = function.rpartition(".<locals>.")[0]
+    return summary(texts.get(function, texts[""]))
+
+
+def ring_order(root: Path) -> list[str]:
+    """The names directly below the package from the inmost ring outward, as the import contract has them."""
+    contracts = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    (layers,) = [each["layers"] for each in contracts if each["type"] == "layers"]
+    return [name.rpartition(".")[2] for name in reversed(layers)]
+
+
+def packages(root: Path) -> list[Path]:
+    """Folders of Python code, the package itself first, then by rings."""
+    source = root / SOURCE
+    order = ring_order(root)
+
+    def place(folder: Path) -> tuple[int, tuple[str, ...]]:
+        parts = folder.relative_to(source).parts
+        return (-1 if not parts else order.index(parts[0]) if parts[0] in order else len(order)), parts
+
+    return sorted((file.parent for file in source.rglob("__init__.py")), key=place)
+
+
+def modules(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*.py") if file.name != "__init__.py")
+
+
+def package_name(root: Path, folder: Path) -> str:
+    return folder.relative_to(root / SOURCE).as_posix() if folder != root / SOURCE else SOURCE.name
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    names = list(head)
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in [names, ["---"] * len(names), *rows])
+
+
+def link(file: str) -> str:
+    return f"[{file}](../{SOURCE.as_posix()}/{file})"
+
+
+def package_table(root: Path) -> str:
+    rows: list[list[str]] = []
+    for folder in packages(root):
+        name, count = package_name(root, folder), len(modules(folder))
+        anchor = f"[{name}](#{name.replace('/', '')})" if count else name
+        rows.append([anchor, str(count or ""), purpose(read(folder / "__init__.py"), "")])
+    return table(("package", "modules", "what it holds"), rows)
+
+
+def module_lists(root: Path) -> str:
+    """A section for each package that has modules."""
+    parts: list[str] = []
+    for folder in packages(root):
+        if found := modules(folder):
+            rows = [[link(file.relative_to(root / SOURCE).as_posix()), purpose(read(file), "")] for file in found]
+            parts.append(f"### {package_name(root, folder)}\n\n{table(('module', 'what it is'), rows)}")
+    return "\n".join(parts)
+
+
+def read(file: Path) -> dict[str, str]:
+    """The docstrings of a module; none if a walkthrough from before names a module that is gone."""
+    return docstrings(file.read_text("utf-8") if file.exists() else "")
+
+
+def walkthrough(root: Path, name: str, entries: Recording) -> str:
+    """The tables of a walkthrough, one for each thread, and the number of modules in them."""
+    scenario = WALKTHROUGHS[name]
+    parts = [f"### {scenario.title}", scenario.text]
+    for thread, group in groupby(entries, lambda each: each.thread):
+        parts.append("On the event loop:" if thread == LOOP_THREAD else f"On the thread `{thread}`:")
+        rows = [
+            [link(each.file), f"`{each.function}`", purpose(read(root / SOURCE / each.file), each.function)]
+            for each in group
+        ]
+        parts.append(table(("module", "entered by", "what it does"), rows).rstrip())
+    return "\n\n".join([*parts, f"{len({each.file for each in entries})} modules"]) + "\n"
+
+
+def generated(root: Path, walked: dict[str, Recording]) -> Iterator[tuple[str, str]]:
+    """The names of all parts and what they have to hold."""
+    yield "packages", package_table(root)
+    yield from ((name, walkthrough(root, name, walked[name])) for name in WALKTHROUGHS)
+    yield "modules", module_lists(root)
+
+
+def stale(text: str, wanted: dict[str, str]) -> list[str]:
+    """The names of the parts that the page has not, or not as they should be."""
+    there = {part[2]: part[0].removeprefix(part[1]).removesuffix(part[3]) for part in PART.finditer(text)}
+    return [name for name in [*wanted, *(there.keys() - wanted.keys())] if wanted.get(name) != there.get(name)]
+
+
+def main(arguments: list[str], root: Path, walk: Walk = walk) -> int:
+    """Exit status: 0 when the page is up to date, or has been written; 1 when --check finds it stale."""
+    page = root / PAGE
+    text = page.read_text("utf-8")
+    wanted = dict(generated(root, walk(root)))
+    if "--check" not in arguments:
+        text = PART.sub(lambda part: f"{part[1]}{wanted.get(part[2], '')}{part[3]}", text)
+        page.write_text(text, "utf-8")
+        if missing := stale(text, wanted):
+            sys.stderr.write(f"{PAGE} has no place for {', '.join(missing)}, or has one for it that nothing fills\n")
+            return 1
+    elif found := stale(text, wanted):
+        sys.stderr.write(f"{PAGE} is stale ({', '.join(found)}): run `make docs`\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], ROOT))
