@@ -25,7 +25,8 @@ from weftwork.protocol.run.events import Fact
 from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunKey
 
 ADVANCE_CLOCK = "the clock"
-COMPARED_FIELDS = [name for name in RunState.__slots__ if name not in ("plan", "header", "touched", "budget", "hidden")]
+NOT_COMPARED = ("plan", "header", "changed_rows", "condition_budget", "hidden_values")
+COMPARED_FIELDS = [name for name in RunState.__slots__ if name not in NOT_COMPARED]
 
 
 class CheckedLog:

@@ -108,8 +108,8 @@ MIXING_TYPES = (
     InstantNode(_declaration("test.set", sets_variable="sets"), _run_mix),
     InstantNode(_declaration("test.get", reads_variable="gets"), _run_mix),
     InstantNode(_declaration("test.write", writes_channel="channel"), _run_mix),
-    InstantNode(_declaration("test.gather", gathering=True), _run_mix),
-    InstantNode(_declaration("test.outside", outside=True), _run_untrusted),
+    InstantNode(_declaration("test.gather", gathers_edges=True), _run_mix),
+    InstantNode(_declaration("test.outside", external_content=True), _run_untrusted),
     InstantNode(_declaration("test.ask"), _run_ask),
 )
 DECLARATIONS = {**TYPES, **{each.declaration.type_id: each.declaration for each in MIXING_TYPES}}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ALARM_COROUTINES = ("Alarm._watch", "Event.wait", "ManualClock.sleep_until")
 """What the alarm is made of."""
-COMPARED_FIELDS = [name for name in ALL if name != "owed"]
+COMPARED_FIELDS = [name for name in ALL if name != "pending_calls"]
 
 
 async def check_append(storm: "RunTreeDriver", key: RunKey, batch: Batch) -> None:
