@@ -99,7 +99,7 @@ def test_local_names() -> None:
     ("name", "most", "over"),
     [
         ("MAX_TEMPLATE", "é" * 32_768, "é" * 32_768 + "a"),
-        ("MAX_PLACES", "{{ 1 }}" * 64, "{{ 1 }}" * 65),
+        ("MAX_TEMPLATE_EXPRESSIONS", "{{ 1 }}" * 64, "{{ 1 }}" * 65),
         ("MAX_SOURCE", "{{'" + "a" * 2_046 + "'}}", "{{'" + "a" * 2_047 + "'}}"),
     ],
 )

@@ -147,7 +147,7 @@ def _believing(root: Any, pointer: str, as_member: bool) -> tuple[int, bool]:
     """The guard taken away: every note counts, whichever container it was made in."""
     spot = root
     for part in pointer.split("/")[1:]:
-        spot = spot.below[part]
+        spot = spot.children[part]
     return spot.value, True
 
 

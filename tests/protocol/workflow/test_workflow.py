@@ -99,7 +99,7 @@ def test_shape_is_judged_by_the_schema_first(name: str) -> None:
         ("_check_ports", "connection to nowhere"),
         ("_check_unique", "variable twice"),
         ("_check_unique", "trigger twice"),
-        ("_check_writes", "channel written as a variable"),
+        ("_check_channel_writes", "channel written as a variable"),
         ("_check_outputs", "sensitivity of an output that is not given"),
     ],
 )

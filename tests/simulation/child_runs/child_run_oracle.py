@@ -91,7 +91,7 @@ def _check_live(storm: "RunTreeDriver", live: Any, state: RunState) -> None:
     if live._driver is None and not live._inbox and not state.is_terminal:
         for name in COMPARED_FIELDS:
             assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
-        wanted = live.key in storm.engine.executor._pending_requests or live.looks
+        wanted = live.key in storm.engine.executor._pending_requests or live.is_rechecking
         idle = may_unload(live.state, live._bounds.duration, storm.engine.clock.now())
         assert wanted or not idle, "a run stays in memory for nobody"
 

@@ -82,7 +82,7 @@ class ChildRunSchedule(RunTreeDriver):
 
     async def _close(self) -> None:
         """The process ends in peace: the store is there."""
-        troubled, self.troubled = self.troubled, False
+        troubled, self.faults_enabled = self.faults_enabled, False
         self._disarm_faults()
         closing = asyncio.create_task(self.engine.close())
         for _ in range(200):
@@ -92,5 +92,5 @@ class ChildRunSchedule(RunTreeDriver):
             await self._wake()
         await closing
         await self._kill_process()
-        self.troubled = troubled
+        self.faults_enabled = troubled
         await self._start_successor()
