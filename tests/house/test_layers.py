@@ -16,6 +16,8 @@ from tests.house.test_purity import core
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "weftwork"
 
+PROTOCOL_ORDER = "Packages of the protocol build on one another"
+
 LINT = """
 import sys
 from importlinter.cli import lint_imports
@@ -58,6 +60,9 @@ def test_the_contracts_hold() -> None:
     [
         ("protocol/run/header.py", "import time", "protocol does no I/O"),
         ("protocol/run/header.py", "import weftwork.ports.clock", "Arrows point inward"),
+        ("protocol/run/header.py", "import weftwork.protocol.fold.state", PROTOCOL_ORDER),
+        ("protocol/privacy/trust.py", "import weftwork.protocol.privacy.redaction", PROTOCOL_ORDER),
+        ("protocol/workflow/loops.py", "import weftwork.protocol.media.media_types", PROTOCOL_ORDER),
         ("app.py", "import weftwork.testing.deterministic", "Only tests import the test kit"),
         ("engine/decide/transitions.py", "import weftwork.ports.clock", "decide sees the protocol only"),
         ("engine/decide/inputs.py", "import weftwork.engine.runtime", "decide sees the protocol only"),
@@ -96,3 +101,13 @@ def test_the_contracts_name_every_module_they_are_about() -> None:
     others = {each.stem if each.is_file() else each.name for each in (SOURCE / "engine").iterdir()}
     others -= {"__init__", "__pycache__", "decide"}
     assert {f"weftwork.engine.{name}" for name in others} <= set(decide["forbidden_modules"])
+    layers = contract(PROTOCOL_ORDER)["layers"]
+    named = {name.split(".")[2] for layer in layers for name in re.findall(r"[\w.]+", layer)}
+    assert named == {each.split(".")[2] for each in modules(*_entries(SOURCE / "protocol"))}
+    privacy = {name for layer in layers for name in re.findall(r"[\w.]+", layer) if ".privacy." in name}
+    assert privacy == set(modules(*_entries(SOURCE / "protocol" / "privacy")))
+
+
+def _entries(folder: Path) -> list[Path]:
+    packages = [each.parent for each in folder.glob("*/__init__.py")]
+    return [*packages, *(each for each in folder.glob("*.py") if each.stem != "__init__")]
