@@ -1,6 +1,7 @@
-"""The one door to the CEL package. It is opened when the first expression is parsed: an idle host does not pay for it.
+"""The only importer of the CEL package. It is loaded when the first expression is parsed, so an idle host does not pay
+for it.
 
-Theory. Only the standard library of CEL is declared: no clock, no chance, no I/O, nothing that can be called back.
+Only the standard library of CEL is declared: no clock, no randomness, no I/O and no callbacks.
 """
 
 from functools import lru_cache

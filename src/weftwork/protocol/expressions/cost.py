@@ -1,17 +1,15 @@
-"""What an expression can cost at most, as a formula over the size of what it sees.
+"""Upper bounds for the cost of an expression, as a formula over the size of what it reads.
 
-Theory. An evaluation cannot be interrupted and holds the event loop, so it is bounded before it starts. The tree is
-walked once, when it is parsed: every value in it is bounded by a polynomial of four terms, the work by the sum of
-what each operator touches. The terms are 1, N, W and N*B: N is the number of items a walk can go over, W the weight
-of everything the expression sees, B the weight of what it reads anew for each item. One more is the square of N for
-every walk that gathers a list, since the package copies the list for every item. A unit is some ten nanoseconds;
-weight is one unit for a value and one for eight characters.
+Theory. An evaluation cannot be interrupted and blocks the event loop, so it is bounded before it starts. The tree is
+walked once, when the expression is parsed. Every value in it is bounded by a polynomial of four terms, and the work by
+the sum of what each operator touches. The terms are 1, N, W and N*B: N is the number of items that a comprehension
+iterates over, W the weight of everything the expression reads, B the weight of what it reads again for each item.
+Every comprehension that builds a list adds the square of N, because the CEL package copies the list for every item. A
+unit of work is about ten nanoseconds; a value weighs one unit, and so do eight characters of text.
 
-What a regular expression costs, by its source (RE2 syntax).
-
-Matching takes time in proportion to the text, but the factor is the size of the program that the pattern unfolds to:
-`(a?){500}a{500}` is fifteen characters and a thousand states. A property of Unicode such as `\\pL` is some five
-thousand. So patterns are weighed before they are used.
+Regular expressions (RE2 syntax) are matched in time proportional to the text, but the factor is the size of the
+program that the pattern compiles to: `(a?){500}a{500}` is fifteen characters and a thousand states, and a Unicode
+property such as `\\pL` is about five thousand. The states of a pattern are therefore counted before it is used.
 """
 
 import re

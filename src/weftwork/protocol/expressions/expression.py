@@ -1,10 +1,10 @@
-"""Expressions over a run, in CEL, and templates that hold them.
+"""Expressions over a run, in CEL: parsing and evaluation.
 
-Theory. An expression is parsed when its workflow is registered and evaluated when a node or an edge needs its value.
-It sees JSON and gives JSON, knows no clock, chance or outside, and gives the same value for the same scope in any
-process. It cannot be interrupted, so everything about it is bounded before it starts: its source and its shape
-here and in expression_cost, what it reads and what it gives in expression_value. Faults say what is wrong in words
-that hold no value of the run.
+Theory. An expression is parsed when its workflow is registered, and evaluated when a node or an edge needs its value.
+It reads JSON and returns JSON, has no access to a clock, randomness or I/O, and returns the same value for the same
+scope in any process. It cannot be interrupted, so everything about it is bounded before it starts: its source and its
+shape here and in `cost`, what it reads and what it returns in `values`. The messages of faults contain no value of the
+run.
 """
 
 from collections.abc import Mapping

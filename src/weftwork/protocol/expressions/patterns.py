@@ -1,4 +1,4 @@
-"""TODO."""
+"""Regular expressions in expressions and in conditions of edges, with a bounded cost."""
 
 from functools import lru_cache
 from typing import Any, Final

@@ -1,4 +1,8 @@
-"""Templates as text: where the expressions begin and end."""
+"""Templates: texts with expressions in double braces, parsed and rendered.
+
+Where an expression ends is found without parsing it: strings and comments are skipped, and braces are counted. All
+expressions of a template share one budget of work.
+"""
 
 import re
 from collections.abc import Callable, Mapping

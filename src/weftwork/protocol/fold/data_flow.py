@@ -1,6 +1,8 @@
-"""Data flow: what a node is given. Taken from the fold and from nowhere else.
+"""Data flow: the inputs of a node, and the scope of its expressions. Both are derived from the folded state alone.
 
-Scope: what a node, or an edge behind it, sees of its run. Taken from the fold and from nowhere else.
+A port takes its own value first (a literal, an expression, a variable or an output of another node); an edge fills a
+port that has none. A node inside a loop sees the outputs of nodes that come round the loop as they were in the
+previous round, so the result does not depend on which node was faster.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What the log says about models: their answers, and what became of their envelopes."""
+"""How the events about models change the state of a run: recorded answers, and the outcomes of their envelopes."""
 
 from collections.abc import Callable
 from typing import Final

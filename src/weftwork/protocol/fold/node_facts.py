@@ -1,4 +1,4 @@
-"""What the facts about nodes change in the state of a run. Called by the fold alone."""
+"""How the events about nodes change the state of a run. Called by the fold only."""
 
 from bisect import insort
 from collections.abc import Callable

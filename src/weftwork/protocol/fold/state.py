@@ -1,11 +1,7 @@
-"""The state of a run: what the fold of its log has found so far.
+"""The state of a run, as the fold of its log computes it: the run, its nodes, and which of its values are untrusted.
 
-The state of a node: what the fold of the log has found about it so far.
-
-Untrusted: what is known in a run to have come from outside, or to be made of it. Only few runs have one.
-
-Waiting: whether a run does nothing but wait for people and for its children, and when it has something to do by
-itself again.
+Two questions about a state are answered here as well: whether the run is parked (it only waits for people or for child
+runs), and when it has to be woken up.
 """
 
 from typing import Any, Literal

@@ -1,10 +1,8 @@
-"""Flow: how the end of a node moves on through the graph. Called by the fold alone.
+"""Traversal of the graph: what the end of a node means for the nodes after it. Called by the fold only.
 
-Theory. When a node is settled, each edge out of it is settled once: taken, or not. A node whose incoming edges are
-all settled is decided: it runs, is skipped, or fails. A loop holds back the edges that leave it until it has ended.
-Everything here depends on which nodes ended how, and never on which was first.
-
-Conditions of edges: whether an edge is taken, judged when its source is settled.
+Theory. When a node is settled, each edge out of it is settled once: taken, or not taken, as its condition says. A node
+whose incoming edges are all settled is scheduled: it runs, is skipped, or fails. A loop defers the edges that leave it
+until the loop has ended. The result depends on how nodes ended, and never on the order in which they ended.
 """
 
 from bisect import insort

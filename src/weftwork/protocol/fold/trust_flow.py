@@ -1,11 +1,12 @@
-"""Trust flow: how content from outside spreads through a run, value by value. Called by the fold, and by readers of it.
+"""Trust flow: how untrusted content spreads through a run, value by value. Source: RFC 0143.
 
 Theory. A node is untrusted from the moment that something untrusted reaches it: as an input, by an expression of its
-config, as an answer, from a child run, or by itself. All it makes from then on is untrusted, and stays so wherever it
-is read, also in a later round of a loop. Which way a run takes is no value: a condition over untrusted content makes
-nothing untrusted. Source: RFC 0143.
+config, as an answer, from a child run, or because it fetches content itself. Everything that it makes from then on is
+untrusted, and stays so wherever it is read, also in a later round of a loop. Trust follows values, not control flow: a
+condition over untrusted content does not mark later nodes as untrusted.
 
-Trust stamps: which events, and which words to a parent, carry something untrusted of their run.
+The fold calls `mark_untrusted` and `initialize_trust`; the engine asks which events, and which results for a parent
+run, carry untrusted content.
 """
 
 from typing import Any, Final

@@ -1,11 +1,11 @@
-"""Views: which writes of variables one place of the graph sees.
+"""Variable views: which writes of variables are visible at one place of the graph.
 
-Theory. A node sees what was written before it on the ways that lead to it. Where ways meet, the greatest stamp wins:
-(epoch, topological index, node id). Epoch and index never fall along an edge, so a write always beats those before
-it; among branches side by side the winner is the same whatever their speed. Source: readings (Determinism).
+Theory. A node sees what was written before it on the paths that lead to it. Where paths meet, the greatest stamp wins:
+(epoch, topological index, node id). Epoch and index never decrease along an edge, so a write always wins against those
+before it, and among parallel branches the winner does not depend on their speed. Source: readings (Determinism).
 
-The writes of a run stand in one table, and a view is a set of them, one bit each: a long graph with many variables
-costs bits and not copies. A write that is the newest in no view any more is forgotten.
+All writes of a run are in one table, and a view is a set of them with one bit each: a long graph with many variables
+costs bits, not copies. A write that is the newest in no view is dropped.
 """
 
 from bisect import insort

@@ -1,11 +1,11 @@
-"""Where a value stands in the text of a JSON document: the line and column that a JSON pointer leads to.
+"""The line and column in the text of a JSON document that a JSON pointer leads to.
 
-Theory. One pass over the tokens of the text, with a stack of its own, follows a tree of the wanted pointers and
-notes where each value starts. Of a member that is repeated the last one counts, as for a parser; so each note also
-says inside which container it was made, and a note from a container that was replaced later is not believed.
+Theory. One pass over the tokens of the text, with an explicit stack, follows a tree of the wanted pointers and records
+where each value starts. Of a repeated member the last one counts, as for a parser; each record therefore also says in
+which container it was made, and a record from a container that was replaced later is ignored.
 
-Errors show odd member names spelled out and cut short. A pointer that leads nowhere by the true names is
-therefore tried again by the names as they are shown.
+Error messages escape and shorten unusual member names. A pointer that leads nowhere by the true names is therefore
+tried again by the names as they are displayed.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Every text of a JSON value rewritten: its values and the names of its members."""
+"""Rewrites every text of a JSON value: its strings and the names of its members."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

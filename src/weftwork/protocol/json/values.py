@@ -1,6 +1,6 @@
-"""Telling JSON values apart, and from no value, in a way the type checker follows.
+"""JSON values in Python: type guards, the absent value, equality, declared types, and the size limit of one value.
 
-How large a value may be that a node makes: without a bound, a few nodes that double what they get fill any disk.
+The size limit applies to values that nodes make: without it, a few nodes that double their input fill any disk.
 """
 
 from typing import Any, Final, TypeGuard

@@ -1,4 +1,8 @@
-"""What one append commits together, and when such a batch is sound."""
+"""The batch: what one append commits atomically, and the checks that keep log, projection and tenancy consistent.
+
+A batch holds the events of one run, its projection and state rows, hidden values, an idempotency record, and messages
+to other runs of the family tree: children to create, a result for the parent, and requests to cancel children.
+"""
 
 from typing import Final
 

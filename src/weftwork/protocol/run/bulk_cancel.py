@@ -1,4 +1,4 @@
-"""Cancelling many runs with one request: how many, and what is said of each. Source: OpenWOP rest-endpoints."""
+"""Cancelling many runs with one request: its limit, and the result per run. Source: OpenWOP rest-endpoints."""
 
 from typing import Any, Final
 

@@ -1,9 +1,8 @@
-"""Children of a run: what its log says of them, and when a run has word for its parent.
+"""Child runs: what a parent's log says about them, when they are cancelled, and the documents of a tree of runs.
 
-Theory. A run and its children have logs of their own. The parent's log says that a child was started and how it ended,
-in one event each; a child that waits for people is one more, so that the parent mirrors it. Nothing else crosses.
-
-What is told of runs that start runs: who started a run, and what a tree of runs looks like. Pure documents.
+Theory. A run and its children have separate logs. The parent's log says that a child was started and how it ended, in
+one event each; a child that waits for people is one more event, so that the parent shows the same status. Nothing else
+is exchanged.
 """
 
 from typing import Any, Final

@@ -1,9 +1,10 @@
-"""The effect ledger: what touches the world outside is claimed before it happens and recorded after.
+"""The effect ledger: an effect on an external system is claimed before it happens and recorded afterwards.
 
-Theory. A claim is an event, so of all who move a run only one can make it, and it is durable before anything is sent.
-What became of the effect is another event. A claim without one, found by whoever did not make it, means that nobody
-knows whether the effect happened: an idempotent one is sent again under the same key, any other is a question for a
-person. An effect is a whole node (step `""`) or a step of it; inside a map it belongs to an item.
+Theory. A claim is an event, so of all executors of a run only one can make it, and it is durable before anything is
+sent. The outcome of the effect is another event. A claim without an outcome, found by an executor that did not make
+it, means that nobody knows whether the effect happened: an idempotent effect is sent again under the same key, any
+other becomes an interrupt for a person. An effect is a whole node (step `""`) or a step of it; inside a map it belongs
+to an item.
 
 Sources: OpenWOP idempotency (layer 2), readings (Layer-2 effect identity).
 """

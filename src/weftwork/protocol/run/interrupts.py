@@ -1,8 +1,6 @@
-"""The interrupt: a question that a node asks of somebody outside, and that the run waits for.
+"""Interrupts: what a node asks of someone outside, what the fold knows about it, and how it was resolved.
 
-Sources: OpenWOP interrupt, RFC 0094 E.
-
-An interrupt as the fold of the log knows it.
+The same key within a run always gets the recorded resolution. Sources: OpenWOP interrupt, RFC 0094 E.
 """
 
 from typing import Any, Final, Literal

@@ -1,4 +1,4 @@
-"""Versions that a run pins, so that code which changed goes on in an old run as it began.
+"""Versions that a run pins, so that a run goes on with the behaviour that it started with when code has changed.
 
 Source: OpenWOP version-negotiation (getVersion).
 """

@@ -1,11 +1,9 @@
-"""Channels as a definition declares them, and what may be written to them. Source: OpenWOP channels-and-reducers.
+"""Channels of a workflow: their declaration, the shapes that reducers take, and who may read and write them.
 
-A write is judged before it reaches the log: by the shape that its reducer needs, and by the channel's schema.
-What the writes add up to is `channel_state`; who may write is `channel_access`.
+A write is checked before it reaches the log: by the shape that its reducer needs, by the channel's schema, and by its
+access list. What the writes add up to is computed in `fold.channel_state`.
 
-The reducers: their names, and the shape of what each one takes. Source: OpenWOP channels-and-reducers.
-
-Who may read and write a channel. Source: OpenWOP channels-and-reducers.
+Source: OpenWOP channels-and-reducers.
 """
 
 import math

@@ -1,11 +1,10 @@
 """Loops: which edges lead back, what lies inside a loop, and which edges leave it.
 
-Theory. An edge that leads back to a node from which it can be reached without it is a back-edge; without back-edges
-the graph has no cycle. All back-edges to one node make one loop; its body is everything between that node and their
-sources, with the loops that lie on the way. A round of the loop is over when its whole body is settled: then either
-one of its back-edges fires and the body begins anew, or the loop has ended. Edges that leave the body are settled
-when the loop has ended and not before, so nothing outside ever sees a value of some round that happened to be fast.
-Source: readings (Loops).
+Theory. A back-edge leads to a node from which its source can be reached without it; without back-edges the graph has
+no cycle. All back-edges to one node make one loop. The body of the loop is everything between that node and the sources
+of the back-edges, including the loops on the way. A round is over when the whole body is settled: then either a
+back-edge fires and the body starts again, or the loop has ended. Edges that leave the body are settled when the loop
+has ended and not before, so nothing outside sees a value of a round that happened to be fast. Source: readings (Loops).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,7 @@
-"""Where a definition computes: expressions of ports, conditions of edges, expressions and templates in configs.
+"""Expressions, templates, variables and nested nodes in the configs of nodes, the ports and the conditions of edges.
 
-All of them are parsed when the definition is registered, so that a mistake is told with its pointer and never met
-by a run.
-
-Variables of its run that a node reads and writes beside its ports: those that its config names.
+All expressions and templates are parsed when the definition is registered, so that a mistake is reported with its
+pointer and no run meets it. A node also reads and writes the variables that its config names.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,4 @@
-"""Settings of a node: how long it may take, and how often it is tried again.
-
-Retries: how long a host waits before it tries a failed node again.
-"""
+"""Settings of a node: its time limit, how often it is retried, and the delay before each retry."""
 
 from typing import Any, Final
 

@@ -1,7 +1,4 @@
-"""What a node type declares about itself, in one place: ports, config, effect class, needed capabilities.
-
-Node types as a host shows them to those who write definitions.
-"""
+"""The declaration of a node type (ports, config, effect class, needed capabilities) and its public description."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Literal

@@ -1,4 +1,4 @@
-"""What keeps the text of a workflow definition from being registered, with the line and column of each problem."""
+"""The problems that keep the text of a workflow definition from being registered, with the line and column of each."""
 
 from collections.abc import Mapping
 from typing import Any, Final

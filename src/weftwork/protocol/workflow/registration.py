@@ -1,8 +1,7 @@
-"""What is handed in to be registered: how a short form becomes a definition, and how a refusal lists what is wrong.
+"""Registration of a workflow: the short form becomes a definition, and a refusal lists every problem.
 
-Node types that exist only on hosts with a certain capability, and the refusal of workflows that need them.
-
-Source: OpenWOP capabilities (refusal contract).
+Node types that need a capability the host does not have are refused as well. Source: OpenWOP capabilities (refusal
+contract).
 """
 
 from collections.abc import Container

@@ -1,6 +1,5 @@
-"""Run options: what a caller may ask of a run, checked when it is created. Source: OpenWOP run-options.
-
-Reasoning of agents: how much of it a run tells. Source: OpenWOP run-options, RFC 0024.
+"""Run options: inputs, limits and settings that a caller gives when it creates a run, including how much of the agents'
+reasoning the run reports. Sources: OpenWOP run-options, RFC 0024.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Taint: where something sensitive can flow, from the definition alone.
+"""Taint: where sensitive values can flow, derived from the definition alone.
 
-A node that can be given something sensitive hides whatever it makes of it: its outputs, and the variables and
-channels it writes, which can carry it on to nodes anywhere, also round a loop. So does an answer that several nodes
-ask for under one key. Each node is looked at once for each way in which it can be reached.
+A node that can be given something sensitive hides everything it makes: its outputs, and the variables and channels it
+writes, which carry it on to any node that reads them, also round a loop. The same holds for an answer that several
+nodes share under one key. Each node is visited once for each way in which it can be reached.
 Source: readings (What the log may hide).
 """
 

@@ -1,9 +1,8 @@
 """The workflow definition: from a JSON document to a checked, immutable workflow.
 
-The schema (`workflow-definition`) decides the shape; the checks here and in `formulas` decide what shape alone
-cannot: references, duplicates, known node types, expressions. Source: OpenWOP workflow-definition.
-
-Keys that several nodes of a workflow ask under.
+The schema (`workflow-definition`) checks the shape. The checks here and in `node_config` cover what a schema cannot:
+references, duplicates, known node types, expressions, and interrupt keys that several nodes share. Source: OpenWOP
+workflow-definition.
 """
 
 from collections.abc import Mapping, Sequence
