@@ -158,7 +158,8 @@ class _CostWalk:
 
     def __init__(self) -> None:
         self.work = SizeBound(1)
-        self.list_comprehensions = self.longest = 0
+        self.list_comprehensions = 0
+        self.longest = 0
         self.growth = 1
         self.patterns: list[str] = []
         self.has_null = False

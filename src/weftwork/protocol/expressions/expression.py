@@ -84,7 +84,7 @@ class Expression:
 
 @lru_cache(maxsize=CACHED_EXPRESSIONS)
 def parse_expression(source: str, local_names: tuple[str, ...] = ()) -> Expression:
-    """expr-01 (host): an expression over NAMES and the local names. Raises ExpressionFault, invalid or limit."""
+    """expr-01 (host): an expression over SCOPE_NAMES and the local names. Raises ExpressionFault, invalid or limit."""
     if utf8_length(source) > MAX_SOURCE:
         raise expression_limit(f"An expression is at most {MAX_SOURCE:,} bytes long.")
     names = SCOPE_NAMES + tuple(name for name in local_names if name not in SCOPE_NAMES)

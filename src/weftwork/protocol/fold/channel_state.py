@@ -30,11 +30,12 @@ _Key = Callable[[Any], str | None]
 
 
 class ChannelState(msgspec.Struct, frozen=True):
-    """The value of a channel as readers see it, and what the next step needs beside it.
+    """The value of a channel as readers see it, and what the next write needs in addition.
 
     stamps: by member for `merge`, by user for `votes`, by id for `message`, one for the whole value for `replace`.
-    order: the stamp of each entry of a list. oldest: no entry has an earlier time; None if that is not known. rest:
-    what the shown value of a counter leaves out of the exact sum, largest first.
+    entry_stamps: the stamp of each entry of a list.
+    oldest_at: no entry has an earlier time; None if that is not known.
+    remainder: what the shown value of a counter leaves out of the exact sum, largest first.
     """
 
     value: Any

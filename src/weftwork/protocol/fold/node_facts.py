@@ -204,15 +204,19 @@ def _effect_claimed(state: RunState, fact: Fact, node_id: str) -> None:
     """eff-05 (OpenWOP idempotency, layer 2): from here on the effect may have happened."""
     node = _node_state(state, node_id)
     effect = node.effects.setdefault(effect_ref_of(fact.payload), EffectState())
-    effect.status, effect.claim, effect.entry_sequence = "open", fact.event_id, node.entry_sequence
+    effect.status = "open"
+    effect.claim = fact.event_id
     effect.claims += 1
+    effect.entry_sequence = node.entry_sequence
 
 
 def _effect_recorded(state: RunState, fact: Fact, node_id: str) -> None:
     """eff-06 (OpenWOP idempotency, layer 2): results and failures are kept, and later entries of the node get them."""
     payload = fact.payload
     effect = _node_state(state, node_id).effects[effect_ref_of(payload)]
-    effect.output, effect.error, effect.recorded_at = payload.get("output"), payload.get("error"), fact.timestamp
+    effect.output = payload.get("output")
+    effect.error = payload.get("error")
+    effect.recorded_at = fact.timestamp
     effect.status = "failed" if "error" in payload else "done" if "output" in payload else "free"
 
 
@@ -221,13 +225,18 @@ def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
     node.status = "completed"
     node.outputs = fact.payload.get("outputs", {})
     node.error = None
-    node.map_items, node.effects, node.model_answers = {}, {}, {}
+    node.map_items = {}
+    node.effects = {}
+    node.model_answers = {}
     settle_node(state, node_id)
 
 
 def _forget_children(node: NodeState) -> None:
     if node.children:
-        node.children, node.open_children, node.failed_children, node.waiting_children = {}, 0, 0, {}
+        node.children = {}
+        node.open_children = 0
+        node.failed_children = 0
+        node.waiting_children = {}
 
 
 def _node_failed(state: RunState, fact: Fact, node_id: str) -> None:

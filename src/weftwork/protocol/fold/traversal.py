@@ -100,7 +100,9 @@ def schedule_node(state: RunState, node_id: str, runs: bool, fault: tuple[str, s
         view=sources[0].view if len(sources) == 1 else merge_views(source.view for source in sources),
     )
     if known is not None:
-        node.previous_outputs, node.interrupts, node.visits = known.previous_outputs, known.interrupts, known.visits
+        node.previous_outputs = known.previous_outputs
+        node.interrupts = known.interrupts
+        node.visits = known.visits
         node.previous_untrusted = known.previous_untrusted
     state.nodes[node_id] = node
     if fault is not None and not place.node.disabled:
@@ -135,8 +137,7 @@ def _settle_edge(state: RunState, edge: Edge) -> None:
         way = _edge_outcome(state, edge, tally)
     if way != ended or target.counted_loop is not None:
         state.settled_edges[edge.id] = way
-    tally.open -= 1
-    setattr(tally, way, getattr(tally, way) + 1)
+    tally.count(way)
     if tally.open == 0:
         schedule_node(state, edge.target, is_rule_satisfied(target.trigger_rule, tally), tally.fault)
 
@@ -239,7 +240,8 @@ def _start_round(state: RunState, number: int, fired: frozenset[str]) -> None:
         state.nodes[node_id] = node
         state.changed_rows.add(("node", node_id))
     node = state.nodes[loop.target]
-    node.epoch, node.view = epoch, view
+    node.epoch = epoch
+    node.view = view
     _enqueue(state, plan.nodes[loop.target], True)
     for node_id in body:
         if node_id != loop.target:
@@ -254,7 +256,5 @@ def _initial_tally(state: RunState, place: PlanNode, body: frozenset[str]) -> Ed
     tally = EdgeTally(len(place.incoming))
     for edge in place.incoming:
         if edge.source not in body:
-            way = state.settled_edges[edge.id]
-            tally.open -= 1
-            setattr(tally, way, getattr(tally, way) + 1)
+            tally.count(state.settled_edges[edge.id])
     return tally

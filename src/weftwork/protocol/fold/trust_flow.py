@@ -64,18 +64,31 @@ def is_given_untrusted(state: RunState, node_id: str) -> bool:
 
 CONTENT_FREE_TYPES: Final = frozenset(
     {
-        *("node.started", "node.resumed", "node.skipped", "node.cancelled", "run.cancelled"),
-        *("version.pinned", "cap.breached", "provider.usage", EFFECT_CLAIMED, INTERRUPT_REMINDER),
+        "node.started",
+        "node.resumed",
+        "node.skipped",
+        "node.cancelled",
+        "run.cancelled",
+        "version.pinned",
+        "cap.breached",
+        "provider.usage",
+        EFFECT_CLAIMED,
+        INTERRUPT_REMINDER,
     }
 )
 """Events that carry nothing of what their node made."""
 ANSWER_TYPES: Final = frozenset(
     {
-        *("interrupt.resolved", "clarification.resolved", APPROVAL_REMARK),
-        *("approval.received", "approval.granted", "approval.rejected", "approval.overridden"),
+        "interrupt.resolved",
+        "clarification.resolved",
+        APPROVAL_REMARK,
+        "approval.received",
+        "approval.granted",
+        "approval.rejected",
+        "approval.overridden",
     }
 )
-"""Events that carry the words of whoever answers: they are as trusted as those are."""
+"""Events that carry an answer: they are as trusted as the person or system that gave it."""
 
 
 def carries_untrusted(state: RunState, draft: Draft) -> bool:

@@ -35,7 +35,7 @@ class _WriteTable:
 
 
 class VariableView:
-    """Variables as one place sees them. Immutable; `written` and `meet` make others."""
+    """Variables as one place sees them. Immutable; `with_write` and `merged_with` return new ones."""
 
     __slots__ = ("_visible", "_writes")
 
@@ -84,7 +84,7 @@ class VariableView:
         return VariableView(writes, self._visible | 1 << number)
 
     def needs_pruning(self, name: str) -> bool:
-        """Whether so many writes of a variable are kept that `tidy` is worth its while."""
+        """Whether so many writes of a variable are kept that `prune` is worth its cost."""
         return len(self._writes.by_name[name]) >= self._writes.prune_at.get(name, PRUNE_THRESHOLD)
 
     def prune(self, name: str, views: Iterable["VariableView"]) -> None:

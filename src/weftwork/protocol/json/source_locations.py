@@ -11,6 +11,7 @@ tried again by the names as they are displayed.
 import json
 import re
 from collections.abc import Callable, Collection, Iterable
+from enum import IntEnum
 from typing import Final
 
 from weftwork.protocol.json.decoder import MAX_DEPTH
@@ -22,8 +23,17 @@ Location = tuple[int, int]
 _TOKEN: Final = re.compile(
     r'[ \t\n\r]*+(?:([{\[])|([}\]])|(,)|(:)|("(?:[^"\\]++|\\.)*+")|([^\s{}\[\],:"]++))', re.DOTALL
 )
-_OPEN, _CLOSE, _COMMA, _COLON, _STRING = 1, 2, 3, 4, 5
 _NOT_FOUND: Final = -1
+
+
+class _Token(IntEnum):
+    """The groups of `_TOKEN`, by number."""
+
+    OPEN = 1
+    CLOSE = 2
+    COMMA = 3
+    COLON = 4
+    STRING = 5
 
 
 class _Target:
@@ -33,11 +43,13 @@ class _Target:
 
     def __init__(self) -> None:
         self.children: dict[str, _Target] = {}
-        self.name = self.value = self.container = _NOT_FOUND
+        self.name = _NOT_FOUND
+        self.value = _NOT_FOUND
+        self.container = _NOT_FOUND
 
 
 class _Frame:
-    """An open container; `spot` only if something below it is wanted."""
+    """An open container; `target` only if something below it is wanted."""
 
     __slots__ = ("index", "is_object", "offset", "target")
 
@@ -97,13 +109,13 @@ def _find_unreadable(text: str) -> int:
     depth = 0
     for match in _TOKEN.finditer(text):
         kind = match.lastindex
-        if kind == _OPEN:
+        if kind == _Token.OPEN:
             depth += 1
             if depth > MAX_DEPTH:
-                return match.start(_OPEN)
-        elif kind == _CLOSE:
+                return match.start(_Token.OPEN)
+        elif kind == _Token.CLOSE:
             depth -= 1
-        elif kind is not None and kind > _STRING and match[kind].lstrip("-").isdigit():
+        elif kind is not None and kind > _Token.STRING and match[kind].lstrip("-").isdigit():
             try:
                 int(match[kind])
             except ValueError:
@@ -138,20 +150,20 @@ def _scan(text: str, root: _Target, naming: Callable[[str], str]) -> None:
         position = match.end()
         kind = match.lastindex or 0
         start = match.start(kind)
-        if kind == _COMMA:
+        if kind == _Token.COMMA:
             name_is_next, spot = _after_comma(frames)
-        elif kind == _CLOSE:
+        elif kind == _Token.CLOSE:
             name_is_next = False
             if frames:
                 frames.pop()
-        elif kind == _STRING and name_is_next:
+        elif kind == _Token.STRING and name_is_next:
             name_is_next, spot = False, _member_target(frames[-1].target, match[kind], naming)
             if spot is not None:
                 spot.name = start
-        elif kind != _COLON:
+        elif kind != _Token.COLON:
             if spot is not None:
                 _record_offset(spot, start, frames)
-            if kind == _OPEN:
+            if kind == _Token.OPEN:
                 frames.append(_Frame(spot, match[kind] == "{", start))
                 name_is_next = frames[-1].is_object
                 spot = None if name_is_next else _item_target(frames[-1])

@@ -43,21 +43,21 @@ class HiddenValue(msgspec.Struct, frozen=True):
 
 
 class ChildCreate(msgspec.Struct, frozen=True):
-    """A child run that comes into being with the event of its parent that says so: pending, and without events."""
+    """A child run that is created in the same commit as the parent's event about it: pending, without events."""
 
     header: RunHeader
     hidden: tuple[HiddenValue, ...] = ()
 
 
 class ChildResult(msgspec.Struct, frozen=True):
-    """How a child stands, for its parent: kept by the store until the parent has heard it."""
+    """The status of a child, for its parent. The store keeps it until the parent has applied it."""
 
     child_run_id: str
     """Its run id."""
     node_id: str
     key: str
     sequence: int
-    """The child's last sequence: a later word counts instead of an earlier one."""
+    """The child's last sequence: a later result replaces an earlier one."""
     status: Status
     outcome: bytes = b"{}"
     """Of an ended child, as JSON: `error`, the `variables` and `outputs` that the parent wants, the names of those
@@ -65,14 +65,14 @@ class ChildResult(msgspec.Struct, frozen=True):
 
 
 class CancelRequest(msgspec.Struct, frozen=True):
-    """A child that its parent wants cancelled: kept by the store until the child has ended."""
+    """A child that its parent wants cancelled. The store keeps the request until the child has ended."""
 
     child_run_id: str
     reason: str
 
 
 class CascadeCancel(msgspec.Struct, frozen=True):
-    """Orders for all children of a run that is to end: those that are cancelled with it, or only those it waits for."""
+    """Cancels the children of a run that ends: those that are cancelled with it, or only those it waits for."""
 
     reason: str
     awaited_only: bool = False
@@ -95,7 +95,7 @@ class Batch(msgspec.Struct, frozen=True):
 
     @property
     def has_family_messages(self) -> bool:
-        """Whether it says something to the parent of the run, or of its children."""
+        """Whether it holds messages for the parent or the children of the run."""
         return (
             bool(self.child_creates or self.cancel_requests)
             or self.child_result is not None
@@ -113,7 +113,7 @@ def check_first_batch(header: RunHeader, record: IdempotencyRecord | None, first
         if first.record is not None:
             raise HostFault("the first batch of a run has no record of its own")
         if first.child_creates or first.child_result is not None or first.cancel_requests:
-            raise HostFault("the first batch of a run has nothing to say to its kin")
+            raise HostFault("the first batch of a run has no messages for its parent or its children")
         check_batch(header.key, -1, first)
 
 
@@ -146,5 +146,5 @@ def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
         if parent is None or (spawn.header.partition, parent.run_id) != (run.partition, run.run_id):
             raise HostFault(f"the run {spawn.header.run_id} is no child of {run.run_id}")
     if batch.child_result is not None and batch.child_result.child_run_id != run.run_id:
-        raise HostFault(f"{run.run_id} speaks for {batch.child_result.child_run_id}")
+        raise HostFault(f"the result of {batch.child_result.child_run_id} is in a batch of {run.run_id}")
     check_record(run, batch.record)

@@ -31,7 +31,8 @@ INTERRUPT_KINDS: Final[dict[str, InterruptKind]] = {
     "conversation.close": InterruptKind(None, "conversationClose"),
     "low-confidence": InterruptKind("waiting-approval", "lowConfidence", "low-confidence"),
 }
-"""int-01 (RFC 0094 E): the kinds, and how a run that waits for one stands. What answers each takes is in `answer`."""
+"""int-01 (RFC 0094 E): the kinds, and how a run that waits for one stands. The answers that each kind takes are in
+`people.answers`."""
 
 STATUS_BY_KIND: Final[dict[str, Status]] = {
     name: kind.status for name, kind in INTERRUPT_KINDS.items() if kind.status is not None

@@ -30,27 +30,27 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     effect: `pure` nodes may run again freely, so their events need no commit of their own;
     `idempotent` and `once` nodes touch the world and are started durably first.
     instant: the node answers at once from its inputs and config and never waits.
-    continued: after a crash an attempt goes on where the log has it; otherwise it is executed again, as the next one.
-    concurrency: how many of this type run at once in a host; 0 is no limit.
-    plain: it holds a thread while it runs.
+    resumes_after_crash: after a crash an attempt goes on where the log has it; otherwise the next attempt starts over.
+    concurrency: how many nodes of this type a host runs at the same time; 0 is no limit.
+    holds_thread: the node occupies a thread while it runs.
     source: where the type comes from, if not with the package.
     requires: runtime capabilities the host must provide, checked when the node is dispatched.
     branching: an edge from an output port that the node did not give counts as skipped, except from `output`.
-    gathering: the node is also given every value that its edges bring, not only one per port.
+    gathers_edges: the node is also given every value that its edges bring, not only one per port.
     expressions: where the config holds expressions, by pointer pattern (`*` is any one member), with the names
     they may use beside the common ones; templates: the same for texts with expressions in double braces.
     sets_variable, reads_variable, writes_channel: the config member that names what such a node writes or reads.
-    maps_in, maps_out: where the config maps variables of a child run to those that it is given, and variables of this
-    run to those of the child that they take, by pointer pattern.
-    asks_under: the config member with the key under which such a node asks.
-    alike: output ports that hold the same value: who hides one of them hides all.
-    spoken: output ports with words of people or of the protocol, which hold nothing of what the node was given.
+    input_mappings, output_mappings: where the config maps variables of this run to those of a child run, and variables
+    of the child back to those of this run, by pointer pattern.
+    interrupt_key_member: the config member with the key of the interrupt that such a node requests.
+    equal_outputs: output ports that hold the same value: if one of them is hidden, all are.
+    untainted_outputs: output ports that hold nothing of what the node was given, such as the action of an answer.
     bodies: where the config holds another node to run, as {typeId, config, inputs}; one without a typeId is none.
-    composes: it can be told by prompt templates, which may read any variable: where its config or the workflow names
-    some, or `always`.
-    outside: what it gives comes from outside, and nobody vouches for it.
+    prompt_templates: the node uses prompt templates, which may read any variable: `named` where its config or the
+    workflow names some, or `always`.
+    external_content: its outputs come from an external source and are untrusted.
     role: `supervisor` decides what is next, `dispatch` does it: a supervisor that ends its loop skips the dispatch.
-    check: what a config that fits its schema breaks all the same, by pointer below the config.
+    check_config: further checks of a config that fits its schema; violations point below the config.
     notes: what the reference page says beyond the schemas, in Markdown.
     """
 

@@ -79,6 +79,16 @@ class EdgeTally(msgspec.Struct):
     fault: tuple[str, str] | None = None
     """Code and message of a condition that could not be judged."""
 
+    def count(self, outcome: str) -> None:
+        """One more edge is settled with this EdgeOutcome."""
+        self.open -= 1
+        if outcome == "completed":
+            self.completed += 1
+        elif outcome == "failed":
+            self.failed += 1
+        else:
+            self.skipped += 1
+
 
 TRIGGER_RULES: Final[dict[str, str]] = {
     "all_success": "every upstream node completed",
