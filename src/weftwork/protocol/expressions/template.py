@@ -20,6 +20,11 @@ from weftwork.protocol.expressions.values import MAX_RESULT, result_too_large
 
 OPEN_BRACES: Final = "{{"
 CLOSE_BRACES: Final = "}}"
+MAX_TEMPLATE: Final = 64 * 1024
+"""Bytes of UTF-8."""
+MAX_TEMPLATE_EXPRESSIONS: Final = 64
+"""Expressions in one template."""
+CACHED_TEMPLATES: Final = 64
 
 # fmt: off
 _SKIPPED = re.compile(
@@ -58,13 +63,6 @@ def _expression_end(text: str, at: int) -> int:
     raise expression_invalid(
         f"The expression that opens with {OPEN_BRACES} at character {start - 1} is not closed with {CLOSE_BRACES}."
     )
-
-
-MAX_TEMPLATE: Final = 64 * 1024
-"""Bytes of UTF-8."""
-MAX_TEMPLATE_EXPRESSIONS: Final = 64
-"""Expressions in one template."""
-CACHED_TEMPLATES: Final = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)

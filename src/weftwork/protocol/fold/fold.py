@@ -15,8 +15,7 @@ from weftwork.protocol.fold.interrupt_facts import INTERRUPT_CHANGES
 from weftwork.protocol.fold.node_facts import NODE_CHANGES
 from weftwork.protocol.fold.state import Artifact, NodeState, RunState, RunStop
 from weftwork.protocol.fold.traversal import schedule_entry_node
-from weftwork.protocol.fold.trust_flow import initialize_trust as begin_trust
-from weftwork.protocol.fold.trust_flow import mark_untrusted
+from weftwork.protocol.fold.trust_flow import initialize_trust, mark_untrusted
 from weftwork.protocol.fold.variable_views import add_write, initial_view
 from weftwork.protocol.run.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, UNTRUSTED, Fact
 from weftwork.protocol.run.header import WAITING_STATUSES, RunHeader, Status, next_status
@@ -84,7 +83,7 @@ def _update_waiting_status(state: RunState) -> None:
 
 def _run_started(state: RunState, fact: Fact) -> None:
     state.started_at = fact.timestamp
-    begin_trust(state)
+    initialize_trust(state)
     state.variables = initial_variables(state.plan, state.inputs)
     state.changed_rows.update(("variable", name) for name in state.variables)
     for name, channel in state.plan.workflow.channels.items():

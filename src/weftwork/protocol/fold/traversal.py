@@ -20,57 +20,6 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import HANDLES_FAILURE, EdgeOutcome, EdgeTally, PlanNode, is_rule_satisfied
 
 
-def is_condition_met(state: RunState, edge: Edge) -> bool:
-    """wf-14 (readings, Conditions): whether the condition of an edge holds; one without a condition always does.
-
-    Raises ExpressionFault for an expression that has no truth value.
-    """
-    condition = edge.condition
-    if condition is None:
-        return True
-    if condition.expression is not None:
-        names = expression_scope(state, edge.source, condition.expression.references, own=True)
-        value, state.condition_budget = condition.expression.evaluate_with_budget(state.condition_budget, names)
-        if not isinstance(value, bool):
-            raise ExpressionFault("expression_failed", "the condition gave no true or false")
-        return value
-    left = _left_value(state, edge, condition.left)
-    if condition.type == "regex" and isinstance(left, str):
-        state.condition_budget -= match_cost(left, condition.right)
-        if state.condition_budget < 0:
-            raise ExpressionFault("expression_limit", "The patterns of these conditions would take too long together.")
-    return _compare(condition, left)
-
-
-def _compare(condition: Condition, left: Any) -> bool:
-    right = condition.right
-    if condition.type == "equals":
-        return left is not ABSENT and json_equal(left, right)
-    if condition.type == "notEquals":
-        return left is ABSENT or not json_equal(left, right)
-    if condition.type == "contains":
-        if isinstance(left, str):
-            return isinstance(right, str) and right in left
-        if is_array(left):
-            return any(json_equal(each, right) for each in left)
-        return is_object(left) and isinstance(right, str) and right in left
-    return isinstance(left, str) and matches(left, right)
-
-
-def _left_value(state: RunState, edge: Edge, path: str) -> Any:
-    """What stands at a dotted path: among the source's outputs, else `status`, how the source ended."""
-    node = state.nodes[edge.source]
-    found: Any = node.outputs
-    for step in path.split("."):
-        if is_object(found) and step in found:
-            found = found[step]
-        elif is_array(found) and step.isascii() and step.isdigit() and int(step) < len(found):
-            found = found[int(step)]
-        else:
-            return node.status if path == "status" else ABSENT
-    return found
-
-
 def settle_node(state: RunState, node_id: str) -> None:
     """A node has completed, failed or was skipped: tell every node after it."""
     place = state.plan.nodes[node_id]
@@ -258,3 +207,54 @@ def _initial_tally(state: RunState, place: PlanNode, body: frozenset[str]) -> Ed
         if edge.source not in body:
             tally.count(state.settled_edges[edge.id])
     return tally
+
+
+def is_condition_met(state: RunState, edge: Edge) -> bool:
+    """wf-14 (readings, Conditions): whether the condition of an edge holds; one without a condition always does.
+
+    Raises ExpressionFault for an expression that has no truth value.
+    """
+    condition = edge.condition
+    if condition is None:
+        return True
+    if condition.expression is not None:
+        names = expression_scope(state, edge.source, condition.expression.references, own=True)
+        value, state.condition_budget = condition.expression.evaluate_with_budget(state.condition_budget, names)
+        if not isinstance(value, bool):
+            raise ExpressionFault("expression_failed", "the condition gave no true or false")
+        return value
+    left = _left_value(state, edge, condition.left)
+    if condition.type == "regex" and isinstance(left, str):
+        state.condition_budget -= match_cost(left, condition.right)
+        if state.condition_budget < 0:
+            raise ExpressionFault("expression_limit", "The patterns of these conditions would take too long together.")
+    return _compare(condition, left)
+
+
+def _compare(condition: Condition, left: Any) -> bool:
+    right = condition.right
+    if condition.type == "equals":
+        return left is not ABSENT and json_equal(left, right)
+    if condition.type == "notEquals":
+        return left is ABSENT or not json_equal(left, right)
+    if condition.type == "contains":
+        if isinstance(left, str):
+            return isinstance(right, str) and right in left
+        if is_array(left):
+            return any(json_equal(each, right) for each in left)
+        return is_object(left) and isinstance(right, str) and right in left
+    return isinstance(left, str) and matches(left, right)
+
+
+def _left_value(state: RunState, edge: Edge, path: str) -> Any:
+    """What stands at a dotted path: among the source's outputs, else `status`, how the source ended."""
+    node = state.nodes[edge.source]
+    found: Any = node.outputs
+    for step in path.split("."):
+        if is_object(found) and step in found:
+            found = found[step]
+        elif is_array(found) and step.isascii() and step.isdigit() and int(step) < len(found):
+            found = found[int(step)]
+        else:
+            return node.status if path == "status" else ABSENT
+    return found

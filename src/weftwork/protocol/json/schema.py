@@ -17,7 +17,7 @@ import msgspec
 from jsonschema_rs import Draft202012Validator, ValidationError
 from jsonschema_rs import ValidationErrorKind as Kind
 
-from weftwork.protocol.errors import HostFault, invalid
+from weftwork.protocol.errors import ClientFault, HostFault, invalid
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.pointers import printable_token
 
@@ -91,9 +91,14 @@ def require(name: str, document: Any) -> None:
     """schema-02 (OpenWOP rest-endpoints): `validation_error` that points at the first violation and lists up to 20."""
     violations = check(name, document)
     if violations:
-        first = violations[0]
-        listed = [{"pointer": each.pointer, "message": each.message} for each in violations[:MAX_REPORTED]]
-        raise invalid(f"{name}: the value at the pointer {first.message}.", first.pointer, violations=listed)
+        raise violations_fault(name, violations)
+
+
+def violations_fault(subject: str, violations: list[Violation]) -> ClientFault:
+    """`validation_error` that points at the first violation and lists up to MAX_REPORTED of them."""
+    first = violations[0]
+    listed = [{"pointer": each.pointer, "message": each.message} for each in violations[:MAX_REPORTED]]
+    return invalid(f"{subject}: the value at the pointer {first.message}.", first.pointer, violations=listed)
 
 
 def check_payload(event_type: str, payload: Any) -> list[Violation]:

@@ -5,6 +5,11 @@ The size limit applies to values that nodes make: without it, a few nodes that d
 
 from typing import Any, Final, TypeGuard
 
+MAX_VALUE_COUNT: Final = 250_000
+MAX_VALUE_TEXT: Final = 4 * 2**20
+"""Characters of all texts and names in it."""
+MAX_VALUE_DEPTH: Final = 100
+
 
 class Absent:
     """No value, as distinct from null."""
@@ -21,35 +26,6 @@ def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
 def is_array(value: Any) -> TypeGuard[list[Any]]:
     """Whether this is a JSON array."""
     return isinstance(value, list)
-
-
-MAX_VALUE_COUNT: Final = 250_000
-MAX_VALUE_TEXT: Final = 4 * 2**20
-"""Characters of all texts and names in it."""
-MAX_VALUE_DEPTH: Final = 100
-
-
-def is_too_large(value: Any) -> bool:
-    """lim-10 (host): more values, text or levels than one value may have. The work is bounded by the same limits."""
-    values, text, level = 0, 0, [value]
-    for _ in range(MAX_VALUE_DEPTH + 1):
-        below: list[Any] = []
-        for each in level:
-            if isinstance(each, str):
-                text += len(each)
-            elif is_object(each):
-                values += len(each)
-                text += sum(map(len, each))
-                below += each.values()
-            elif is_array(each):
-                values += len(each)
-                below += each
-            if values > MAX_VALUE_COUNT or text > MAX_VALUE_TEXT:
-                return True
-        if not below:
-            return False
-        level = below
-    return True
 
 
 _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
@@ -79,3 +55,26 @@ def json_equal(one: Any, other: Any) -> bool:
     return (type(one) is type(other) and one == other) or (
         isinstance(one, int | float) and isinstance(other, int | float) and one == other
     )
+
+
+def is_too_large(value: Any) -> bool:
+    """lim-10 (host): more values, text or levels than one value may have. The work is bounded by the same limits."""
+    values, text, level = 0, 0, [value]
+    for _ in range(MAX_VALUE_DEPTH + 1):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, str):
+                text += len(each)
+            elif is_object(each):
+                values += len(each)
+                text += sum(map(len, each))
+                below += each.values()
+            elif is_array(each):
+                values += len(each)
+                below += each
+            if values > MAX_VALUE_COUNT or text > MAX_VALUE_TEXT:
+                return True
+        if not below:
+            return False
+        level = below
+    return True

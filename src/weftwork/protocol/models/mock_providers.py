@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from weftwork.protocol.errors import invalid
-from weftwork.protocol.json.schema import MAX_REPORTED, check_inline
+from weftwork.protocol.json.schema import check_inline, violations_fault
 
 MAX_DELAY_MS: Final = 5000
 """Per token; what an error may keep waiting as well."""
@@ -53,6 +52,4 @@ def check_mock_config(provider: str, config: dict[str, Any]) -> None:
     at = "/configurable/mockProvider/config"
     violations = check_inline({"type": "object", "properties": MOCK_CONFIGS[provider]}, config, at)
     if violations:
-        first = violations[0]
-        listed = [{"pointer": each.pointer, "message": each.message} for each in violations[:MAX_REPORTED]]
-        raise invalid(f"mockProvider: the value at the pointer {first.message}.", first.pointer, violations=listed)
+        raise violations_fault("mockProvider", violations)

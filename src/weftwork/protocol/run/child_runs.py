@@ -21,6 +21,10 @@ DISPATCH: Final = "core.dispatch"
 """kin-09 (RFC 0040 C): the two ways in which a run starts another one on the same host."""
 JOIN_DECIDED: Final = "join-decided"
 """kin-07 (readings, Fan-out): the reason of a child whose siblings were enough."""
+MAX_TREE_RUNS: Final = 1_000
+"""The most runs of a tree that are told at once."""
+DEFAULT_TREE_RUNS: Final = 200
+"""How many, if nobody says."""
 
 
 class ChildState(msgspec.Struct, frozen=True):
@@ -55,12 +59,6 @@ def cascade_of(status: str) -> tuple[str, bool] | None:
 def status_for_parent(status: str) -> str:
     """kin-03 (OpenWOP rest-endpoints, status model): a child as its parent sees it; a pause is the child's own."""
     return status if status in TERMINAL_STATUSES or status in WAITING_STATUSES else "running"
-
-
-MAX_TREE_RUNS: Final = 1_000
-"""The most runs of a tree that are told at once."""
-DEFAULT_TREE_RUNS: Final = 200
-"""How many, if nobody says."""
 
 
 def host_id(public_url: str) -> str:

@@ -7,7 +7,6 @@ pointer and no run meets it. A node also reads and writes the variables that its
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from weftwork.protocol.expressions.expression import Expression, parse_expression
@@ -20,6 +19,12 @@ from weftwork.protocol.json.schema import Violation, check_inline
 from weftwork.protocol.models.prompt_templates import uses_templates
 from weftwork.protocol.workflow.definition import Condition, ExpressionKey, Node, Port
 from weftwork.protocol.workflow.node_types import NodeDeclaration
+
+ConfigExpressions = dict[ExpressionKey, tuple[Expression | Template, str]]
+"""Formulas, each with the pointer below the config at which it stands."""
+
+PORTS_NAME = "ports"
+"""The name under which expressions in a node's config find the node's own inputs."""
 
 
 def variables_read(node: Node) -> Iterator[str]:
@@ -73,16 +78,7 @@ def with_prompt_refs(node: Node, types: Mapping[str, NodeDeclaration], refs: dic
         each.prompt_templates == "always" or (each.prompt_templates == "named" and uses_templates(config, more))
         for each, config, more in told
     )
-    return msgspec.structs.replace(
-        node, uses_prompt_templates=composing, prompt_refs=refs if declaration.prompt_templates else {}
-    )
-
-
-ConfigExpressions = dict[ExpressionKey, tuple[Expression | Template, str]]
-"""Formulas, each with the pointer below the config at which it stands."""
-
-PORTS_NAME = "ports"
-"""The name under which expressions in a node's config find the node's own inputs."""
+    return replace(node, uses_prompt_templates=composing, prompt_refs=refs if declaration.prompt_templates else {})
 
 
 def parse_port(item: dict[str, Any], at: str, violations: list[Violation]) -> Port:

@@ -40,11 +40,13 @@ def parse_retry_policy(settings: dict[str, Any], most: int) -> RetryPolicy:
     )
 
 
-def retry_delay(retry: RetryPolicy, failures: int, chance: float) -> int:
-    """node-12 (readings, Retries): doubled, or as configured, with each failure, up to a bound; then somewhere in
-    the upper half of that, so that nodes that failed together do not come back together."""
-    # A large factor overflows long before anybody could wait for it.
+def retry_delay(retry: RetryPolicy, failures: int, jitter: float) -> int:
+    """node-12 (readings, Retries): exponential backoff up to `max_delay_ms`, jittered between 50 % and 100 %.
+
+    `jitter` is a random number from 0 to 1. It keeps nodes that failed together from retrying together.
+    """
+    # Capped in every step: a power of a large factor would overflow.
     full = retry.delay_ms
     for _ in range(failures):
         full = min(full * retry.backoff, retry.max_delay_ms)
-    return int(min(full, retry.max_delay_ms) * (0.5 + 0.5 * chance))
+    return int(min(full, retry.max_delay_ms) * (0.5 + 0.5 * jitter))

@@ -11,7 +11,7 @@ from weftwork.protocol.ids import Mode
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.pointers import printable_token
-from weftwork.protocol.json.schema import MAX_REPORTED
+from weftwork.protocol.json.schema import violations_fault
 from weftwork.protocol.json.values import has_type, is_array, is_object
 from weftwork.protocol.models.mock_providers import MOCK_CONFIGS, check_mock_config
 from weftwork.protocol.workflow.definition import Variable
@@ -19,12 +19,6 @@ from weftwork.protocol.workflow.definition import Variable
 Verbosity = Literal["summary", "full", "off"]
 VERBOSITIES: Final[tuple[Verbosity, ...]] = ("summary", "full", "off")
 DEFAULT_VERBOSITY: Final[Verbosity] = "summary"
-
-
-def reasoning_verbosity(configurable: Mapping[str, Any]) -> Verbosity:
-    """agent-05 (OpenWOP run-options): what the run asks for, else what discovery says."""
-    given: Any = configurable.get("reasoningVerbosity")
-    return given if given in VERBOSITIES else DEFAULT_VERBOSITY
 
 
 MAX_INPUTS: Final = 5000
@@ -92,9 +86,7 @@ def check_configurable(schema: dict[str, Any] | None, configurable: dict[str, An
     """
     violations = [] if schema is None else check_value(schema, configurable, "/configurable")
     if violations:
-        first = violations[0]
-        listed = [{"pointer": each.pointer, "message": each.message} for each in violations[:MAX_REPORTED]]
-        raise invalid(f"configurable: the value at the pointer {first.message}.", first.pointer, violations=listed)
+        raise violations_fault("configurable", violations)
 
 
 def check_inputs(variables: tuple[Variable, ...], inputs: dict[str, Any], channels: Container[str] = ()) -> None:
@@ -142,3 +134,9 @@ def check_mock_provider(configurable: dict[str, Any], mode: Mode) -> None:
         message = "This host does not offer that mock provider."
         raise ClientFault("unsupported_mock_provider", message, {"supportedProviders": supported})
     check_mock_config(wanted["id"], wanted.get("config", {}))
+
+
+def reasoning_verbosity(configurable: Mapping[str, Any]) -> Verbosity:
+    """agent-05 (OpenWOP run-options): what the run asks for, else what discovery says."""
+    given: Any = configurable.get("reasoningVerbosity")
+    return given if given in VERBOSITIES else DEFAULT_VERBOSITY

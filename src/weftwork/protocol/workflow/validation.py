@@ -38,22 +38,6 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.orchestration import check_orchestrators
 from weftwork.protocol.workflow.plan import check_reads
 
-
-def check_interrupt_keys(nodes: Sequence[Node]) -> list[Violation]:
-    """int-20 (OpenWOP interrupt): who asks under one key gets one answer, so they ask the same, of the same people."""
-    # A node without a key of its own is known by its id.
-    first: dict[str, Node] = {node.id: node for node in nodes}
-    violations: list[Violation] = []
-    for index, node in enumerate(nodes):
-        known = first.setdefault(node.interrupt_key, node) if isinstance(node.interrupt_key, str) else node
-        if (known.declaration.type_id, known.config) != (node.declaration.type_id, node.config):
-            text = f"is that of the node {known.id}, which asks something else: give it a key of its own"
-            violations.append(
-                Violation(f"/nodes/{index}/config/{node.declaration.interrupt_key_member}", "unique", text)
-            )
-    return violations
-
-
 MAX_EXPRESSIONS: Final = 4_000
 MAX_LOOP_ROUNDS: Final = 10_000
 """Rounds of a loop, whatever a definition asks for."""
@@ -318,4 +302,19 @@ def _check_channel_writes(
         if channel is not None and node.config.get("reducer", channel.reducer) != channel.reducer:
             pointer = f"{at[node.id]}/reducer"
             violations.append(Violation(pointer, "reference", f"the channel is declared with {channel.reducer}"))
+    return violations
+
+
+def check_interrupt_keys(nodes: Sequence[Node]) -> list[Violation]:
+    """int-20 (OpenWOP interrupt): who asks under one key gets one answer, so they ask the same, of the same people."""
+    # A node without a key of its own is known by its id.
+    first: dict[str, Node] = {node.id: node for node in nodes}
+    violations: list[Violation] = []
+    for index, node in enumerate(nodes):
+        known = first.setdefault(node.interrupt_key, node) if isinstance(node.interrupt_key, str) else node
+        if (known.declaration.type_id, known.config) != (node.declaration.type_id, node.config):
+            text = f"is that of the node {known.id}, which asks something else: give it a key of its own"
+            violations.append(
+                Violation(f"/nodes/{index}/config/{node.declaration.interrupt_key_member}", "unique", text)
+            )
     return violations
