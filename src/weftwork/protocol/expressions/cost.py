@@ -30,7 +30,7 @@ from weftwork.protocol.expressions.syntax_tree import (
 )
 
 COMPILE_UNITS_PER_STATE: Final = 28
-"""Units of work (expression_cost) for each state, whenever the pattern is used: nothing keeps it compiled."""
+"""Units of work for each state, every time the pattern is used: compiled patterns are not cached."""
 MATCH_UNITS_PER_STATE: Final = 4
 """Units for each state and each unit of text, where every state is alive all the time."""
 

@@ -20,7 +20,7 @@ _MAX_VALUE_DEPTH: Final = MAX_DEPTH + 8
 """What a run keeps can be this much deeper than what came in."""
 _MAX_NUMBER_BYTES: Final = 24
 MAX_WEIGHT_AT_ONCE: Final = 500_000
-"""Units of weight (expression_cost)."""
+"""Units of weight, as in `cost`."""
 _KINDS: Final = {"bytearray": "bytes", "datetime": "a timestamp", "timedelta": "a duration"}
 
 
