@@ -98,7 +98,7 @@ def with_secrets(**secrets: str) -> SecretMatcher:
 
 
 def with_record(known: dict[str, RecordedOutcome]) -> GateRules:
-    return rules(known=known.get)
+    return rules(find_recorded=known.get)
 
 
 def with_value(document: Any, pointer: str, value: Any) -> Any:

@@ -49,7 +49,8 @@ def test_a_good_envelope_is_accepted(kind: str) -> None:
 @pytest.mark.rule("env-18")
 def test_a_host_without_envelopes_takes_none() -> None:
     for document in (envelope(), {}, None):
-        assert refusal_of(document, rules(capable=False)) == Invalid("capability_required", "capability_required")
+        refusal = refusal_of(document, rules(envelopes_supported=False))
+        assert refusal == Invalid("capability_required", "capability_required")
 
 
 @pytest.mark.rule("env-12")
@@ -137,7 +138,7 @@ def test_every_kind_has_its_counter(kind: str, counter: Any, name: str) -> None:
 @pytest.mark.rule("env-08")
 def test_what_is_sent_again_is_not_counted() -> None:
     known = {"run-1:node-1:0": RecordedOutcome("error", Accepted("error", "first", "run-1:node-1:0", {}))}
-    held = rules(counters=Counters(envelopes=FULL), known=known.get)
+    held = rules(counters=Counters(envelopes=FULL), find_recorded=known.get)
     assert accept_recorded(envelope(), held) == known["run-1:node-1:0"].outcome
     assert isinstance(accept_outcome(envelope(correlationId="another"), held), Breached)
 
@@ -146,7 +147,7 @@ def test_what_is_sent_again_is_not_counted() -> None:
 def test_what_was_one_too_many_stays_so() -> None:
     first = Breached("envelopes", 2, 3, "the first time")
     known = {"run-1:node-1:0": RecordedOutcome("error", first)}
-    held = rules(counters=Counters(envelopes=FULL), known=known.get, trust="untrusted", approval=True)
+    held = rules(counters=Counters(envelopes=FULL), find_recorded=known.get, trust="untrusted", advances_approval=True)
     assert accept_recorded(envelope(), held) == first
 
 
@@ -167,7 +168,7 @@ def test_trust(own: Any, run: Any, found: str) -> None:
     outcome = accept_outcome(document, rules(trust=run))
     assert isinstance(outcome, Accepted)
     assert outcome.content_trust == found
-    gate = accept_outcome(document, rules(trust=run, approval=True))
+    gate = accept_outcome(document, rules(trust=run, advances_approval=True))
     blocked = Invalid("untrusted_content_blocks_approval", "untrusted_content_blocks_approval")
     assert gate == (blocked if found == "untrusted" else outcome)
 
@@ -194,22 +195,22 @@ def test_what_is_recorded_is_the_outcome(first: EnvelopeOutcome) -> None:
 @pytest.mark.rule("env-15")
 def test_a_gate_that_was_closed_since_does_not_change_what_is_recorded() -> None:
     first = Accepted(PLAN, "env-0", "run-1:node-1:0", {"steps": []})
-    held = rules(supported=frozenset(), known={"run-1:node-1:0": RecordedOutcome(PLAN, first)}.get)
+    held = rules(supported=frozenset(), find_recorded={"run-1:node-1:0": RecordedOutcome(PLAN, first)}.get)
     assert accept_recorded(envelope(PLAN, {"steps": []}), held) == first
-    other = rules(supported=frozenset(), known={"run-1:node-1:0": RecordedOutcome("error", first)}.get)
+    other = rules(supported=frozenset(), find_recorded={"run-1:node-1:0": RecordedOutcome("error", first)}.get)
     assert refusal_of(envelope(PLAN, {"steps": []}), other).code == "envelope_correlation_conflict"
     assert not accept(envelope(PLAN, {"steps": []}), other).repeated
 
 
 BROKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    ("capability", {}, {"capable": False}),
+    ("capability", {}, {"envelopes_supported": False}),
     ("shape", {"extra": 1}, {}),
     ("kind", {}, {"supported": frozenset[str]()}),
     ("payload", {"payload": {"steps": 7}}, {}),
     ("contract", {}, {"contract": EnvelopeContract(accepts=frozenset())}),
     ("limits", {}, {"counters": Counters(envelopes=FULL)}),
-    ("trust", {}, {"trust": "untrusted", "approval": True}),
-    ("dedup", {}, {"known": lambda correlation_id: RecordedOutcome("error", Invalid("c", "r"))}),
+    ("trust", {}, {"trust": "untrusted", "advances_approval": True}),
+    ("dedup", {}, {"find_recorded": lambda correlation_id: RecordedOutcome("error", Invalid("c", "r"))}),
 ]
 """What each step objects to, in the order of the protocol."""
 
@@ -224,7 +225,7 @@ def test_the_first_thing_wrong_is_the_outcome(first: int) -> None:
         held |= in_rules
     if BROKEN[first][0] in ("kind", "contract", "limits"):
         # A conflict would win over being gated: it is about what may be recorded at all.
-        del held["known"]
+        del held["find_recorded"]
     document = {**envelope(PLAN, {"steps": []}, schemaVersion=2), **members}
     _, said = explain(document, rules(**held))
     assert (said[-1].step, said[-1].passed) == (BROKEN[first][0], False)
@@ -241,7 +242,7 @@ def test_what_is_explained_is_what_is_judged() -> None:
     known = {"run-1:node-1:0": RecordedOutcome("error", Accepted("error", "e", "c", {}))}
     cases = [
         (envelope(), rules()),
-        (envelope(), rules(known=known.get)),
+        (envelope(), rules(find_recorded=known.get)),
         (envelope("vendor.any", {"k": "s3cr3t"}), rules(secrets=with_secrets(k="s3cr3t"))),
         (envelope(SURFACE), rules(supported=frozenset())),
         (envelope(schemaVersion=0), rules()),

@@ -97,7 +97,7 @@ RULES = st.builds(
     counters=st.sampled_from([Counters(), Counters(Counter(1, 1), Counter(0, 1), Counter(2, 1))]),
     secrets=st.just(CONTEXT_WITH_SECRETS),
     trust=st.sampled_from([None, "trusted", "untrusted"]),
-    approval=st.booleans(),
+    advances_approval=st.booleans(),
 )
 
 
@@ -158,7 +158,7 @@ class Dice:
             counters=chance.choice([Counters(), Counters(Counter(1, 1))]),
             secrets=CONTEXT_WITH_SECRETS,
             trust=chance.choice([None, "untrusted"]),
-            approval=chance.random() < 0.2,
+            advances_approval=chance.random() < 0.2,
         )
 
 

@@ -30,15 +30,15 @@ def check_step(name: str) -> None:
     """One thing that only this step finds."""
     known = {"run-1:node-1:0": RecordedOutcome("error", Accepted("error", "first", "run-1:node-1:0", {}))}
     cases: dict[str, tuple[Json, GateRules, str]] = {
-        "capability": (envelope(), rules(capable=False), "invalid"),
+        "capability": (envelope(), rules(envelopes_supported=False), "invalid"),
         "shape": (envelope(extra=1), rules(), "invalid"),
         "kind": (envelope("vendor.any", 1), rules(supported=frozenset()), "gated"),
         "payload": (envelope(payload={}), rules(), "invalid"),
         "contract": (envelope("vendor.any", 1), rules(contract=EnvelopeContract(frozenset())), "gated"),
         "limits": (envelope(), rules(counters=Counters(Counter(1, 1))), "breached"),
         "redaction": (envelope("vendor.any", CANARY), rules(secrets=CONTEXT_WITH_SECRETS), "accepted"),
-        "trust": (envelope(), rules(trust="untrusted", approval=True), "invalid"),
-        "dedup": (envelope(), rules(known=known.get), "accepted"),
+        "trust": (envelope(), rules(trust="untrusted", advances_approval=True), "invalid"),
+        "dedup": (envelope(), rules(find_recorded=known.get), "accepted"),
     }
     document, held, status = cases[name]
     verdict = accept(document, held)
@@ -97,4 +97,4 @@ def test_a_counter_of_the_seam_is_a_number_that_every_reader_takes(given: float)
 def test_what_was_recorded_before_its_id_came_to_hold_a_secret_is_known() -> None:
     name = f"order-{CANARY}"
     known = {name: RecordedOutcome("error", Accepted("error", "first", name, {}))}
-    assert accept(envelope(correlationId=name), rules(known=known.get, secrets=CONTEXT_WITH_SECRETS)).repeated
+    assert accept(envelope(correlationId=name), rules(find_recorded=known.get, secrets=CONTEXT_WITH_SECRETS)).repeated

@@ -164,7 +164,7 @@ def test_a_secret_in_a_name_is_not_shown_either(member: str) -> None:
     assert isinstance(first, Accepted)
     assert len(first.correlation_id) <= 128
     known = {first.correlation_id: RecordedOutcome(first.type, first)}
-    again = accept(document, rules(secrets=secrets, known=known.get))
+    again = accept(document, rules(secrets=secrets, find_recorded=known.get))
     assert (again.outcome, again.repeated) == (first, True)
 
 

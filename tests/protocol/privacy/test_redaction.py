@@ -119,16 +119,17 @@ def test_details_of_a_node_that_was_given_something_sensitive_are_hidden(kind: s
     assert reveal(shown, removed) == payload
 
 
+HIDDEN_NAME = redaction_marker("name")
 READABLE: dict[str, tuple[str, str | None, dict[str, Any], dict[str, Any]]] = {
     "other inputs": (
         "run.started", None,
         {"inputs": {"plain": f"<{CANARY}>", "list": [{"x": CANARY, "n": 4711}], CANARY: 1}},
-        {"inputs": {"plain": f"<{redaction_marker('name')}>", "list": [{"x": redaction_marker("name"), "n": 4711}], CANARY: 1}},
+        {"inputs": {"plain": f"<{HIDDEN_NAME}>", "list": [{"x": HIDDEN_NAME, "n": 4711}], CANARY: 1}},
     ),
     "outputs of other nodes": (
         "node.completed", "b",
         {"nodeId": "b", "outputs": {"out": [1, CANARY], "open": {"k": "v"}}},
-        {"nodeId": "b", "outputs": {"out": [1, redaction_marker("name")], "open": {"k": "v"}}},
+        {"nodeId": "b", "outputs": {"out": [1, HIDDEN_NAME], "open": {"k": "v"}}},
     ),
     "ports that are not declared": (
         "node.completed", "a",
@@ -138,26 +139,26 @@ READABLE: dict[str, tuple[str, str | None, dict[str, Any], dict[str, Any]]] = {
     "outputs of the run": (
         "run.completed", None,
         {"outputs": {"a": {"open": 2}, "b": {"out": CANARY, "x": 1}}},
-        {"outputs": {"a": {"open": 2}, "b": {"out": redaction_marker("name"), "x": 1}}},
+        {"outputs": {"a": {"open": 2}, "b": {"out": HIDDEN_NAME, "x": 1}}},
     ),
     "errors of other nodes": (
         "node.failed", "b",
         {"error": {"code": CANARY, "message": f"bad {CANARY}", "details": {"v": CANARY, "n": 1}}},
-        {"error": {"code": CANARY, "message": f"bad {redaction_marker('name')}", "details": {"v": redaction_marker("name"), "n": 1}}},
+        {"error": {"code": CANARY, "message": f"bad {HIDDEN_NAME}", "details": {"v": HIDDEN_NAME, "n": 1}}},
     ),
     "a change of another variable": (
         "variable.changed", "b",
         {"name": "plain", "previous": 1, "next": CANARY},
-        {"name": "plain", "previous": 1, "next": redaction_marker("name")},
+        {"name": "plain", "previous": 1, "next": HIDDEN_NAME},
     ),
-    "the reason of a cancel": ("run.cancelled", None, {"reason": CANARY}, {"reason": redaction_marker("name")}),
+    "the reason of a cancel": ("run.cancelled", None, {"reason": CANARY}, {"reason": HIDDEN_NAME}),
     "the reason of a cancel that waits": (
-        "weftwork.run.cancel-requested", None, {"reason": CANARY}, {"reason": redaction_marker("name")},
+        "weftwork.run.cancel-requested", None, {"reason": CANARY}, {"reason": HIDDEN_NAME},
     ),
     "a line of a log": (
         "log.appended", "b",
         {"level": "info", "message": CANARY, "fields": {"f": CANARY}, "nodeId": CANARY},
-        {"level": "info", "message": redaction_marker("name"), "fields": {"f": redaction_marker("name")}, "nodeId": CANARY},
+        {"level": "info", "message": HIDDEN_NAME, "fields": {"f": HIDDEN_NAME}, "nodeId": CANARY},
     ),
     "the default of a variable": (
         "node.completed", "b",

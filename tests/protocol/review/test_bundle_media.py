@@ -141,12 +141,12 @@ def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
     assert RUN.search(msgspec.json.encode(bare)) is None
 
 
-@pytest.mark.parametrize("name", ["holds_media", "without_bytes"])
+@pytest.mark.parametrize("name", ["may_hold_base64", "elide_long_base64"])
 def test_without_the_eliding_there_would_be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     events = events_of([("acme.thing", {"x": text_of(PNG)}, None)])
     assert RUN.search(write(events)[0]) is None
     monkeypatch.setattr(
-        debug_bundle, name, (lambda text: text) if name == "without_bytes" else (lambda document: False)
+        debug_bundle, name, (lambda text: text) if name == "elide_long_base64" else (lambda document: False)
     )
     assert RUN.search(write(events)[0]) is not None
 

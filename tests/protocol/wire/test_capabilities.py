@@ -274,7 +274,7 @@ def test_every_reference_in_the_interface_leads_somewhere() -> None:
     json.dumps(document)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
 def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
     operation = openapi(ROUTES, "0.1.0")["paths"][route.path][route.method.lower()]
     for name in filter(None, (route.request, route.response)):

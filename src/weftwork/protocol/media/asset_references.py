@@ -170,4 +170,4 @@ def rewrite_around_tokens(text: str, change: Callable[[str], str]) -> str:
     return _PLACEHOLDER.sub(lambda place: tokens[int(place[1])], changed)
 
 
-ASSET_TOKEN_PATTERN: Final = "^v1[.][A-Za-z0-9_-]{1,64}[.][A-Za-z0-9_-]{4,1900}[.][A-Za-z0-9_-]{43}$"  # noqa: S105
+ASSET_TOKEN_PATTERN: Final = "^v1[.][A-Za-z0-9_-]{1,64}[.][A-Za-z0-9_-]{4,1900}[.][A-Za-z0-9_-]{43}$"

@@ -30,7 +30,7 @@ LEEWAY_MS: Final = 5_000
 """How far the clock may have been set back or forth between making a token and seeing it."""
 SIGNATURE_BYTES: Final = 32
 
-TOKEN_PATTERN: Final = "^([A-Za-z0-9_-]{4,2004})[.]([A-Za-z0-9_-]{43})$"  # noqa: S105 - says what tokens look like
+TOKEN_PATTERN: Final = "^([A-Za-z0-9_-]{4,2004})[.]([A-Za-z0-9_-]{43})$"
 
 _TOKEN: Final = re.compile(TOKEN_PATTERN[1:-1])
 _TOKEN_IN_TEXT: Final = re.compile(r"[A-Za-z0-9_-]{4,}(?:\.|%2[Ee])[A-Za-z0-9_-]{43}")
