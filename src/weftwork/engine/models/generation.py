@@ -9,10 +9,10 @@ from weftwork.engine.models.answer_attempts import REFUSAL_MESSAGE, AnswerAttemp
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext
+from weftwork.protocol.envelopes.checks import CORRELATION_CONFLICT
 from weftwork.protocol.envelopes.completion import MismatchedAnswer, refusal_event, retry_exhausted_event
 from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.defaults import EnvelopeOrigin
-from weftwork.protocol.envelopes.gate import CORRELATION_CONFLICT
 from weftwork.protocol.envelopes.handling import clarification_interrupt, envelope_failure
 from weftwork.protocol.envelopes.instructions import (
     coercion_instructions,

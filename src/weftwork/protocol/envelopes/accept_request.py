@@ -1,7 +1,7 @@
-"""The seam's body: the rules of one judgement as a caller writes them, read with patience.
+"""The request body of the test endpoint for the gate: the rules of one judgement as a caller writes them.
 
-What is not of the form it should have counts as absent, so that nothing that is sent here is an error; only an
-envelope has to be there. Source: RFC 0021 (conformance), readings (Seam of the gate).
+A member that does not have the form it should have counts as absent, so that no body is an error; only an envelope has
+to be there. Source: RFC 0021 (conformance), readings (Seam of the gate).
 """
 
 from collections.abc import Callable
@@ -27,7 +27,6 @@ MAX_SECRETS: Final = 64
 """Of one call; more are not looked for."""
 DEFAULT_NODE_ID: Final = "node"
 """The node of a projection that names none."""
-
 
 RecordableOutcome = Accepted | Gated | Breached
 """Outcomes that are recorded."""
@@ -90,8 +89,15 @@ def judged_envelope(
     verdict: GateVerdict, target: ProjectionTarget, outcome: RecordableOutcome, rules: GateRules
 ) -> JudgedEnvelope:
     """What is to be recorded, and for which envelope."""
-    names = (verdict.type, verdict.correlation_id, verdict.envelope_id)
-    return JudgedEnvelope(target.node_id, *names, outcome, verdict.schema_version, rules.advertised(verdict.type))
+    return JudgedEnvelope(
+        target.node_id,
+        verdict.type,
+        verdict.correlation_id,
+        verdict.envelope_id,
+        outcome,
+        verdict.schema_version,
+        rules.advertised(verdict.type),
+    )
 
 
 def mask_name(text: str, rules: GateRules) -> str:
@@ -164,13 +170,13 @@ def _counter(value: Any) -> Counter | None:
 
 
 def _secrets(canaries: list[Any]) -> SecretMatcher:
-    copies = SecretMatcher()
+    secrets = SecretMatcher()
     for each in canaries[:MAX_SECRETS]:
         if is_object(each):
             name, value = each.get("secretId"), each.get("value")
             if isinstance(name, str) and isinstance(value, str) and name and value:
-                copies.learn_secret(name, value)
-    return copies
+                secrets.learn_secret(name, value)
+    return secrets
 
 
 def _prior_outcomes(value: Any) -> dict[str, PriorOutcome]:

@@ -1,6 +1,8 @@
-"""What a payload must be beyond its schema. Schemas are the protocol's; these rules are the host's to keep.
+"""Checks of an envelope: its shape, its version, and what its payload must be beyond the schema of its kind.
 
-The shape of an envelope: the members that every one has, whatever its kind.
+The shape is the set of members that every envelope has, whatever its kind. Schemas are the protocol's; the other rules
+for payloads (reserved ids of fields, exactly one source of media, kinds that may be asked for) are the host's to
+enforce.
 """
 
 import re
@@ -16,6 +18,16 @@ from weftwork.protocol.json.schema import document as schema_document
 from weftwork.protocol.json.values import is_array, is_object
 
 INVALID_SHAPE: Final = "invalid_envelope_shape"
+
+INVALID_PAYLOAD: Final = "envelope_invalid"
+UNKNOWN_KIND: Final = "unknown_envelope_kind"
+UNKNOWN_VERSION: Final = "unknown_schema_version"
+CORRELATION_CONFLICT: Final = "envelope_correlation_conflict"
+PAYLOAD_POINTER: Final = "/payload"
+SURFACE_CATALOGS: Final = ("0.9.1",)
+FIELD_PREFIX: Final = "field."
+RESERVED_ID: Final = "action"
+RESERVED_PREFIX: Final = "openwop."
 ENVELOPE_VALIDATOR: Final = DocumentValidator(schema_document("ai-envelope"))
 
 _encode = msgspec.json.Encoder().encode
@@ -24,6 +36,7 @@ _INSTANT: Final = re.compile(
     r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
 )
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+", re.ASCII)
 
 
 def encode_document(document: Any) -> bytes | None:
@@ -66,6 +79,14 @@ def invalid_outcome(code: str, details: tuple[OutcomeDetail, ...]) -> Invalid:
     return Invalid(code, f"{code}: {first.instance_path or 'the document'} {first.message}", details)
 
 
+def correlation_conflict() -> Invalid:
+    """The correlation id belongs to an envelope of another kind."""
+    where = OutcomeDetail(
+        "/correlationId", "#/properties/correlationId", "unique", "is taken by an envelope of another kind"
+    )
+    return invalid_outcome(CORRELATION_CONFLICT, (where,))
+
+
 def _is_deeper(document: Any, depth: int) -> bool:
     level: list[Any] = [document]
     for _ in range(depth + 1):
@@ -79,17 +100,6 @@ def _is_deeper(document: Any, depth: int) -> bool:
         if not level:
             return False
     return True
-
-
-INVALID_PAYLOAD: Final = "envelope_invalid"
-UNKNOWN_KIND: Final = "unknown_envelope_kind"
-UNKNOWN_VERSION: Final = "unknown_schema_version"
-PAYLOAD_POINTER: Final = "/payload"
-SURFACE_CATALOGS: Final = ("0.9.1",)
-FIELD_PREFIX: Final = "field."
-RESERVED_ID: Final = "action"
-RESERVED_PREFIX: Final = "openwop."
-_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+", re.ASCII)
 
 
 def check_version(emitted: int, advertised: int, strict: bool) -> Invalid | None:
@@ -107,12 +117,12 @@ def check_version(emitted: int, advertised: int, strict: bool) -> Invalid | None
 
 
 def check_payload(
-    kind: str, payload: Any, mould: DocumentValidator, supported: frozenset[str] | None
+    kind: str, payload: Any, validator: DocumentValidator, supported: frozenset[str] | None
 ) -> Invalid | None:
     """env-06 (RFC 0021, RFC 0055, RFC 0102): what keeps a payload from being one of its kind."""
-    if not mould.is_valid(payload):
+    if not validator.is_valid(payload):
         return _check_catalog(kind, payload) or invalid_outcome(
-            INVALID_PAYLOAD, mould.error_details(payload, PAYLOAD_POINTER)
+            INVALID_PAYLOAD, validator.error_details(payload, PAYLOAD_POINTER)
         )
     if kind == SURFACE_KIND:
         return _check_surface_ids(payload["surface"]["components"])

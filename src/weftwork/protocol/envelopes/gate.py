@@ -1,17 +1,23 @@
-"""The gate: every envelope that a model sends is judged here, and nowhere else. Pure; never raises.
+"""The gate: judges every envelope that a model sends, and is the only place that does. Pure; never raises.
 
-Theory. The steps and their order are the protocol's (RFC 0021, production flow). Each is one function over what is
-known so far; the first that has something to say ends it. Nothing that leaves here repeats what was sent, but for the
-payload and the names of an envelope, and those only with every known secret taken out.
-
-A case: one envelope on its way through the gate.
+Theory of operation. The steps and their order are the protocol's (RFC 0021, production flow). Each step is one function
+over the GateContext, which holds the document, the rules and what earlier steps have found out. The first step that
+returns an outcome ends the judgement; if none does, the envelope is accepted. An outcome repeats nothing of what was
+sent except the payload and the names of the envelope, and those only after every known secret has been removed.
 """
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from weftwork.protocol.envelopes import checks as payloads
-from weftwork.protocol.envelopes.checks import INVALID_SHAPE, check_shape, encode_document, invalid_outcome
+from weftwork.protocol.envelopes.checks import (
+    INVALID_SHAPE,
+    check_payload,
+    check_shape,
+    check_version,
+    correlation_conflict,
+    encode_document,
+    invalid_outcome,
+)
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, GateStep, GateVerdict, RecordedOutcome
 from weftwork.protocol.envelopes.kind import CLARIFICATION_KIND, DISPLAY_KINDS, SCHEMA_REQUEST_KIND, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.outcome import (
@@ -31,6 +37,15 @@ from weftwork.protocol.run.events import Trust
 MAX_TYPE: Final = 256
 MAX_ID: Final = 128
 """Characters that the schema allows, and that are left when a marker has made a name longer."""
+
+UNCHECKED_WARNING: Final = "no schema is known for this kind, so its payload was not checked"
+
+Cap = tuple[CapKind, str, Callable[[Counters], Counter | None]]
+_ENVELOPE_CAP: Final[Cap] = ("envelopes", "envelopesPerTurn", lambda counters: counters.envelopes)
+_KIND_CAPS: Final[dict[str, Cap]] = {
+    CLARIFICATION_KIND: ("clarification", "clarificationRounds", lambda counters: counters.clarification),
+    SCHEMA_REQUEST_KIND: ("schema", "schemaRounds", lambda counters: counters.schema),
+}
 
 
 class GateContext:
@@ -59,10 +74,15 @@ class GateContext:
         self.document = document
         self.rules = rules
         self.encoded = b""
-        self.type = self.visible_type = self.envelope_id = self.correlation_id = ""
+        self.type = ""
+        self.visible_type = ""
+        self.envelope_id = ""
+        self.correlation_id = ""
+        self.version = 0
         self.payload: Any = None
-        self.version = self.redactions = 0
-        self.drift = self.repeated = False
+        self.redactions = 0
+        self.drift = False
+        self.repeated = False
         self.trust: Trust = "trusted"
         self.warnings: tuple[str, ...] = ()
         self._is_clean: bool | None = None
@@ -113,10 +133,16 @@ class GateContext:
         known = self.recorded
         return known.outcome if known is not None and known.type in (self.type, self.visible_type) else None
 
-    @property
-    def identity(self) -> tuple[str, str, str, int]:
-        """Kind, id, correlation id and version, as they may be recorded."""
-        return self.visible_type, self.envelope_id, self.correlation_id, self.version
+    def verdict(self, outcome: EnvelopeOutcome) -> GateVerdict:
+        """The verdict on this envelope, with its kind, ids and version as they may be recorded."""
+        return GateVerdict(
+            outcome,
+            repeated=self.repeated,
+            type=self.visible_type,
+            envelope_id=self.envelope_id,
+            correlation_id=self.correlation_id,
+            schema_version=self.version,
+        )
 
     def _masked(self, text: str, longest: int) -> str:
         if self.rules.secrets is None or self.is_clean:
@@ -124,15 +150,7 @@ class GateContext:
         return self.rules.secrets.mask(text)[:longest]
 
 
-CORRELATION_CONFLICT: Final = "envelope_correlation_conflict"
-UNCHECKED_WARNING: Final = "no schema is known for this kind, so its payload was not checked"
-
-Cap = tuple[CapKind, str, Callable[[Counters], Counter | None]]
-_ENVELOPE_CAP: Final[Cap] = ("envelopes", "envelopesPerTurn", lambda counters: counters.envelopes)
-_KIND_CAPS: Final[dict[str, Cap]] = {
-    CLARIFICATION_KIND: ("clarification", "clarificationRounds", lambda counters: counters.clarification),
-    SCHEMA_REQUEST_KIND: ("schema", "schemaRounds", lambda counters: counters.schema),
-}
+Step = Callable[[GateContext], EnvelopeOutcome | None]
 
 
 def capability_step(case: GateContext) -> EnvelopeOutcome | None:
@@ -169,8 +187,16 @@ def kind_step(case: GateContext) -> EnvelopeOutcome | None:
         case.redact()
         kept = case.payload
     text = "unknown_envelope_kind: this host does not take envelopes of this kind"
-    identity = case.trust, case.correlation_id
-    return Gated("unknown_envelope_kind", text, case.visible_type, _allowed_kinds(supported), mode, kept, *identity)
+    return Gated(
+        code="unknown_envelope_kind",
+        reason=text,
+        type=case.visible_type,
+        allowed=_allowed_kinds(supported),
+        refusal_mode=mode,
+        payload=kept,
+        content_trust=case.trust,
+        correlation_id=case.correlation_id,
+    )
 
 
 def payload_step(case: GateContext) -> EnvelopeOutcome | None:
@@ -179,14 +205,14 @@ def payload_step(case: GateContext) -> EnvelopeOutcome | None:
     known = rules.kinds.find(case.type)
     advertised = rules.advertised(case.type)
     if advertised is not None:
-        drifted = payloads.check_version(case.version, advertised, rules.strict)
+        drifted = check_version(case.version, advertised, rules.strict)
         if drifted is not None:
             return drifted
         case.drift = case.version < advertised
     if known is None:
         case.warnings = (UNCHECKED_WARNING,)
         return None
-    return payloads.check_payload(case.type, case.payload, known.validator, rules.supported)
+    return check_payload(case.type, case.payload, known.validator, rules.supported)
 
 
 def contract_step(case: GateContext) -> EnvelopeOutcome | None:
@@ -195,9 +221,15 @@ def contract_step(case: GateContext) -> EnvelopeOutcome | None:
     if taken.accepts is None or case.type in taken.accepts or case.type in UNIVERSAL_KINDS:
         return None
     text = "envelope_contract_violation: this node does not take envelopes of this kind"
-    allowed = _allowed_kinds(taken.accepts)
-    code = "envelope_contract_violation"
-    return Gated(code, text, case.visible_type, allowed, taken.refusal_mode, None, case.trust, case.correlation_id)
+    return Gated(
+        code="envelope_contract_violation",
+        reason=text,
+        type=case.visible_type,
+        allowed=_allowed_kinds(taken.accepts),
+        refusal_mode=taken.refusal_mode,
+        content_trust=case.trust,
+        correlation_id=case.correlation_id,
+    )
 
 
 def limits_step(case: GateContext) -> EnvelopeOutcome | None:
@@ -231,12 +263,11 @@ def dedup_step(case: GateContext) -> EnvelopeOutcome | None:
     if case.recorded is None:
         return None
     if case.prior_outcome is None:
-        return _correlation_conflict()
+        return correlation_conflict()
     case.repeated = True
     return case.prior_outcome
 
 
-Step = Callable[[GateContext], EnvelopeOutcome | None]
 STEPS: Final[tuple[tuple[str, Step], ...]] = (
     ("capability", capability_step),
     ("shape", shape_step),
@@ -276,39 +307,28 @@ def explain(document: Any, rules: GateRules) -> tuple[GateVerdict, list[GateStep
 
 
 def _accepted_verdict(case: GateContext) -> GateVerdict:
-    return GateVerdict(
-        Accepted(
-            case.visible_type,
-            case.envelope_id,
-            case.correlation_id,
-            case.payload,
-            case.trust,
-            case.version,
-            case.redactions,
-            case.drift,
-            (),
-            case.warnings,
-        ),
-        False,
-        *case.identity,
+    accepted = Accepted(
+        case.visible_type,
+        case.envelope_id,
+        case.correlation_id,
+        case.payload,
+        content_trust=case.trust,
+        schema_version=case.version,
+        redactions=case.redactions,
+        drift=case.drift,
+        warnings=case.warnings,
     )
+    return case.verdict(accepted)
 
 
 def _final_verdict(case: GateContext, outcome: EnvelopeOutcome) -> GateVerdict:
     """What is recorded under the id stays: a gate that was closed since does not change it."""
     if isinstance(outcome, Gated | Breached) and not case.repeated and case.recorded is not None:
         if case.prior_outcome is None:
-            return GateVerdict(_correlation_conflict(), False, *case.identity)
+            return case.verdict(correlation_conflict())
         case.repeated = True
         outcome = case.prior_outcome
-    return GateVerdict(outcome, case.repeated, *case.identity)
-
-
-def _correlation_conflict() -> Invalid:
-    where = OutcomeDetail(
-        "/correlationId", "#/properties/correlationId", "unique", "is taken by an envelope of another kind"
-    )
-    return invalid_outcome(CORRELATION_CONFLICT, (where,))
+    return case.verdict(outcome)
 
 
 def _allowed_kinds(more: frozenset[str]) -> tuple[str, ...]:

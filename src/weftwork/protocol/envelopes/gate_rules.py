@@ -1,4 +1,4 @@
-"""The rules of one judgement: all that the gate knows beside the envelope itself."""
+"""The rules of one judgement: everything that the gate knows in addition to the envelope itself."""
 
 from collections.abc import Callable
 

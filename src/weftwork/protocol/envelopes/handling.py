@@ -1,8 +1,7 @@
-"""Handling: what an outcome adds to the log. The record comes first, then what its kind does.
+"""What an outcome of the gate adds to the log: its record first, then the events of its kind.
 
-One commit holds all of it, so a handler has run exactly if its record is there. Source: RFC 0021 (projection).
-
-Lifting: a clarification that a model asks for becomes a question to people. Source: RFC 0021 (clarification).
+All of it is committed together, so the events of a handler are in the log exactly if the record is. A clarification
+that a model asks for becomes an interrupt for people. Source: RFC 0021 (projection, clarification).
 """
 
 from typing import Any, Final
@@ -103,12 +102,25 @@ def recorded_outcome(payload: dict[str, Any], trust: Trust | None) -> RecordedOu
                 payload.get("drift", False),
             )
         case "gated":
-            allowed, mode = tuple(payload["allowedKinds"]), payload["refusalMode"]
-            kept, cause = payload.get("payload"), payload["correlationId"]
-            outcome = Gated(payload["code"], payload["reason"], kind, allowed, mode, kept, stands, cause)
+            outcome = Gated(
+                payload["code"],
+                payload["reason"],
+                kind,
+                tuple(payload["allowedKinds"]),
+                payload["refusalMode"],
+                payload.get("payload"),
+                stands,
+                payload["correlationId"],
+            )
         case _:
-            counted = payload["capKind"], payload["limit"], payload["observed"]
-            outcome = Breached(*counted, payload["reason"], stands, payload["correlationId"])
+            outcome = Breached(
+                payload["capKind"],
+                payload["limit"],
+                payload["observed"],
+                payload["reason"],
+                stands,
+                payload["correlationId"],
+            )
     return RecordedOutcome(kind, outcome)
 
 

@@ -1,10 +1,8 @@
-"""What the host writes to a model between two attempts. Never a word of the model's own: only what a schema says.
+"""Texts that the host sends to a model: the form of the answer before the first attempt, corrections between attempts.
 
-A model's text sent back as instructions would be a way for whatever the model has read to speak with the host's voice.
-So every fragment is built from the rules that were broken and from the schema, and the place of a broken rule names
-members only if the schema does.
-
-Directives: what a model is told about the form of its answer, before its first attempt.
+No text repeats a word of the model. If the model's words were sent back as instructions, content that the model has
+read could speak with the host's voice. Every text is therefore built from the rules that were broken and from the
+schema, and the place of a broken rule names a member only if the schema declares it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,6 +13,9 @@ import msgspec
 from weftwork.protocol.json.pointers import split_pointer
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array, is_object
+
+PROMPT_DIRECTIVE: Final[Literal["mandatory", "advisory", "off"]] = "advisory"
+"""RFC 0030: a model is asked to give its reasoning where the schema has a place for it, and may leave it out."""
 
 MAX_LISTED: Final = 10
 """Broken rules that are named."""
@@ -27,12 +28,47 @@ _MAX_INDEX: Final = 5
 _MAX_MESSAGE: Final = 300
 _UNNAMED: Final = "(a member that the schema does not name)"
 _ENVELOPE_MEMBERS: Final = frozenset(
-    "type schemaVersion envelopeId correlationId nodeId payload meta partial source ts contentTrust traceparent "
-    "label rendering isPartial index total "
-    "reasoning questions id question schema context contextType envelopeType reason ack code message details".split()
+    {
+        "type",
+        "schemaVersion",
+        "envelopeId",
+        "correlationId",
+        "nodeId",
+        "payload",
+        "meta",
+        "partial",
+        "source",
+        "ts",
+        "contentTrust",
+        "traceparent",
+        "label",
+        "rendering",
+        "isPartial",
+        "index",
+        "total",
+        "reasoning",
+        "questions",
+        "id",
+        "question",
+        "schema",
+        "context",
+        "contextType",
+        "envelopeType",
+        "reason",
+        "ack",
+        "code",
+        "message",
+        "details",
+    }
 )
 """Members of every envelope, and of the payloads of universal kinds: an answer may hold one where another kind is
 wanted, whose schema does not name them."""
+
+_JSON_ONLY: Final = "Answer with one JSON value and nothing else: no words around it, no code fence."
+_REASONING: Final = (
+    "If it helps, put your reasoning into the member `reasoning`, before the other members. It is read by people, and "
+    "nothing is decided by it; leave it out if you have nothing to say there. Put no secrets into it."
+)
 
 _OUTCOME_TEXTS: Final = {
     "invalid_envelope_shape": "is not an envelope",
@@ -44,36 +80,27 @@ _OUTCOME_TEXTS: Final = {
 """What is said of a rule that is an outcome of the gate, whose reasons may name a kind as it was sent."""
 
 
-def schema_member_names(schema: Any) -> frozenset[str]:
-    """The names of members that a schema declares, anywhere in it."""
-    names: set[str] = set()
-    left: list[Any] = [schema]
-    for _ in range(_MAX_WALKED):
-        if not left:
-            break
-        each = left.pop()
-        if is_object(each):
-            properties = each.get("properties")
-            names.update(properties if is_object(properties) else ())
-            left.extend(each.values())
-        elif is_array(each):
-            left.extend(each)
-    return frozenset(names)
+def envelope_directive(kind: str, version: int, schema: dict[str, Any], reasoning: bool) -> str:
+    """rel-12 (RFC 0030): asks for an envelope of a kind. `reasoning`: whether to ask for it where the schema has it."""
+    lines = [
+        f"Your answer is an envelope of the kind {kind}, version {version}.",
+        f'{_JSON_ONLY} It is {{"type": "{kind}", "payload": …}}, or the payload alone; '
+        "the payload has to fit the schema.",
+    ]
+    if reasoning and declares_reasoning(schema):
+        lines.append(_REASONING)
+    return "\n".join([*lines, schema_text(schema)])
 
 
-def describe_violations(violations: Iterable[Violation], names: frozenset[str]) -> list[str]:
-    """rel-07 (RFC 0032 B.1): what was wrong, one line each, without repetition, in the host's own words."""
-    known = names | _ENVELOPE_MEMBERS
-    said = [(each, _OUTCOME_TEXTS.get(each.rule, each.message[:_MAX_MESSAGE])) for each in violations]
-    return list(dict.fromkeys(f"{_pointer_text(each.pointer, known)} {message}" for each, message in said))
+def output_directive(schema: dict[str, Any]) -> str:
+    """rel-12: asks for a value that fits a schema."""
+    return "\n".join([f"{_JSON_ONLY} It has to fit the schema.", schema_text(schema)])
 
 
-def violation_summary(violations: Sequence[Violation], schema: Any = None) -> str:
-    """The same as one line for an event, at most 1,000 characters."""
-    lines = describe_violations(violations, schema_member_names(schema))
-    shown = "; ".join(lines[:MAX_LISTED])
-    more = f"; and {len(lines) - MAX_LISTED} more" if len(lines) > MAX_LISTED else ""
-    return shown[: MAX_ERROR - len(more)] + more
+def declares_reasoning(schema: dict[str, Any]) -> bool:
+    """Whether a payload may have a member `reasoning` at its top."""
+    properties = schema.get("properties")
+    return is_object(properties) and "reasoning" in properties
 
 
 def correction(violations: Sequence[Violation], kind_or_name: str, schema: dict[str, Any]) -> str:
@@ -143,6 +170,38 @@ def schema_text(schema: dict[str, Any]) -> str:
     return f"It is an object with the members: {_name_list(properties if is_object(properties) else ())}."
 
 
+def violation_summary(violations: Sequence[Violation], schema: Any = None) -> str:
+    """The same as one line for an event, at most 1,000 characters."""
+    lines = describe_violations(violations, schema_member_names(schema))
+    shown = "; ".join(lines[:MAX_LISTED])
+    more = f"; and {len(lines) - MAX_LISTED} more" if len(lines) > MAX_LISTED else ""
+    return shown[: MAX_ERROR - len(more)] + more
+
+
+def describe_violations(violations: Iterable[Violation], names: frozenset[str]) -> list[str]:
+    """rel-07 (RFC 0032 B.1): what was wrong, one line each, without repetition, in the host's own words."""
+    known = names | _ENVELOPE_MEMBERS
+    said = [(each, _OUTCOME_TEXTS.get(each.rule, each.message[:_MAX_MESSAGE])) for each in violations]
+    return list(dict.fromkeys(f"{_pointer_text(each.pointer, known)} {message}" for each, message in said))
+
+
+def schema_member_names(schema: Any) -> frozenset[str]:
+    """The names of members that a schema declares, anywhere in it."""
+    names: set[str] = set()
+    left: list[Any] = [schema]
+    for _ in range(_MAX_WALKED):
+        if not left:
+            break
+        each = left.pop()
+        if is_object(each):
+            properties = each.get("properties")
+            names.update(properties if is_object(properties) else ())
+            left.extend(each.values())
+        elif is_array(each):
+            left.extend(each)
+    return frozenset(names)
+
+
 def _name_list(names: Iterable[str]) -> str:
     return ", ".join(_safe_name(each) for each in sorted(names)[:100]) or "none"
 
@@ -161,36 +220,3 @@ def _pointer_text(pointer: str, known: frozenset[str]) -> str:
 def _step_text(step: str, known: frozenset[str]) -> str:
     is_index = len(step) <= _MAX_INDEX and step.isascii() and step.isdigit()
     return step if is_index or step in known else _UNNAMED
-
-
-PROMPT_DIRECTIVE: Final[Literal["mandatory", "advisory", "off"]] = "advisory"
-"""RFC 0030: a model is asked to give its reasoning where the schema has a place for it, and may leave it out."""
-
-_JSON_ONLY: Final = "Answer with one JSON value and nothing else: no words around it, no code fence."
-_REASONING: Final = (
-    "If it helps, put your reasoning into the member `reasoning`, before the other members. It is read by people, and "
-    "nothing is decided by it; leave it out if you have nothing to say there. Put no secrets into it."
-)
-
-
-def envelope_directive(kind: str, version: int, schema: dict[str, Any], reasoning: bool) -> str:
-    """rel-12 (RFC 0030): asks for an envelope of a kind. `reasoning`: whether to ask for it where the schema has it."""
-    lines = [
-        f"Your answer is an envelope of the kind {kind}, version {version}.",
-        f'{_JSON_ONLY} It is {{"type": "{kind}", "payload": …}}, or the payload alone; '
-        "the payload has to fit the schema.",
-    ]
-    if reasoning and declares_reasoning(schema):
-        lines.append(_REASONING)
-    return "\n".join([*lines, schema_text(schema)])
-
-
-def output_directive(schema: dict[str, Any]) -> str:
-    """rel-12: asks for a value that fits a schema."""
-    return "\n".join([f"{_JSON_ONLY} It has to fit the schema.", schema_text(schema)])
-
-
-def declares_reasoning(schema: dict[str, Any]) -> bool:
-    """Whether a payload may have a member `reasoning` at its top."""
-    properties = schema.get("properties")
-    return is_object(properties) and "reasoning" in properties

@@ -1,12 +1,9 @@
-"""The registry of envelope kinds: those of others beside those of the protocol.
+"""The registry of envelope kinds: those of the protocol, the rules for other names, and how kinds are registered.
 
-A kind comes from the settings, from a Python package or from a workflow. The first two hold for the whole host and are
-advertised, the last one for its workflow alone. A kind may be registered in several versions: the highest one is the
-kind, and what was written for an older one is checked against it, as the gate does with every kind.
-
-Names of envelope kinds: whose they are, and which of them somebody may register.
-
-The kinds of envelopes that the protocol itself defines.
+A kind comes from the settings, from a Python package or from a workflow. Kinds of the first two hold for the whole
+host and are advertised; kinds of a workflow hold for that workflow alone. A kind may be registered in several
+versions: the highest one is used, and an envelope that was written for an older one is checked against it, as the gate
+does with every kind.
 """
 
 import re
@@ -21,11 +18,19 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.pointers import printable_token
-from weftwork.protocol.json.schema import Violation, document
+from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_object
 
 MAX_NAME: Final = 256
 """Characters, as many as the `type` of an envelope takes."""
+
+METADATA_MEMBER: Final = "envelopeKinds"
+"""The member of a definition's `metadata` that holds the kinds of a workflow."""
+MAX_VERSION: Final = 1_000_000
+MAX_KINDS: Final = 16
+"""Kinds of one workflow."""
+MAX_BYTES: Final = 131_072
+"""Their schemas together, in a workflow; and the schema of one kind of a package."""
 OPEN_PREFIXES: Final = ("vendor.", "community.", "private.", "local.")
 """What the name of a kind that is not of the protocol begins with."""
 RESERVED_PREFIXES: Final = ("openwop.", "core.", "media.", "ui.", "vendor.weftwork.")
@@ -38,33 +43,23 @@ _KIND_NAME: Final = re.compile(
     rf"(?:vendor|community|private)\.[a-z][a-z0-9_-]*(?:\.{_SEGMENT})+|local(?:\.{_SEGMENT})+", re.ASCII
 )
 
+_ENTRY_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["schema"],
+    "properties": {
+        "version": {"type": "integer", "minimum": 1, "maximum": MAX_VERSION},
+        "schema": {"type": "object"},
+    },
+    "additionalProperties": False,
+}
 
-def check_kind_name(name: str, legacy: bool = False) -> str | None:
-    """env-40 (RFC 0021, naming): what keeps a kind from having this name, None if nothing does. `legacy`: those of
-    LEGACY are good too. Never repeats the name."""
-    if legacy and name in LEGACY_KINDS:
-        return None
-    if name in UNIVERSAL_KINDS or name in DISPLAY_KINDS:
-        return "is a kind of the protocol"
-    if name.startswith(RESERVED_PREFIXES):
-        return f"is taken: names in {' '.join(RESERVED_PREFIXES)} are not for others"
-    if len(name) > MAX_NAME:
-        return f"takes {MAX_NAME} or fewer characters"
-    if _KIND_NAME.fullmatch(name) is None:
-        return (
-            "must be like vendor.acme.plan, community.acme.plan, private.acme.plan or local.plan: "
-            "parts of letters, digits, '-' and '_', each of which begins with a small letter"
-        )
-    return None
-
-
-METADATA_MEMBER: Final = "envelopeKinds"
-"""The member of a definition's `metadata` that holds the kinds of a workflow."""
-MAX_VERSION: Final = 1_000_000
-MAX_KINDS: Final = 16
-"""Kinds of one workflow."""
-MAX_BYTES: Final = 131_072
-"""Their schemas together, in a workflow; and the schema of one kind of a package."""
+BUILTIN_KINDS: Final = KindSet(
+    {
+        name: KindDefinition(name, 1, schema.document(f"envelopes/{name}"), own_schema=True)
+        for name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS)
+    },
+)
+"""env-03 (RFC 0021, RFC 0055, RFC 0102): the eight of them, each at version 1."""
 
 
 class KindRegistration(msgspec.Struct, frozen=True):
@@ -113,6 +108,25 @@ def check_kind(kind: KindDefinition, legacy: bool = False, at: str = "") -> list
         *found,
         *(_check_own_schema(kind, at) if kind.own_schema else check_caller_schema(kind.schema, f"{at}/schema")),
     ]
+
+
+def check_kind_name(name: str, legacy: bool = False) -> str | None:
+    """env-40 (RFC 0021, naming): what keeps a kind from having this name, None if nothing does. `legacy`: those of
+    LEGACY_KINDS are valid too. Never repeats the name."""
+    if legacy and name in LEGACY_KINDS:
+        return None
+    if name in UNIVERSAL_KINDS or name in DISPLAY_KINDS:
+        return "is a kind of the protocol"
+    if name.startswith(RESERVED_PREFIXES):
+        return f"is taken: names in {' '.join(RESERVED_PREFIXES)} are not for others"
+    if len(name) > MAX_NAME:
+        return f"takes {MAX_NAME} or fewer characters"
+    if _KIND_NAME.fullmatch(name) is None:
+        return (
+            "must be like vendor.acme.plan, community.acme.plan, private.acme.plan or local.plan: "
+            "parts of letters, digits, '-' and '_', each of which begins with a small letter"
+        )
+    return None
 
 
 def _is_version(version: Any) -> bool:
@@ -168,23 +182,3 @@ def check_host_kinds(kinds: KindSet, own: Iterable[KindDefinition], at: str = "/
             text = f"is a kind of this host, in version {known.version} and with a schema of its own"
             found.append(Violation(f"{at}/{METADATA_MEMBER}/{printable_token(kind.name)}", "taken", text))
     return found
-
-
-_ENTRY_SCHEMA: Final[dict[str, Any]] = {
-    "type": "object",
-    "required": ["schema"],
-    "properties": {
-        "version": {"type": "integer", "minimum": 1, "maximum": MAX_VERSION},
-        "schema": {"type": "object"},
-    },
-    "additionalProperties": False,
-}
-
-
-BUILTIN_KINDS: Final = KindSet(
-    {
-        name: KindDefinition(name, 1, document(f"envelopes/{name}"), own_schema=True)
-        for name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS)
-    },
-)
-"""env-03 (RFC 0021, RFC 0055, RFC 0102): the eight of them, each at version 1."""

@@ -1,17 +1,22 @@
-"""Pieces: envelopes that come in several parts, put together before anything in them is judged.
+"""Reassembles envelopes that a model sent in several pieces, before anything in them is judged.
 
-Theory. The pieces of one envelope share a correlation id and may come in any order. Texts are parts of one JSON text;
-any other payload is all there is so far, and the last one is all there is. Content from outside in one piece is
-content from outside in the whole. What contradicts itself stays refused for as long as this is remembered: a turn.
-
-Joining: the documents of one answer, with envelopes that came in pieces put together.
+Theory of operation. The pieces of one envelope share a correlation id and may arrive in any order. If all payloads are
+texts, they are parts of one JSON text. Any other payload is the whole payload so far, and the last one is the final
+one. If one piece is untrusted, so is the envelope. An envelope whose pieces contradict each other stays refused until
+the turn ends.
 """
 
 from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.checks import INVALID_SHAPE, check_shape, encode_document, invalid_outcome
+from weftwork.protocol.envelopes.checks import (
+    INVALID_SHAPE,
+    check_shape,
+    correlation_conflict,
+    encode_document,
+    invalid_outcome,
+)
 from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.envelopes.outcome import Invalid, OutcomeDetail
 from weftwork.protocol.errors import ClientFault
@@ -88,10 +93,7 @@ class PartialEnvelopes:
 def _kind_conflict(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid | None:
     if document["type"] == emission.type:
         return None
-    where = OutcomeDetail(
-        "/correlationId", "#/properties/correlationId", "unique", "is taken by an envelope of another kind"
-    )
-    return invalid_outcome("envelope_correlation_conflict", (where,))
+    return correlation_conflict()
 
 
 def _add_piece(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid | None:
@@ -148,7 +150,8 @@ def reassemble(documents: tuple[Any, ...], origin: EnvelopeOrigin) -> tuple[Any,
     pieces, for the gate to refuse."""
     if not any(is_object(each) and "partial" in each for each in documents):
         return documents
-    pieces, whole = PartialEnvelopes(), list[Any]()
+    pieces = PartialEnvelopes()
+    whole: list[Any] = []
     for document in documents:
         if not (is_object(document) and "partial" in document):
             whole.append(document)

@@ -1,12 +1,10 @@
-"""Moulds: what a document has to fit, and what is said of one that does not.
+"""DocumentValidator: whether a document fits a schema, and where it does not.
 
-Theory. Nearly every document fits, and then one compiled check is all. Where one does not, what is said must not
-repeat a word of it: messages come from the schema, and of the names on the way to the place only those that the
-schema knows are shown, for a name can be a secret too: the pointer ends before any other one. A choice of forms that
-are told apart by a tag is explained by the form that the tag names, which the validator would find by trying all of
-them, at many times the cost.
-
-Tagged forms: a choice of forms of which each has its own value in one member.
+Theory of operation. Nearly every document fits, and then one compiled check is all it takes. The explanation of one
+that does not fit must not repeat a word of it: messages come from the schema. A member name can be a secret too, so a
+pointer ends before the first name that the schema does not know. A choice of forms that differ in the value of one
+member (a tagged union) is explained by the form that the tag names; the compiled validator would have to try every
+form, at many times the cost.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,73 +24,6 @@ from weftwork.protocol.json.values import is_array, is_object
 _LOCAL: Final = "#/$defs/"
 
 Json = dict[str, Any]
-
-
-def expand_tagged_unions(schema: Json) -> tuple[Json, dict[str, ErrorPath]]:
-    """The schema with every choice of tagged forms written as: one of the tags, and the form that goes with it.
-
-    It takes and refuses the same values. What was added stands in `$defs`, under names that are given with the place
-    of the choice they stand for.
-    """
-    made = _TagExpansion(schema)
-    written = made.expand(schema, ())
-    definitions = {**written.get("$defs", {}), **made.added}
-    return {**written, "$defs": definitions}, made.origins
-
-
-class _TagExpansion:
-    def __init__(self, root: Json) -> None:
-        self._definitions: Json = root.get("$defs", {})
-        self.added: Json = {}
-        self.origins: dict[str, ErrorPath] = {}
-
-    def expand(self, schema: Any, where: ErrorPath) -> Any:
-        if is_array(schema):
-            return [self.expand(each, (*where, index)) for index, each in enumerate(schema)]
-        if not is_object(schema):
-            return schema
-        written = {name: self.expand(each, (*where, name)) for name, each in schema.items()}
-        tag = self._tag(schema.get("anyOf"))
-        if tag is None or "allOf" in schema:
-            return written
-        name = f"tagged-{len(self.added)}"
-        self.origins[name] = (*where, "anyOf")
-        forms: dict[str | None, Any] = dict(zip(self._values(schema["anyOf"], tag), written.pop("anyOf"), strict=True))
-        chosen = {"type": "object", "required": [tag]}
-        self.added[name] = {
-            **chosen,
-            "properties": {tag: {"enum": list(forms)}},
-            "allOf": [
-                {"if": {**chosen, "properties": {tag: {"const": value}}}, "then": form} for value, form in forms.items()
-            ],
-        }
-        return {**written, "allOf": [{"$ref": f"{_LOCAL}{name}"}]}
-
-    def _tag(self, forms: Any) -> str | None:
-        """The member by which all the forms are told apart, if there is one."""
-        if not is_array(forms) or not forms:
-            return None
-        for tag in self._resolve_form(forms[0]).get("properties", {}):
-            values = self._values(forms, tag)
-            if None not in values and len(set(values)) == len(forms):
-                return tag
-        return None
-
-    def _values(self, forms: list[Any], tag: str) -> list[str | None]:
-        return [self._value(self._resolve_form(form), tag) for form in forms]
-
-    def _value(self, form: Json, tag: str) -> str | None:
-        if form.get("type") != "object" or tag not in form.get("required", ()):
-            return None
-        options = form.get("properties", {}).get(tag, {}).get("enum", ())
-        return options[0] if len(options) == 1 and isinstance(options[0], str) else None
-
-    def _resolve_form(self, form: Any) -> Json:
-        reference = form.get("$ref") if is_object(form) else None
-        if isinstance(reference, str):
-            form = self._definitions.get(reference.removeprefix(_LOCAL))
-        return form if is_object(form) else {}
-
 
 _UNKNOWN_MEMBER_RULES: Final = ("additionalProperties", "unevaluatedProperties")
 MAX_DETAILS: Final = 20
@@ -189,3 +120,69 @@ def _property_names(schema: Any) -> Iterator[str]:
     elif is_array(schema):
         for each in schema:
             yield from _property_names(each)
+
+
+def expand_tagged_unions(schema: Json) -> tuple[Json, dict[str, ErrorPath]]:
+    """The schema with every choice of tagged forms written as: one of the tags, and the form that goes with it.
+
+    It takes and refuses the same values. What was added stands in `$defs`, under names that are given with the place
+    of the choice they stand for.
+    """
+    made = _TagExpansion(schema)
+    written = made.expand(schema, ())
+    definitions = {**written.get("$defs", {}), **made.added}
+    return {**written, "$defs": definitions}, made.origins
+
+
+class _TagExpansion:
+    def __init__(self, root: Json) -> None:
+        self._definitions: Json = root.get("$defs", {})
+        self.added: Json = {}
+        self.origins: dict[str, ErrorPath] = {}
+
+    def expand(self, schema: Any, where: ErrorPath) -> Any:
+        if is_array(schema):
+            return [self.expand(each, (*where, index)) for index, each in enumerate(schema)]
+        if not is_object(schema):
+            return schema
+        written = {name: self.expand(each, (*where, name)) for name, each in schema.items()}
+        tag = self._tag(schema.get("anyOf"))
+        if tag is None or "allOf" in schema:
+            return written
+        name = f"tagged-{len(self.added)}"
+        self.origins[name] = (*where, "anyOf")
+        forms: dict[str | None, Any] = dict(zip(self._values(schema["anyOf"], tag), written.pop("anyOf"), strict=True))
+        chosen = {"type": "object", "required": [tag]}
+        self.added[name] = {
+            **chosen,
+            "properties": {tag: {"enum": list(forms)}},
+            "allOf": [
+                {"if": {**chosen, "properties": {tag: {"const": value}}}, "then": form} for value, form in forms.items()
+            ],
+        }
+        return {**written, "allOf": [{"$ref": f"{_LOCAL}{name}"}]}
+
+    def _tag(self, forms: Any) -> str | None:
+        """The member by which all the forms are told apart, if there is one."""
+        if not is_array(forms) or not forms:
+            return None
+        for tag in self._resolve_form(forms[0]).get("properties", {}):
+            values = self._values(forms, tag)
+            if None not in values and len(set(values)) == len(forms):
+                return tag
+        return None
+
+    def _values(self, forms: list[Any], tag: str) -> list[str | None]:
+        return [self._value(self._resolve_form(form), tag) for form in forms]
+
+    def _value(self, form: Json, tag: str) -> str | None:
+        if form.get("type") != "object" or tag not in form.get("required", ()):
+            return None
+        options = form.get("properties", {}).get(tag, {}).get("enum", ())
+        return options[0] if len(options) == 1 and isinstance(options[0], str) else None
+
+    def _resolve_form(self, form: Any) -> Json:
+        reference = form.get("$ref") if is_object(form) else None
+        if isinstance(reference, str):
+            form = self._definitions.get(reference.removeprefix(_LOCAL))
+        return form if is_object(form) else {}

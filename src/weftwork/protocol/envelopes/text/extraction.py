@@ -1,16 +1,13 @@
-"""Extraction: the JSON documents that stand in what a model said. Pure, and linear in the length of the text.
+"""Finds the JSON documents in the text of a model. Pure, and linear in the length of the text.
 
-Theory. A text is first taken as one document. If it is none, documents are looked for in its fences and around them
-(brackets.py), strictly first, and with repair only if nothing at all was found that way. What is inside something
-that was to be a document is not looked at, so a part of a broken document is never taken for the whole. Whatever is
-found has passed the one strict decoder.
+Theory of operation. The text is first taken as one document. If it is not one, it is split into what stands in
+Markdown fences and what stands around them. In each section, a bracket after which JSON could continue is followed to
+the bracket that closes it, and the search continues behind that. A bracket that is not closed correctly ends the
+search in its section: what is inside it or behind it may be part of a document that was cut off, and a part of a
+broken document must never be taken for the whole. Every character is therefore looked at once.
 
-Brackets: where in a text something stands that could be a JSON document. Nothing is decoded here.
-
-Theory. A text is cut into what stands in fences and what stands around them. In each part, a bracket after which JSON
-could go on is followed to the one that closes it, and the walk goes on behind that. A bracket that is not closed as it
-should be ends the walk through its part: what stands inside it, or behind its end, may be a part of a document that
-was cut off or went wrong, and is not to be taken for a document. So every character is looked at once.
+Documents are decoded strictly first. Repair is tried only if nothing at all was found that way, and a repaired
+document passes the same strict decoder.
 """
 
 import re
@@ -25,8 +22,15 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import MAX_DEPTH, decode
 from weftwork.protocol.json.values import is_array, is_object
 
+ExtractionPath = Literal["direct", "markdown-fence", "brace-walker", "jsonrepair"]
+
 MAX_SECTIONS: Final = 1_000
 """Parts that a text is cut into; all that follows is in the last one."""
+
+MAX_DOCUMENTS: Final = 2_000
+"""Of one answer: as many as one envelope may have pieces, and far more than a turn may send."""
+MAX_CANDIDATES: Final = 1_000
+"""Pieces of a text that are decoded; what follows them is left unread."""
 
 _FENCE: Final = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})([^\n`{[]*)$", re.MULTILINE)
 _START: Final = re.compile(r'\{(?=[ \t\n\r]*["}])|\[(?=[ \t\n\r]*(?:[\[{"\]0-9-]|true|false|null))')
@@ -34,69 +38,7 @@ _BRACKET: Final = re.compile(r'[{}\[\]"]')
 _STRING: Final = re.compile(r'(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _OPENERS: Final = {"}": "{", "]": "["}
 
-
-class TextSection(msgspec.Struct, frozen=True):
-    """A stretch of a text, inside a fence or not."""
-
-    start: int
-    end: int
-    fenced: bool
-
-
-def split_sections(text: str) -> list[TextSection]:
-    """The text cut at its fences. A fence that is not closed reaches to the end."""
-    found: list[TextSection] = []
-    start, mark = 0, ""
-    for fence in _FENCE.finditer(text):
-        if mark and (not fence[1].startswith(mark) or fence[2].strip()):
-            continue
-        found.append(TextSection(start, fence.start(), bool(mark)))
-        start, mark = fence.end(), "" if mark else fence[1]
-        if not mark and len(found) >= MAX_SECTIONS:
-            break
-    found.append(TextSection(start, len(text), bool(mark)))
-    return found
-
-
-def balanced_spans(text: str, part: TextSection) -> Iterator[tuple[int, int]]:
-    """Where brackets balance in this part, outermost ones only, in their order."""
-    at = part.start
-    while start := _START.search(text, at, part.end):
-        at, closed = find_closing_bracket(text, start.start(), part.end)
-        if not closed:
-            return
-        yield start.start(), at
-
-
-def find_closing_bracket(text: str, start: int, end: int) -> tuple[int, bool]:
-    """Where the bracket at `start` is closed, or where it is clear that it is not; and whether it is."""
-    opened: list[str] = []
-    at = start
-    while found := _BRACKET.search(text, at, end):
-        mark, at = found[0], found.end()
-        if mark == '"':
-            closing = _STRING.match(text, at, end)
-            if closing is None:
-                return end, False
-            at = closing.end()
-        elif mark in _OPENERS:
-            if opened.pop() != _OPENERS[mark]:
-                return at, False
-            if not opened:
-                return at, True
-        else:
-            opened.append(mark)
-            if len(opened) > MAX_DEPTH:
-                return at, False
-    return end, False
-
-
-ExtractionPath = Literal["direct", "markdown-fence", "brace-walker", "jsonrepair"]
-
-MAX_DOCUMENTS: Final = 2_000
-"""Of one answer: as many as one envelope may have pieces, and far more than a turn may send."""
-MAX_CANDIDATES: Final = 1_000
-"""Pieces of a text that are decoded; what follows them is left unread."""
+_LOWEST_RANK: Final = 2
 _SPACE: Final = re.compile(r"\s*")
 _LENIENT_START: Final = re.compile(
     "\\{(?=\\s*(?:[\"'\u2018\u201c-\u201e]|[\\w$-]+\\s*:|/[/*]))"
@@ -112,6 +54,14 @@ class Extraction(msgspec.Struct, frozen=True):
     path: ExtractionPath
     offset: int | None
     """The byte at which the first one begins; None if the text is the document."""
+
+
+class TextSection(msgspec.Struct, frozen=True):
+    """A stretch of a text, inside a fence or not."""
+
+    start: int
+    end: int
+    fenced: bool
 
 
 class _Candidate(msgspec.Struct, frozen=True):
@@ -195,9 +145,6 @@ def _objects_of(document: Any) -> tuple[Any, ...]:
     return tuple(document) if is_array(document) and all(is_object(each) for each in document) else ()
 
 
-_LOWEST_RANK: Final = 2
-
-
 def _rank(piece: _Candidate) -> int:
     """A fence was made for a document; a list of plain values in prose may be a reference."""
     return 0 if piece.fenced else 1 if _objects_of(piece.document) else _LOWEST_RANK
@@ -244,3 +191,51 @@ def _skip_space(text: str, start: int) -> int:
 
 def _byte_offset(text: str, index: int) -> int:
     return len(text[:index].encode("utf-8", "surrogatepass"))
+
+
+def split_sections(text: str) -> list[TextSection]:
+    """The text cut at its fences. A fence that is not closed reaches to the end."""
+    found: list[TextSection] = []
+    start, mark = 0, ""
+    for fence in _FENCE.finditer(text):
+        if mark and (not fence[1].startswith(mark) or fence[2].strip()):
+            continue
+        found.append(TextSection(start, fence.start(), bool(mark)))
+        start, mark = fence.end(), "" if mark else fence[1]
+        if not mark and len(found) >= MAX_SECTIONS:
+            break
+    found.append(TextSection(start, len(text), bool(mark)))
+    return found
+
+
+def balanced_spans(text: str, part: TextSection) -> Iterator[tuple[int, int]]:
+    """Where brackets balance in this part, outermost ones only, in their order."""
+    at = part.start
+    while start := _START.search(text, at, part.end):
+        at, closed = find_closing_bracket(text, start.start(), part.end)
+        if not closed:
+            return
+        yield start.start(), at
+
+
+def find_closing_bracket(text: str, start: int, end: int) -> tuple[int, bool]:
+    """Where the bracket at `start` is closed, or where it is clear that it is not; and whether it is."""
+    opened: list[str] = []
+    at = start
+    while found := _BRACKET.search(text, at, end):
+        mark, at = found[0], found.end()
+        if mark == '"':
+            closing = _STRING.match(text, at, end)
+            if closing is None:
+                return end, False
+            at = closing.end()
+        elif mark in _OPENERS:
+            if opened.pop() != _OPENERS[mark]:
+                return at, False
+            if not opened:
+                return at, True
+        else:
+            opened.append(mark)
+            if len(opened) > MAX_DEPTH:
+                return at, False
+    return end, False
