@@ -1,1 +1,1 @@
-"""Media: what is made, served and perceived beside text. Pure rules; the bytes are elsewhere."""
+"""Media: types, references, headers, and parts of messages that are not text. Pure rules; the bytes are elsewhere."""

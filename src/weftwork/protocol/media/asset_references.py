@@ -1,20 +1,17 @@
-"""References: how documents name an asset, and which assets a document names.
-
-Theory. An asset lives as long as a run whose log names it. So the names are read from what is committed, and from
-nothing else: whichever way a reference came into a run, by its inputs, a node, a person or a parent, it counts.
-
-Tokens of assets: what a URL of an asset says, and how it stands in a path. Signing is the engine's.
+"""How documents name an asset: by a mediaRef, or by a URL with a signed token.
 
     v1 "." key id "." base64url(MessagePack) "." base64url(signature)
 
-Theory. The same asset of the same run always has the same token, as long as the host signs with the same key, so that
-a run that is replayed says the same. Each token has exactly one text, as with those of interrupts. Sources: RFC 0055 C,
-readings (Asset tokens).
+The same asset of the same run always has the same token, as long as the host signs with the same key, so a run that is
+replayed records the same URLs. Each token has exactly one text, as tokens of interrupts do. Signing is the engine's.
 
-URLs of assets in texts that are rewritten.
+An asset lives as long as a run whose log names it. References are therefore read from what is committed and from
+nothing else: however a reference came into a run (by its inputs, a node, a person or a parent run), it counts.
 
-Theory. A token is random letters, and among enough of them some look like the beginning of a credential, or go on for
-too long. Changed by one letter it opens nothing. So tokens are set aside before a text is rewritten, and put back.
+A token is random letters, and some tokens look like the beginning of a credential or like long base64. With one letter
+changed a token opens nothing, so tokens are set aside while a text is rewritten, and put back afterwards.
+
+Sources: RFC 0055 C, readings (Asset tokens).
 """
 
 import binascii
@@ -26,13 +23,39 @@ from typing import Final
 
 import msgspec
 
+MEDIA_REF_SCHEME: Final = "weftwork-asset:"
+MEDIA_REF_PATTERN: Final = f"^{MEDIA_REF_SCHEME}[0-9a-f]{{64}}$"
+ASSET_PREFIX: Final = "/v1/host/weftwork/assets/"
+"""Where assets are served; what stands behind it is a token."""
+SAMPLE_ASSET_PREFIX: Final = "/v1/host/sample/assets/"
+
+ASSET_WORD: Final = b"asset"
+"""What stands in every document that names one."""
+
 ASSET_TOKEN_PURPOSE: Final = "asset"
 """What the signatures of these tokens are for: none of them opens an interrupt."""
 TOKEN_VERSION: Final = "v1"
 MAX_TOKEN_LENGTH: Final = 2048
 LEEWAY_MS: Final = 5_000
 
-_TOKEN_TEXT: Final = re.compile(r"v1\.([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_-]{4,1900})\.([A-Za-z0-9_-]{43})")
+_KEY_ID: Final = "[A-Za-z0-9_-]{1,64}"
+_PAYLOAD: Final = "[A-Za-z0-9_-]{4,1900}"
+_SIGNATURE: Final = "[A-Za-z0-9_-]{43}"
+_TOKEN: Final = f"v1[.]{_KEY_ID}[.]{_PAYLOAD}[.]{_SIGNATURE}"
+
+ASSET_TOKEN_PATTERN: Final = f"^{_TOKEN}$"
+_TOKEN_TEXT: Final = re.compile(f"v1[.]({_KEY_ID})[.]({_PAYLOAD})[.]({_SIGNATURE})")
+
+_REF: Final = re.compile(MEDIA_REF_PATTERN[1:-1])
+_ASSET_REFERENCE: Final = re.compile(rb"weftwork-asset:([0-9a-f]{64})|assets\\*/(%b)" % _TOKEN.encode())
+"""A token ends where its signature does, whatever a text goes on with. In a text that is JSON itself slashes may have
+backslashes before them."""
+_INLINE: Final = re.compile(rb'"base64":"([A-Za-z0-9+/=]*)"')
+
+_TOKEN_MARK: Final = "/assets/v1."
+_TOKEN_IN_URL: Final = re.compile(f"(?<=/assets/){_TOKEN}(?![A-Za-z0-9_-])")
+_PLACEHOLDER: Final = re.compile("\0([0-9]+)\0")
+"""No text of a document holds NUL, and no rule of those who rewrite takes it for part of anything."""
 
 
 class AssetToken(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -87,28 +110,6 @@ def decode_asset_token(text: str) -> tuple[AssetToken, str, bytes] | None:
     )
 
 
-def _base64url(data: bytes) -> str:
-    return urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-MEDIA_REF_SCHEME: Final = "weftwork-asset:"
-MEDIA_REF_PATTERN: Final = f"^{MEDIA_REF_SCHEME}[0-9a-f]{{64}}$"
-ASSET_PREFIX: Final = "/v1/host/weftwork/assets/"
-"""Where assets are served; what stands behind it is a token."""
-SAMPLE_ASSET_PREFIX: Final = "/v1/host/sample/assets/"
-
-ASSET_WORD: Final = b"asset"
-"""What stands in every document that names one."""
-
-_REF: Final = re.compile(MEDIA_REF_PATTERN[1:-1])
-_ASSET_REFERENCE: Final = re.compile(
-    rb"weftwork-asset:([0-9a-f]{64})|assets\\*/(v1\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_-]{4,1900}\.[A-Za-z0-9_-]{43})"
-)
-"""A token ends where its signature does, whatever a text goes on with. In a text that is JSON itself slashes may have
-backslashes before them."""
-_INLINE: Final = re.compile(rb'"base64":"([A-Za-z0-9+/=]*)"')
-
-
 def media_ref(sha256: str) -> str:
     """media-01 (RFC 0091): the handle of an asset. It opens nothing by itself: who uses it is asked for a tenant."""
     return f"{MEDIA_REF_SCHEME}{sha256}"
@@ -145,14 +146,6 @@ def referenced_assets(document: bytes, partition: str, inline: bool = False) -> 
     return frozenset(found)
 
 
-_TOKEN_MARK: Final = "/assets/v1."
-_TOKEN_IN_URL: Final = re.compile(
-    r"(?<=/assets/)v1\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_-]{4,1900}\.[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"
-)
-_PLACEHOLDER: Final = re.compile("\0([0-9]+)\0")
-"""No text of a document holds NUL, and no rule of those who rewrite takes it for part of anything."""
-
-
 def rewrite_around_tokens(text: str, change: Callable[[str], str]) -> str:
     """media-55 (RFC 0055 C): the text as `change` makes it, with every token of an asset in it as it was."""
     if _TOKEN_MARK not in text or "\0" in text:
@@ -170,4 +163,5 @@ def rewrite_around_tokens(text: str, change: Callable[[str], str]) -> str:
     return _PLACEHOLDER.sub(lambda place: tokens[int(place[1])], changed)
 
 
-ASSET_TOKEN_PATTERN: Final = "^v1[.][A-Za-z0-9_-]{1,64}[.][A-Za-z0-9_-]{4,1900}[.][A-Za-z0-9_-]{43}$"
+def _base64url(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -1,8 +1,8 @@
-"""Base64 left out of what people are shown.
+"""Leaves long runs of base64 out of texts that people read.
 
-Theory. A model may write an image as text, and a document may hold one. Nobody reads it, and megabytes of it bury what
-can be read. In a stream it is known by what stands before it, as in an envelope or a data URL, so that no other text
-loses a character; in a document that nobody goes on with, by its length alone.
+Theory of operation. A model may write an image as text, and a document may contain one. Megabytes of base64 bury the
+readable text. In a stream, base64 is recognised by what precedes it, as in an envelope or a data URL, so that no other
+text loses a character. In a finished document it is recognised by its length alone.
 """
 
 import re
@@ -20,7 +20,8 @@ _ESCAPED: Final = _LETTERS + "\\\r\n"
 """The same as models write it: in lines, and in JSON, where a slash or the end of a line may have a backslash."""
 _BASE64_CONTEXT: Final = re.compile(r"base(?:64|\\u0036\\u0034)[^A-Za-z0-9+/=_-]{1,16}$")
 """Behind the name of a member in whatever quotes, or behind that of a data URL."""
-_NAME, _SPELLED = "base64", "base\\u0036\\u0034"
+_NAME: Final = "base64"
+_ESCAPED_NAME: Final = "base\\u0036\\u0034"
 _TAIL: Final = 32
 """Characters before a run that are looked at."""
 
@@ -41,7 +42,7 @@ class Base64Elider:
 
     def feed(self, piece: str) -> str:
         """The piece as it is shown; as long as it was, or shorter."""
-        if not self._is_eliding and _NAME not in (near := self._tail + piece) and _SPELLED not in near:
+        if not self._is_eliding and _NAME not in (near := self._tail + piece) and _ESCAPED_NAME not in near:
             # Most texts never speak of it. Whatever run this one ends in was not to be cut.
             self._run_length, self._tail = 0, near[-_TAIL:]
             return piece

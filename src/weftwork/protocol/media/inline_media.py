@@ -1,8 +1,9 @@
-"""Inline media: bytes that a model sends inside a text, and the text without them.
+"""Inline media: finds the bytes that a model sends inside its text, and replaces them with URLs.
 
-Theory. A model may spell its documents in any way that can be read: with other quotes, escaped names, broken lines. So
-the documents say *which* base64 is media, and the text is searched for that base64 and not for a spelling. Where it
-stood there is a URL then, whatever the member is called; `by_url` puts it into its place once the document is read.
+Theory of operation. A model may spell its documents in any way that can be read: with other quotes, escaped names,
+broken lines. The parsed documents therefore tell which base64 is media, and the text is searched for that base64, not
+for one spelling. A URL takes its place, whatever the member is called; `with_url_member` moves the URL to the right
+member once the document has been parsed.
 """
 
 import binascii

@@ -1,10 +1,9 @@
-"""What bytes look like, by their first ones. Nothing is decoded.
+"""Media types: their names, which of them a browser may show in place, and which one given bytes are served as.
 
-Theory. A browser believes what a response says, or guesses; both are used to make it run what was sent as a picture. So
-the host guesses first, with a table of its own, and serves bytes as what they are said to be only if that is what they
-look like. Markup is looked for before anything else and behind everything that a browser would skip. Source: RFC 0055.
-
-Media types: their names, which of them a browser may show in place, and which one bytes are served as.
+Theory of operation. A browser believes the declared type of a response, or guesses it; both are used to make it run
+what was sent as a picture. The host therefore guesses first, with its own table, from the first bytes alone and
+without decoding anything. Bytes are served as the declared type only if that is what they look like. Markup is looked
+for before anything else, and behind everything that a browser would skip. Source: RFC 0055.
 """
 
 import re
@@ -40,6 +39,9 @@ INLINE_TYPES: Final = frozenset(
 """media-07 (RFC 0055, reading): what a browser may show in place. Everything else is a download."""
 
 MAX_MEDIA_TYPE: Final = 127
+
+SNIFF_BYTES: Final = 4096
+"""Bytes that are looked at."""
 
 _FORM: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,100}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}")
 _ALIASES: Final = {
@@ -128,9 +130,6 @@ def is_inline(media_type: str) -> bool:
     """media-07: whether it may be shown in place."""
     return media_type in INLINE_TYPES
 
-
-SNIFF_BYTES: Final = 4096
-"""Bytes that are looked at."""
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _WIDE_BYTE_ORDER_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")

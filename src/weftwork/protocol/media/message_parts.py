@@ -1,15 +1,13 @@
-"""Parts of messages: what a model is shown beside text, and the checks that come before anything is fetched.
+"""Parts of messages: the media that a model is given in addition to text, and the checks before anything is fetched.
 
-Theory. The checks are stages, and a stage looks at every part before the next one begins: first whether the model takes
-such parts, then their shape, then their size. So what a caller is told does not depend on the order of parts, and a
-part of a kind that nobody takes is never called misshapen. Each stage stops at the first part that does not pass, and
-no answer repeats what was sent. Source: RFC 0091.
+Theory of operation. The checks run in stages, and a stage looks at every part before the next one begins: first
+whether the model takes such parts, then their shape, then their size. The error that a caller gets therefore does not
+depend on the order of parts, and a part that no model takes is never reported as malformed. Each stage stops at the
+first part that does not pass, and no error repeats what was sent.
 
-What stands beside a prompt: parts, and what is as good as one.
-
-Theory. Whoever shows a picture has a reference to it, from an upload, an input or another node, and has no use for the
-words of the protocol. So here, and nowhere else, a mediaRef is enough: the asset knows what it is. What only the asset
-knows can be judged only when it is found; everything else is judged before that.
+A node or caller that passes media along with a prompt holds a reference from an upload, an input or another node. For
+such media, and only there, a mediaRef is enough (`normalize_part`): the asset knows its own type. Checks that need
+that type run once the asset has been found (`resolve_asset_part`); all others run before. Source: RFC 0091.
 """
 
 import re
@@ -48,6 +46,8 @@ PART_SOURCES: Final[dict[str, PartSource]] = {
     "dataBase64": "data",
 }
 """media-41: members that say where the bytes are; checks of hosts call `data` otherwise."""
+
+_PLURALS: Final[dict[Modality, str]] = {"image": "images", "audio": "sound", "document": "documents"}
 _ALPHABET: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
@@ -79,6 +79,13 @@ class InvalidPart(msgspec.Struct, frozen=True):
 
     message: str
     member: str = ""
+
+
+_NO_PART: Final = InvalidPart(
+    "What is shown is a mediaRef, or an object with one, or with mimeType and one of url and data."
+)
+_NO_TYPE: Final = InvalidPart("Media that are no asset of the tenant need their mimeType.", "mimeType")
+_NO_REF: Final = InvalidPart("A mediaRef is a text.", "mediaRef")
 
 
 class PartError(msgspec.Struct, frozen=True):
@@ -135,6 +142,50 @@ def input_family(modalities: frozenset[Modality], max_bytes_per_part: int) -> di
         return None
     taken = [modality for modality in MODALITIES if modality in modalities]
     return {"modalities": ["text", *taken], "maxBytesPerPart": max_bytes_per_part}
+
+
+def normalize_part(given: Any) -> Any:
+    """media-50 (host): a part as it may stand beside a prompt. What has no type is a reference to media, as uploads and
+    nodes give it: its `mediaRef` and `mimeType` count, and the type follows from them. A mediaRef needs neither."""
+    if isinstance(given, str):
+        return AssetInput(given) if media_ref_digest(given) is not None else _NO_PART
+    if not is_object(given):
+        return _NO_PART
+    if given.get("mimeType") in (None, ""):
+        return _untyped_part(given)
+    if "type" in given or not isinstance(given["mimeType"], str):
+        return given if "type" in given else _NO_TYPE
+    sources = ("mediaRef",) if "mediaRef" in given else tuple(PART_SOURCES)
+    media = {name: given[name] for name in ("mimeType", *sources) if name in given}
+    return {"type": part_type(canonical_media_type(given["mimeType"])), **media}
+
+
+def _untyped_part(given: dict[str, Any]) -> Any:
+    named = [name for name in PART_SOURCES if name in given]
+    if "type" in given:
+        # A part, of which only the media type may be missing.
+        modality = PART_TYPES.get(given["type"]) if isinstance(given["type"], str) else None
+        known = named == ["mediaRef"] and modality is not None and isinstance(given["mediaRef"], str)
+        return AssetInput(given["mediaRef"], modality) if known else given
+    if "mediaRef" in given:
+        return AssetInput(given["mediaRef"]) if isinstance(given["mediaRef"], str) else _NO_REF
+    return _NO_TYPE if named else _NO_PART
+
+
+def resolve_asset_part(named: AssetInput, media_type: str, offered: frozenset[Modality]) -> MediaInput | PartError:
+    """media-50: an asset as it is shown, by the media type that it was found to have."""
+    modality = named.modality or PART_TYPES.get(part_type(media_type))
+    if modality is None or modality not in offered:
+        return unsupported_modality(modality, named.pointer)
+    if part_media_type(modality, media_type) is None:
+        return PartError("validation_error", "The asset is not of the type that the part says.", named.pointer)
+    return MediaInput(modality, media_type, "mediaRef", named.media_ref, named.pointer)
+
+
+def part_type(media_type: str) -> str:
+    """The type of the part that shows it; there is none for films."""
+    family = media_type.partition("/")[0]
+    return family if family in ("image", "audio", "video") else "document"
 
 
 def _check_modalities(listed: list[tuple[str, Any]], offered: frozenset[Modality]) -> PartError | None:
@@ -273,57 +324,3 @@ def _decoded_size(text: str | bytes) -> int:
 def _is_base64(text: str) -> bool:
     """Strictly: one alphabet, no spaces, all of its padding."""
     return not len(text) % 4 and _ALPHABET.fullmatch(text) is not None
-
-
-_PLURALS: Final[dict[Modality, str]] = {"image": "images", "audio": "sound", "document": "documents"}
-
-
-_NO_PART: Final = InvalidPart(
-    "What is shown is a mediaRef, or an object with one, or with mimeType and one of url and data."
-)
-_NO_TYPE: Final = InvalidPart("Media that are no asset of the tenant need their mimeType.", "mimeType")
-_NO_REF: Final = InvalidPart("A mediaRef is a text.", "mediaRef")
-
-
-def normalize_part(given: Any) -> Any:
-    """media-50 (host): a part as it may stand beside a prompt. What has no type is a reference to media, as uploads and
-    nodes give it: its `mediaRef` and `mimeType` count, and the type follows from them. A mediaRef needs neither."""
-    if isinstance(given, str):
-        return AssetInput(given) if media_ref_digest(given) is not None else _NO_PART
-    if not is_object(given):
-        return _NO_PART
-    if given.get("mimeType") in (None, ""):
-        return _untyped_part(given)
-    if "type" in given or not isinstance(given["mimeType"], str):
-        return given if "type" in given else _NO_TYPE
-    sources = ("mediaRef",) if "mediaRef" in given else tuple(PART_SOURCES)
-    media = {name: given[name] for name in ("mimeType", *sources) if name in given}
-    return {"type": part_type(canonical_media_type(given["mimeType"])), **media}
-
-
-def _untyped_part(given: dict[str, Any]) -> Any:
-    named = [name for name in PART_SOURCES if name in given]
-    if "type" in given:
-        # A part, of which only the media type may be missing.
-        modality = PART_TYPES.get(given["type"]) if isinstance(given["type"], str) else None
-        known = named == ["mediaRef"] and modality is not None and isinstance(given["mediaRef"], str)
-        return AssetInput(given["mediaRef"], modality) if known else given
-    if "mediaRef" in given:
-        return AssetInput(given["mediaRef"]) if isinstance(given["mediaRef"], str) else _NO_REF
-    return _NO_TYPE if named else _NO_PART
-
-
-def resolve_asset_part(named: AssetInput, media_type: str, offered: frozenset[Modality]) -> MediaInput | PartError:
-    """media-50: an asset as it is shown, by the media type that it was found to have."""
-    modality = named.modality or PART_TYPES.get(part_type(media_type))
-    if modality is None or modality not in offered:
-        return unsupported_modality(modality, named.pointer)
-    if part_media_type(modality, media_type) is None:
-        return PartError("validation_error", "The asset is not of the type that the part says.", named.pointer)
-    return MediaInput(modality, media_type, "mediaRef", named.media_ref, named.pointer)
-
-
-def part_type(media_type: str) -> str:
-    """The type of the part that shows it; there is none for films."""
-    family = media_type.partition("/")[0]
-    return family if family in ("image", "audio", "video") else "document"

@@ -1,4 +1,4 @@
-"""How media are to be shown: the payload of their envelope and the hint beside it, which say the same.
+"""How media are to be shown: the payload of their envelope and its rendering hint, which must agree.
 
 Sources: RFC 0055 B (rendering), RFC 0055 C (media kinds).
 """
