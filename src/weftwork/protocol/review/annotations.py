@@ -1,7 +1,6 @@
-"""Annotations: what people, or programs for them, say of a run. A side resource: never in the log, never folded.
+"""Annotations: feedback on a run by people or programs. A side resource: never in the log, never folded.
 
-What they write is untrusted text: bounded, kept and given back, and never looked into for meaning.
-Source: RFC 0056.
+The texts are untrusted: they are bounded, stored and returned, and never interpreted. Source: RFC 0056.
 """
 
 from typing import Any, Final

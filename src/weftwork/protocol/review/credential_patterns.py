@@ -1,11 +1,11 @@
-"""Credentials by their looks: texts that are keys or tokens of some service, wherever they stand.
+"""Recognises credentials by their form: texts that are keys or tokens of some service, wherever they stand.
 
-Theory. The log hides values that are known to be secret. What a caller put somewhere else is known to nobody, but
-most credentials can be told by how they begin. Every rule is a literal and, behind it, a run of characters that no
-other way of reading can make longer; so a text is looked at in time proportional to its length, whatever it holds.
-Whether any of the literals is there at all is asked first, of many texts together: mostly none is.
+Theory of operation. The log hides values that are known to be secret. A credential that a caller put anywhere else is
+not known, but most can be recognised by their prefix. Every rule is a literal followed by a run of characters that
+matches in one way only, so the time is proportional to the length of the text, whatever it contains. Many texts are
+first scanned together for the literals, because most contain none.
 
-What is found is replaced; there is no way back. It is a last line, and what it does not know it does not find.
+Masking cannot be undone. It is a last line of defence: a credential of an unknown form is not found.
 """
 
 import re

@@ -1,20 +1,16 @@
-"""The debug bundle: one run with its events and spans as one document that can be passed on. Pure, made in pieces.
+"""The debug bundle: one run with its events and spans as one document that can be passed on. Pure, written in pieces.
 
-Theory. The document is written in the order in which it can be known: what is fixed, the run, the events, and behind
-them what was counted on the way. An event is taken if the whole document, ended right after it, would still fit; so
-the document is never larger than it may be, and nothing that is written must ever be taken back.
+Theory of operation. The document is written in the order in which its parts are known: the fixed members, the run, the
+events, and then what was counted on the way. An event is added if the whole document, ended right after it, would still
+fit; so the document never exceeds its limit, and nothing that was written has to be taken back.
 
-What the log hides stays hidden, because the log is what is read; what looks like a credential is masked on top of
-that. Media are named by their URLs, and no bytes stand in it as text. Source: OpenWOP debug-bundle, RFC 0055 C;
-readings (Debug bundle).
+What the log hides stays hidden, because the log is what is read. What looks like a credential is masked on top of that.
 
-Media in a bundle: by reference only, and no bytes as text.
+Bytes make a bundle unreadable and may be what nobody wanted to pass on. Media in an event become the URL that the host
+would have given them, which opens as long as the run exists; any other run of base64 is cut down to its beginning. The
+encoded documents are scanned for media and credentials first, because most contain neither.
 
-Theory. Bytes make a bundle unreadable and may be what nobody wanted to pass on. Media that stand in an event become
-the URL that the host would have given them, which opens as long as the run is there; any other run of base64 is cut
-down to its beginning. Whether a document holds any of it is asked of its bytes first, since most hold none.
-
-Source: RFC 0055 C (debug bundles list media by URL).
+Sources: OpenWOP debug-bundle, RFC 0055 C (bundles list media by URL), readings (Debug bundle).
 """
 
 import hashlib
@@ -39,78 +35,6 @@ from weftwork.protocol.timestamps import iso
 AssetLink = Callable[[bytes, str, str], str]
 """The URL of an asset by the digest of its bytes, its media type and its name."""
 
-MAX_BASE64_RUN: Final = 1024
-"""Characters of base64 that may stand in a bundle."""
-MIN_BASE64_LINE: Final = 40
-"""A line of base64 that is broken into lines is at least so long."""
-
-_FAMILY: Final = "media."
-_MEMBER: Final = b'"base64"'
-_BASE64_MAP: Final = bytes(
-    65 if chr(each).isascii() and (chr(each).isalnum() or chr(each) in "+/_-") else 32 for each in range(256)
-)
-_BASE64_RUN: Final = b"A" * MIN_BASE64_LINE
-_WORD: Final = "[A-Za-z0-9+/_-]"
-_LINES: Final = re.compile(rf"(?<!{_WORD}){_WORD}{{{MIN_BASE64_LINE},}}(?:\r?\n{_WORD}{{{MIN_BASE64_LINE},}})+")
-_HEX: Final = re.compile(r"[0-9a-f\s]+")
-
-
-def may_hold_media(together: bytes, documents: list[bytes]) -> bool:
-    """Whether one of these documents, which are joined in `together`, is worth a closer look."""
-    return _MEMBER in together or any(len(each) > MAX_BASE64_RUN for each in documents)
-
-
-def may_hold_base64(document: bytes) -> bool:
-    """Whether media or a long run of base64 could be in an encoded document; False is certain."""
-    return _MEMBER in document or (len(document) > MAX_BASE64_RUN and _BASE64_RUN in document.translate(_BASE64_MAP))
-
-
-def reference_media(event: Any, link: AssetLink | None) -> Any:
-    """bundle-08 (RFC 0055 C): an event of media with a URL instead of their bytes; others as they are. Without `link`
-    nothing is said but that they were left out."""
-    kind, payload = (event.get("type"), event.get("payload")) if is_object(event) else (None, None)
-    if not is_object(payload):
-        return event
-    if isinstance(kind, str) and kind.startswith(_FAMILY):
-        return {**event, "payload": _payload_with_url(payload, link)}
-    if kind == ENVELOPE_RECORDED and str(payload.get("type")).startswith(_FAMILY) and is_object(payload.get("payload")):
-        return {**event, "payload": {**payload, "payload": _payload_with_url(payload["payload"], link)}}
-    return event
-
-
-def elide_long_base64(text: str) -> str:
-    """bundle-08: a text in which no run of base64 is longer than it may be, in one line or in many."""
-    return text if len(text) <= MAX_BASE64_RUN else rewrite_around_tokens(text, _elide_runs)
-
-
-def _elide_runs(text: str) -> str:
-    return elide_base64(_LINES.sub(_elide_lines, text) if "\n" in text else text, MAX_BASE64_RUN)
-
-
-def _elide_lines(found: re.Match[str]) -> str:
-    # Digests below each other are no media.
-    text = found[0]
-    if len(text) <= MAX_BASE64_RUN or _HEX.fullmatch(text):
-        return text
-    return elide_base64(re.sub(r"\s+", "", text), MAX_BASE64_RUN)
-
-
-def _payload_with_url(payload: dict[str, Any], link: AssetLink | None) -> dict[str, Any]:
-    if "base64" not in payload:
-        return payload
-    kept = {name: value for name, value in payload.items() if name != "base64"}
-    if isinstance(kept.get("url"), str):
-        return kept
-    text = payload["base64"]
-    data = decode_base64(text) if isinstance(text, str) else None
-    if link is None or data is None:
-        return {**kept, "elided": "The bytes are not in the bundle."}
-    declared, name = (kept.get(each) if isinstance(kept.get(each), str) else "" for each in ("mimeType", "name"))
-    media_type = resolve_media_type(declared or "", sniff_media_type(data[:SNIFF_BYTES]))
-    # In a token a credential could be found by nobody.
-    return {"url": link(hashlib.sha256(data).digest(), media_type, mask_credentials_in_text(name or "")), **kept}
-
-
 BUNDLE_VERSION: Final = "1.0"
 MAX_BYTES: Final = 8_000_000
 """Of the body of an answer."""
@@ -130,8 +54,23 @@ BUNDLE_STATUS: Final[dict[str, str]] = {
 }
 """bundle-03 (readings, Debug bundle): the statuses that bundles have no word for; all others are said as they are."""
 
+MAX_BASE64_RUN: Final = 1024
+"""Characters of base64 that may stand in a bundle."""
+MIN_BASE64_LINE: Final = 40
+"""A line of base64 that is broken into lines is at least so long."""
+
 _USAGE: Final = "provider.usage"
 _REQUIRED_MEMBERS: Final[frozenset[str]] = frozenset({"runId", "workflowId", "status", "hostStatus"})
+
+_FAMILY: Final = "media."
+_MEMBER: Final = b'"base64"'
+_BASE64_MAP: Final = bytes(
+    65 if chr(each).isascii() and (chr(each).isalnum() or chr(each) in "+/_-") else 32 for each in range(256)
+)
+_BASE64_RUN: Final = b"A" * MIN_BASE64_LINE
+_WORD: Final = "[A-Za-z0-9+/_-]"
+_LINES: Final = re.compile(rf"(?<!{_WORD}){_WORD}{{{MIN_BASE64_LINE},}}(?:\r?\n{_WORD}{{{MIN_BASE64_LINE},}})+")
+_HEX: Final = re.compile(r"[0-9a-f\s]+")
 
 
 def host_identity(version: str) -> dict[str, str]:
@@ -144,14 +83,15 @@ def bundle_run(snapshot: dict[str, Any]) -> dict[str, Any]:
     and its end under the name that bundles give it."""
     status: str = snapshot["status"]
     ended = snapshot.get("completedAt")
-    told = {"status": BUNDLE_STATUS.get(status, status), "hostStatus": status, "endedAt": ended}
-    return {**snapshot, **told, "error": snapshot.get("error")}
+    members = {"status": BUNDLE_STATUS.get(status, status), "hostStatus": status, "endedAt": ended}
+    return {**snapshot, **members, "error": snapshot.get("error")}
 
 
 class DebugBundle:
     """bundle-01 (OpenWOP debug-bundle): a run as it stood when it was read, with its log up to then.
 
-    `last` is its last event, `full` says that no more is taken.
+    Write `head`, then `write_events` for the pages of the log until `is_full` or the end, then `tail()`.
+    `last_sequence` is the last event of the run as it was read.
     """
 
     def __init__(
@@ -318,3 +258,59 @@ def _masked_value(value: Any) -> Any:
     """bundle-02, bundle-08: the value without what looks like a credential, and without bytes as text."""
     # Masked first: what is cut in the middle does not look like a credential any more.
     return map_texts(value, lambda text: elide_long_base64(mask_credentials_in_text(text)))
+
+
+def may_hold_media(together: bytes, documents: list[bytes]) -> bool:
+    """Whether one of these documents, which are joined in `together`, is worth a closer look."""
+    return _MEMBER in together or any(len(each) > MAX_BASE64_RUN for each in documents)
+
+
+def may_hold_base64(document: bytes) -> bool:
+    """Whether media or a long run of base64 could be in an encoded document; False is certain."""
+    return _MEMBER in document or (len(document) > MAX_BASE64_RUN and _BASE64_RUN in document.translate(_BASE64_MAP))
+
+
+def reference_media(event: Any, link: AssetLink | None) -> Any:
+    """bundle-08 (RFC 0055 C): an event of media with a URL instead of their bytes; others as they are. Without `link`
+    nothing is said but that they were left out."""
+    kind, payload = (event.get("type"), event.get("payload")) if is_object(event) else (None, None)
+    if not is_object(payload):
+        return event
+    if isinstance(kind, str) and kind.startswith(_FAMILY):
+        return {**event, "payload": _payload_with_url(payload, link)}
+    if kind == ENVELOPE_RECORDED and str(payload.get("type")).startswith(_FAMILY) and is_object(payload.get("payload")):
+        return {**event, "payload": {**payload, "payload": _payload_with_url(payload["payload"], link)}}
+    return event
+
+
+def elide_long_base64(text: str) -> str:
+    """bundle-08: a text in which no run of base64 is longer than it may be, in one line or in many."""
+    return text if len(text) <= MAX_BASE64_RUN else rewrite_around_tokens(text, _elide_runs)
+
+
+def _elide_runs(text: str) -> str:
+    return elide_base64(_LINES.sub(_elide_lines, text) if "\n" in text else text, MAX_BASE64_RUN)
+
+
+def _elide_lines(found: re.Match[str]) -> str:
+    # Digests below each other are no media.
+    text = found[0]
+    if len(text) <= MAX_BASE64_RUN or _HEX.fullmatch(text):
+        return text
+    return elide_base64(re.sub(r"\s+", "", text), MAX_BASE64_RUN)
+
+
+def _payload_with_url(payload: dict[str, Any], link: AssetLink | None) -> dict[str, Any]:
+    if "base64" not in payload:
+        return payload
+    kept = {name: value for name, value in payload.items() if name != "base64"}
+    if isinstance(kept.get("url"), str):
+        return kept
+    text = payload["base64"]
+    data = decode_base64(text) if isinstance(text, str) else None
+    if link is None or data is None:
+        return {**kept, "elided": "The bytes are not in the bundle."}
+    declared, name = (kept.get(each) if isinstance(kept.get(each), str) else "" for each in ("mimeType", "name"))
+    media_type = resolve_media_type(declared or "", sniff_media_type(data[:SNIFF_BYTES]))
+    # In a token a credential could be found by nobody.
+    return {"url": link(hashlib.sha256(data).digest(), media_type, mask_credentials_in_text(name or "")), **kept}

@@ -1,7 +1,7 @@
-"""How two runs differ: by their logs, sequence by sequence, and by the states these come to. Pure and bounded.
+"""How two runs differ: by their logs, sequence by sequence, and by the resulting states. Pure and bounded.
 
-What must differ between any two runs is not compared: event ids, run ids and times, and with them causation, which
-names an event. Everything here is made of what the log shows, so what it hides stays hidden. Source: RFC 0054.
+Members that differ between any two runs are not compared: event ids, run ids and times, and causation, which names an
+event. Everything is taken from what the log shows, so what the log hides stays hidden. Source: RFC 0054.
 """
 
 import json

@@ -1,13 +1,9 @@
-"""Spans as a projection of the log: nothing is recorded that the log does not already say.
+"""Spans of a run, projected from its log: a span says nothing that the log does not say.
 
-Names and attributes: OpenWOP observability (openwop.run, openwop.node.<typeId>), RFC 0021 (openwop.envelope). The
-fields of a span are those of a debug bundle (OpenWOP debug-bundle).
-
-What spans say of envelopes and of calls to models: names, numbers and codes, never what was said.
-
-Sources: RFC 0021 (projection of outcomes), RFC 0032 (reliability), OpenWOP observability (cost attributes).
-
-W3C trace context: reading `traceparent`, and ids for spans that a replay derives again.
+Names and attributes are those of OpenWOP observability (openwop.run, openwop.node.<typeId>, cost attributes), RFC 0021
+(openwop.envelope) and RFC 0032 (reliability); the members of a span are those of a debug bundle. Of envelopes and model
+calls a span has names, numbers and codes, never content. The trace is the caller's W3C trace context if there is one;
+span ids are derived from the log, so that projecting twice gives equal spans.
 """
 
 import hashlib
@@ -21,6 +17,11 @@ from weftwork.protocol.review.credential_patterns import mask_credentials_in_tex
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, TERMINAL_TYPES, TRUSTED, Event, Fact
 from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.timestamps import iso
+
+RUN_SPAN: Final = "openwop.run"
+ENVELOPE_SPAN: Final = "openwop.envelope"
+MAX_SPAN_EVENTS: Final = 16
+"""Most events that one span lists; its attributes are those of the last one all the same."""
 
 MAX_ATTRIBUTE: Final = 256
 """Characters of a text in an attribute."""
@@ -47,6 +48,25 @@ RELIABILITY_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
 }
 """trace-06 (RFC 0032): members of the events that a node span tells; the texts of refusals and errors are none."""
 
+_NODE_END_STATUS: Final = {
+    "node.completed": "ok",
+    "node.failed": "error",
+    "node.cancelled": "unset",
+}
+_USAGE: Final = "provider.usage"
+SPAN_EVENT_TYPES: Final = frozenset(
+    {
+        "run.started",
+        "node.started",
+        ENVELOPE_RECORDED,
+        _USAGE,
+        *_NODE_END_STATUS,
+        *RELIABILITY_ATTRIBUTES,
+        *TERMINAL_TYPES,
+    }
+)
+"""Types of events that a span tells something of; the payloads of all others need not be looked at."""
+
 _ENVELOPE_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "type": ("envelope_type", "openwop.envelope_kind"),
     "status": ("envelope_outcome",),
@@ -59,47 +79,7 @@ _TOKEN_ATTRIBUTES: Final = {"inputTokens": "openwop.cost.tokens.input", "outputT
 _TOTAL_TOKENS_ATTRIBUTE: Final = "openwop.cost.tokens.total"
 _PROVIDER_ATTRIBUTE: Final = "openwop.cost.provider"
 
-
-def envelope_attributes(payload: dict[str, Any], trust: str | None) -> dict[str, Any]:
-    """trace-05 (RFC 0021): an outcome of the gate without its payload; drift is told only where there is some."""
-    attributes: dict[str, Any] = {}
-    for member, names in _ENVELOPE_ATTRIBUTES.items():
-        if (value := _attribute_value(payload.get(member))) is not None:
-            attributes |= dict.fromkeys(names, value)
-    if payload.get("drift") is True:
-        attributes["envelope_schema_version_drift"] = True
-    attributes["envelope_content_trust"] = trust or TRUSTED
-    return attributes
-
-
-def reliability_attributes(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """trace-06: of one of the six events."""
-    found = {name: _attribute_value(payload.get(member)) for member, name in RELIABILITY_ATTRIBUTES[kind].items()}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def add_cost(attributes: dict[str, Any], payload: dict[str, Any]) -> None:
-    """trace-07 (OpenWOP observability): tokens of one more call, and who was called; nothing else of it is told."""
-    for member, name in _TOKEN_ATTRIBUTES.items():
-        attributes[name] = attributes.get(name, 0) + token_count(payload.get(member))
-    attributes[_TOTAL_TOKENS_ATTRIBUTE] = sum(attributes[name] for name in _TOKEN_ATTRIBUTES.values())
-    if (provider := _attribute_value(payload.get("provider"))) is not None:
-        attributes[_PROVIDER_ATTRIBUTE] = provider
-
-
-def token_count(value: Any) -> int:
-    """A number of tokens; 0 for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
-
-
-def _attribute_value(value: Any) -> str | int | bool | None:
-    """A value as an attribute may hold it; None for anything else."""
-    if isinstance(value, str):
-        return mask_credentials_in_text(value)[:MAX_ATTRIBUTE]
-    return value if isinstance(value, bool | int) else None
-
-
-_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_TRACEPARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 
 
 class TraceContext(msgspec.Struct, frozen=True):
@@ -127,31 +107,6 @@ def span_id(*names: str | int) -> str:
 def format_traceparent(trace_id: str, span: str) -> str:
     """trace-02: the header we emit; sampled."""
     return f"00-{trace_id}-{span}-01"
-
-
-RUN_SPAN: Final = "openwop.run"
-ENVELOPE_SPAN: Final = "openwop.envelope"
-MAX_SPAN_EVENTS: Final = 16
-"""Most events that one span lists; its attributes are those of the last one all the same."""
-
-_NODE_END_STATUS: Final = {
-    "node.completed": "ok",
-    "node.failed": "error",
-    "node.cancelled": "unset",
-}
-_USAGE: Final = "provider.usage"
-SPAN_EVENT_TYPES: Final = frozenset(
-    {
-        "run.started",
-        "node.started",
-        ENVELOPE_RECORDED,
-        _USAGE,
-        *_NODE_END_STATUS,
-        *RELIABILITY_ATTRIBUTES,
-        *TERMINAL_TYPES,
-    }
-)
-"""Types of events that a span tells something of; the payloads of all others need not be looked at."""
 
 
 def trace_of(header: RunHeader) -> TraceContext:
@@ -190,7 +145,7 @@ def span_fact(event: Event) -> Fact:
 
 
 class RunSpans:
-    """The spans of one run, as its log is read on. `most` bounds them, and `cut` says that there would be more."""
+    """The spans of one run, as its log is read on. `most` bounds them; `is_truncated` if there would be more."""
 
     def __init__(self, header: RunHeader, most: int | None = None) -> None:
         self._header = header
@@ -298,3 +253,42 @@ def _close_span(span: dict[str, Any], fact: Fact, status: str) -> None:
     span["status"] = status
     span["attributes"]["openwop.event_type"] = fact.type
     span["attributes"]["openwop.event_seq"] = fact.sequence
+
+
+def envelope_attributes(payload: dict[str, Any], trust: str | None) -> dict[str, Any]:
+    """trace-05 (RFC 0021): an outcome of the gate without its payload; drift is told only where there is some."""
+    attributes: dict[str, Any] = {}
+    for member, names in _ENVELOPE_ATTRIBUTES.items():
+        if (value := _attribute_value(payload.get(member))) is not None:
+            attributes |= dict.fromkeys(names, value)
+    if payload.get("drift") is True:
+        attributes["envelope_schema_version_drift"] = True
+    attributes["envelope_content_trust"] = trust or TRUSTED
+    return attributes
+
+
+def reliability_attributes(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """trace-06: of one of the six events."""
+    found = {name: _attribute_value(payload.get(member)) for member, name in RELIABILITY_ATTRIBUTES[kind].items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def add_cost(attributes: dict[str, Any], payload: dict[str, Any]) -> None:
+    """trace-07 (OpenWOP observability): tokens of one more call, and who was called; nothing else of it is told."""
+    for member, name in _TOKEN_ATTRIBUTES.items():
+        attributes[name] = attributes.get(name, 0) + token_count(payload.get(member))
+    attributes[_TOTAL_TOKENS_ATTRIBUTE] = sum(attributes[name] for name in _TOKEN_ATTRIBUTES.values())
+    if (provider := _attribute_value(payload.get("provider"))) is not None:
+        attributes[_PROVIDER_ATTRIBUTE] = provider
+
+
+def token_count(value: Any) -> int:
+    """A number of tokens; 0 for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
+def _attribute_value(value: Any) -> str | int | bool | None:
+    """A value as an attribute may hold it; None for anything else."""
+    if isinstance(value, str):
+        return mask_credentials_in_text(value)[:MAX_ATTRIBUTE]
+    return value if isinstance(value, bool | int) else None
