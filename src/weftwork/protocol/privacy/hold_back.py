@@ -1,9 +1,9 @@
-"""Holding back: no secret is cut in two by the pieces in which a text is streamed.
+"""HoldBack: moves chunk boundaries of a streamed text so that no secret is split between two chunks.
 
-Theory. Each piece is searched for secrets by itself, so one that stands in two pieces would be found in neither. The
-end of a piece that may be the beginning of a secret is therefore moved to the next piece. Pieces change their length,
-never their number. The text is gone through as the redactor does it, from the left and the longest first, so that both
-agree on what is one secret. Source: readings (Text streaming).
+Theory of operation. Each chunk is searched for secrets by itself, so a secret that spans two chunks would be found in
+neither. The end of a chunk that may be the beginning of a secret is therefore moved to the next chunk. Chunks change
+their length, never their number. The text is scanned as the redactor scans it, from the left and the longest match
+first, so that both agree on what is one secret. Source: readings (Text streaming).
 """
 
 from collections import defaultdict

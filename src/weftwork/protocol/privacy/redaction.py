@@ -1,13 +1,15 @@
-"""The one redactor: what may not stand in the log is masked, and what the engine still needs is set aside.
+"""The redactor of run events: masks what must not be in the log, and sets aside what the engine still needs.
 
-Theory. The first line is data flow: the plan says which places of a run can hold something sensitive, and
-those are hidden whole, whatever their type. The second line is for accidental copies: texts of sensitive
-values are also searched for in other values (copies.py), never in a name, an id or a code. Removed values
-are addressed by (event sequence, pointer), never by something inside a text, so a caller who types a mask
-by hand gets that text and nothing else. Source: readings (What the log may hide).
+Theory of operation. The first line is data flow: the plan says which places of a run can hold something sensitive, and
+those are hidden whole, whatever their type. The second line is for accidental copies: texts of sensitive values are
+also searched for in other values (secret_matcher), never in a name, an id or a code. Removed values are addressed by
+event sequence and pointer, never by something inside a text, so a caller who types a marker by hand gets that text and
+nothing else.
 
-What this costs is bounded too: a value without copies is looked through once, by a linear-time engine. In one
-with copies only so much is gone through text by text; a part beyond that in which there is a copy is hidden whole.
+The cost is bounded too. A value without copies is scanned once, by a linear-time engine. In a value with copies, only
+a limited number of texts is masked one by one; a part beyond that limit which contains a copy is hidden whole.
+
+Source: readings (What the log may hide).
 """
 
 from collections.abc import Container, Iterable
@@ -201,6 +203,22 @@ class Redactor:
         return shown
 
 
+def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:
+    """hide-04: put removed values back at their pointers. Changes the given document."""
+    for pointer, value in removed:
+        path = split_pointer(pointer)
+        if not path:
+            return value
+        place: Any = payload
+        for step in path[:-1]:
+            place = place[int(step)] if is_array(place) else place[step]
+        if is_array(place):
+            place[int(path[-1])] = value
+        else:
+            place[path[-1]] = value
+    return payload
+
+
 def _inner_places(at: str, name: str, member: str, value: Any) -> dict[str, str]:
     """Where a value is hidden that may have to stay an object, or a list of objects."""
     if member not in SHAPED_MEMBERS:
@@ -217,11 +235,14 @@ def _inner_places(at: str, name: str, member: str, value: Any) -> dict[str, str]
 
 
 class _CopySearch:
-    """The search for copies in one member that is known to hold some. `whole` are the parts that were hidden whole."""
+    """The search for copies in one member that is known to hold some.
 
-    def __init__(self, copies: SecretMatcher, passed: Container[str]) -> None:
-        self._matcher = copies
-        self._skipped_pointers = passed
+    `hidden_whole` has the pointers of the parts that were hidden whole.
+    """
+
+    def __init__(self, matcher: SecretMatcher, skipped_pointers: Container[str]) -> None:
+        self._matcher = matcher
+        self._skipped_pointers = skipped_pointers
         """Pointers at which nothing is searched for."""
         self._values_left = MAX_EXACT_VALUES
         self._characters_left = MAX_EXACT_TEXT
@@ -287,19 +308,3 @@ def _value_at(value: Any, pointer: str) -> Any:
     for step in split_pointer(pointer):
         value = value[int(step)] if is_array(value) else value[step]
     return value
-
-
-def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:
-    """hide-04: put removed values back at their pointers. Changes the given document."""
-    for pointer, value in removed:
-        path = split_pointer(pointer)
-        if not path:
-            return value
-        place: Any = payload
-        for step in path[:-1]:
-            place = place[int(step)] if is_array(place) else place[step]
-        if is_array(place):
-            place[int(path[-1])] = value
-        else:
-            place[path[-1]] = value
-    return payload

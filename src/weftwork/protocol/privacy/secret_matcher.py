@@ -1,17 +1,16 @@
-"""Copies: the texts of sensitive values and of secrets, and how they are found inside other texts.
+"""SecretMatcher: learns the texts of sensitive values and of secrets, and finds and masks them in other texts.
 
-This is the second line of hiding. Of sensitive values it works on texts alone, and only on the first ones: the first
-line, data flow, does not depend on it. A secret is a text that the host itself knows to be one; it is found whole,
-however short or long it is. Source: readings (What the log may hide).
+This is the second line of hiding; the first one, data flow, does not depend on it. Of sensitive values it covers texts
+only, and only the first ones. A secret is a text that the host itself knows to be one: it is found whole, whatever its
+length.
 
-Theory. Whether there is a copy anywhere in a value is asked of a linear-time engine, once for the whole value:
-mostly there is none. Where exactly copies stand is found by going from one to the next, the leftmost first and of
-those that begin at the same place the longest. Every text is looked for from there on and never from the beginning
-again, so a hostile text cannot make this slow.
+Theory of operation. Whether a value contains a learnt text at all is asked of a linear-time regex engine, once for the
+whole value: most contain none. The exact places are found by going from one match to the next, the leftmost first, and
+of those that begin at the same place the longest. Every text is searched for from there on and never again from the
+beginning, so a hostile text cannot make this slow.
 
-Redaction of a payload: known secrets are replaced wherever they stand, and counted.
-
-Source: OpenWOP security invariant envelope-redaction-sr-1-carry-forward, RFC 0021 (redaction).
+Sources: readings (What the log may hide), RFC 0021 (redaction), OpenWOP security invariant
+envelope-redaction-sr-1-carry-forward.
 """
 
 import json
@@ -24,6 +23,9 @@ import jsonschema_rs
 import msgspec
 
 from weftwork.protocol.json.values import is_array, is_object
+
+MARKER_PREFIX: Final = "[REDACTED:"
+"""What every marker begins with."""
 
 MIN_TEXT: Final = 4
 """Characters; a shorter text stands in too many others to be searched for."""
@@ -40,6 +42,11 @@ _ESCAPE_PATTERN: Final = re.compile(r"\\u([0-9a-f]{4})")
 _encode = msgspec.json.Encoder().encode
 _AbsenceCheck = jsonschema_rs.Validator | Literal[False]
 """False where there are too many letters for one pattern: then every text is gone through."""
+
+
+def redaction_marker(name: str) -> str:
+    """hide-01 (OpenWOP observability): the marker that stands for a hidden value."""
+    return f"{MARKER_PREFIX}{name}]"
 
 
 class SecretMatcher:
@@ -78,7 +85,7 @@ class SecretMatcher:
         """From now on `value`, of any length, is replaced by `[REDACTED:<secret_id>]`; its first id stays."""
         if value and value not in self._secrets:
             for text in _spellings(value):
-                self._secrets.setdefault(text, _shorten_marker(f"[REDACTED:{secret_id}]"))
+                self._secrets.setdefault(text, _shorten_marker(redaction_marker(secret_id)))
             self._value_check = self._json_check = None
 
     def is_absent(self, value: Any) -> bool:
@@ -195,32 +202,32 @@ def _is_encodable(text: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def redact_value(value: Any, copies: SecretMatcher) -> tuple[Any, int]:
+def redact_value(value: Any, secrets: SecretMatcher) -> tuple[Any, int]:
     """env-11: the value with every learnt text in its texts and member names replaced, and how many there were.
 
     Parts in which there is none are not copied. Two names that become the same stay two members.
     """
     if isinstance(value, str):
-        return copies.mask_counted(value)
+        return secrets.mask_counted(value)
     if is_array(value):
-        return _redact_items(value, copies)
+        return _redact_items(value, secrets)
     if is_object(value):
-        return _redact_members(value, copies)
+        return _redact_members(value, secrets)
     return value, 0
 
 
-def _redact_items(value: list[Any], copies: SecretMatcher) -> tuple[list[Any], int]:
-    found = [redact_value(each, copies) for each in value]
+def _redact_items(value: list[Any], secrets: SecretMatcher) -> tuple[list[Any], int]:
+    found = [redact_value(each, secrets) for each in value]
     count = sum(each for _, each in found)
     return ([each for each, _ in found] if count else value), count
 
 
-def _redact_members(value: dict[str, Any], copies: SecretMatcher) -> tuple[dict[str, Any], int]:
+def _redact_members(value: dict[str, Any], secrets: SecretMatcher) -> tuple[dict[str, Any], int]:
     shown: dict[str, Any] = {}
     total = 0
     for name, each in value.items():
-        new_name, in_name = redact_value(name, copies)
-        new_value, count = redact_value(each, copies)
+        new_name, in_name = redact_value(name, secrets)
+        new_value, count = redact_value(each, secrets)
         total += in_name + count
         if in_name:
             new_name = _unused_name(new_name, value, shown)
@@ -234,12 +241,3 @@ def _unused_name(name: str, value: dict[str, Any], shown: dict[str, Any]) -> str
         number += 1
         free = f"{name} ({number})"
     return free
-
-
-MARKER_PREFIX: Final = "[REDACTED:"
-"""What every marker begins with."""
-
-
-def redaction_marker(name: str) -> str:
-    """hide-01 (OpenWOP observability): the marker that stands for a hidden value."""
-    return f"{MARKER_PREFIX}{name}]"

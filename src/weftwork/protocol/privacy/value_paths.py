@@ -1,4 +1,7 @@
-"""Which members of an event carry values: what its author made, beside names, ids and codes of the protocol."""
+"""Which members of each event type carry values, as opposed to names, ids and codes of the protocol.
+
+Redaction looks at values only; every other member of a payload stays as it is.
+"""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -82,11 +85,25 @@ NODE_ERROR_MEMBERS: Final = {"node.failed": "error", "node.retried": "lastError"
 """Event type -> the member with the error of the node."""
 _DECISION_WORDS: Final = frozenset({"kind", "nextWorkerIds", "confidence", "successCriteria"})
 _TURN_WORDS: Final = frozenset({"messageId", "from", "role", "ts", "turnIndex", "speakerId"})
+_APPROVAL_WORDS: Final = frozenset({"action", "decidedBy", "voter", "override"})
 PROTOCOL_WORDS: Final[dict[str, frozenset[str]]] = {
     "log.appended": frozenset(),
     "interrupt.requested": frozenset(
-        """customKind actions eventType requiredApprovals approversList rejectionPolicy profile override
-        overrideBypassesQuorum conversationId turnIndex threshold observed""".split()
+        {
+            "customKind",
+            "actions",
+            "eventType",
+            "requiredApprovals",
+            "approversList",
+            "rejectionPolicy",
+            "profile",
+            "override",
+            "overrideBypassesQuorum",
+            "conversationId",
+            "turnIndex",
+            "threshold",
+            "observed",
+        }
     ),
     "approval.received": frozenset({"scope"}),
     "clarification.requested": frozenset(),
@@ -106,10 +123,8 @@ SHAPED_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Members that must keep their shape too: in a list of objects these are values, in an object all are."""
 
-
 FIXED_MEMBERS: Final = frozenset({"actions", "rejectionPolicy", "profile", "action", "role", "scope", "kind"})
 """Words of the protocol itself: what a secret happens to be spelled like is not looked for there."""
-_APPROVAL_WORDS: Final = frozenset({"action", "decidedBy", "voter", "override"})
 
 
 def protocol_words(kind: str, payload: dict[str, Any]) -> frozenset[str] | None:
