@@ -1,8 +1,6 @@
-"""The record of a model's answer: the payload of `weftwork.model.answered`, and back.
+"""The answer of a model, its record in `weftwork.model.answered`, and the chunks in which it is streamed.
 
-The answer of a model, whole, as it is recorded and judged.
-
-Chunks of a streamed answer. Sources: RFC 0094 D, OpenWOP stream-modes (messages).
+Sources: readings (Model calls), RFC 0094 D, OpenWOP stream-modes (messages).
 """
 
 from typing import Any, Final, Literal
@@ -68,8 +66,11 @@ def answer_record(node_id: str, call: str, answer: ModelAnswer) -> dict[str, Any
     }
     more = {"detail": answer.detail, "safetyCategory": answer.safety_category}
     record |= {name: value for name, value in more.items() if value}
-    lists: dict[str, list[Any]] = {"toolCalls": list(answer.tool_calls), "shown": list(answer.shown)}
-    lists["media"] = [] if refused else list(answer.media)
+    lists: dict[str, list[Any]] = {
+        "toolCalls": list(answer.tool_calls),
+        "shown": list(answer.shown),
+        "media": [] if refused else list(answer.media),
+    }
     return record | {name: each for name, each in lists.items() if each}
 
 

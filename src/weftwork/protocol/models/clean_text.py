@@ -1,7 +1,7 @@
-"""Texts of models, as they may be written down.
+"""Replaces what is not valid Unicode in the texts of models.
 
-Providers cut characters in two, and not all that they send is Unicode. What no strict reader of JSON takes is replaced
-before it comes any further.
+Providers split characters between chunks, and not everything they send is Unicode. What a strict JSON reader would
+reject is replaced before it is used or recorded.
 """
 
 from typing import Any, TypeVar

@@ -1,5 +1,7 @@
-"""Composing prompts: from a template and what is bound to its variables to the text that a model is given, and the one
-that everybody may see. Sources: RFC 0027 A, E and G."""
+"""Composes prompts: from a template and the values of its variables to the text for the model and the visible text.
+
+Sources: RFC 0027 A, E and G.
+"""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""The chain of layers that can say which prompt template a node uses. Source: RFC 0029 A."""
+"""Decides which prompt template a node uses: the layers that can name one, and their order. Source: RFC 0029 A."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

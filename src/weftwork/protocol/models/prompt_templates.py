@@ -1,8 +1,6 @@
-"""Prompt templates: named, versioned texts with variables. Source: RFC 0027 A.
+"""Prompt templates: named, versioned texts with variables; references to them; what discovery says about them.
 
-References to prompt templates: where a node names them, and in which forms. Source: RFC 0027 B.
-
-What discovery says about prompt templates, from the values that nodes work by. Sources: RFC 0027, 0029.
+Sources: RFC 0027 A (templates) and B (references), RFC 0029.
 """
 
 import re
@@ -32,8 +30,14 @@ REF_MEMBERS: Final = (*SINGLE_REF_MEMBERS.values(), FEW_SHOT, ADDITIONAL)
 MAX_REFS: Final = 32
 """In a list."""
 
-_REF_ID: Final = "[a-z0-9][a-z0-9._-]{0,127}"
+MAX_TEMPLATE_BYTES: Final = 65_536
+VARIABLE_SOURCES: Final = ("input", "variable", "context")
+"""Where values come from that are bound to variables. Secrets are none of them: this host keeps none."""
+
+_TEMPLATE_ID: Final = "[a-z0-9][a-z0-9._-]{0,127}"
 _REF_VERSION: Final = r"[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?"
+_VERSION_PATTERN: Final = r"^[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$"
+_VERSION_PARTS: Final = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?")
 
 
 class PromptRef(msgspec.Struct, frozen=True):
@@ -49,66 +53,6 @@ class PromptRef(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """prompt-01 (RFC 0027 B): the form that events hold."""
         return f"prompt:{self.template_id}{f'@{self.version}' if self.version is not None else ''}"
-
-
-REF_SCHEMA: Final[dict[str, Any]] = {
-    "anyOf": [
-        {"type": "string", "maxLength": 512, "pattern": f"^prompt:{_REF_ID}(?:@{_REF_VERSION})?$"},
-        {
-            "type": "object",
-            "required": ["templateId"],
-            "properties": {
-                "libraryId": {"type": "string", "pattern": f"^{_REF_ID}$"},
-                "templateId": {"type": "string", "pattern": f"^{_REF_ID}$"},
-                "version": {"type": "string", "maxLength": 256, "pattern": f"^{_REF_VERSION}$"},
-                "variableOverrides": {"type": "object", "maxProperties": 100},
-            },
-            "additionalProperties": False,
-        },
-    ]
-}
-"""prompt-01 (RFC 0027 B): a reference in a config, as a text or as an object."""
-
-
-def parse_ref(given: Any) -> PromptRef:
-    """prompt-01 (RFC 0027 B): the reference that a value is which fits REF."""
-    if isinstance(given, str):
-        template_id, _, version = given.removeprefix("prompt:").partition("@")
-        return PromptRef(template_id, version or None)
-    return PromptRef(
-        given["templateId"], given.get("version"), given.get("libraryId"), given.get("variableOverrides", {})
-    )
-
-
-def config_refs(config: Mapping[str, Any]) -> Iterator[tuple[PromptKind | None, PromptRef]]:
-    """The references of a node's config, each with its kind; None is that of its template."""
-    for kind, member in SINGLE_REF_MEMBERS.items():
-        if member in config:
-            yield kind, parse_ref(config[member])
-    lists: tuple[tuple[PromptKind | None, str], ...] = (("few-shot", FEW_SHOT), (None, ADDITIONAL))
-    for kind, member in lists:
-        listed: Any = config.get(member)
-        for given in listed if is_array(listed) else ():
-            yield kind, parse_ref(given)
-
-
-def workflow_prompt_refs(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The references that a workflow has for nodes that name none, by kind."""
-    found: Any = document.get("defaults", {}).get("promptRefs")
-    return found if is_object(found) else {}
-
-
-def uses_templates(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
-    """Whether a node that can be told by templates is."""
-    return bool(defaults) or any(member in config for member in REF_MEMBERS)
-
-
-MAX_TEMPLATE_BYTES: Final = 65_536
-VARIABLE_SOURCES: Final = ("input", "variable", "context")
-"""Where values come from that are bound to variables. Secrets are none of them: this host keeps none."""
-_ID_PATTERN: Final = "^[a-z0-9][a-z0-9._-]{0,127}$"
-_VERSION_PATTERN: Final = r"^[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$"
-_VERSION_PARTS: Final = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?")
 
 
 class PromptVariable(msgspec.Struct, frozen=True, rename="camel"):
@@ -136,11 +80,29 @@ class PromptTemplate(msgspec.Struct, frozen=True, rename="camel"):
         return PromptRef(self.template_id, self.version)
 
 
+REF_SCHEMA: Final[dict[str, Any]] = {
+    "anyOf": [
+        {"type": "string", "maxLength": 512, "pattern": f"^prompt:{_TEMPLATE_ID}(?:@{_REF_VERSION})?$"},
+        {
+            "type": "object",
+            "required": ["templateId"],
+            "properties": {
+                "libraryId": {"type": "string", "pattern": f"^{_TEMPLATE_ID}$"},
+                "templateId": {"type": "string", "pattern": f"^{_TEMPLATE_ID}$"},
+                "version": {"type": "string", "maxLength": 256, "pattern": f"^{_REF_VERSION}$"},
+                "variableOverrides": {"type": "object", "maxProperties": 100},
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
+"""prompt-01 (RFC 0027 B): a reference in a config, as a text or as an object."""
+
 TEMPLATE_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["templateId", "version", "kind", "text"],
     "properties": {
-        "templateId": {"type": "string", "pattern": _ID_PATTERN},
+        "templateId": {"type": "string", "pattern": f"^{_TEMPLATE_ID}$"},
         "version": {"type": "string", "maxLength": 128, "pattern": _VERSION_PATTERN},
         "kind": {"enum": list(PROMPT_KINDS)},
         "text": {"type": "string", "maxLength": MAX_TEMPLATE_BYTES},
@@ -170,6 +132,39 @@ TEMPLATE_SCHEMA: Final[dict[str, Any]] = {
     },
     "additionalProperties": False,
 }
+
+
+def parse_ref(given: Any) -> PromptRef:
+    """prompt-01 (RFC 0027 B): parse a value that fits REF_SCHEMA."""
+    if isinstance(given, str):
+        template_id, _, version = given.removeprefix("prompt:").partition("@")
+        return PromptRef(template_id, version or None)
+    return PromptRef(
+        given["templateId"], given.get("version"), given.get("libraryId"), given.get("variableOverrides", {})
+    )
+
+
+def config_refs(config: Mapping[str, Any]) -> Iterator[tuple[PromptKind | None, PromptRef]]:
+    """The references of a node's config, each with its kind; None is that of its template."""
+    for kind, member in SINGLE_REF_MEMBERS.items():
+        if member in config:
+            yield kind, parse_ref(config[member])
+    lists: tuple[tuple[PromptKind | None, str], ...] = (("few-shot", FEW_SHOT), (None, ADDITIONAL))
+    for kind, member in lists:
+        listed: Any = config.get(member)
+        for given in listed if is_array(listed) else ():
+            yield kind, parse_ref(given)
+
+
+def workflow_prompt_refs(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The references that a workflow has for nodes that name none, by kind."""
+    found: Any = document.get("defaults", {}).get("promptRefs")
+    return found if is_object(found) else {}
+
+
+def uses_templates(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
+    """Whether a node that can be told by templates is."""
+    return bool(defaults) or any(member in config for member in REF_MEMBERS)
 
 
 def check_template(document: Any) -> list[Violation]:

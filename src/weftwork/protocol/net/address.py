@@ -1,6 +1,7 @@
-"""Which addresses of the internet protocol a request may go to. Own tables: those of Python differ between releases.
+"""Which IP addresses a request may go to. The tables are the host's own, because Python's differ between releases.
 
-An address is judged together with every IPv4 address inside it, because a gateway may turn the one into the other.
+An IPv6 address is judged together with every IPv4 address embedded in it, because a gateway may translate one into the
+other.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network

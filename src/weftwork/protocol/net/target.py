@@ -1,4 +1,4 @@
-"""Where a request goes: the only reading of a URL on its way out. What is judged here is what is connected to."""
+"""The target of an outbound request. Its URL is parsed only here, so that what is checked is what is connected to."""
 
 import re
 import unicodedata

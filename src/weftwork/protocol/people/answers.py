@@ -1,6 +1,6 @@
-"""Answers to interrupts: what each kind takes, in which one form it is kept. Approvals are in `approval`.
+"""Answers to interrupts other than approvals: what each kind of interrupt takes, and the one form in which it is kept.
 
-Sources: OpenWOP interrupt, RFC 0094 E.
+Answers to approvals are in `approvals`. Sources: OpenWOP interrupt, RFC 0094 E.
 """
 
 from typing import Any, Final

@@ -1,8 +1,6 @@
-"""Approvals: what an approver may answer, who counts as one, and when a gate has its decision.
+"""Approvals: what an approver may answer, who counts as one (Answerer), and when the votes decide.
 
 Sources: OpenWOP interrupt (ApprovalResume), interrupt-profiles (quorum, auth-required), RFC 0051, RFC 0093 D.
-
-Who answers an interrupt, and what they may do there.
 """
 
 from collections.abc import Mapping
@@ -14,26 +12,6 @@ from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json.schema import check_inline
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.events import Trust
-
-
-class Answerer(msgspec.Struct, frozen=True):
-    """Somebody with a key, or with a link to one interrupt."""
-
-    principal: str
-    """The id of the key, or `link:` and the id of the link."""
-    aliases: frozenset[str] = frozenset()
-    """Other names that are surely theirs: the label of the key, the person a link was made for."""
-    bound_person: str | None = None
-    """The one person whose link this is: what the answer says about who gives it is not looked at."""
-    may_delegate: bool = False
-    """May answer in the name of approvers that a gate names (scope approvals:delegate)."""
-    may_override: bool = False
-    """May override a gate (scope approvals:override)."""
-    has_key: bool = True
-    """Came with a key; a link alone is not enough for some gates."""
-    trust: Trust = "trusted"
-    """`untrusted` if what is said comes from a model or a tool."""
-
 
 ACTIONS: Final = ("accept", "reject", "refine", "edit-accept", "ask")
 RESOLVING_ACTIONS: Final = frozenset(ACTIONS) - {"ask"}
@@ -78,6 +56,25 @@ _ANSWER_SCHEMA: Final[dict[str, Any]] = {
     },
 }
 _REQUIRED_MEMBERS: Final = {"refine": "refineFeedback", "edit-accept": "editedArtifactData"}
+
+
+class Answerer(msgspec.Struct, frozen=True):
+    """Who answers an interrupt: the holder of a key, or of a link to one interrupt."""
+
+    principal: str
+    """The id of the key, or `link:` and the id of the link."""
+    aliases: frozenset[str] = frozenset()
+    """Other names that are surely theirs: the label of the key, the person a link was made for."""
+    bound_person: str | None = None
+    """The one person whose link this is: what the answer says about who gives it is not looked at."""
+    may_delegate: bool = False
+    """May answer in the name of approvers that a gate names (scope approvals:delegate)."""
+    may_override: bool = False
+    """May override a gate (scope approvals:override)."""
+    has_key: bool = True
+    """Came with a key; a link alone is not enough for some gates."""
+    trust: Trust = "trusted"
+    """`untrusted` if what is said comes from a model or a tool."""
 
 
 class VoteTally(msgspec.Struct, frozen=True):

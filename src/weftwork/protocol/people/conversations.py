@@ -1,4 +1,4 @@
-"""Conversations: the events of their turns, and what is known of one that is open.
+"""Conversations: the events of their turns, and the order that those turns must keep.
 
 Sources: OpenWOP conversation primitive, RFC 0005 B (conversation-event).
 """

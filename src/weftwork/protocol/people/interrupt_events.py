@@ -1,5 +1,6 @@
-"""What an interrupt adds to the log when it is asked, resolved or let pass, beside the two events that all have.
+"""The events that an interrupt adds to the log when it is requested, resolved or passed at once.
 
+They come in addition to interrupt.requested and interrupt.resolved, which every kind has.
 Sources: OpenWOP run-event-payloads, interrupt (migration), RFC 0005 B.
 """
 

@@ -1,10 +1,10 @@
-"""Tokens: what a link to one interrupt says, and how it stands in a path. Signing is the engine's.
+"""Tokens of interrupt links: what a link to one interrupt says, and its form in a path. Signing is the engine's.
 
     base64url(JSON) "." base64url(signature)
 
-Theory. Each token has exactly one text: whatever decodes but is not what we would have written is no token. So a text
-that was changed anywhere, in bits that mean nothing too, is another one. Sources: OpenWOP interrupt (signed tokens),
-RFC 0093.
+Each token has exactly one text: a text that decodes but is not what this host would have written is no token. A text
+that was changed anywhere, even in bits that mean nothing, is therefore refused. Sources: OpenWOP interrupt (signed
+tokens), RFC 0093.
 """
 
 import binascii

@@ -1,4 +1,4 @@
-"""What may be asked: the data of each kind of interrupt, and the schemas that come with it."""
+"""What a node may ask: validates the data of each kind of interrupt, its schemas and its reminders."""
 
 from itertools import pairwise
 from typing import Any, Final
