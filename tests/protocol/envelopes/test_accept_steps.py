@@ -68,7 +68,7 @@ def test_the_canary_is_seen_where_redaction_is_left_out(monkeypatch: pytest.Monk
 def test_the_canary_is_seen_in_a_name_that_is_not_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     document = envelope("vendor.any", 1, envelopeId=CANARY)
     check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
-    monkeypatch.setattr(GateContext, "_masked", lambda self, text, longest: text)
+    monkeypatch.setattr(GateContext, "_mask_name", lambda self, text, longest: text)
     with pytest.raises(AssertionError):
         check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
 

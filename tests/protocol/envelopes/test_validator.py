@@ -1,11 +1,11 @@
-"""Moulds: every refusal says where and why, and no word of what was sent."""
+"""DocumentValidator: every refusal says where and why, and repeats no word of what was sent."""
 
 from typing import Any
 
 import pytest
 
 from tests.protocol.envelopes.sample_envelopes import CANARY, Json, envelope, rules
-from weftwork.protocol.envelopes import validator as moulds
+from weftwork.protocol.envelopes import validator as module
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
@@ -117,7 +117,7 @@ def test_a_name_that_the_sender_chose_is_not_shown(own: bool, monkeypatch: pytes
     assert places == {"/payload", "/payload/list/1"}
     assert CANARY not in str(outcome)
     assert "4711" not in str(outcome)
-    monkeypatch.setattr(moulds.DocumentValidator, "_known_steps", lambda self, value, steps: steps)
+    monkeypatch.setattr(module.DocumentValidator, "_known_steps", lambda self, value, steps: steps)
     assert CANARY in str(accept(envelope("vendor.x", payload), held).outcome)
 
 

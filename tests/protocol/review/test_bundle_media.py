@@ -192,7 +192,7 @@ def test_small_documents_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) ->
     def nobody(*given: Any) -> Any:
         raise AssertionError("decoded")
 
-    monkeypatch.setattr(debug_bundle, "_masked_value", nobody)
+    monkeypatch.setattr(debug_bundle, "_mask_value", nobody)
     read(write(events_of(story(30)))[0])
     assert not may_hold_base64(b'{"message":"%b"}' % (b"many words of a long text " * 500))
     with pytest.raises(AssertionError, match="decoded"):

@@ -101,9 +101,9 @@ class GateContext:
         self.trust = meta.get("contentTrust") or self.rules.trust or "trusted"
         # A kind that is known is a word of its author, whatever a secret happens to be spelled like.
         known = self.rules.kinds.find(self.type) is not None
-        self.visible_type = self.type if known else self._masked(self.type, MAX_TYPE)
-        self.envelope_id = self._masked(document["envelopeId"], MAX_ID)
-        self.correlation_id = self._masked(document["correlationId"], MAX_ID)
+        self.visible_type = self.type if known else self._mask_name(self.type, MAX_TYPE)
+        self.envelope_id = self._mask_name(document["envelopeId"], MAX_ID)
+        self.correlation_id = self._mask_name(document["correlationId"], MAX_ID)
 
     def redact(self) -> None:
         """Take the secrets out of the payload."""
@@ -144,7 +144,7 @@ class GateContext:
             schema_version=self.version,
         )
 
-    def _masked(self, text: str, longest: int) -> str:
+    def _mask_name(self, text: str, longest: int) -> str:
         if self.rules.secrets is None or self.is_clean:
             return text
         return self.rules.secrets.mask(text)[:longest]

@@ -92,7 +92,7 @@ _EXECUTABLE: Final = re.compile(
 
 
 def canonical_media_type(declared: str) -> str:
-    """The one name of a type, without parameters; UNKNOWN for what is no media type."""
+    """The one name of a type, without parameters; UNKNOWN_TYPE for what is no media type."""
     if len(declared) > 1024:
         return UNKNOWN_TYPE
     name = declared.partition(";")[0].strip(" \t").lower()
@@ -103,7 +103,7 @@ def canonical_media_type(declared: str) -> str:
 
 def resolve_media_type(declared: str, looks: str) -> str:
     """media-08 (RFC 0055, reading): the media type under which bytes are kept and served: what they are said to be, if
-    that is what they look like; what they look like, if nothing is said; else UNKNOWN.
+    that is what they look like; what they look like, if nothing is said; else UNKNOWN_TYPE.
 
     Text is what it is said to be, except a type that browsers run: that is served as plain text.
     """
@@ -176,7 +176,7 @@ _JSON_START: Final = re.compile(r'\s*(?:\{\s*(?:"|\}\s*$|$)|\[\s*(?:[\[{"\]]|-?[
 
 
 def sniff_media_type(head: bytes) -> str:
-    """media-05 (RFC 0055, reading): the media type that the bytes look like, or UNKNOWN. Never raises."""
+    """media-05 (RFC 0055, reading): the media type that the bytes look like, or UNKNOWN_TYPE. Never raises."""
     head = head[:SNIFF_BYTES]
     if (active := _active_markup(head)) is not None:
         return active
@@ -184,13 +184,19 @@ def sniff_media_type(head: bytes) -> str:
         if head.startswith(magic):
             return media_type
     return (
-        _riff(head) or _iso_media(head) or _ogg(head) or _matroska(head) or _mpeg(head) or _text(head) or UNKNOWN_TYPE
+        _sniff_riff(head)
+        or _sniff_iso_media(head)
+        or _sniff_ogg(head)
+        or _sniff_matroska(head)
+        or _sniff_mpeg(head)
+        or _sniff_text(head)
+        or UNKNOWN_TYPE
     )
 
 
 def _active_markup(head: bytes) -> str | None:
     """media-06 (RFC 0055, reading): markup, behind a byte order mark, spaces, control characters and comments."""
-    text = _narrowed(head).lstrip(_SKIPPED)
+    text = _as_ascii(head).lstrip(_SKIPPED)
     commented = False
     while text.startswith(b"<!--"):
         commented = True
@@ -206,18 +212,18 @@ def _active_markup(head: bytes) -> str | None:
     return HTML_TYPE if commented else None
 
 
-def _narrowed(head: bytes) -> bytes:
+def _as_ascii(head: bytes) -> bytes:
     """Text as if it were ASCII: without its mark, and without what a wide encoding adds."""
     return (
         head[2:].replace(b"\0", b"") if head.startswith(_WIDE_BYTE_ORDER_MARKS) else head.removeprefix(_BYTE_ORDER_MARK)
     )
 
 
-def _riff(head: bytes) -> str | None:
+def _sniff_riff(head: bytes) -> str | None:
     return _RIFF.get(head[8:12]) if head.startswith(b"RIFF") else None
 
 
-def _iso_media(head: bytes) -> str | None:
+def _sniff_iso_media(head: bytes) -> str | None:
     """A file of boxes says first what it is: one brand, a version, and others that it is compatible with."""
     size = int.from_bytes(head[:4])
     # A true first box is short. Four letters of markup in its place would be a huge number.
@@ -231,32 +237,32 @@ def _iso_media(head: bytes) -> str | None:
     return next((media_type for said, media_type in _BRANDS if any(map(said.fullmatch, brands))), None)
 
 
-def _ogg(head: bytes) -> str | None:
+def _sniff_ogg(head: bytes) -> str | None:
     if not head.startswith(b"OggS\x00"):
         return None
     return "video/ogg" if b"\x80theora" in head[:512] else "audio/ogg"
 
 
-def _matroska(head: bytes) -> str | None:
+def _sniff_matroska(head: bytes) -> str | None:
     if not head.startswith(b"\x1a\x45\xdf\xa3"):
         return None
     found = re.search(rb"\x42\x82(?:\x84(webm)|\x88(matroska))", head[4:80])
     return None if found is None else "video/webm" if found[1] else "video/x-matroska"
 
 
-def _mpeg(head: bytes) -> str | None:
+def _sniff_mpeg(head: bytes) -> str | None:
     """Sound with a tag before it, or two frames in a row: one alone is found in anything."""
     if head.startswith(b"ID3"):
         tag = head[:10]
         plausible = len(tag) == 10 and tag[3] in (2, 3, 4) and tag[4] < 0xFF and max(tag[6:10]) < 0x80
         return "audio/mpeg" if plausible else None
-    length = _frame(head)
+    length = _mpeg_frame_length(head)
     if length is None:
         return None
-    return "audio/mpeg" if length == len(head) or _frame(head[length : length + 4]) is not None else None
+    return "audio/mpeg" if length == len(head) or _mpeg_frame_length(head[length : length + 4]) is not None else None
 
 
-def _frame(head: bytes) -> int | None:
+def _mpeg_frame_length(head: bytes) -> int | None:
     """The length of the frame of layer III that begins here."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE6 != 0xE2 or head[1] & 0x18 == 0x08:
         return None
@@ -268,8 +274,8 @@ def _frame(head: bytes) -> int | None:
     return (144_000 if first else 72_000) * _BIT_RATES[first][rate] // hertz + (head[2] >> 1 & 1)
 
 
-def _text(head: bytes) -> str | None:
-    text = _decoded(head)
+def _sniff_text(head: bytes) -> str | None:
+    text = _decode_head(head)
     if text is None or _CONTROL.search(text) is not None:
         return None
     if _JSON_START.match(text) is None:
@@ -282,7 +288,7 @@ def _text(head: bytes) -> str | None:
     return JSON_TYPE
 
 
-def _decoded(head: bytes) -> str | None:
+def _decode_head(head: bytes) -> str | None:
     """Text, if it is that; the last character may be cut off where the head ends."""
     wide = head.startswith(_WIDE_BYTE_ORDER_MARKS)
     for cut in range(4 if len(head) == SNIFF_BYTES else 1):

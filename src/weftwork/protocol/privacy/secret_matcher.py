@@ -155,9 +155,9 @@ class _KeptMarkers:
 
     def splits_marker(self, start: int, end: int) -> bool:
         """Whether what stands between these places begins or ends inside of a marker."""
-        return self._inside(start) or self._inside(end)
+        return self._is_inside_marker(start) or self._is_inside_marker(end)
 
-    def _inside(self, place: int) -> bool:
+    def _is_inside_marker(self, place: int) -> bool:
         index = bisect_left(self._spans, (place, 0)) - 1
         return index >= 0 and self._spans[index][1] > place
 

@@ -111,7 +111,7 @@ class DebugBundle:
         self._nodes = sum(row.kind == "node" for row in run.rows)
         self._spans = RunSpans(run.header, MAX_SPANS)
         self._encoded_spans = {
-            self._spans.spans[0]["spanId"]: _masked_document(msgspec.json.encode(self._spans.spans[0]))
+            self._spans.spans[0]["spanId"]: _mask_document(msgspec.json.encode(self._spans.spans[0]))
         }
         self._spans_size = sum(map(len, self._encoded_spans.values()))
         self._tokens: tuple[int, int] | None = None
@@ -135,7 +135,7 @@ class DebugBundle:
         documents = [event.document for event in events]
         # Asked of all of them at once: mostly none holds anything.
         if may_hold_credential(together := b"".join(documents)) or may_hold_media(together, documents):
-            documents = [_masked_document(document, self._link, event=True) for document in documents]
+            documents = [_mask_document(document, self._link, event=True) for document in documents]
         taken: list[bytes] = []
         for event, document in zip(events, documents, strict=True):
             if event.sequence > self.last_sequence or not self._add(event, document):
@@ -183,7 +183,7 @@ class DebugBundle:
         if span is None:
             return None
         name: str = span["spanId"]
-        old, new = self._encoded_spans.get(name), _masked_document(msgspec.json.encode(span))
+        old, new = self._encoded_spans.get(name), _mask_document(msgspec.json.encode(span))
         self._encoded_spans[name] = new
         self._spans_size += len(new) - len(old or b"")
         return name, old
@@ -219,8 +219,8 @@ def unattached_bundle(
         "redactionApplied": True,
         "redactionMode": "mask",
         "run": {"runId": run_id, "workflowId": "none", "status": "pending"},
-        "events": [_masked_value(reference_media(event, link)) for event in events],
-        "spans": [_masked_value(span) for span in spans],
+        "events": [_mask_value(reference_media(event, link)) for event in events],
+        "spans": [_mask_value(span) for span in spans],
         "metrics": {"openwopCost": None, "nodeCount": 0, "eventCount": len(events)},
         "truncated": False,
     }
@@ -228,7 +228,7 @@ def unattached_bundle(
 
 def _fit_run(run: dict[str, Any], most: int) -> tuple[bytes, list[str]]:
     """The run within so many bytes, and the members that are left out for that, the largest first."""
-    members = {name: _masked_document(msgspec.json.encode(value)) for name, value in run.items()}
+    members = {name: _mask_document(msgspec.json.encode(value)) for name, value in run.items()}
     left_out: list[str] = []
     size = sum(len(value) + len(name) + 4 for name, value in members.items())
     for name in sorted(members, key=lambda name: len(members[name]), reverse=True):
@@ -242,11 +242,11 @@ def _fit_run(run: dict[str, Any], most: int) -> tuple[bytes, list[str]]:
     return msgspec.json.encode({name: msgspec.Raw(value) for name, value in members.items()}), left_out
 
 
-def _masked_document(document: bytes, link: AssetLink | None = None, event: bool = False) -> bytes:
+def _mask_document(document: bytes, link: AssetLink | None = None, event: bool = False) -> bytes:
     """Encoded JSON as it may be in a bundle."""
     if may_hold_base64(document):
         value = msgspec.json.decode(document)
-        return msgspec.json.encode(_masked_value(reference_media(value, link) if event else value))
+        return msgspec.json.encode(_mask_value(reference_media(value, link) if event else value))
     return (
         msgspec.json.encode(mask_credentials(msgspec.json.decode(document)))
         if may_hold_credential(document)
@@ -254,7 +254,7 @@ def _masked_document(document: bytes, link: AssetLink | None = None, event: bool
     )
 
 
-def _masked_value(value: Any) -> Any:
+def _mask_value(value: Any) -> Any:
     """bundle-02, bundle-08: the value without what looks like a credential, and without bytes as text."""
     # Masked first: what is cut in the middle does not look like a credential any more.
     return map_texts(value, lambda text: elide_long_base64(mask_credentials_in_text(text)))

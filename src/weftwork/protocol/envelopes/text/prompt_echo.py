@@ -27,7 +27,7 @@ def remove_prompt_echo(text: str | None, prompts: Sequence[str]) -> str | None:
     if text is None or sum(map(len, prompts)) > MAX_PROMPT_CHARACTERS:
         return None
     text = text[:MAX_REFUSAL]
-    folded, origin = _folded(text)
+    folded, origin = _fold(text)
     hidden = [False] * len(text)
     for start, end in _find_quotations(folded, {" ".join(each.casefold().split()) for each in prompts}):
         for index in range(origin[start], origin[end - 1] + 1):
@@ -35,7 +35,7 @@ def remove_prompt_echo(text: str | None, prompts: Sequence[str]) -> str | None:
     return "".join(_masked_parts(text, hidden))
 
 
-def _folded(text: str) -> tuple[str, list[int]]:
+def _fold(text: str) -> tuple[str, list[int]]:
     """The text as it is compared, and for each character of that the one it comes from."""
     letters: list[str] = []
     origin: list[int] = []

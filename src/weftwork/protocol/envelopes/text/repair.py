@@ -55,7 +55,7 @@ def repair(text: str, *, clean: bool = False) -> str | None:
 
 
 class _RepairPass:
-    """One pass. `_due` is what may come next."""
+    """One pass over a text. `_expected` says what may come next."""
 
     def __init__(self, text: str, clean: bool) -> None:
         self._text = text
@@ -110,7 +110,7 @@ class _RepairPass:
         """A text in any quotes; or a word, which as a name is a text and as a value one of `words`."""
         if mark in _QUOTED_BODIES:
             found = _QUOTED_BODIES[mark].match(self._text, self._at + 1)
-            written = None if found is None else _written(found[1])
+            written = None if found is None else _json_string(found[1])
             return found is not None and written is not None and self._put(written, found.end() - self._at, due)
         word = _WORD.match(self._text, self._at)
         if word is None:
@@ -134,14 +134,14 @@ class _RepairPass:
         return True
 
 
-def _written(body: str) -> str | None:
+def _json_string(body: str) -> str | None:
     """A text between quotes as JSON writes it. Escapes are left to the decoder, but for an escaped apostrophe."""
     if "\\\n" in body or "\\\r" in body:
         return None
-    return f'"{_SPECIAL.sub(_escaped, body)}"'
+    return f'"{_SPECIAL.sub(_escape_match, body)}"'
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     if found[1] is not None:
         return "'" if found[1] == "'" else found[0]
     return '\\"' if found[0] == '"' else f"\\u{ord(found[0]):04x}"
