@@ -165,7 +165,7 @@ def test_without_the_door_they_would_all_be_let_in(monkeypatch: pytest.MonkeyPat
             return [each.status for each in receive_answers(client, 1)]
 
     assert serve(work) == [503]
-    monkeypatch.setattr(ConnectionLimit, "admit", lambda self, count: "inside")
+    monkeypatch.setattr(ConnectionLimit, "admit", lambda self, count: "admitted")
     assert serve(work) == [200]
 
 

@@ -9,7 +9,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from tests.hostile.raw_http import AUTH, BODY, HEALTH, HOST, POST, connect, parse, receive_answers, send_pieces
 from tests.live import ListeningHost, Stream, delays, in_thread, open_listening
 from tests.live.listening_host import until
-from weftwork.adapters.http.server.connection import ClosingConnection
+from weftwork.adapters.http.server.connection import Connection
 
 
 def serve(work: Any) -> Any:
@@ -45,7 +45,7 @@ def test_a_stream_ends_with_its_client_whatever_waits_behind_it() -> None:
 
 
 def test_when_only_the_newest_request_is_told_a_stream_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ClosingConnection, "connection_lost", HttpToolsProtocol.connection_lost)
+    monkeypatch.setattr(Connection, "connection_lost", HttpToolsProtocol.connection_lost)
     assert not serve(leave_a_stream)
 
 

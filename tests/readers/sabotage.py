@@ -7,7 +7,7 @@ from typing import Any
 from weftwork.adapters.blobs.local import LocalSource
 from weftwork.adapters.http.message import Request
 from weftwork.adapters.http.response_writer import CHUNK_BYTES, ResponseAborted, ResponseWriter
-from weftwork.adapters.http.server.connection import ResponseConnection
+from weftwork.adapters.http.server.connection import Connection
 from weftwork.adapters.http.sse import SseStream
 from weftwork.cli.main import main
 from weftwork.engine.api.keyring import Keyring
@@ -15,12 +15,12 @@ from weftwork.engine.api.keyring import Keyring
 
 def buffer_frames() -> None:
     async def offer(out: Any, data: bytes, at: int = 0) -> int:
-        out._between = False
+        out._at_boundary = False
         for start in range(at, len(data), CHUNK_BYTES):
-            await out._pass(
+            await out._send_message(
                 {"type": "http.response.body", "body": data[start : start + CHUNK_BYTES], "more_body": True}
             )
-        out._between = True
+        out._at_boundary = True
         return len(data)
 
     ResponseWriter.write_available = offer  # type: ignore[method-assign]
@@ -30,7 +30,7 @@ def widen_write_buffer() -> None:
     def widen(line: Any) -> None:
         line.transport.set_write_buffer_limits(high=2**30)
 
-    ResponseConnection.disable_buffering = widen  # type: ignore[method-assign]
+    Connection.disable_buffering = widen  # type: ignore[method-assign]
 
 
 def hold_memory_per_reader() -> None:

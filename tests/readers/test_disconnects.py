@@ -11,7 +11,7 @@ import pytest
 
 from tests.live import KEY, ListeningHost, Stream, delays, echoes, in_thread, open_listening
 from tests.live.listening_host import until
-from weftwork.adapters.http.server.connection import Connection, ResponseConnection
+from weftwork.adapters.http.server.connection import Connection
 
 WORKFLOWS = (delays("long", 15_000), echoes("large", 20))
 
@@ -61,9 +61,9 @@ async def waits_for_the_store(served: ListeningHost) -> socket.socket:
     return connection
 
 
-def _lines() -> list[ResponseConnection]:
+def _lines() -> list[Connection]:
     found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
-    return [coro.cr_frame.f_locals["self"].scope["weftwork.line"] for coro in found if "run_asgi" in repr(coro)]
+    return [coro.cr_frame.f_locals["self"].scope["weftwork.connection"] for coro in found if "run_asgi" in repr(coro)]
 
 
 PLACES = (waits_for_news, waits_with_a_body, waits_for_a_snapshot, waits_for_room, waits_for_the_store)
@@ -136,7 +136,7 @@ def test_nothing_of_a_connection_waits_for_the_garbage_collector(
 
 
 def test_the_proof_sees_a_stream_that_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ResponseConnection, "on_lost", property(lambda _: None, lambda _, value: None))
+    monkeypatch.setattr(Connection, "on_lost", property(lambda _: None, lambda _, value: None))
 
     async def work() -> int:
         async with open_listening(*WORKFLOWS) as served:

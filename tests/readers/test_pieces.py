@@ -29,25 +29,26 @@ class Moody:
 
     def __init__(self, dice: random.Random) -> None:
         self._dice = dice
-        self.running = None
+        self.active_cycle = None
         self.on_lost: Callable[[], object] | None = None
-        self.lost = self.full = False
+        self.is_lost = False
+        self.is_full = False
         self.body = bytearray()
         self.waits = 0
 
     async def send(self, message: Any) -> None:
-        assert not (self.full and message.get("body")), "nothing is sent into a full connection"
+        assert not (self.is_full and message.get("body")), "nothing is sent into a full connection"
         self.body += message.get("body", b"")
-        self.full = self._dice.random() < 0.4
+        self.is_full = self._dice.random() < 0.4
 
-    async def room(self) -> None:
+    async def drained(self) -> None:
         self.waits += 1
         await asyncio.sleep(0)
-        self.full = False
+        self.is_full = False
 
-    def narrow(self) -> None: ...
+    def disable_buffering(self) -> None: ...
 
-    def widen(self) -> None: ...
+    def restore_buffering(self) -> None: ...
 
 
 def _events(sizes: list[int]) -> list[Event]:
@@ -79,7 +80,7 @@ async def _read(inside: InProcessHost, query: str, seed: int) -> Moody:
         "path": f"/v1/runs/{RUN}/events",
         "query_string": query.encode(),
         "headers": [(b"authorization", f"Bearer {KEY}".encode())],
-        "weftwork.line": line,
+        "weftwork.connection": line,
     }
 
     async def receive() -> Any:
@@ -141,11 +142,11 @@ def test_the_proof_sees_a_byte_that_is_sent_twice(mode: str, monkeypatch: pytest
 
 async def _holding(pump: Any, reader: Any) -> None:
     while not reader.ended:
-        _, _, body = await pump._take(reader)
-        at = await pump._offer(body)
+        _, _, body = await pump._next_body(reader)
+        at = await pump._write_available(body)
         while at < len(body):
-            await pump._out.room()
-            at = await pump._offer(body, at)
+            await pump._writer.drained()
+            at = await pump._write_available(body, at)
 
 
 @pytest.mark.parametrize("guarded", [True, False])
@@ -154,13 +155,13 @@ def test_nothing_is_held_while_there_is_no_room(guarded: bool, monkeypatch: pyte
     if not guarded:
         monkeypatch.setattr(sse.SseStream, "_stream_events", _holding)
     held: list[int] = []
-    honest = Moody.room
+    honest = Moody.drained
 
     async def watched(line: Moody) -> None:
         held.append(max(map(_size, _variables())))
         await honest(line)
 
-    monkeypatch.setattr(Moody, "room", watched)
+    monkeypatch.setattr(Moody, "drained", watched)
 
     async def work() -> None:
         async with open_in_process() as inside:

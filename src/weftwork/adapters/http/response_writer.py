@@ -1,11 +1,15 @@
-"""The outflow: what one request sends back, in pieces, at the client's pace and no slower than it may be."""
+"""Writes one response in chunks, at the client's pace, and gives up on a client that has stopped reading.
+
+Without a connection in the scope (another ASGI server) responses are sent as well; then the server buffers what the
+client does not read.
+"""
 
 import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
 from weftwork.adapters.http.asgi import Headers, Scope, Send
-from weftwork.adapters.http.server.connection import ResponseConnection
+from weftwork.adapters.http.server.connection import Connection
 from weftwork.ports.fault_points import fault_point
 
 CHUNK_BYTES: Final = 32_768
@@ -25,7 +29,7 @@ class ResponseWriter:
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._send = send
-        self.connection: ResponseConnection | None = scope.get("weftwork.line")
+        self.connection: Connection | None = scope.get("weftwork.connection")
         self._at_boundary = False
         self.has_started = False
         self._is_ended = False
@@ -50,7 +54,7 @@ class ResponseWriter:
         self._at_boundary = stream
 
     async def write(self, data: bytes, more: bool = False) -> None:
-        """Send a document. Raises Broken when the client does not take it."""
+        """Send a document. Raises ResponseAborted when the client does not take it."""
         await self.write_part(data, more)
         self._at_boundary = more
         self._is_ended = not more
@@ -78,12 +82,12 @@ class ResponseWriter:
         return at
 
     async def drained(self) -> None:
-        """Return when the client has taken what it was sent, or is gone. Raises Broken when that takes too long."""
+        """Wait until the client has taken what it was sent, or is gone. Raises ResponseAborted after STALL_SECONDS."""
         if self.connection is not None and self.connection.is_full:
             await _with_stall_timeout(self.connection.drained())
 
     async def end(self) -> None:
-        """End a response, between two frames or after its document. Raises Broken anywhere else."""
+        """End a response, between two frames or after its document. Raises ResponseAborted anywhere else."""
         if self._is_ended:
             return
         if not self._at_boundary:

@@ -105,7 +105,7 @@ def silent(caplog: pytest.LogCaptureFixture) -> None:
 
 def lines() -> list[Any]:
     found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
-    return [coro.cr_frame.f_locals["self"].scope["weftwork.line"] for coro in found if "run_asgi" in repr(coro)]
+    return [coro.cr_frame.f_locals["self"].scope["weftwork.connection"] for coro in found if "run_asgi" in repr(coro)]
 
 
 @pytest.mark.rule("media-31")
@@ -270,7 +270,7 @@ def test_without_the_close_sources_stay_open(monkeypatch: pytest.MonkeyPatch) ->
     assert asyncio.run(work()) == ["closed"]
 
     async def leave(self: Any, request: Request, asset: Any, headers: Any, status: int, part: Any, bare: bool) -> None:
-        source = await self._assets.source(asset)
+        source = await self._assets.open(asset)
         await request.writer.start(status, [*headers, (b"content-length", b"%d" % source.size)])
         await assets._stream_bytes(request, source, 0, source.size)
         await request.writer.write(b"")

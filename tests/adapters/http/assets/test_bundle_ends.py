@@ -14,7 +14,7 @@ from tests.live import KEY, ListeningHost, in_thread, open_listening
 from tests.live.listening_host import until
 from weftwork.adapters.http.response_writer import ResponseWriter
 from weftwork.adapters.http.routes import review as module
-from weftwork.adapters.http.server.connection import ResponseConnection
+from weftwork.adapters.http.server.connection import Connection
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES
 from weftwork.protocol.run.batch import Batch
@@ -101,10 +101,10 @@ def test_otherwise_half_of_it_would_look_whole(monkeypatch: pytest.MonkeyPatch) 
         json.loads(body)
 
 
-def lines() -> list[ResponseConnection]:
+def lines() -> list[Connection]:
     """The connections of requests that are being answered."""
     found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
-    return [coro.cr_frame.f_locals["self"].scope["weftwork.line"] for coro in found if "run_asgi" in repr(coro)]
+    return [coro.cr_frame.f_locals["self"].scope["weftwork.connection"] for coro in found if "run_asgi" in repr(coro)]
 
 
 @pytest.mark.rule("bundle-07")

@@ -1,24 +1,18 @@
-"""One connection: what comes in is held to limits of size, shape and time before it is a request.
+"""One client connection: the limits on what it may send, its requests and responses, and how it is closed.
 
-Theory. uvicorn's protocol class turns bytes into ASGI calls. Here it is told what a request may look like, how
-many may wait for their turn, and how long a client may take to send one. Time costs a request nothing but a few
-numbers: each connection knows the instant by which its client must have got further (`deadline`), and the server
-looks at all of them a few times a second.
+uvicorn's protocol class turns bytes into ASGI calls. Connection adds the limits: what a request may look like, how
+many requests may be pipelined, and how long a client may take to send one.
 
-What cannot be a request is answered with an error document, after the answers that are still due on the same
-connection, and then nothing more is read: the bytes behind it could be anything.
+Deadlines cost a request only a few numbers. Each connection keeps the time by which its client must have made
+progress (`deadline`), and the server compares all of them with the clock a few times a second (`on_deadline`).
 
-One request and its answer, as the server sees them; a whole answer leaves in one piece.
+A rejected request gets an error document, sent after the responses that are still due on the connection. Nothing is
+read after that, because the bytes behind a malformed request could be anything. The client may still be sending: if
+the connection were closed at once it would be reset, and the client would never read the error. So the server writes
+the error, sends EOF, and for a moment discards what the client still sends (`send_final`).
 
-The line: what a response has to know of its connection, and ASGI has no word for.
-
-The server puts it into the scope of every request, as `weftwork.line`. Without one a response is sent all the
-same; then nothing is known of what its client takes, and the server holds what it does not.
-
-The end of a connection: what is said last, and how long it is waited for that it is read.
-
-A client that is refused may be busy sending. Closed at once, its connection is reset, and it never reads why. So
-the answer is written, the client is told that nothing follows, and for a moment what it still sends is dropped.
+Responses find their connection in the ASGI scope as `weftwork.connection`. ASGI has no way to ask whether the write
+buffer is full or to call back when the client disconnects; the connection has (`is_full`, `drained`, `on_lost`).
 """
 
 import asyncio
@@ -41,8 +35,34 @@ from weftwork.adapters.http.server import limits
 from weftwork.adapters.http.server.limits import ConnectionLimit
 from weftwork.protocol.errors import ClientFault, invalid
 
+log = logging.getLogger("weftwork.http")
+
 SINGLE_WRITE_BYTES: Final = 32_768
 """Answers up to this size are written at once; larger ones go out at the client's pace."""
+HEAD_SECONDS: Final = 10.0
+"""From the connection, or from the first byte of a later request, to the end of its head."""
+BODY_GRACE_SECONDS: Final = 5.0
+MIN_BODY_RATE: Final = 1024
+"""Bytes of a body that must have come for each second after the grace."""
+MAX_BODY_PAUSE_SECONDS: Final = 60.0
+"""How long a client may rest in a body, however much it has sent before."""
+IDLE_SECONDS: Final = 15.0
+"""How long a connection stays on which nothing is asked."""
+MAX_PIPELINED: Final = 16
+"""Requests that may wait behind one that is being answered."""
+OVERHEAD_PER_BODY_BYTE: Final = 16
+"""Bytes around the pieces of a body that each byte of it pays for."""
+LINGER_SECONDS: Final = 1.0
+"""How long a refused client is still listened to: it may be busy sending, and would not read the answer."""
+FLUSH_SECONDS: Final = 30.0
+"""How long the last bytes of an answer may take to leave."""
+
+IDLE: Final = 0
+"""Stage of a connection: no request is being received."""
+READING_HEAD: Final = 1
+READING_BODY: Final = 2
+CLOSING: Final = 3
+"""What the client sends is discarded."""
 
 
 class RequestCycle(RequestResponseCycle):
@@ -71,170 +91,6 @@ class RequestCycle(RequestResponseCycle):
         return True
 
 
-class ResponseConnection(HttpToolsProtocol):
-    """One connection as its responses see it."""
-
-    active_cycle: RequestCycle | None = None
-    """The request that is being answered."""
-    on_lost: Callable[[], object] | None = None
-    """Called when the client goes away; set by whoever is being served, for as long as it is."""
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self.on_lost is not None:
-            self.on_lost()
-
-    @property
-    def is_full(self) -> bool:
-        """The client has not taken what it was sent, so far as that may wait here."""
-        return self.flow.write_paused
-
-    @property
-    def is_lost(self) -> bool:
-        return self.transport.is_closing()
-
-    async def drained(self) -> None:
-        """Return when it has, or is gone."""
-        await self.flow.drain()
-
-    def disable_buffering(self) -> None:
-        """Nothing may wait here: it is full as long as one byte was not taken."""
-        if not self.is_lost:
-            self.transport.set_write_buffer_limits(high=0)
-
-    def restore_buffering(self) -> None:
-        """As much may wait as is usual."""
-        if not self.is_lost:
-            self.transport.set_write_buffer_limits()
-
-    def abort(self) -> None:
-        """Break off, with whatever still waits. A connection whose client does not read cannot be closed."""
-        self.transport.abort()
-
-
-log = logging.getLogger("weftwork.http")
-
-LINGER_SECONDS: Final = 1.0
-"""How long a refused client is still listened to: it may be busy sending, and would not read the answer."""
-FLUSH_SECONDS: Final = 30.0
-"""How long the last bytes of an answer may take to leave."""
-
-IDLE, READING_HEAD, READING_BODY, CLOSING = range(4)
-"""Where a connection stands in what it receives: between requests, in a head, in a body, or nothing more is read."""
-
-
-class ClosingConnection(ResponseConnection):
-    """One connection as far as its end. `deadline` is when the watchdog looks at it."""
-
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        self.deadline = math.inf
-        self.stage = IDLE
-        self._flush_until = 0.0
-        self.final_response: bytes | None = None
-        """The answer that ends the connection, while others are due before it."""
-        self.scope_template: dict[str, Any] = {}
-        """The scope of every request on it."""
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        # uvicorn tells only the newest request; the one that is being answered may be an older one.
-        for cycle in (self.active_cycle, *(cycle for cycle, _ in self.pipeline)):
-            if cycle is not None and not cycle.response_complete:
-                cycle.disconnected = True
-                cycle.message_event.set()
-        self.pipeline.clear()
-        self.deadline = math.inf
-        self._break_reference_cycles()
-
-    def _break_reference_cycles(self) -> None:
-        """Hold on to itself no longer: what is left of a connection goes at once, not when garbage is looked for."""
-        scopes: list[Any] = [self.scope_template, self.scope]
-        scopes += [cycle.scope for cycle in (self.cycle, self.active_cycle) if cycle]
-        for scope in scopes:
-            if scope:
-                scope.pop("weftwork.line", None)
-
-    def shutdown(self) -> None:
-        if self.stage == CLOSING:
-            self.transport.close()
-        else:
-            super().shutdown()
-
-    def reject(self, fault: ClientFault) -> None:
-        """End the connection with this answer, after those that are due before it."""
-        log.debug("request refused before it was one", extra={"reason": fault.message})
-        answer = raw_error_response(fault, self.server_state.default_headers)
-        torn = self.cycle if self.stage == READING_BODY else None
-        if torn is not None and self.pipeline and self.pipeline[0][0] is torn:
-            self.pipeline.popleft()
-        elif torn is not None and not torn.response_complete:
-            # The one that is being answered will never be whole.
-            if torn.response_started:
-                self.close()
-                return
-            torn.disconnected = True
-            torn.message_event.set()
-            self.send_final(answer)
-            return
-        elif torn is not None:
-            # It has its answer already; nobody waits for another.
-            self.close()
-            return
-        running = self.active_cycle
-        if running is not None and not running.response_complete:
-            self.final_response = answer
-            self.deadline = math.inf
-        else:
-            self.send_final(answer)
-
-    def send_final(self, answer: bytes) -> None:
-        """Write, say that nothing follows, and listen no more than for the client's own end."""
-        self.stage = CLOSING
-        self.final_response = None
-        now = self.loop.time()
-        self.deadline = now + LINGER_SECONDS
-        self._flush_until = now + FLUSH_SECONDS
-        self.transport.write(answer)
-        # The client may be gone by now.
-        with contextlib.suppress(OSError, RuntimeError):
-            self.transport.write_eof()
-
-    def close(self) -> None:
-        self.stage = CLOSING
-        self.deadline = self.loop.time() + FLUSH_SECONDS
-        self.transport.close()
-
-    def abort_unless_flushing(self, now: float) -> None:
-        """Break off, unless there are answers that the client is still reading."""
-        if now < self._flush_until and self.transport.get_write_buffer_size():
-            self.deadline = now + LINGER_SECONDS
-        else:
-            self.deadline = math.inf
-            self.transport.abort()
-
-
-HEAD_SECONDS: Final = 10.0
-"""From the connection, or from the first byte of a later request, to the end of its head."""
-BODY_GRACE_SECONDS: Final = 5.0
-MIN_BODY_RATE: Final = 1024
-"""Bytes of a body that must have come for each second after the grace."""
-MAX_BODY_PAUSE_SECONDS: Final = 60.0
-"""How long a client may rest in a body, however much it has sent before."""
-IDLE_SECONDS: Final = 15.0
-"""How long a connection stays on which nothing is asked."""
-MAX_PIPELINED: Final = 16
-"""Requests that may wait behind one that is being answered."""
-OVERHEAD_PER_BODY_BYTE: Final = 16
-"""Bytes around the pieces of a body that each byte of it pays for."""
-
-
 class _RequestRejected(Exception):
     """Stops the parser; the answer is kept beside it."""
 
@@ -245,11 +101,15 @@ class _IgnoredTrailers:
     def append(self, header: tuple[bytes, bytes]) -> None: ...
 
 
-class Connection(ClosingConnection):
-    """One client. `deadline` is when the watchdog calls `overdue`."""
+class Connection(HttpToolsProtocol):
+    """One client. The server calls `on_deadline` when `deadline` has passed."""
 
     parser: httptools.HttpRequestParser
     app: Any
+    active_cycle: RequestCycle | None = None
+    """The request that is being answered."""
+    on_lost: Callable[[], object] | None = None
+    """Called when the client disconnects. The response that is being sent sets and clears it."""
 
     def __init__(
         self,
@@ -261,6 +121,13 @@ class Connection(ClosingConnection):
         limit: ConnectionLimit,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.deadline = math.inf
+        self.stage = IDLE
+        self.final_response: bytes | None = None
+        """The error that ends the connection, while other responses are due before it."""
+        self.scope_template: dict[str, Any] = {}
+        """What the scopes of all its requests have in common."""
+        self._flush_until = 0.0
         self._limit = limit
         self._is_spare = False
         self._now = 0.0
@@ -284,21 +151,73 @@ class Connection(ClosingConnection):
             "client": self.client,
             "scheme": self.scheme,
             "root_path": "",
-            "weftwork.line": self,
+            "weftwork.connection": self,
         }
         place = self._limit.admit(len(self.connections))
-        if place != "inside":
+        if place != "admitted":
             self._handle_over_limit(place)
 
     def _handle_over_limit(self, place: str) -> None:
         if place == "spare":
             self._is_spare = True
-        elif place == "outside":
+        elif place == "rejected":
             self.send_final(self._limit.rejection)
         else:
             self.stage = CLOSING
             self.transport.write(self._limit.rejection)
             self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.on_lost is not None:
+            self.on_lost()
+        # uvicorn tells only the newest request; the one that is being answered may be an older one.
+        for cycle in (self.active_cycle, *(cycle for cycle, _ in self.pipeline)):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self.pipeline.clear()
+        self.deadline = math.inf
+        self._break_reference_cycles()
+
+    def _break_reference_cycles(self) -> None:
+        """Remove the connection from its own scopes, so that it is freed at once and not by the garbage collector."""
+        scopes: list[Any] = [self.scope_template, self.scope]
+        scopes += [cycle.scope for cycle in (self.cycle, self.active_cycle) if cycle]
+        for scope in scopes:
+            if scope:
+                scope.pop("weftwork.connection", None)
+
+    # What a response asks of its connection
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the write buffer is above its limit."""
+        return self.flow.write_paused
+
+    @property
+    def is_lost(self) -> bool:
+        return self.transport.is_closing()
+
+    async def drained(self) -> None:
+        """Wait until the write buffer has room, or the connection is closed."""
+        await self.flow.drain()
+
+    def disable_buffering(self) -> None:
+        """Treat the connection as full while any byte is unsent. A slow reader of a stream then holds one frame."""
+        if not self.is_lost:
+            self.transport.set_write_buffer_limits(high=0)
+
+    def restore_buffering(self) -> None:
+        """Return to the default limits of the write buffer."""
+        if not self.is_lost:
+            self.transport.set_write_buffer_limits()
+
+    def abort(self) -> None:
+        """Close and discard the write buffer. `close` would wait indefinitely for a client that does not read."""
+        self.transport.abort()
+
+    # Receiving
 
     def data_received(self, data: bytes) -> None:
         if self.stage == CLOSING or self.final_response is not None:
@@ -324,7 +243,7 @@ class Connection(ClosingConnection):
             # It began behind another request in what was just read, so those bytes were not counted.
             self._is_head_unmeasured = True
 
-    # What the parser finds
+    # Callbacks of the parser
 
     def on_message_begin(self) -> None:
         self.url = b""
@@ -413,7 +332,7 @@ class Connection(ClosingConnection):
         self._fault = fault
         raise _RequestRejected
 
-    # Answers
+    # Responses
 
     def _start_cycle(self, cycle: RequestCycle) -> None:
         self.active_cycle = cycle
@@ -437,10 +356,70 @@ class Connection(ClosingConnection):
         if self._queued_bytes <= HIGH_WATER_LIMIT:
             self.flow.resume_reading()
 
-    # Time
+    # Closing
+
+    def shutdown(self) -> None:
+        if self.stage == CLOSING:
+            self.transport.close()
+        else:
+            super().shutdown()
+
+    def reject(self, fault: ClientFault) -> None:
+        """Send this error and close, after the responses that are due before it."""
+        log.debug("request refused before it was one", extra={"reason": fault.message})
+        answer = raw_error_response(fault, self.server_state.default_headers)
+        torn = self.cycle if self.stage == READING_BODY else None
+        if torn is not None and self.pipeline and self.pipeline[0][0] is torn:
+            self.pipeline.popleft()
+        elif torn is not None and not torn.response_complete:
+            # The one that is being answered will never be whole.
+            if torn.response_started:
+                self.close()
+                return
+            torn.disconnected = True
+            torn.message_event.set()
+            self.send_final(answer)
+            return
+        elif torn is not None:
+            # It has its answer already; nobody waits for another.
+            self.close()
+            return
+        running = self.active_cycle
+        if running is not None and not running.response_complete:
+            self.final_response = answer
+            self.deadline = math.inf
+        else:
+            self.send_final(answer)
+
+    def send_final(self, answer: bytes) -> None:
+        """Write the last response and EOF, and discard what the client still sends until it closes."""
+        self.stage = CLOSING
+        self.final_response = None
+        now = self.loop.time()
+        self.deadline = now + LINGER_SECONDS
+        self._flush_until = now + FLUSH_SECONDS
+        self.transport.write(answer)
+        # The client may be gone by now.
+        with contextlib.suppress(OSError, RuntimeError):
+            self.transport.write_eof()
+
+    def close(self) -> None:
+        self.stage = CLOSING
+        self.deadline = self.loop.time() + FLUSH_SECONDS
+        self.transport.close()
+
+    def abort_unless_flushing(self, now: float) -> None:
+        """Abort, unless the client is still reading the last response."""
+        if now < self._flush_until and self.transport.get_write_buffer_size():
+            self.deadline = now + LINGER_SECONDS
+        else:
+            self.deadline = math.inf
+            self.transport.abort()
+
+    # Deadlines
 
     def on_deadline(self, now: float) -> None:
-        """The deadline has passed: say so, close, or go on if the client is not to blame."""
+        """Reject or close what is overdue, or set a new deadline if the client is not to blame."""
         if self.stage == CLOSING or self.transport.is_closing():
             self.abort_unless_flushing(now)
         elif self.flow.read_paused:

@@ -1,4 +1,4 @@
-"""The server: uvicorn with httptools, told by us when to begin and when to end."""
+"""Binds the socket and runs uvicorn, with our own handling of signals, deadlines and shutdown."""
 
 import asyncio
 import contextlib
@@ -32,9 +32,9 @@ class _UvicornServer(uvicorn.Server):
     connections behind whose client does not read.
     """
 
-    def __init__(self, config: uvicorn.Config, door: ConnectionLimit) -> None:
+    def __init__(self, config: uvicorn.Config, limit: ConnectionLimit) -> None:
         super().__init__(config)
-        self._limit = door
+        self._limit = limit
 
     async def on_tick(self, counter: int) -> bool:
         if counter % DEADLINE_CHECK_TICKS == 0:
@@ -112,10 +112,10 @@ async def serve(
     max_connections: int = 12_000,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain: no new work, streams end, open requests finish."""
-    door = ConnectionLimit(max_connections)
+    limit = ConnectionLimit(max_connections)
     config = uvicorn.Config(
         app,
-        http=cast(Any, partial(Connection, limit=door)),
+        http=cast(Any, partial(Connection, limit=limit)),
         loop="none",
         ws="none",
         lifespan="off",
@@ -124,7 +124,7 @@ async def serve(
         server_header=False,
         proxy_headers=False,
     )
-    server = _UvicornServer(config, door)
+    server = _UvicornServer(config, limit)
     loop = asyncio.get_running_loop()
 
     def end() -> None:

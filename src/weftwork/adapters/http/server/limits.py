@@ -1,6 +1,7 @@
-"""The door: how many connections there may be, and what those beyond that number are told.
+"""Limits on clients: the number of connections, and the size and shape of a request head.
 
-The head of a request: how large it may be, and what the parser lets through that we do not.
+Connections above the maximum fall into three bands. The first are still read, so that health probes get through;
+the next receive a 503 and a moment to read it; the rest receive the same 503 and are closed at once.
 """
 
 from typing import Final, Literal
@@ -16,34 +17,34 @@ RESERVED_FILES: Final = 128
 PUBLIC_PATHS: Final = frozenset(
     route.path.encode() for route in ROUTES if route.scope is None and "{" not in route.path
 )
-"""What is answered on them."""
+"""Paths that are answered on spare connections."""
 
-Admission = Literal["inside", "spare", "outside", "away"]
+Admission = Literal["admitted", "spare", "rejected", "dropped"]
 
 
 class ConnectionLimit:
-    """Decides by the number of open connections, the new one included. `turned_away` counts those it refused."""
+    """The maximum number of connections. `rejected_count` counts rejections; the server logs and resets it."""
 
     __slots__ = ("fault", "max_connections", "rejected_count", "rejection")
 
-    def __init__(self, cap: int) -> None:
-        self.max_connections = cap
+    def __init__(self, max_connections: int) -> None:
+        self.max_connections = max_connections
         self.fault = too_many_connections()
         self.rejection = raw_error_response(self.fault)
         self.rejected_count = 0
 
     def admit(self, count: int) -> Admission:
-        """Where a new connection stands.
+        """Decide about a new connection; `count` is the number of open connections, the new one included.
 
-        `outside` is told so and given a moment to read it; `away` is told so and closed at once, so that those
-        who are being told cannot become many.
+        A `spare` connection may only use public paths. A `rejected` one gets the rejection and time to read it, a
+        `dropped` one gets the rejection and is closed at once, which bounds the number of connections being rejected.
         """
         if count <= self.max_connections:
-            return "inside"
+            return "admitted"
         if count <= self.max_connections + SPARE_CONNECTIONS:
             return "spare"
         self.rejected_count += 1
-        return "outside" if count <= self.max_connections + 2 * SPARE_CONNECTIONS else "away"
+        return "rejected" if count <= self.max_connections + 2 * SPARE_CONNECTIONS else "dropped"
 
     def rejects(self, count: int, target: bytes) -> bool:
         """Whether a request on a spare connection is refused: while it is crowded, all but the public ones are."""
