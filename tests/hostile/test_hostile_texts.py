@@ -171,7 +171,7 @@ def ask(host: Host, sent: bytes) -> list[ReceivedAnswer]:
         return receive_answers(connection)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
 def test_ids_in_paths(host: Host, route: Route) -> None:
     names = re.findall(r"{(\w+)}", route.path)
     for text in TEXTS.values():
@@ -186,7 +186,7 @@ def test_ids_in_paths(host: Host, route: Route) -> None:
             judge(route, heard, {400, 404, 405, *PROBED.get(route.operation_id, ())})
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
 def test_values_in_queries(host: Host, run_id: str, route: Route) -> None:
     names = [param.name for param in route.params if param.location == "query"] or ["anything"]
     listed = {route.success_status, 400, REFUSALS.get(route.operation_id, 400)}
@@ -199,7 +199,7 @@ def test_values_in_queries(host: Host, run_id: str, route: Route) -> None:
 
 
 @pytest.mark.parametrize("name", HEADERS)
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
 def test_values_in_headers(host: Host, run_id: str, route: Route, name: str) -> None:
     for text in TEXTS.values():
         sent = line(route, target(route, run_id), *common(name), name.encode() + b": " + text)

@@ -130,7 +130,7 @@ def test_an_error_that_is_said_at_once_would_be_taken_for_another_answer(monkeyp
     assert served(statuses, sent) == (200, 400)
 
     def at_once(self: Any, fault: Any) -> None:
-        self.say_last(raw_error_response(fault))
+        self.send_final(raw_error_response(fault))
 
     monkeypatch.setattr(Connection, "reject", at_once)
     assert served(statuses, sent)[0] == 400

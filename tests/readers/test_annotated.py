@@ -61,7 +61,7 @@ def test_a_note_ends_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_pump_that_does_not_look_for_notes_would_spin(monkeypatch: pytest.MonkeyPatch) -> None:
     async def heedless(pump: Any, reader: Reader, events: Any) -> Any:
-        until = asyncio.get_running_loop().time() + pump._buffer
+        until = asyncio.get_running_loop().time() + pump._buffer_seconds
         while events and (left := until - asyncio.get_running_loop().time()) > 0:
             events += await reader.next(left)
         return events

@@ -93,7 +93,7 @@ def test_a_large_asset_comes_and_goes_in_constant_memory(host: Host) -> None:
     assert outgoing <= SPARE, f"{outgoing / 2**20:.1f} MiB"
 
 
-@pytest.mark.parametrize("guard", ["hold_uploads", "hold_downloads"])
+@pytest.mark.parametrize("guard", ["buffer_uploads", "buffer_downloads"])
 def test_the_proof_sees_what_is_held(sabotage: Sabotage, tmp_path: Path, guard: str) -> None:
     sabotage(guard)
     with start_host(tmp_path, env=LARGE) as host:

@@ -55,7 +55,7 @@ def test_an_idle_stream_costs_little(host: Host) -> None:
 
 
 def test_the_proof_sees_what_idle_streams_hold(sabotage: Sabotage, tmp_path: Path) -> None:
-    sabotage("hold_more")
+    sabotage("hold_memory_per_reader")
     with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
         assert idle_cost(host, 400) > 400 * COST + SLACK
 
@@ -90,7 +90,7 @@ def test_a_crowd_of_live_streams_ends_properly_with_the_host(host: Host) -> None
 
 
 def test_the_proof_sees_streams_that_are_broken_off(sabotage: Sabotage, tmp_path: Path) -> None:
-    sabotage("break_off")
+    sabotage("break_streams")
     with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
         _, path = stream_of(host, "still")
         with open_readers(host.port, 10, path) as crowd:

@@ -77,7 +77,7 @@ def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
 
 @pytest.mark.rule("auth-02")
 def test_the_proof_sees_a_stream_that_outlives_its_key(sabotage: Sabotage, start: Any) -> None:
-    sabotage("trust_for_ever")
+    sabotage("skip_key_recheck")
     with start() as host:
         made = keys(host, "create", "--tenant", "acme")
         stream = opened(host, made["key"], "still", "?streamMode=debug")

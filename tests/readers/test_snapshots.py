@@ -83,10 +83,10 @@ def test_slow_readers_are_let_go_when_snapshots_are_too_many(
         async with open_listening(WIDE) as served:
             path = await _wide(served)
             with contextlib.closing(await _stall(served, path)) as crowd:
-                await in_thread(crowd.read, lambda client: client.gone or client.whole)
+                await in_thread(crowd.read, lambda client: client.is_closed or client.is_complete)
                 assert {client.is_complete for client in crowd.clients} == {whole}
             with open_readers(served.port, 1, path) as again:
-                await in_thread(again.read, lambda client: client.gone or client.whole)
+                await in_thread(again.read, lambda client: client.is_closed or client.is_complete)
 
     asyncio.run(work())
 

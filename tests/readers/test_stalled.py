@@ -82,7 +82,7 @@ def test_stalled_readers_cost_little_and_are_in_nobodys_way(host: Host, kind: st
             assert client.shown[: client.shown.rindex(b"\n\n") + 2] + rest.shown == whole
 
 
-@pytest.mark.parametrize("guard", ["hold_frames", "hold_what_is_sent"])
+@pytest.mark.parametrize("guard", ["buffer_frames", "widen_write_buffer"])
 def test_the_proof_sees_what_stalled_readers_hold(sabotage: Sabotage, tmp_path: Path, guard: str) -> None:
     sabotage(guard)
     with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
@@ -105,7 +105,7 @@ def test_a_stalled_reader_is_let_go_and_comes_back(monkeypatch: pytest.MonkeyPat
             with open_readers(served.port, RETURNING, path, room=ROOM) as stalled:
                 await soon(lambda: served.readers == RETURNING, "the readers")
                 await soon(lambda: served.readers == 0, "the host to let go of them")
-                await in_thread(stalled.read, lambda client: client.gone)
+                await in_thread(stalled.read, lambda client: client.is_closed)
                 for client in stalled.clients:
                     assert not client.is_complete
                     rest = await in_thread(read_whole, served.port, path, client.last)

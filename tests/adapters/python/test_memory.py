@@ -16,7 +16,7 @@ seen: list["weakref.ref[Invocation]"] = []
 
 
 def see(ctx: Any) -> None:
-    seen.append(weakref.ref(ctx._entry))
+    seen.append(weakref.ref(ctx._invocation))
 
 
 def zero() -> float:

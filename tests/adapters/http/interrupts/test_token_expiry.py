@@ -179,7 +179,7 @@ def trusting(self: InterruptLinks, text: str) -> InterruptToken:
     [
         (stale, 410, InterruptToken, "is_expired", lambda self, now: False, 200),
         (forged, 404, InterruptLinks, "open_token", trusting, 200),
-        (raised, 403, interrupts.Interrupts, "check_token", lambda self, text, _: self._links.opened(text), 200),
+        (raised, 403, interrupts.Interrupts, "check_token", lambda self, text, _: self._links.open_token(text), 200),
         (poorly, "inspect", interrupts, "RESPOND_SCOPE", "runs:read", "resolve"),
         (many_names, "waiting-approval", interrupts, "Answerer", nameless, "completed"),
         (cross_purpose, 404, signer.Signer, "_derive_key", lambda self, row, purpose: row.secret, 200),

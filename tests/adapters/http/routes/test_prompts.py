@@ -191,7 +191,7 @@ def test_said_at_once_it_would_be_told_twice(prompts: str, monkeypatch: pytest.M
 
     async def hasty(context: Any, call: Any, request: Any, said: Any = ()) -> Any:
         for each in said:
-            context.say(each)
+            context.emit_event(each)
         return await generate_text(context, call, request)
 
     monkeypatch.setattr(mock_ai, "generate_text", hasty)

@@ -175,7 +175,7 @@ def test_an_answer_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
     def careless(state: Any, given: Any) -> Any:
         for name, each in list(state.interrupts.items()):
-            state.interrupts[name] = state.asked[name] = msgspec.structs.replace(each, status="open")
+            state.interrupts[name] = state.open_interrupts[name] = msgspec.structs.replace(each, status="open")
         return real(state, given)
 
     async def work() -> tuple[list[int], list[int]]:

@@ -229,16 +229,16 @@ def test_what_cannot_be_an_id_is_not_found(host: Host, text: str) -> None:
 READS = [route for route in ROUTES if route.method == "GET" and "{token}" not in route.path]
 
 
-@pytest.mark.parametrize("route", READS, ids=lambda r: r.operation)
+@pytest.mark.parametrize("route", READS, ids=lambda r: r.operation_id)
 def test_head_is_get_without_the_body(host: Host, route: Any) -> None:
     made = node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})
     run_id = host.create(register(host, flow("limits-made", [made])))
     host.log(run_id)
     named = {"runId": run_id, "workflowId": "conformance-noop", "typeId": "core.noop", "artifactId": "made"}
     asked = {"diffRun": f"?against={run_id}", "getMockAiBudget": "?nodeId=made"}
-    served = "error" if route.operation == "getEnvelopeSchema" else "run-event"
+    served = "error" if route.operation_id == "getEnvelopeSchema" else "run-event"
     named["schemaFile"] = f"{served}.schema.json"
-    path = route.path.format(**named) + asked.get(route.operation, "")
+    path = route.path.format(**named) + asked.get(route.operation_id, "")
     got, only_head = host.call("GET", path), host.call("HEAD", path)
     if route.stream:
         assert (only_head.status, only_head.headers["allow"]) == (405, "GET")

@@ -77,13 +77,13 @@ def test_a_stream_is_sent_in_small_pieces(query: str, monkeypatch: pytest.Monkey
     honest = SseStream.run
 
     async def watched(pump: Any) -> None:
-        send = pump._request.out._send
+        send = pump._request.writer._send
 
         async def counted(message: Any) -> None:
             sent.append(len(message.get("body", b"")))
             await send(message)
 
-        pump._request.out._send = counted
+        pump._request.writer._send = counted
         await honest(pump)
 
     async def work() -> None:

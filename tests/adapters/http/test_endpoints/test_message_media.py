@@ -242,8 +242,8 @@ def test_without_the_look_at_the_tenant_assets_of_others_would_be_shown(monkeypa
 
 def test_without_the_look_at_the_token_urls_of_others_would_open(monkeypatch: pytest.MonkeyPatch) -> None:
     async def own(self: Any, part: Any, url: str) -> Any:
-        _, asset = await self._assets.opened(url.rpartition("/")[2])
-        return await self._lazily(part, self._assets, asset)
+        _, asset = await self._assets.open_token(url.rpartition("/")[2])
+        return await self._lazy_part(part, self._assets, asset)
 
     monkeypatch.setattr(MessageMedia, "_resolve_own_url", own)  # sabotage
     with pytest.raises(AssertionError):

@@ -118,7 +118,7 @@ def test_a_node_goes_the_same_way_again_after_a_failure_it_caught() -> None:
 
 def test_a_failure_that_is_not_recorded_would_change_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     async def unnamed(self: Any, request: Any, along: Any) -> Any:
-        return await self._models.host.generate(request, along)
+        return await self._calls.host.generate(request, along)
 
     monkeypatch.setattr("weftwork.adapters.python.calls.model_calls._CallContext.generate", unnamed)
     with pytest.raises(AssertionError):

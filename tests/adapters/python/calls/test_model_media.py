@@ -127,7 +127,7 @@ def test_if_replays_looked_too_the_picture_would_have_to_stay(monkeypatch: pytes
     generate = EntryModelCalls.generate
 
     async def looking(self: Any, request: ModelRequest, along: Any) -> Any:
-        await self._perception.look(request, ALL)
+        await self._message_media.resolve(request, ALL)
         return await generate(self, request, along)
 
     monkeypatch.setattr(EntryModelCalls, "generate", looking)  # sabotage

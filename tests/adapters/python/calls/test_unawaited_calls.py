@@ -86,7 +86,7 @@ def _fresh(function: Any) -> Any:
 
 
 def test_without_the_guard_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CallState, "on_dropped", lambda self, name, task: self.uncalled.remove(name))
+    monkeypatch.setattr(CallState, "on_dropped", lambda self, name, task: self.unawaited.remove(name))
     paid.clear()
     assert FakeNodeHost().run(weftwork.node("acme.forgets")(_fresh(statement))) == Completed({})
     assert paid == ["paid"]
