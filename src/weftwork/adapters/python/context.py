@@ -1,12 +1,12 @@
-"""The context of an async function: what it may ask of the host.
+"""The context that a node function gets as its first argument: everything it can ask of the host.
 
-What the contexts of async and plain functions have in common: all that answers at once.
+ContextBase holds the methods that async and plain functions share. They differ in how a call waits: in an async
+function it returns something to await, in a plain function it blocks. The type parameters of ContextBase stand for
+that difference, and two hooks make it (`_request_interrupt`, `_run_call`). Context is for async functions, PlainContext
+(plain_context) for plain ones.
 
-What the contexts of async and plain functions have in common: how a node asks somebody outside.
-
-What the contexts of async and plain functions have in common: how a node asks a model.
-
-What the contexts of async and plain functions have in common: how a node shows media, and looks at some.
+Interrupts, answers of models, emitted media, steps and versions are recorded. A node that is entered again from its
+start gets the recorded result of each such call instead of a new one.
 """
 
 import math
@@ -32,9 +32,25 @@ from weftwork.protocol.envelopes.contract import MAX_KIND
 from weftwork.protocol.privacy.trust import wrap_untrusted
 from weftwork.protocol.workflow.node_types import Effect
 
+Texts = Collection[str]
 
-class ContextBase:
-    """Where a call of a node stands, and what it may say."""
+T = TypeVar("T")
+AnswerT = TypeVar("AnswerT")
+"""Any JSON, or in an async function what gives it when it is awaited."""
+RecordT = TypeVar("RecordT")
+"""An object, or in an async function what gives it when it is awaited."""
+AiAnswerT = TypeVar("AiAnswerT")
+"""An AiAnswer, or in an async function what gives it when it is awaited."""
+EnvelopeT = TypeVar("EnvelopeT")
+"""An Envelope, or in an async function what gives it when it is awaited."""
+MediaT = TypeVar("MediaT")
+"""A Media, or in an async function what gives it when it is awaited."""
+MediaContentT = TypeVar("MediaContentT")
+"""A MediaContent, or in an async function what gives it when it is awaited."""
+
+
+class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaContentT]):
+    """What the contexts of async and plain functions have in common. Valid for one call of the function."""
 
     __slots__ = ("_invocation", "attempt", "iteration", "log", "node_id", "run_id")
 
@@ -64,26 +80,17 @@ class ContextBase:
         """An event of your own type for those who follow the run."""
         self._invocation.emit(build_event(event_type, payload))
 
+    @property
+    def untrusted(self) -> bool:
+        """Whether something from outside has come into this node, by its inputs or by a request: then all that it
+        makes is untrusted too."""
+        return bool(self._invocation.call.untrusted) or self._invocation.host.untrusted
 
-AnswerT = TypeVar("AnswerT")
-"""Any JSON, or in an async function what gives it when it is awaited."""
-RecordT = TypeVar("RecordT")
-"""An object, or in an async function what gives it when it is awaited."""
-
-Texts = Collection[str]
-
-
-class InterruptMethods(ContextBase, Generic[AnswerT, RecordT]):
-    """The node ends where it asks, and is entered again from its start once there is an answer.
-
-    Asked again under the same key, a question gets the answer that is recorded. To be awaited in an async function.
-    """
-
-    __slots__ = ()
+    # Interrupts. The node ends where it asks, and is entered again from its start once there is an answer.
 
     @abstractmethod
     def _request_interrupt(self, name: str, asked: InterruptRequest) -> Any:
-        """Ask it in the way of the function; `name` is the call that the author made."""
+        """Ask in the way of the function; `name` is the call that the author made."""
 
     def interrupt(
         self,
@@ -204,24 +211,11 @@ class InterruptMethods(ContextBase, Generic[AnswerT, RecordT]):
         )
         return self._request_interrupt("ctx.wait_for_event", asked)
 
-
-AiAnswerT = TypeVar("AiAnswerT")
-"""An Answer, or in an async function what gives it when it is awaited."""
-EnvelopeT = TypeVar("EnvelopeT")
-"""An Envelope, or in an async function what gives it when it is awaited."""
-
-
-class ModelMethods(ContextBase, Generic[AiAnswerT, EnvelopeT]):
-    """Answers of models are recorded: a node that is entered again gets them from their records.
-
-    The options of the run win over what is given here. To be awaited in an async function.
-    """
-
-    __slots__ = ()
+    # Models. The options of the run win over the arguments of a call.
 
     @abstractmethod
     def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Ask it in the way of the function; `name` is the call that the author made."""
+        """Run `work` in the way of the function; `name` is the call that the author made."""
 
     def call_ai(
         self,
@@ -244,8 +238,18 @@ class ModelMethods(ContextBase, Generic[AiAnswerT, EnvelopeT]):
         untrusted. `stream` shows the pieces to those who follow the run, as they come. Raises NodeError when no answer
         can be had.
         """
-        wishes = {"provider": provider, "model": model, "temperature": temperature, "max_tokens": max_tokens}
-        asked = build_prompt("ctx.call_ai", prompt, messages, system, media, **wishes, stop=stop)
+        asked = build_prompt(
+            "ctx.call_ai",
+            prompt,
+            messages,
+            system,
+            media,
+            provider=provider,
+            model=model,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            stop=stop,
+        )
         if not asked.messages:
             raise misuse_error("ctx.call_ai takes a prompt, or messages.")
         shape = None if schema is None else build_shape(schema)
@@ -280,20 +284,23 @@ class ModelMethods(ContextBase, Generic[AiAnswerT, EnvelopeT]):
         kind: Any = envelope_type.kind.name if isinstance(envelope_type, EnvelopeKind) else envelope_type
         if not isinstance(kind, str) or not 0 < len(kind) <= MAX_KIND:
             raise misuse_error(f"ctx.generate_envelope takes a kind of envelope: 1 to {MAX_KIND} characters.")
-        options: dict[str, Any] = {"provider": provider, "model": model, "temperature": temperature}
-        options |= {"max_tokens": max_tokens, "stop": stop}
-        asked = build_prompt("ctx.generate_envelope", prompt, messages, system, media, **options)
+        asked = build_prompt(
+            "ctx.generate_envelope",
+            prompt,
+            messages,
+            system,
+            media,
+            provider=provider,
+            model=model,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            stop=stop,
+        )
         if not asked.messages and not asked.system:
             raise misuse_error("ctx.generate_envelope takes a prompt, messages, or a text as system.")
         models = self._invocation.models
         voice = models.next_turn_prefix()
         return self._run_call("ctx.generate_envelope", lambda: models.generate_envelope(voice, asked, kind))
-
-    @property
-    def untrusted(self) -> bool:
-        """Whether something from outside has come into this node, by its inputs or by a request: then all that it
-        makes is untrusted too."""
-        return bool(self._invocation.call.untrusted) or self._invocation.host.untrusted
 
     def quote(self, value: Any, source: str = "input") -> str:
         """A value as a prompt is to hold it that you did not write yourself: between marks that nothing in it can
@@ -303,22 +310,7 @@ class ModelMethods(ContextBase, Generic[AiAnswerT, EnvelopeT]):
         except NotJson as error:
             raise misuse_error(f"ctx.quote takes what is JSON: {error}.") from None
 
-
-MediaT = TypeVar("MediaT")
-"""A Media, or in an async function what gives it when it is awaited."""
-MediaContentT = TypeVar("MediaContentT")
-"""A MediaContent, or in an async function what gives it when it is awaited."""
-
-
-class MediaMethods(ContextBase, Generic[MediaT, MediaContentT]):
-    """Media are kept as assets of the tenant, and their emission is recorded: a node that is entered again emits none
-    of them twice. To be awaited in an async function."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Ask it in the way of the function; `name` is the call that the author made."""
+    # Media are kept as assets of the tenant.
 
     def emit_image(
         self,
@@ -399,13 +391,15 @@ class MediaMethods(ContextBase, Generic[MediaT, MediaContentT]):
         return self._run_call(f"ctx.emit_{kind}", lambda: media.emit(turn, data, kind, said))
 
 
-T = TypeVar("T")
-
-
 class Context(
-    InterruptMethods[Coroutine[Any, Any, Any], Coroutine[Any, Any, dict[str, Any]]],
-    ModelMethods[Coroutine[Any, Any, AiAnswer], Coroutine[Any, Any, Envelope]],
-    MediaMethods[Coroutine[Any, Any, Media], Coroutine[Any, Any, MediaContent]],
+    ContextBase[
+        Coroutine[Any, Any, Any],
+        Coroutine[Any, Any, dict[str, Any]],
+        Coroutine[Any, Any, AiAnswer],
+        Coroutine[Any, Any, Envelope],
+        Coroutine[Any, Any, Media],
+        Coroutine[Any, Any, MediaContent],
+    ]
 ):
     """The first argument of a node that is an async function. Good for one call of it."""
 
@@ -435,12 +429,6 @@ class Context(
             )
 
         return ContextCall(entry.state, "ctx.step", take)
-
-    def _request_interrupt(self, name: str, asked: InterruptRequest) -> Coroutine[Any, Any, Any]:
-        return ContextCall(self._invocation.state, name, lambda: self._invocation.request_interrupt(asked))
-
-    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
-        return ContextCall(self._invocation.state, name, work)
 
     def fetch(
         self,
@@ -480,3 +468,9 @@ class Context(
     async def secret(self, *arguments: Any, **named: Any) -> Any:
         """Not offered by this host: raises NodeError, host_capability_missing."""
         raise missing_capability_error("secrets")
+
+    def _request_interrupt(self, name: str, asked: InterruptRequest) -> Coroutine[Any, Any, Any]:
+        return ContextCall(self._invocation.state, name, lambda: self._invocation.request_interrupt(asked))
+
+    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
+        return ContextCall(self._invocation.state, name, work)

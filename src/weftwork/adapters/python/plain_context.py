@@ -13,7 +13,7 @@ from weftwork.adapters.python.calls.invocation import Invocation
 from weftwork.adapters.python.calls.media import Media, MediaContent
 from weftwork.adapters.python.calls.model_calls import AiAnswer, Envelope
 from weftwork.adapters.python.calls.steps import PlainCaller, bind_step, convert_result
-from weftwork.adapters.python.context import InterruptMethods, MediaMethods, ModelMethods
+from weftwork.adapters.python.context import ContextBase
 from weftwork.adapters.python.errors import CallAbandoned, missing_capability_error
 from weftwork.adapters.python.threads import ThreadOutcome, capture_outcome
 from weftwork.protocol.workflow.node_types import Effect
@@ -25,8 +25,8 @@ class _LoopCall(Generic[T]):
     """One call on the loop for a thread that waits. Plain functions that the call needs are run by that same thread:
     it has nothing else to do, and a second one might never be free."""
 
-    def __init__(self, ways: "LoopBridge", work: Callable[[PlainCaller], Coroutine[Any, Any, T]]) -> None:
-        self._bridge = ways
+    def __init__(self, bridge: "LoopBridge", work: Callable[[PlainCaller], Coroutine[Any, Any, T]]) -> None:
+        self._bridge = bridge
         self._work = work
         self._thread_work: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
         self._outcome: asyncio.Future[ThreadOutcome] | None = None
@@ -90,7 +90,7 @@ class _LoopCall(Generic[T]):
             del error
 
     def _settle(self, outcome: ThreadOutcome) -> None:
-        # Forgotten here: frames of what was raised lead to this hop.
+        # Forgotten here: frames of what was raised lead to this call.
         future, self._outcome = self._outcome, None
         if future is not None and not future.done():
             future.set_result(outcome)
@@ -107,23 +107,21 @@ class LoopBridge:
     def abandon(self) -> None:
         """Nobody waits for the function any more: every call of its context raises from now on."""
         self.is_abandoned = self.invocation.state.is_over = True
-        for hop in [*self.pending_calls]:
-            hop.abandon()
+        for call in [*self.pending_calls]:
+            call.abandon()
 
     def call(self, work: Callable[[PlainCaller], Coroutine[Any, Any, T]]) -> T:
         return _LoopCall(self, work).run()
 
 
-class PlainContext(
-    InterruptMethods[Any, dict[str, Any]], ModelMethods[AiAnswer, Envelope], MediaMethods[Media, MediaContent]
-):
+class PlainContext(ContextBase[Any, dict[str, Any], AiAnswer, Envelope, Media, MediaContent]):
     """The first argument of a node that is a plain function. The same as Context, without await."""
 
     __slots__ = ("_bridge",)
 
-    def __init__(self, ways: LoopBridge) -> None:
-        super().__init__(ways.invocation)
-        self._bridge = ways
+    def __init__(self, bridge: LoopBridge) -> None:
+        super().__init__(bridge.invocation)
+        self._bridge = bridge
 
     @overload
     def step(
@@ -139,12 +137,6 @@ class PlainContext(
         call = bind_step(function, arguments)
         value = self._bridge.call(lambda call_plain: self._invocation.step(name, call, effect, call_plain))
         return convert_result(function, value)
-
-    def _request_interrupt(self, name: str, asked: InterruptRequest) -> Any:
-        return self._bridge.call(lambda _: self._invocation.request_interrupt(asked))
-
-    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        return self._bridge.call(lambda _: work())
 
     def fetch(
         self,
@@ -174,3 +166,9 @@ class PlainContext(
     def secret(self, *arguments: Any, **named: Any) -> Any:
         """Not offered by this host: raises NodeError, host_capability_missing."""
         raise missing_capability_error("secrets")
+
+    def _request_interrupt(self, name: str, asked: InterruptRequest) -> Any:
+        return self._bridge.call(lambda _: self._invocation.request_interrupt(asked))
+
+    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return self._bridge.call(lambda _: work())
