@@ -95,7 +95,7 @@ def test_a_function_left_behind_can_do_nothing_more() -> None:
 def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a context that does not know that it was left."""
     monkeypatch.setattr(plain_module.LoopBridge, "abandon", lambda self: None)
-    for guard in ("check", "check_going_on"):
+    for guard in ("check", "check_not_stopping"):
         monkeypatch.setattr(CallState, guard, lambda self: None)
     stage, left = FakeNodeHost(), Left()
 

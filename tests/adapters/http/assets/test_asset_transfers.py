@@ -103,7 +103,7 @@ def silent(caplog: pytest.LogCaptureFixture) -> None:
     assert "/assets/v1." not in said
 
 
-def lines() -> list[Any]:
+def connections() -> list[Any]:
     found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
     return [coro.cr_frame.f_locals["self"].scope["weftwork.connection"] for coro in found if "run_asgi" in repr(coro)]
 
@@ -121,7 +121,9 @@ def test_a_reader_who_does_not_read_is_let_go(end: str, monkeypatch: pytest.Monk
             closed = watch(served)
             before = len(asyncio.all_tasks())
             client = await in_thread(served.ask, path, 4096)
-            await until(lambda: any(line.full for line in lines()) or closed, "the connection to be full")
+            await until(
+                lambda: any(connection.is_full for connection in connections()) or closed, "the connection to be full"
+            )
             if end == "resets":
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             if end != "stays":

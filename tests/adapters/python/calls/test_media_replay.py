@@ -144,7 +144,7 @@ def test_a_node_that_is_left_behind_emits_no_more() -> None:
     document["nodes"].append({**document["nodes"][0], "id": "w", "typeId": "acme.waits"})
     document["edges"] = [{"id": "e", "sourceNodeId": "n", "targetNodeId": "w"}]
     result = run_workflow(document, nodes=[leaves, waits])
-    assert ([each.data for each in result.media], raised) == ([WAV], ["Abandoned"])
+    assert ([each.data for each in result.media], raised) == ([WAV], ["CallAbandoned"])
 
 
 def test_an_attempt_after_a_failure_is_another_entry() -> None:

@@ -44,8 +44,8 @@ def refusal(**settings: Any) -> str:
     return said
 
 
-def test_a_module_with_kinds_alone(place: Path) -> None:
-    path = write(place / "kind_module.py", KIND.format("vendor.acme.plan", 2, SCHEMA))
+def test_a_module_with_kinds_alone(module_folder: Path) -> None:
+    path = write(module_folder / "kind_module.py", KIND.format("vendor.acme.plan", 2, SCHEMA))
     (kind,) = find_envelope_kinds(["kind_module"], installed=False)
     assert kind.kind == KindDefinition("vendor.acme.plan", 2, SCHEMA, own_schema=True)
     assert kind.place == f"{path}:3"
@@ -56,17 +56,20 @@ def test_a_module_with_kinds_alone(place: Path) -> None:
     assert host.kinds.find("vendor.acme.plan") == kind.kind
 
 
-def test_a_package_with_kinds_below_it(place: Path) -> None:
-    write(place / "kind_pack/__init__.py", "from kind_pack.inner import plan\nfrom their_kinds import plan as other\n")
-    write(place / "kind_pack/inner.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
-    write(place / "their_kinds.py", KIND.format("vendor.other.plan", 1, SCHEMA))
+def test_a_package_with_kinds_below_it(module_folder: Path) -> None:
+    write(
+        module_folder / "kind_pack/__init__.py",
+        "from kind_pack.inner import plan\nfrom their_kinds import plan as other\n",
+    )
+    write(module_folder / "kind_pack/inner.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
+    write(module_folder / "their_kinds.py", KIND.format("vendor.other.plan", 1, SCHEMA))
     assert vendor(Settings(nodes=("kind_pack",))) == {"vendor.acme.plan": 1}
 
 
-def test_entry_points(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(place / "offered_kinds.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
+def test_entry_points(module_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(module_folder / "offered_kinds.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
     monkeypatch.setattr(module, "entry_points", lambda group: [EntryPoint("acme", "offered_kinds", group)])
-    monkeypatch.syspath_prepend(place)
+    monkeypatch.syspath_prepend(module_folder)
     assert vendor(Settings()) == {"vendor.acme.plan": 1}
 
 
@@ -114,12 +117,12 @@ def test_what_cannot_work_is_refused_at_once(given: dict[str, Any], error: type[
         EnvelopeKind(members.pop("name"), **members)
 
 
-def test_a_module_with_a_wrong_kind_is_told_by_file_and_line(place: Path) -> None:
-    path = write(place / "bad_kinds.py", "\n" + KIND.format("media.plan", 1, SCHEMA))
+def test_a_module_with_a_wrong_kind_is_told_by_file_and_line(module_folder: Path) -> None:
+    path = write(module_folder / "bad_kinds.py", "\n" + KIND.format("media.plan", 1, SCHEMA))
     said = refusal(nodes=("bad_kinds",))
     assert said.startswith(f"--nodes bad_kinds: ValueError: {path}:4: 'media.plan' cannot be") or f"{path}:4: " in said
     schema = {"type": "nothing"}
-    path = write(place / "worse_kinds.py", KIND.format("vendor.acme.plan", 1, schema))
+    path = write(module_folder / "worse_kinds.py", KIND.format("vendor.acme.plan", 1, schema))
     assert refusal(nodes=("worse_kinds",)).startswith(
         f"{path}:3: the kind 'vendor.acme.plan' cannot be registered: at "
     )
@@ -175,13 +178,13 @@ def test_places_that_hold_no_kinds(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("env-41")
-def test_a_file_and_a_module_that_disagree(place: Path) -> None:
-    path = write(place / "kind_here.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
-    file = schema_file(place, "vendor.acme.plan", {"type": "object"})
+def test_a_file_and_a_module_that_disagree(module_folder: Path) -> None:
+    path = write(module_folder / "kind_here.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
+    file = schema_file(module_folder, "vendor.acme.plan", {"type": "object"})
     said = refusal(nodes=("kind_here",), envelope_kinds=(str(file),))
     assert said.startswith(f"{path}:3: version 1 of the kind 'vendor.acme.plan' is registered with another schema by ")
     assert f"--envelope-kinds {file}" in said
-    schema_file(place, "vendor.acme.plan", {"type": "object", "x-version": 2})
+    schema_file(module_folder, "vendor.acme.plan", {"type": "object", "x-version": 2})
     assert vendor(Settings(nodes=("kind_here",), envelope_kinds=(str(file),))) == {"vendor.acme.plan": 2}
 
 
@@ -190,19 +193,19 @@ def test_kinds_can_be_given_to_a_host() -> None:
     assert load_kinds(Settings(), [plan, plan]).find("vendor.acme.plan") is plan.kind
 
 
-def test_a_module_with_neither_is_refused(place: Path) -> None:
-    write(place / "empty_module.py", "")
+def test_a_module_with_neither_is_refused(module_folder: Path) -> None:
+    write(module_folder / "empty_module.py", "")
     with pytest.raises(NodeLoadError, match="the module empty_module has no nodes"):
         find_nodes(["empty_module"], installed=False)
     assert find_envelope_kinds(["empty_module"], installed=False) == []
 
 
 def test_without_the_look_at_where_it_was_made_others_would_be_taken(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+    module_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sabotage: kinds that say they were made wherever they are found."""
-    write(place / "lender.py", KIND.format("vendor.other.plan", 1, SCHEMA))
-    write(place / "borrower.py", "from lender import plan\n")
+    write(module_folder / "lender.py", KIND.format("vendor.other.plan", 1, SCHEMA))
+    write(module_folder / "borrower.py", "from lender import plan\n")
     assert find_envelope_kinds(["borrower"], installed=False) == []
     (lent,) = find_envelope_kinds(["lender"], installed=False)
     monkeypatch.setattr(lent, "module", "borrower")

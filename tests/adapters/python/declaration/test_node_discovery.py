@@ -45,50 +45,50 @@ def refusal(*names: str) -> str:
     return str(refused.value)
 
 
-def test_a_module_in_the_current_folder(place: Path) -> None:
-    write(place, "one_module.py", NODE.format("acme.one", "one") + NODE.format("acme.two", "two"))
+def test_a_module_in_the_current_folder(module_folder: Path) -> None:
+    write(module_folder, "one_module.py", NODE.format("acme.one", "one") + NODE.format("acme.two", "two"))
     assert ids("one_module") == ["acme.one", "acme.two"]
     assert ids("one_module", "one_module") == ["acme.one", "acme.two"]
 
 
-def test_a_package_with_nodes_below_it(place: Path) -> None:
-    write(place, "whole_pack/__init__.py", "from whole_pack.inner import one\n")
-    write(place, "whole_pack/inner.py", NODE.format("acme.one", "one"))
-    write(place, "whole_pack/unused.py", NODE.format("acme.two", "two"))
+def test_a_package_with_nodes_below_it(module_folder: Path) -> None:
+    write(module_folder, "whole_pack/__init__.py", "from whole_pack.inner import one\n")
+    write(module_folder, "whole_pack/inner.py", NODE.format("acme.one", "one"))
+    write(module_folder, "whole_pack/unused.py", NODE.format("acme.two", "two"))
     assert ids("whole_pack") == ["acme.one"]
     assert ids("whole_pack", "whole_pack.unused") == ["acme.one", "acme.two"]
 
 
-def test_nodes_of_others_are_not_taken(place: Path) -> None:
-    write(place, "their_nodes.py", NODE.format("acme.theirs", "theirs"))
-    write(place, "my_nodes.py", "from their_nodes import theirs\n" + NODE.format("acme.mine", "mine"))
+def test_nodes_of_others_are_not_taken(module_folder: Path) -> None:
+    write(module_folder, "their_nodes.py", NODE.format("acme.theirs", "theirs"))
+    write(module_folder, "my_nodes.py", "from their_nodes import theirs\n" + NODE.format("acme.mine", "mine"))
     assert ids("my_nodes") == ["acme.mine"]
     assert ids("my_nodes", "their_nodes") == ["acme.mine", "acme.theirs"]
 
 
-def test_a_module_that_is_imported_again_is_not_there_twice(place: Path) -> None:
-    write(place, "again_module.py", NODE.format("acme.old", "one"))
+def test_a_module_that_is_imported_again_is_not_there_twice(module_folder: Path) -> None:
+    write(module_folder, "again_module.py", NODE.format("acme.old", "one"))
     assert ids("again_module") == ["acme.old"]
     del sys.modules["again_module"]
-    write(place, "again_module.py", NODE.format("acme.newer", "one"))
+    write(module_folder, "again_module.py", NODE.format("acme.newer", "one"))
     assert ids("again_module") == ["acme.newer"]
 
 
-def test_a_name_that_is_bound_twice_is_one_node(place: Path) -> None:
-    write(place, "twice_bound.py", NODE.format("acme.one", "one") + "\nother = one\n")
+def test_a_name_that_is_bound_twice_is_one_node(module_folder: Path) -> None:
+    write(module_folder, "twice_bound.py", NODE.format("acme.one", "one") + "\nother = one\n")
     assert ids("twice_bound") == ["acme.one"]
 
 
-def test_two_nodes_of_one_name_are_both_named(place: Path) -> None:
-    first = write(place, "first_of_two.py", NODE.format("acme.same", "one"))
-    second = write(place, "second_of_two.py", "\n" + NODE.format("acme.same", "two"))
+def test_two_nodes_of_one_name_are_both_named(module_folder: Path) -> None:
+    first = write(module_folder, "first_of_two.py", NODE.format("acme.same", "one"))
+    second = write(module_folder, "second_of_two.py", "\n" + NODE.format("acme.same", "two"))
     said = refusal("first_of_two", "second_of_two")
     assert said == f"two nodes are named 'acme.same': {first}:4 and {second}:5"
 
 
-def test_a_decorator_on_top(place: Path) -> None:
+def test_a_decorator_on_top(module_folder: Path) -> None:
     path = write(
-        place,
+        module_folder,
         "wrapped_nodes.py",
         "import functools, weftwork\n"
         "def other(f):\n    return functools.wraps(f)(lambda *a: f(*a))\n"
@@ -114,8 +114,8 @@ def test_a_decorator_on_top(place: Path) -> None:
         ("import weftwork\n@weftwork.node('Acme')\ndef f(ctx): ...\n", "2: f: 'Acme' is no type id"),
     ],
 )
-def test_what_goes_wrong_is_told_with_file_and_line(place: Path, text: str, said: str) -> None:
-    path = write(place, "bad_nodes.py", text)
+def test_what_goes_wrong_is_told_with_file_and_line(module_folder: Path, text: str, said: str) -> None:
+    path = write(module_folder, "bad_nodes.py", text)
     found = refusal("bad_nodes")
     assert found.startswith("--nodes bad_nodes: ")
     assert f"{path}:{said}" in found
@@ -123,9 +123,9 @@ def test_what_goes_wrong_is_told_with_file_and_line(place: Path, text: str, said
     assert "Traceback" not in found
 
 
-def test_an_error_in_a_module_that_the_module_imports(place: Path) -> None:
-    write(place, "outer_nodes.py", "import deeper_module\n")
-    inner = write(place, "deeper_module.py", "\n\n\n{}['x']\n")
+def test_an_error_in_a_module_that_the_module_imports(module_folder: Path) -> None:
+    write(module_folder, "outer_nodes.py", "import deeper_module\n")
+    inner = write(module_folder, "deeper_module.py", "\n\n\n{}['x']\n")
     assert refusal("outer_nodes") == f"--nodes outer_nodes: {inner}:4: KeyError: 'x'"
 
 
@@ -140,12 +140,12 @@ def test_an_error_in_a_module_that_the_module_imports(place: Path) -> None:
         ("json", "the module json has no nodes; a node is a function with @weftwork.node(...)"),
     ],
 )
-def test_modules_that_cannot_be_nodes(place: Path, name: str, said: str) -> None:
+def test_modules_that_cannot_be_nodes(module_folder: Path, name: str, said: str) -> None:
     assert said in refusal(name)
 
 
-def test_entry_points(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(place, "offered_nodes.py", NODE.format("acme.offered", "one"))
+def test_entry_points(module_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(module_folder, "offered_nodes.py", NODE.format("acme.offered", "one"))
     asked: list[str] = []
 
     def entry_points(group: str) -> list[EntryPoint]:
@@ -153,10 +153,10 @@ def test_entry_points(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return [EntryPoint("acme", "offered_nodes", group)]
 
     monkeypatch.setattr(module, "entry_points", entry_points)
-    monkeypatch.syspath_prepend(place)
+    monkeypatch.syspath_prepend(module_folder)
     assert [node.declaration.type_id for node in find_nodes([])] == ["acme.offered"]
     assert asked == ["weftwork.nodes"]
-    write(place, "offered_nodes.py", "")
+    write(module_folder, "offered_nodes.py", "")
     del sys.modules["offered_nodes"]
     with pytest.raises(NodeLoadError, match="entry point acme: the module offered_nodes has no nodes"):
         find_nodes([])
@@ -186,10 +186,10 @@ def test_a_type_of_the_host_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         load_python_nodes((), [mine])
 
 
-def test_without_the_check_the_second_would_win(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+def test_without_the_check_the_second_would_win(monkeypatch: pytest.MonkeyPatch, module_folder: Path) -> None:
     """Sabotage: nodes of one name that nobody compares."""
-    write(place, "left_twin.py", NODE.format("acme.same", "one"))
-    write(place, "right_twin.py", NODE.format("acme.same", "two"))
+    write(module_folder, "left_twin.py", NODE.format("acme.same", "one"))
+    write(module_folder, "right_twin.py", NODE.format("acme.same", "two"))
     nodes = [*find_nodes(["left_twin"], installed=False), *find_nodes(["right_twin"], installed=False)]
     with pytest.raises(NodeLoadError):
         check_distinct(nodes)
