@@ -54,13 +54,13 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
 
     __slots__ = ("_invocation", "attempt", "iteration", "log", "node_id", "run_id")
 
-    def __init__(self, entry: Invocation) -> None:
-        self._invocation = entry
-        self.run_id = entry.call.run_id
-        self.node_id = entry.call.node_id
-        self.attempt = entry.call.attempt
-        self.iteration = entry.call.iteration
-        self.log = NodeLog(entry)
+    def __init__(self, invocation: Invocation) -> None:
+        self._invocation = invocation
+        self.run_id = invocation.call.run_id
+        self.node_id = invocation.call.node_id
+        self.attempt = invocation.call.attempt
+        self.iteration = invocation.call.iteration
+        self.log = NodeLog(invocation)
 
     def now(self) -> datetime:
         """The run's clock, in UTC: the same when the node is entered again. It stands still between steps."""
@@ -258,8 +258,8 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
                 "ctx.call_ai cannot stream what is to fit a schema: nobody sees it before it was checked."
             )
         models = self._invocation.models
-        voice = models.next_turn_prefix()
-        return self._run_call("ctx.call_ai", lambda: models.call_ai(voice, asked, shape, bool(stream)))
+        turn_prefix = models.next_turn_prefix()
+        return self._run_call("ctx.call_ai", lambda: models.call_ai(turn_prefix, asked, shape, bool(stream)))
 
     def generate_envelope(
         self,
@@ -299,8 +299,8 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         if not asked.messages and not asked.system:
             raise misuse_error("ctx.generate_envelope takes a prompt, messages, or a text as system.")
         models = self._invocation.models
-        voice = models.next_turn_prefix()
-        return self._run_call("ctx.generate_envelope", lambda: models.generate_envelope(voice, asked, kind))
+        turn_prefix = models.next_turn_prefix()
+        return self._run_call("ctx.generate_envelope", lambda: models.generate_envelope(turn_prefix, asked, kind))
 
     def quote(self, value: Any, source: str = "input") -> str:
         """A value as a prompt is to hold it that you did not write yourself: between marks that nothing in it can
@@ -387,8 +387,9 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
                 told = "mime_type" if each == "media_type" else each
                 raise misuse_error(f"ctx.emit_{kind} takes a text without NUL as {told}.")
         said |= {"inline": bool(inline), "duration_seconds": duration_seconds}
-        media, turn = self._invocation.media, self._invocation.models.next_turn_prefix()
-        return self._run_call(f"ctx.emit_{kind}", lambda: media.emit(turn, data, kind, said))
+        media = self._invocation.media
+        turn_prefix = self._invocation.models.next_turn_prefix()
+        return self._run_call(f"ctx.emit_{kind}", lambda: media.emit(turn_prefix, data, kind, said))
 
 
 class Context(

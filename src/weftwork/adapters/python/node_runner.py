@@ -1,6 +1,9 @@
-"""A decorated function as a node type that the engine can run.
+"""Runs decorated functions as node types of the engine.
 
-All nodes of a host that are written in Python, with what they share.
+One call of a function goes like this: convert the inputs to its annotations; run it in its own task, so that a
+cancellation by the author and one by the run can be told apart; wait for its steps, whose results are recorded; check
+what it returned against its declaration. Everything it raises becomes an outcome of the node. An interrupt that the
+node waits for wins over whatever the function made of it.
 """
 
 import asyncio
@@ -41,17 +44,17 @@ log = logging.getLogger("weftwork.node")
 _ANY_OBJECT: Final[dict[str, Any]] = {"type": "object"}
 
 
-def to_node_type(node: NodeFunction, tools: NodeServices) -> WaitingNode:
+def to_node_type(node: NodeFunction, services: NodeServices) -> WaitingNode:
     """The node type of a decorated function."""
-    return WaitingNode(node.declaration, _NodeRunner(node, tools).run)
+    return WaitingNode(node.declaration, _NodeRunner(node, services).run)
 
 
 class _NodeRunner:
     """Calls the function of one node type."""
 
-    def __init__(self, node: NodeFunction, tools: NodeServices) -> None:
+    def __init__(self, node: NodeFunction, services: NodeServices) -> None:
         self._node = node
-        self._services = tools
+        self._services = services
 
     async def run(self, call: NodeCall, host: NodeContext) -> NodeOutcome:
         node = self._node
@@ -61,7 +64,8 @@ class _NodeRunner:
             return to_failure(error)
         entry = Invocation(node.declaration.type_id, node.declaration.effect, call, host, self._services)
         # Whoever launched this may have been told by a step of another node.
-        around, outside = in_node.set(True), current_step.set("")
+        outer_node = in_node.set(True)
+        outer_step = current_step.set("")
         outcome: NodeOutcome
         try:
             outcome = await _run_with_heartbeat(entry, self._call(entry, arguments), node.heartbeat_timeout)
@@ -84,8 +88,8 @@ class _NodeRunner:
                 raise exit_error(error) from error
             outcome = Completed({})
         finally:
-            in_node.reset(around)
-            current_step.reset(outside)
+            in_node.reset(outer_node)
+            current_step.reset(outer_step)
             asking = entry.close()
         if asking is None:
             outcome = _with_pending_effects(entry, outcome)
@@ -130,8 +134,9 @@ class _NodeRunner:
 
     async def _call_plain(self, entry: Invocation, arguments: dict[str, Any]) -> NodeOutcome:
         entry.steps.holds_thread = True
-        node, ways = self._node, LoopBridge(entry)
-        context = PlainContext(ways)
+        node = self._node
+        bridge = LoopBridge(entry)
+        context = PlainContext(bridge)
 
         def call() -> NodeOutcome:
             entry.own_thread = threading.get_ident()
@@ -143,7 +148,7 @@ class _NodeRunner:
         except ThreadsExhausted:
             raise threads_exhausted_error() from None
         except asyncio.CancelledError:
-            ways.abandon()
+            bridge.abandon()
             raise
 
 
@@ -276,13 +281,15 @@ def _outputs(gives: str, result: Any) -> dict[str, Any]:
 
 
 class PythonNodes:
-    """The node types of decorated functions. Their threads are there when needed; the loop is watched once started."""
+    """All Python nodes of a host. `start` begins to watch the event loop for nodes that block it."""
 
     def __init__(self, nodes: Iterable[NodeFunction], threads: ThreadPool, outbound: Outbound | None) -> None:
         self.nodes = [*nodes]
         self.threads = threads
-        tools = NodeServices(threads, outbound)
-        self.types: dict[str, NodeType] = {node.declaration.type_id: to_node_type(node, tools) for node in self.nodes}
+        services = NodeServices(threads, outbound)
+        self.types: dict[str, NodeType] = {
+            node.declaration.type_id: to_node_type(node, services) for node in self.nodes
+        }
         self._watch = LoopWatch(self.nodes)
 
     def start(self) -> None:

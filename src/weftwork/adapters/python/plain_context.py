@@ -1,4 +1,4 @@
-"""The context of a plain function, which blocks: each call goes to the event loop and waits for what comes back."""
+"""The context of a plain function: each call runs on the event loop and blocks the function's thread until it ends."""
 
 import asyncio
 import contextvars
@@ -99,8 +99,8 @@ class _LoopCall(Generic[T]):
 class LoopBridge:
     """The calls of one plain function that are under way, so that all of them can be left."""
 
-    def __init__(self, entry: Invocation) -> None:
-        self.invocation = entry
+    def __init__(self, invocation: Invocation) -> None:
+        self.invocation = invocation
         self.pending_calls: set[_LoopCall[Any]] = set()
         self.is_abandoned = False
 

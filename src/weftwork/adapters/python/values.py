@@ -1,4 +1,4 @@
-"""Values on their way between JSON and the types of an author."""
+"""Converts values between JSON and the types that authors of nodes use."""
 
 import dataclasses
 import inspect
@@ -41,7 +41,7 @@ class ValueTooLarge(NotJson):
 
 
 def as_json(value: Any, bounded: bool = True) -> Any:
-    """A copy of the value in JSON, as the log takes it. Raises NotJson, and TooLarge as soon as that is known.
+    """A copy of the value in JSON, as the log takes it. Raises NotJson, and ValueTooLarge as soon as that is known.
 
     Structs, dataclasses, enums, dates, UUIDs, decimals, sets and bytes become what msgspec makes of them. Numbers are
     finite, integers within 2^53-1, texts without NUL and lone surrogates: what comes in over HTTP is held to the same.

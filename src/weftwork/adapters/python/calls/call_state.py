@@ -1,4 +1,4 @@
-"""What one call of a function has come to so far, for everything in it that has to know."""
+"""The state of one call of a node function, and the awaitable that every call of an async context returns."""
 
 import asyncio
 import contextvars
@@ -18,22 +18,26 @@ current_step: contextvars.ContextVar[str] = contextvars.ContextVar("weftwork_ste
 
 
 class CallState:
-    """asking: the question that the node waits for; failure: why it cannot go on; stopped: whether the run told it to
-    end; over: whether it has; undone: whether a step said that its effect did not happen; uncalled: calls of the
-    context that nobody has awaited yet, by name."""
+    """Shared by everything that belongs to the call: its steps, model calls, media and the context itself."""
 
     __slots__ = ("failure", "has_undone_step", "is_over", "is_stopping", "pending_interrupt", "unawaited")
 
     def __init__(self) -> None:
         self.pending_interrupt: InterruptPending | None = None
+        """The interrupt that the node waits for."""
         self.failure: NodeError | None = None
+        """Why the node cannot go on."""
         self.is_over = False
         self.is_stopping = False
+        """The run has told the node to end."""
         self.has_undone_step = False
+        """A step has said that its effect did not happen."""
         self.unawaited: list[str] = []
+        """Names of context calls that have not been awaited yet."""
 
     def check(self) -> None:
-        """Raises Abandoned when the entry is over, Asking while an answer is awaited, NodeError if it cannot go on.
+        """Raises CallAbandoned when the call is over, InterruptPending while the node waits for an answer, NodeError if
+        it cannot go on.
 
         A step that is under way is not kept from its end by what others ask.
         """
@@ -100,15 +104,15 @@ class ContextCall(Coroutine[Any, Any, T]):
 
     __slots__ = ("_coroutine", "_follows_interrupt", "_name", "_start", "_state", "_task")
 
-    def __init__(self, fate: CallState, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
-        self._state = fate
+    def __init__(self, state: CallState, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._state = state
         self._name = name
         self._start: Callable[[], Coroutine[Any, Any, T]] | None = make
         self._coroutine: Coroutine[Any, Any, T] | None = None
         # Not the task itself, which knows whoever holds this.
         self._task = id(_current_task())
-        self._follows_interrupt = fate.unawaited_interrupt is not None
-        fate.unawaited.append(name)
+        self._follows_interrupt = state.unawaited_interrupt is not None
+        state.unawaited.append(name)
 
     def _begin(self) -> Coroutine[Any, Any, T]:
         make, self._start = self._start, None

@@ -1,4 +1,4 @@
-"""Requests that a node makes, and the answers that it gets."""
+"""ctx.fetch: from the author's arguments to a request, and the response that the author gets."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast

@@ -1,7 +1,4 @@
-"""What a node written in Python asks, as an interrupt of its run.
-
-What an author gets back from a question, whatever became of it.
-"""
+"""ctx.interrupt and the calls like it: from the author's arguments to an interrupt, and from its resolution back."""
 
 import math
 import re

@@ -1,6 +1,7 @@
-"""One entry of a node: everything that its context can do, in a form that async and plain functions share.
+"""One call of a node: everything its context can do, in a form that async and plain functions share.
 
-What a node says to those who follow its run: lines of a log, and events of its own.
+The contexts of both (context, plain_context) are thin: they check how they are called and delegate to the Invocation.
+Its coroutines run on the event loop. `emit`, `heartbeat`, `now` and `idempotency_key` may be used from any thread.
 """
 
 import asyncio
@@ -47,21 +48,21 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class NodeServices(msgspec.Struct, frozen=True):
-    """What nodes share: the threads of plain functions, and the way out."""
+    """What all nodes of a host share: the threads of plain functions, and the client for requests."""
 
     threads: ThreadPool
     outbound: Outbound | None = None
 
 
 class Invocation:
-    """Belongs to one call of the function, and is of no more use when that is over."""
+    """One call of the function. Of no use after `close`."""
 
-    def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, tools: NodeServices) -> None:
+    def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, services: NodeServices) -> None:
         self.type_id = type_id
         self.effect: Effect = effect
         self.call = call
         self.host = host
-        self.services = tools
+        self.services = services
         self.loop = asyncio.get_running_loop()
         self.last_heartbeat = self.loop.time()
         self.state = CallState()
@@ -121,7 +122,7 @@ class Invocation:
             self.state.failure = node_error(error.failure)
 
     def call_on_loop(self, call: Callable[..., object], *arguments: Any) -> None:
-        """Call something on the event loop, from another thread. Raises Abandoned when there is no loop any more."""
+        """Call something on the event loop, from another thread. Raises CallAbandoned when the loop is closed."""
         try:
             self.loop.call_soon_threadsafe(call, *arguments)
         except RuntimeError:
@@ -142,21 +143,23 @@ class Invocation:
         self.last_heartbeat = self.loop.time()
 
     async def step(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: PlainCaller) -> Any:
-        """What the step came to, as JSON. Raises StepError, NotDone or Asking."""
+        """What the step came to, as JSON. Raises StepError, NotDone or InterruptPending."""
         self.state.check_not_stopping()
         return await self.steps.run(name, function, effect, call_plain)
 
     def close(self) -> InterruptPending | None:
-        """End the entry, and the steps in it; the question that the node waits for, if it does."""
+        """End the call and everything that runs in it. Returns the interrupt that the node waits for, if any."""
         self.steps.cancel_all()
         self.models.cancel_all()
         self.media.cancel_all()
-        fate = self.state
-        asking, fate.pending_interrupt, fate.failure, fate.is_over = fate.pending_interrupt, None, None, True
-        return asking
+        pending = self.state.pending_interrupt
+        self.state.pending_interrupt = None
+        self.state.failure = None
+        self.state.is_over = True
+        return pending
 
     async def request_interrupt(self, asked: InterruptRequest) -> Any:
-        """What the author gets for the question. Raises Asking, InterruptTimeout or NodeError."""
+        """What the author gets for the question. Raises InterruptPending, InterruptTimeout or NodeError."""
         self.state.check_not_stopping()
         if self.effect == "once":
             raise misuse_error("A node of the effect once cannot ask; put its effect into a step, and make it pure.")
@@ -205,8 +208,8 @@ class NodeLog:
 
     __slots__ = ("_invocation",)
 
-    def __init__(self, entry: Invocation) -> None:
-        self._invocation = entry
+    def __init__(self, invocation: Invocation) -> None:
+        self._invocation = invocation
 
     def debug(self, message: str, **fields: Any) -> None:
         self._invocation.emit(AppendLog("debug", storable_text(message, MAX_VALUE_TEXT), to_loggable(fields)))

@@ -1,4 +1,7 @@
-"""Media in one entry of a node: what it sends, each once however often the node is entered, and what it reads."""
+"""ctx.emit_image, emit_audio, emit_file and read_media: the media of one call of a node.
+
+An emission is recorded, so a node that is entered again does not emit it twice.
+"""
 
 import asyncio
 import os
@@ -46,14 +49,14 @@ MediaReference = str | Media | MediaContent | Mapping[str, Any]
 
 
 class MediaCalls:
-    """Of one entry."""
+    """The media calls of one call of a node."""
 
-    def __init__(self, host: NodeContext, fate: CallState) -> None:
+    def __init__(self, host: NodeContext, state: CallState) -> None:
         self._host = host
-        self._state = fate
+        self._state = state
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def emit(self, turn: str, source: MediaSource, kind: MediaKind, said: dict[str, Any]) -> Media:
+    async def emit(self, turn_prefix: str, source: MediaSource, kind: MediaKind, said: dict[str, Any]) -> Media:
         """media-65 (RFC 0055 B): send it, and get what became of it, now or in an earlier entry. Raises NodeError."""
         self._state.check_not_stopping()
         if current_step.get():
@@ -62,7 +65,7 @@ class MediaCalls:
             )
         sent = OutgoingMedia(kind, await self._load_source(source), **said)
         self._state.check_not_stopping()
-        made = await self._await_host(self._host.emit_media(sent, turn))
+        made = await self._await_host(self._host.emit_media(sent, turn_prefix))
         payload = made.payload
         return Media(made.media_ref, payload["mimeType"], payload["bytes"], made.url, made.envelope_id)
 

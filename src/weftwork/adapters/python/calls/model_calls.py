@@ -1,7 +1,9 @@
-"""What one entry of a node asks of models. Answers are recorded, so a node that is entered again asks for none twice.
+"""ctx.call_ai and ctx.generate_envelope: the model calls of one call of a node.
 
-Theory. A call is known by the task that makes it and by its number in that task, and a task by who started it, and as
-which. So calls side by side are told apart in every entry of a node that goes the same ways, whoever is answered first.
+Answers are recorded, so a node that is entered again gets them from their records. A record is found by the identity
+of the call: the task that makes it and its number in that task; and a task is identified by the task that started it,
+its name and its number (node_tasks). Concurrent calls are therefore told apart in every entry of a node that takes the
+same path, whichever is answered first.
 """
 
 import asyncio
@@ -67,9 +69,9 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ModelCalls:
-    """Of one entry."""
+    """The model calls of one call of a node."""
 
-    def __init__(self, effect: Effect, call: NodeCall, host: NodeContext, fate: CallState) -> None:
+    def __init__(self, effect: Effect, call: NodeCall, host: NodeContext, state: CallState) -> None:
         self.pending_effects: list[NodeEffect] = []
         """What follows from failures: said in one commit with the node's end, whatever it made of them."""
         self.envelope_lock = asyncio.Lock()
@@ -77,7 +79,7 @@ class ModelCalls:
         self.host = host
         self._effect = effect
         self._call = call
-        self._state = fate
+        self._state = state
         self._thread_path = TaskPath("thread")
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -89,27 +91,29 @@ class ModelCalls:
         """Raises what keeps the entry from going on."""
         self._state.check_not_stopping()
 
-    async def call_ai(self, voice: str, prompt: ModelPrompt, shape: OutputShape | None, stream: bool) -> AiAnswer:
-        """A text, or a value of the shape. Raises NodeError or Asking."""
+    async def call_ai(self, turn_prefix: str, prompt: ModelPrompt, shape: OutputShape | None, stream: bool) -> AiAnswer:
+        """A text, or a value of the shape. Raises NodeError or InterruptPending."""
         request = msgspec.structs.replace(self._request(prompt), stream=stream)
         if shape is None:
-            spoken = await self._run(voice, lambda context: generate_text(context, self._call, request))
+            spoken = await self._run(turn_prefix, lambda context: generate_text(context, self._call, request))
             return _to_ai_answer(spoken.answer, None)
         request = msgspec.structs.replace(request, response_schema=shape.document)
         filled = await self._run(
-            voice, lambda context: generate_value(context, self._call, request, shape.document, shape.name)
+            turn_prefix, lambda context: generate_value(context, self._call, request, shape.document, shape.name)
         )
         try:
             return _to_ai_answer(filled.answer, convert(filled.value, shape.kind))
         except msgspec.ValidationError:
             raise NodeError("envelope_invalid", f"The value of the model is no {shape.name}.") from None
 
-    async def generate_envelope(self, voice: str, prompt: ModelPrompt, kind: str) -> Envelope:
-        """An envelope of a kind. Raises NodeError or Asking."""
+    async def generate_envelope(self, turn_prefix: str, prompt: ModelPrompt, kind: str) -> Envelope:
+        """An envelope of a kind. Raises NodeError or InterruptPending."""
         call, request = self._call, self._request(prompt)
         if not prompt.messages:
             request = msgspec.structs.replace(request, messages=(Message("user", START_MESSAGE),))
-        made = await self._run(voice, lambda context: generate_envelope(context, call, request, kind, call.contract))
+        made = await self._run(
+            turn_prefix, lambda context: generate_envelope(context, call, request, kind, call.contract)
+        )
         accepted, answer = made.accepted, made.answer
         payload = convert(accepted.payload, Any)
         return Envelope(
@@ -124,7 +128,7 @@ class ModelCalls:
     def _request(self, prompt: ModelPrompt) -> ModelRequest:
         return make_model_request(self._call, prompt.options, prompt.messages, prompt.system)
 
-    async def _run(self, voice: str, make: Callable[[NodeContext], Awaitable[T | Failed]]) -> T:
+    async def _run(self, turn_prefix: str, make: Callable[[NodeContext], Awaitable[T | Failed]]) -> T:
         self.check_not_stopping()
         if self._effect == "once":
             raise misuse_error(
@@ -138,7 +142,7 @@ class ModelCalls:
         assert task is not None, "a coroutine runs in a task"
         self._tasks.add(task)
         try:
-            made = await make(cast("NodeContext", _CallContext(self, voice)))
+            made = await make(cast("NodeContext", _CallContext(self, turn_prefix)))
         except InterruptPending as asking:
             self._state.pending_interrupt = asking
             raise
@@ -153,11 +157,11 @@ class ModelCalls:
 
 
 class _CallContext:
-    """Implements ports.nodes.NodeContext for one call: that of the entry, which knows whose call it is."""
+    """Implements ports.nodes.NodeContext for one model call: the node's context, with the identity of the call."""
 
-    def __init__(self, models: ModelCalls, name: str) -> None:
-        self._calls = models
-        self._turn_prefix = name
+    def __init__(self, calls: ModelCalls, turn_prefix: str) -> None:
+        self._calls = calls
+        self._turn_prefix = turn_prefix
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._calls.host, name)

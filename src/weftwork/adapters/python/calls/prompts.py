@@ -1,7 +1,4 @@
-"""What an author asks of a model, checked before any model is.
-
-What an author shows a model: parts of messages, and media beside a prompt.
-"""
+"""The arguments of a model call: checks them and builds the prompt, before any model is asked."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final, cast
@@ -26,8 +23,115 @@ from weftwork.protocol.json.values import is_object
 from weftwork.protocol.media.asset_references import media_ref_digest
 from weftwork.protocol.media.message_parts import normalize_part
 
+ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "system")
+DEFAULT_SHAPE_NAME: Final = "structured-output"
+MAX_TITLE: Final = 128
+
+Messages = str | Collection[Mapping[str, Any]]
 PromptMedia = str | Media | MediaContent | Mapping[str, Any]
 """A part; or media, by their mediaRef or an object that has one, whose type says how they are shown."""
+
+
+class ModelPrompt(msgspec.Struct, frozen=True):
+    """A prompt. `options` choose the model and how it answers, under the names of a node's config."""
+
+    messages: tuple[Message, ...]
+    system: str
+    options: dict[str, Any]
+
+
+class OutputShape(msgspec.Struct, frozen=True):
+    """The shape of a value that a model is to fill, and the type that the author gets it in."""
+
+    name: str
+    document: dict[str, Any]
+    kind: Any = Any
+
+
+def build_prompt(
+    name: str,
+    prompt: Any,
+    messages: Any,
+    system: Any,
+    media: Any = (),
+    *,
+    provider: Any = None,
+    model: Any = None,
+    temperature: Any = None,
+    max_tokens: Any = None,
+    stop: Any = (),
+) -> ModelPrompt:
+    """The prompt. Raises NodeError, node_misused; `name` is the call that the author made."""
+    system_text = _check_text(f"{name} takes system as a text", system)
+    listed = [*_conversation(name, messages)]
+    if prompt is not None:
+        listed.append(Message("user", _check_text(f"{name} takes prompt as a text", prompt)))
+    shown = media_parts(name, media)
+    if shown:
+        last = listed.pop() if listed and listed[-1].role == "user" else Message("user", "")
+        listed.append(add_media(last, shown))
+    if len(listed) > MAX_MESSAGES:
+        raise misuse_error(f"{name} takes up to {MAX_MESSAGES:,} messages.")
+    options = _model_options(name, provider, model, temperature, max_tokens, stop)
+    return ModelPrompt(tuple(listed), system_text, options)
+
+
+def _conversation(name: str, messages: Any) -> list[Message]:
+    if messages is None:
+        return []
+    if isinstance(messages, str):
+        return [Message("user", _check_text(name, messages))]
+    if not isinstance(messages, Collection) or isinstance(messages, Mapping | bytes):
+        raise misuse_error(f"{name} takes messages as a text, or as a list of objects with role and content.")
+    return [_message(f"{name}: the message {at}", each) for at, each in enumerate(cast("Collection[Any]", messages))]
+
+
+def _message(what: str, given: Any) -> Message:
+    if not is_object(given) or not {"role", "content"} <= given.keys():
+        raise misuse_error(f"{what} is no object with role and content.")
+    if given["role"] not in ROLES:
+        raise misuse_error(f"{what} needs one of the roles {', '.join(ROLES)}.")
+    message = make_message(given["role"], message_content(what, given["content"]))
+    _check_text(what, message.text)
+    return message
+
+
+def _check_text(what: str, given: Any) -> str:
+    if not isinstance(given, str):
+        raise misuse_error(f"{what}, and not as an object of type {type(given).__name__}.")
+    if not is_storable(given):
+        raise misuse_error(f"{what}, without NUL and lone surrogates.")
+    return str(given)
+
+
+def _model_options(
+    name: str, provider: Any, model: Any, temperature: Any, max_tokens: Any, stop: Any
+) -> dict[str, Any]:
+    for what, value in (("provider", provider), ("model", model)):
+        if value is not None and not (
+            isinstance(value, str) and 0 < len(value) <= MAX_MODEL_NAME and is_storable(value)
+        ):
+            raise misuse_error(f"{name} takes {what} as a text of 1 to {MAX_MODEL_NAME} characters.")
+    # Compared this way round, so that what is no number fails too.
+    if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
+        raise misuse_error(f"{name} takes temperature as a number from 0 to 2.")
+    if max_tokens is not None and not (
+        isinstance(max_tokens, int) and _is_number(max_tokens) and 0 < max_tokens <= MAX_TOKENS
+    ):
+        raise misuse_error(f"{name} takes max_tokens as an integer from 1 to {MAX_TOKENS:,}.")
+    stops: list[Any] = [stop] if isinstance(stop, str) or not isinstance(stop, Collection) else [*stop]
+    if len(stops) > MAX_STOP_SEQUENCES or not all(
+        isinstance(each, str) and 0 < len(each) <= MAX_STOP_SEQUENCE_CHARS for each in stops
+    ):
+        raise misuse_error(
+            f"{name} takes stop as up to {MAX_STOP_SEQUENCES} texts of 1 to {MAX_STOP_SEQUENCE_CHARS} characters."
+        )
+    wishes = {"provider": provider, "model": model, "temperature": temperature, "maxTokens": max_tokens}
+    return {**{what: value for what, value in wishes.items() if value is not None}, "stopSequences": stops}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def media_parts(name: str, media: Any) -> list[Any]:
@@ -72,101 +176,6 @@ def _to_part(what: str, given: Any) -> Any:
     except NotJson as error:
         raise misuse_error(f"{what} holds a part that is not JSON: {error}.") from None
     return {**made, "data": bytes(data)} if isinstance(data, bytes | bytearray) else made
-
-
-Messages = str | Collection[Mapping[str, Any]]
-ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "system")
-DEFAULT_SHAPE_NAME: Final = "structured-output"
-MAX_TITLE: Final = 128
-
-
-class ModelPrompt(msgspec.Struct, frozen=True):
-    """A question to a model. `given` are the wishes about who answers and how, under the names of the config."""
-
-    messages: tuple[Message, ...]
-    system: str
-    options: dict[str, Any]
-
-
-class OutputShape(msgspec.Struct, frozen=True):
-    """The shape of a value that a model is to fill, and the type that the author gets it in."""
-
-    name: str
-    document: dict[str, Any]
-    kind: Any = Any
-
-
-def build_prompt(name: str, prompt: Any, messages: Any, system: Any, media: Any = (), **wishes: Any) -> ModelPrompt:
-    """The question. Raises NodeError, node_misused; `name` is the call that the author made."""
-    told = _check_text(f"{name} takes system as a text", system)
-    listed = [*_conversation(name, messages)]
-    if prompt is not None:
-        listed.append(Message("user", _check_text(f"{name} takes prompt as a text", prompt)))
-    shown = media_parts(name, media)
-    if shown:
-        last = listed.pop() if listed and listed[-1].role == "user" else Message("user", "")
-        listed.append(add_media(last, shown))
-    if len(listed) > MAX_MESSAGES:
-        raise misuse_error(f"{name} takes up to {MAX_MESSAGES:,} messages.")
-    return ModelPrompt(tuple(listed), told, _model_options(name, **wishes))
-
-
-def _conversation(name: str, messages: Any) -> list[Message]:
-    if messages is None:
-        return []
-    if isinstance(messages, str):
-        return [Message("user", _check_text(name, messages))]
-    if not isinstance(messages, Collection) or isinstance(messages, Mapping | bytes):
-        raise misuse_error(f"{name} takes messages as a text, or as a list of objects with role and content.")
-    return [_message(f"{name}: the message {at}", each) for at, each in enumerate(cast("Collection[Any]", messages))]
-
-
-def _message(what: str, given: Any) -> Message:
-    if not is_object(given) or not {"role", "content"} <= given.keys():
-        raise misuse_error(f"{what} is no object with role and content.")
-    if given["role"] not in ROLES:
-        raise misuse_error(f"{what} needs one of the roles {', '.join(ROLES)}.")
-    message = make_message(given["role"], message_content(what, given["content"]))
-    _check_text(what, message.text)
-    return message
-
-
-def _check_text(what: str, given: Any) -> str:
-    if not isinstance(given, str):
-        raise misuse_error(f"{what}, and not as an object of type {type(given).__name__}.")
-    if not is_storable(given):
-        raise misuse_error(f"{what}, without NUL and lone surrogates.")
-    return str(given)
-
-
-def _model_options(
-    name: str, provider: Any = None, model: Any = None, temperature: Any = None, max_tokens: Any = None, stop: Any = ()
-) -> dict[str, Any]:
-    for what, value in (("provider", provider), ("model", model)):
-        if value is not None and not (
-            isinstance(value, str) and 0 < len(value) <= MAX_MODEL_NAME and is_storable(value)
-        ):
-            raise misuse_error(f"{name} takes {what} as a text of 1 to {MAX_MODEL_NAME} characters.")
-    # Compared this way round, so that what is no number fails too.
-    if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
-        raise misuse_error(f"{name} takes temperature as a number from 0 to 2.")
-    if max_tokens is not None and not (
-        isinstance(max_tokens, int) and _is_number(max_tokens) and 0 < max_tokens <= MAX_TOKENS
-    ):
-        raise misuse_error(f"{name} takes max_tokens as an integer from 1 to {MAX_TOKENS:,}.")
-    stops: list[Any] = [stop] if isinstance(stop, str) or not isinstance(stop, Collection) else [*stop]
-    if len(stops) > MAX_STOP_SEQUENCES or not all(
-        isinstance(each, str) and 0 < len(each) <= MAX_STOP_SEQUENCE_CHARS for each in stops
-    ):
-        raise misuse_error(
-            f"{name} takes stop as up to {MAX_STOP_SEQUENCES} texts of 1 to {MAX_STOP_SEQUENCE_CHARS} characters."
-        )
-    wishes = {"provider": provider, "model": model, "temperature": temperature, "maxTokens": max_tokens}
-    return {**{what: value for what, value in wishes.items() if value is not None}, "stopSequences": stops}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def build_shape(schema: Any) -> OutputShape:

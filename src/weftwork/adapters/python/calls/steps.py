@@ -1,6 +1,8 @@
-"""The steps of one entry of a node: each in a task of its own, so that only the end of the entry cuts it.
+"""ctx.step: runs the steps of one call of a node, and converts their recorded results.
 
-What a step returned, as its function says that it does.
+Each step runs in its own task. Cancelling the caller of ctx.step does not cancel the step, whose result must be
+recorded; only the end of the node's call does. A result is recorded as JSON and converted to the return annotation of
+the step's function, in the call that ran the step and in every later one that replays it.
 """
 
 import asyncio
@@ -30,6 +32,11 @@ from weftwork.ports.node_outcome import Failed, InterruptPending, NotDone, StepF
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.run.effects import MAX_STEP_NAME
 from weftwork.protocol.workflow.node_types import Effect
+
+log = logging.getLogger("weftwork.node")
+
+PlainCaller = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Calls a plain function outside of the event loop's thread."""
 
 
 def bind_step(function: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
@@ -88,30 +95,24 @@ def _return_type(function: Callable[..., Any]) -> Any:
         return Any
 
 
-log = logging.getLogger("weftwork.node")
-
-
-PlainCaller = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Calls a plain function where it keeps nobody waiting."""
-
-
 class Steps:
-    """Begins, watches and ends them. `running` are the keys of those whose function is under way."""
+    """The steps of one call of a node."""
 
-    def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, fate: CallState) -> None:
+    def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, state: CallState) -> None:
         self.type_id = type_id
         self.holds_thread = False
         """Whether the node holds a thread itself, in which its plain steps run."""
         self.running_keys: list[str] = []
+        """Effect keys of the steps whose function is running."""
         self._effect = effect
         self._call = call
         self._host = host
-        self._state = fate
+        self._state = state
         self._names: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: PlainCaller) -> Any:
-        """What the step came to, as JSON. Raises StepError, NotDone or Asking.
+        """What the step came to, as JSON. Raises StepError, NotDone or InterruptPending.
 
         Who is cancelled here stops waiting; the step goes on, and what it comes to is recorded.
         """

@@ -107,7 +107,7 @@ def place_of(function: Any) -> str:
 
 
 def _check_declaration(function: Any, type_id: str, version: Any, effect: Any) -> None:
-    """Raises Refused for a function that cannot be a node, ValueError for what the decorator cannot take."""
+    """Raises SignatureError for a function that cannot be a node, ValueError for what the decorator cannot take."""
     if len(type_id) > MAX_TYPE_ID or _TYPE_ID.fullmatch(type_id) is None:
         raise ValueError(
             f"{type_id!r} is no type id: it starts with a small letter, goes on with letters, digits, dots, "

@@ -1,4 +1,4 @@
-"""Finding nodes and envelope kinds: the modules that the operator names, and those that installed packages offer."""
+"""Finds nodes and envelope kinds in the modules that the operator names and in installed packages."""
 
 import importlib
 import os
@@ -28,7 +28,7 @@ class NodeLoadError(Exception):
 def find_nodes(modules: Iterable[str], installed: bool = True) -> list[NodeFunction]:
     """The nodes of these modules, which are imported as `python -m` would, and of the installed packages that have any.
 
-    Raises NodesUnusable.
+    Raises NodeLoadError.
     """
     found: list[NodeFunction] = []
     for label, module in _modules(modules, installed):
@@ -43,7 +43,7 @@ def find_nodes(modules: Iterable[str], installed: bool = True) -> list[NodeFunct
 
 
 def find_envelope_kinds(modules: Iterable[str], installed: bool = True) -> list[EnvelopeKind]:
-    """The envelope kinds of the same modules. Raises NodesUnusable."""
+    """The envelope kinds of the same modules. Raises NodeLoadError."""
     found = [kind for _, module in _modules(modules, installed) for kind in _envelope_kinds_in(module)]
     return list(dict.fromkeys(found))
 
@@ -67,7 +67,7 @@ def _modules(modules: Iterable[str], installed: bool) -> Iterator[tuple[str, Mod
 
 
 def nodes_from_functions(functions: Iterable[Any]) -> list[NodeFunction]:
-    """The nodes that these functions are. Raises NodesUnusable."""
+    """The nodes that these functions are. Raises NodeLoadError."""
     found: list[NodeFunction] = []
     for each in functions:
         node = node_of(each)
@@ -80,7 +80,7 @@ def nodes_from_functions(functions: Iterable[Any]) -> list[NodeFunction]:
 
 
 def check_distinct(nodes: Iterable[NodeFunction]) -> list[NodeFunction]:
-    """Each node once. Raises NodesUnusable if two share a type id."""
+    """Each node once. Raises NodeLoadError if two share a type id."""
     by_type: dict[str, NodeFunction] = {}
     for node in nodes:
         type_id = node.declaration.type_id

@@ -1,6 +1,7 @@
-"""What the signature of a function says about its node: ports, config, outputs, and what each is converted to.
+"""Reads the signature of a node function: its input ports, its config, its outputs, and their JSON Schemas.
 
-Ports that bring media: where an annotation says Media, the name of an asset does as well.
+An input port annotated with Media also accepts the mediaRef of an asset (`accept_media_refs`, `expand_media_refs`).
+Media is recognised by its name: a module with nodes must not load what runs them.
 """
 
 import inspect
@@ -16,60 +17,6 @@ from weftwork.adapters.python.values import NotJson, as_json, convert
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.asset_references import MEDIA_REF_PATTERN
 
-_MEDIA_REF: Final[Any] = Annotated[
-    str, msgspec.Meta(pattern=MEDIA_REF_PATTERN, description="The mediaRef of an asset.")
-]
-
-
-def accept_media_refs(kind: Any) -> Any:
-    """The annotation as those see it who bring something to the port; the same one if it says nothing of Media.
-
-    Media themselves, or None, or lists of them, or objects with them as members. What is inside of other types is left
-    as its author has made it.
-    """
-    inner = _inner_type(kind)
-    if _is_media(kind):
-        return Union[kind, _MEDIA_REF]  # noqa: UP007
-    if inner is None or (wider := accept_media_refs(inner)) is inner:
-        return kind
-    origin = get_origin(kind)
-    if origin is list:
-        return list[wider]
-    if origin is dict:
-        return dict[str, wider]
-    return Union[wider, None]  # noqa: UP007
-
-
-def expand_media_refs(value: Any, kind: Any) -> Any:
-    """What came to a port, with an object in the place of each name of an asset that stands for Media."""
-    inner = _inner_type(kind)
-    if isinstance(value, str) and _is_media(kind):
-        return {"mediaRef": value}
-    if inner is None or value is None:
-        return value
-    if get_origin(kind) is list:
-        return [expand_media_refs(each, inner) for each in value] if is_array(value) else value
-    if get_origin(kind) is dict:
-        return {name: expand_media_refs(each, inner) for name, each in value.items()} if is_object(value) else value
-    return expand_media_refs(value, inner)
-
-
-def _inner_type(kind: Any) -> Any:
-    """What a list has, an object by name, or what there is unless it is None."""
-    origin, args = get_origin(kind), get_args(kind)
-    if origin is list and args:
-        return args[0]
-    if origin is dict and args and args[0] is str:
-        return args[1]
-    some = [each for each in args if each is not type(None)]
-    return some[0] if origin in (Union, types.UnionType) and len(some) == 1 < len(args) else None
-
-
-def _is_media(kind: Any) -> bool:
-    """By name: a module with nodes loads nothing of what runs them."""
-    return getattr(kind, "__module__", "") == "weftwork.adapters.python.calls.media" and kind.__name__ == "Media"
-
-
 Function = Callable[..., Any]
 ReturnKind = Literal["record", "mapping", "nothing", "value", "any"]
 
@@ -78,6 +25,9 @@ _OBJECT_TYPES: Final = "a struct, a dataclass, a TypedDict or a dict"
 _CONTEXT_MODULES: Final = ("weftwork.adapters.python.context", "weftwork.adapters.python.plain_context")
 _NO_CONTEXT: Final = "the first parameter has to be the context: def name(ctx, ...)"
 _NO_MEMBERS: Final[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+_MEDIA_REF: Final[Any] = Annotated[
+    str, msgspec.Meta(pattern=MEDIA_REF_PATTERN, description="The mediaRef of an asset.")
+]
 
 
 class SignatureError(Exception):
@@ -85,9 +35,9 @@ class SignatureError(Exception):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """ports: types by name; whole: the type of `inputs`, which takes them all; config: None if it takes none.
+    """ports: types by name; inputs_type: the type of `inputs`, which takes them all; config: None if it takes none.
 
-    gives: whether the members of what is returned are the output ports, or there are none, or there is the port
+    return_kind: whether the members of what is returned are the output ports, or there are none, or there is the port
     `output` alone; `any` is decided by each value.
     """
 
@@ -101,7 +51,7 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 def read_signature(function: Function, names: dict[str, Any]) -> Signature:
-    """Read a function; `names` are those that its annotations may use beside the globals. Raises Refused."""
+    """Read a function; `names` are those that its annotations may use beside the globals. Raises SignatureError."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].kind not in _POSITIONAL:
         raise SignatureError(_NO_CONTEXT)
@@ -124,7 +74,7 @@ def read_signature(function: Function, names: dict[str, Any]) -> Signature:
 
 
 def _check_context(function: Function, first: inspect.Parameter, names: dict[str, Any]) -> None:
-    """Raises Refused if the first parameter is annotated as something else than a context.
+    """Raises SignatureError if the first parameter is annotated as something else than a context.
 
     A plain function may call it Context, by the name that everybody knows; it gets a PlainContext all the same.
     """
@@ -217,7 +167,8 @@ def _inputs(ports: list[inspect.Parameter], kinds: dict[str, Any]) -> tuple[Any,
 
 
 def _default(port: inspect.Parameter, kinds: dict[str, Any]) -> Any:
-    """The default as the schema shows it; the function has its own. Raises Refused if it is not of its annotation."""
+    """The default as the schema shows it; the function has its own. Raises SignatureError if it does not
+    fit its annotation."""
     value, kind = port.default, kinds[port.name]
     if value is msgspec.UNSET and msgspec.UnsetType in typing.get_args(kind):
         return value
@@ -254,3 +205,52 @@ def _outputs(kind: Any) -> tuple[ReturnKind, dict[str, Any]]:
         return "mapping", _schema("return", lambda: type_schemas.object_schema(kind))
     shape = _schema("return", lambda: type_schemas.ports_schema({"output": kind}, {}))
     return "value", {**shape, "additionalProperties": False}
+
+
+def accept_media_refs(kind: Any) -> Any:
+    """The annotation as those see it who bring something to the port; the same one if it says nothing of Media.
+
+    Media themselves, or None, or lists of them, or objects with them as members. What is inside of other types is left
+    as its author has made it.
+    """
+    inner = _inner_type(kind)
+    if _is_media(kind):
+        return Union[kind, _MEDIA_REF]  # noqa: UP007
+    if inner is None or (wider := accept_media_refs(inner)) is inner:
+        return kind
+    origin = get_origin(kind)
+    if origin is list:
+        return list[wider]
+    if origin is dict:
+        return dict[str, wider]
+    return Union[wider, None]  # noqa: UP007
+
+
+def expand_media_refs(value: Any, kind: Any) -> Any:
+    """What came to a port, with an object in the place of each name of an asset that stands for Media."""
+    inner = _inner_type(kind)
+    if isinstance(value, str) and _is_media(kind):
+        return {"mediaRef": value}
+    if inner is None or value is None:
+        return value
+    if get_origin(kind) is list:
+        return [expand_media_refs(each, inner) for each in value] if is_array(value) else value
+    if get_origin(kind) is dict:
+        return {name: expand_media_refs(each, inner) for name, each in value.items()} if is_object(value) else value
+    return expand_media_refs(value, inner)
+
+
+def _inner_type(kind: Any) -> Any:
+    """What a list has, an object by name, or what there is unless it is None."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is list and args:
+        return args[0]
+    if origin is dict and args and args[0] is str:
+        return args[1]
+    some = [each for each in args if each is not type(None)]
+    return some[0] if origin in (Union, types.UnionType) and len(some) == 1 < len(args) else None
+
+
+def _is_media(kind: Any) -> bool:
+    """By name: a module with nodes loads nothing of what runs them."""
+    return getattr(kind, "__module__", "") == "weftwork.adapters.python.calls.media" and kind.__name__ == "Media"
