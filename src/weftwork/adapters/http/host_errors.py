@@ -1,7 +1,4 @@
-"""Faults of the host that a caller can only wait out, and how long it is told to wait.
-
-Refusals that are said before there is a request: a whole response as bytes, after which nothing more is read.
-"""
+"""Errors of the host itself: 503 responses with Retry-After, and errors sent before there is a request."""
 
 from http import HTTPStatus
 from typing import Final

@@ -1,6 +1,7 @@
-"""Requests and responses: the little of HTTP that the routes need, straight on ASGI.
+"""Requests and responses: the little of HTTP that the routes need, directly on ASGI.
 
-Turns: large pieces of work are done one per turn of the event loop, so that many of them together stop nobody.
+Decoding a large body takes milliseconds during which the event loop serves nobody else. LoopSlices lets only one
+request do so per turn of the loop, so that many large bodies together do not stall the host.
 """
 
 import asyncio
@@ -19,43 +20,15 @@ from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.wire.route import REPLAY_HEADER, Route
 
-
-class LoopSlices:
-    """Who takes a turn may keep the loop busy until its next wait."""
-
-    __slots__ = ("_busy_loop",)
-
-    def __init__(self) -> None:
-        self._busy_loop: asyncio.AbstractEventLoop | None = None
-
-    async def next_slice(self) -> None:
-        """Return in a turn of the loop that nobody else has taken; everybody else who is ready had theirs before."""
-        loop = asyncio.get_running_loop()
-        await asyncio.sleep(0)
-        while self._busy_loop is loop:
-            await asyncio.sleep(0)
-        self._busy_loop = loop
-        # Not sooner than in the next turn.
-        loop.call_soon(self._release)
-
-    def _release(self) -> None:
-        self._busy_loop = None
-
-
 T = TypeVar("T")
-
 JSON = b"application/json"
-
 SINGLE_VALUE_HEADERS: Final = ("Authorization", "Content-Type", "Host", "Idempotency-Key", "Last-Event-ID")
 """Headers that mean one thing: two of them are two requests in one."""
 LARGE_BODY_BYTES: Final = 65_536
-"""Bytes of a body that is decoded in a turn of its own."""
+"""A body of more bytes is decoded in a slice of its own."""
 DISCARD_CAPS: Final = 2
 DISCARD_SECONDS: Final = 1.0
 """How much of a refused body is still read, in caps, and for how long: a client that is busy sending sees no answer."""
-
-
-_loop_slices = LoopSlices()
 _REPLAYED: Final = (REPLAY_HEADER.lower().encode(), b"true")
 
 
@@ -79,6 +52,31 @@ def json_response(status: int, document: Any, headers: Headers | None = None) ->
 def replay_headers(replayed: bool) -> Headers:
     """How a caller sees that its key had led to this answer before."""
     return [_REPLAYED] if replayed else []
+
+
+class LoopSlices:
+    """Grants slices of the event loop: whoever has one may keep the loop busy until its next await."""
+
+    __slots__ = ("_busy_loop",)
+
+    def __init__(self) -> None:
+        self._busy_loop: asyncio.AbstractEventLoop | None = None
+
+    async def next_slice(self) -> None:
+        """Wait for a turn of the loop in which no other slice was granted. Tasks that are ready run first."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(0)
+        while self._busy_loop is loop:
+            await asyncio.sleep(0)
+        self._busy_loop = loop
+        # Not sooner than in the next turn.
+        loop.call_soon(self._release)
+
+    def _release(self) -> None:
+        self._busy_loop = None
+
+
+_loop_slices = LoopSlices()
 
 
 class Request:
@@ -255,9 +253,11 @@ class Request:
                 await self.wait_disconnected()
 
     async def run_until_disconnect(self, work: Coroutine[Any, Any, T]) -> T:
-        """What the work comes to, unless the client goes away first: then it is cancelled. Raises Disconnected."""
-        line, task = self.writer.connection, asyncio.current_task()
-        if line is None or task is None or self._has_unread_body:
+        """What the work comes to, unless the client goes away first: then it is cancelled. Raises
+        ClientDisconnected."""
+        connection = self.writer.connection
+        task = asyncio.current_task()
+        if connection is None or task is None or self._has_unread_body:
             return await self._race_with_disconnect(work)
         # The connection itself tells, so this needs no task that waits for it.
         gone = False
@@ -267,9 +267,9 @@ class Request:
             gone = True
             task.cancel()
 
-        line.on_lost = leave
+        connection.on_lost = leave
         try:
-            if line.is_lost:
+            if connection.is_lost:
                 work.close()
                 await self.abort()
                 raise ClientDisconnected
@@ -280,7 +280,7 @@ class Request:
             task.uncancel()
             raise ClientDisconnected from None
         finally:
-            line.on_lost = None
+            connection.on_lost = None
 
     async def _race_with_disconnect(self, work: Coroutine[Any, Any, T]) -> T:
         result = asyncio.ensure_future(work)

@@ -1,11 +1,11 @@
-"""The pump: one reader, one response. Reads at the client's pace, keeps quiet connections alive, ends cleanly.
+"""Server-sent events: streams one run to one client, at the client's pace.
 
-Theory. Nothing is made ready before the client has taken what it was sent, so a client that does not read costs
-one piece in its connection and nothing here. Only a frame larger than a piece can be cut by that; it is dropped
-as well, and when there is room it is made again from the log, which gives the same bytes. A snapshot cannot be
-made again, since the run goes on: it is kept until it is sent, once for all, and while there are not too many.
+Nothing is prepared before the client has taken what it was sent, so a client that does not read costs one chunk in its
+connection and nothing here. Only a frame larger than a chunk can be cut by that. Its rest is dropped as well, and when
+there is room the frame is made again from the log, which gives the same bytes.
 
-Snapshots on their way to readers: made once for all who are sent the same, and kept no longer than that takes.
+A snapshot cannot be made again, because the run goes on. It is kept until it has been sent, shared by all readers who
+are sent the same one (SnapshotCache), and a reader is disconnected while too many bytes of snapshots are pending.
 """
 
 import asyncio
@@ -37,6 +37,12 @@ MAX_CONCURRENT_SNAPSHOTS: Final = 4
 """Snapshots made at the same time; each needs the whole state of its run."""
 MAX_PENDING_BYTES: Final = 64 * 2**20
 """What snapshots may weigh together for which clients are slow to make room."""
+_HEADERS: Final = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+    (b"x-content-type-options", b"nosniff"),
+]
 
 
 class Snapshot:
@@ -78,14 +84,6 @@ class SnapshotCache:
             body = snapshot_frame(await self._runs.make_snapshot(stored), last, timestamp).encode()
             kept = self._pending[run, last] = Snapshot(body, last, stored.projection.status in TERMINAL_STATUSES)
             return kept
-
-
-_HEADERS: Final = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),
-    (b"x-content-type-options", b"nosniff"),
-]
 
 
 class SseStream:

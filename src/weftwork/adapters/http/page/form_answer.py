@@ -1,7 +1,4 @@
-"""What comes back from the page: the fields of a form, and the answer they make.
-
-Reading a field: from the texts that a browser sends for it to the value that it stands for.
-"""
+"""Reads a submitted form: decodes its body, converts each field to a value, and builds the answer."""
 
 import math
 import re
@@ -24,6 +21,70 @@ JSON_SUFFIX: Final = ".json"
 """Ends the name of the box that says that a free text is JSON."""
 _NUMBER: Final = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,4})?")
 _WHOLE: Final = re.compile(r"[+-]?\d{1,17}")
+MAX_FORM_BYTES: Final = 1_048_576
+MAX_FIELDS: Final = 1_000
+MAX_NAME: Final = 64
+MAX_VALUE: Final = 65_536
+"""Characters of one value."""
+ACTION_FIELD: Final = "action"
+"""The name of the buttons."""
+_ANSWER_POINTER: Final = "/resumeValue"
+_ENCODED: Final = re.compile(rb"(?:[!#-$'-~]|%[0-9A-Fa-f]{2})*")
+"""Printable ASCII without quotes, `%` only before two digits; `&` has been taken out before."""
+
+
+def decode_form(body: bytes) -> list[tuple[str, str]]:
+    """The fields of a body of the type application/x-www-form-urlencoded, in their order. Raises ClientFault.
+
+    Strict: printable ASCII in pairs with a `=`, which stand for UTF-8 without NUL. Line ends become line feeds.
+    """
+    if len(body) > MAX_FORM_BYTES:
+        raise invalid(f"The form is larger than {MAX_FORM_BYTES} bytes.")
+    if body.count(b"&") >= MAX_FIELDS:
+        raise invalid(f"The form has more than {MAX_FIELDS} fields.")
+    return [_pair(pair) for pair in body.split(b"&")] if body else []
+
+
+def _pair(pair: bytes) -> tuple[str, str]:
+    name, equals, value = pair.partition(b"=")
+    if not equals or not name or _ENCODED.fullmatch(pair) is None:
+        raise invalid("The form is not as a browser sends it.")
+    return _text(name, MAX_NAME), _text(value, MAX_VALUE)
+
+
+def _text(encoded: bytes, limit: int) -> str:
+    try:
+        text = unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8")
+    except UnicodeDecodeError:
+        raise invalid("The form is not valid UTF-8.") from None
+    if "\0" in text:
+        raise invalid("The form holds NUL.")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if len(text) > limit:
+        raise invalid(f"A field of the form is longer than {limit} characters.")
+    return text
+
+
+def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any:
+    """The answer that a filled form stands for, as POST /v1/interrupts/{token} takes it. Raises ClientFault.
+
+    Only fields that belong to the pressed button are read. Errors name the place in the answer and, as `field`, the
+    name of the field; `violations` lists them all.
+    """
+    plan = plan_for(question)
+    if plan.closed_reason:
+        raise ClientFault("forbidden", plan.closed_reason)
+    sent: dict[str, list[str]] = {}
+    for name, text in fields:
+        sent.setdefault(name, []).append(text)
+    choice = _pressed_button(plan, sent.pop(ACTION_FIELD, []))
+    _check_names(plan, sent)
+    value = _build_answer(choice, sent)
+    if plan.schema is not None:
+        wrong = schema_violations(plan.schema, value, _ANSWER_POINTER)
+        if wrong:
+            raise invalid(f"The answer does not fit what was asked: {wrong[0].message}.", wrong[0].pointer)
+    return value
 
 
 class UnreadableField(Exception):
@@ -108,72 +169,6 @@ def _json(text: str) -> Any:
     except ClientFault as fault:
         said = fault.message[0].lower() + fault.message[1:].rstrip(".")
         raise UnreadableField(f"is not JSON as it should be: {said}") from None
-
-
-MAX_FORM_BYTES: Final = 1_048_576
-MAX_FIELDS: Final = 1_000
-MAX_NAME: Final = 64
-MAX_VALUE: Final = 65_536
-"""Characters of one value."""
-ACTION_FIELD: Final = "action"
-"""The name of the buttons."""
-_ANSWER_POINTER: Final = "/resumeValue"
-_ENCODED: Final = re.compile(rb"(?:[!#-$'-~]|%[0-9A-Fa-f]{2})*")
-"""Printable ASCII without quotes, `%` only before two digits; `&` has been taken out before."""
-
-
-def decode_form(body: bytes) -> list[tuple[str, str]]:
-    """The fields of a body of the type application/x-www-form-urlencoded, in their order. Raises ClientFault.
-
-    Strict: printable ASCII in pairs with a `=`, which stand for UTF-8 without NUL. Line ends become line feeds.
-    """
-    if len(body) > MAX_FORM_BYTES:
-        raise invalid(f"The form is larger than {MAX_FORM_BYTES} bytes.")
-    if body.count(b"&") >= MAX_FIELDS:
-        raise invalid(f"The form has more than {MAX_FIELDS} fields.")
-    return [_pair(pair) for pair in body.split(b"&")] if body else []
-
-
-def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any:
-    """The answer that a filled form stands for, as POST /v1/interrupts/{token} takes it. Raises ClientFault.
-
-    Only fields that belong to the pressed button are read. Errors name the place in the answer and, as `field`, the
-    name of the field; `violations` lists them all.
-    """
-    plan = plan_for(question)
-    if plan.closed_reason:
-        raise ClientFault("forbidden", plan.closed_reason)
-    sent: dict[str, list[str]] = {}
-    for name, text in fields:
-        sent.setdefault(name, []).append(text)
-    choice = _pressed_button(plan, sent.pop(ACTION_FIELD, []))
-    _check_names(plan, sent)
-    value = _build_answer(choice, sent)
-    if plan.schema is not None:
-        wrong = schema_violations(plan.schema, value, _ANSWER_POINTER)
-        if wrong:
-            raise invalid(f"The answer does not fit what was asked: {wrong[0].message}.", wrong[0].pointer)
-    return value
-
-
-def _pair(pair: bytes) -> tuple[str, str]:
-    name, equals, value = pair.partition(b"=")
-    if not equals or not name or _ENCODED.fullmatch(pair) is None:
-        raise invalid("The form is not as a browser sends it.")
-    return _text(name, MAX_NAME), _text(value, MAX_VALUE)
-
-
-def _text(encoded: bytes, limit: int) -> str:
-    try:
-        text = unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8")
-    except UnicodeDecodeError:
-        raise invalid("The form is not valid UTF-8.") from None
-    if "\0" in text:
-        raise invalid("The form holds NUL.")
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if len(text) > limit:
-        raise invalid(f"A field of the form is longer than {limit} characters.")
-    return text
 
 
 def _pressed_button(plan: FormPlan, actions: list[str]) -> FormButton:

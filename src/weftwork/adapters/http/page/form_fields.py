@@ -1,10 +1,6 @@
-"""Fields: what a person fills in, chosen by the JSON Schema of the answer.
+"""The fields of a form, chosen by the JSON Schema of the answer, with hints in words for the person who fills them in.
 
-A schema decides only how something is asked. Whether the answer fits it is checked when the form comes back.
-
-Hints: what a schema asks for, in words for the person who fills in the form.
-
-Forms of objects: a field for each member that a schema names.
+A schema only decides how something is asked. Whether the answer fits it is checked when the form comes back.
 """
 
 from typing import Any, Final, Literal
@@ -13,6 +9,10 @@ import msgspec
 
 from weftwork.adapters.http.page.display_text import json_text, shorten
 from weftwork.protocol.json.values import is_array, is_object
+
+Control = Literal["line", "text", "date", "email", "url", "number", "choice", "several", "json", "free"]
+EmptyMeaning = Literal["refuse", "omit", "null", "list"]
+"""What a field that was left empty means: nothing that can be sent, no member, null, an empty list."""
 
 MAX_DESCRIPTION: Final = 1_000
 _LIMIT_HINTS: Final = (
@@ -36,56 +36,6 @@ _KEYWORDS_BY_CONTROL: Final[dict[str, tuple[str, ...]]] = {
     "several": _LIST_KEYWORDS,
 }
 _JSON_HINT: Final = "Write JSON: a text stands in double quotes, a list in [ ], an object in { }."
-
-
-def hint_of(schema: dict[str, Any], control: str) -> str:
-    """What the schema says of itself, and its bounds. The browser is told of few of them: see the page's reference."""
-    said: list[str] = []
-    description = schema.get("description")
-    if isinstance(description, str) and description.strip():
-        said.append(shorten(description.strip(), MAX_DESCRIPTION))
-    known = _KEYWORDS_BY_CONTROL.get(control, ())
-    said += [
-        text.format(_format_number(schema[name])) for name, text in _LIMIT_HINTS if name in known and name in schema
-    ]
-    if control == "number":
-        said.append(_range(schema))
-    if schema.get("format") == "date-time" and control in ("line", "text"):
-        said.append("A date and time such as 2026-01-31T08:05:00Z.")
-    if control == "json":
-        said.append(_JSON_HINT + _members(schema))
-    return " ".join(said)
-
-
-def _range(schema: dict[str, Any]) -> str:
-    named = schema.get("type")
-    what = "A whole number" if named == "integer" or (is_array(named) and "integer" in named) else "A number"
-    between = ("minimum", "maximum") if {"minimum", "maximum"} <= schema.keys() else ()
-    if between:
-        what += " from {} to {}".format(*(_format_number(schema[name]) for name in between))
-    rest = [
-        text.format(_format_number(schema[name]))
-        for name, text in _NUMBER_HINTS
-        if name in schema and name not in between
-    ]
-    return f"{', '.join([what, *rest])}."
-
-
-def _format_number(limit: Any) -> str:
-    return str(int(limit)) if isinstance(limit, float) and limit.is_integer() else str(limit)
-
-
-def _members(schema: dict[str, Any]) -> str:
-    properties = schema.get("properties")
-    if not is_object(properties) or not properties:
-        return ""
-    return " Members: " + shorten(", ".join(properties), 200) + "."
-
-
-Control = Literal["line", "text", "date", "email", "url", "number", "choice", "several", "json", "free"]
-EmptyMeaning = Literal["refuse", "omit", "null", "list"]
-"""What a field that was left empty means: nothing that can be sent, no member, null, an empty list."""
-
 SHORT_TEXT: Final = 120
 """Characters up to which a text is asked for in one line."""
 MAX_OPTIONS: Final = 500
@@ -95,6 +45,11 @@ MAX_LABEL: Final = 2_000
 MAX_OPTION_LABEL: Final = 300
 _FORMATS: Final[dict[str, Control]] = {"date": "date", "email": "email", "uri": "url"}
 _TYPES: Final[dict[str, Control]] = {"integer": "number", "number": "number"}
+MAX_OBJECT_FIELDS: Final = 50
+_UNSUPPORTED_KEYWORDS: Final = frozenset(
+    "allOf anyOf oneOf not if patternProperties propertyNames minProperties dependentSchemas enum const".split()
+)
+"""Keywords of objects that are more than a list of members: such an answer is written as JSON."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -163,15 +118,15 @@ def field_for(
     schema: dict[str, Any],
     path: tuple[str, ...],
     empty: EmptyMeaning,
-    room: OptionBudget | None = None,
+    budget: OptionBudget | None = None,
 ) -> FormField:
     """The field for a value of this schema, a label of the workflow above it."""
-    room = room or OptionBudget()
+    budget = budget or OptionBudget()
     kind, nullable = _type(schema)
-    options = room.options(schema)
+    options = budget.options(schema)
     control = "choice" if options else _control(schema, kind)
     if control == "several":
-        options = room.options(schema["items"])
+        options = budget.options(schema["items"])
         control = "several" if options else "json"
         if options and empty == "refuse" and not nullable and schema.get("minItems", 0) < 1:
             empty = "list"
@@ -252,13 +207,6 @@ def _control(schema: dict[str, Any], kind: str) -> Control:
     return "line" if "pattern" in schema else "text"
 
 
-MAX_OBJECT_FIELDS: Final = 50
-_UNSUPPORTED_KEYWORDS: Final = frozenset(
-    "allOf anyOf oneOf not if patternProperties propertyNames minProperties dependentSchemas enum const".split()
-)
-"""Keywords of objects that are more than a list of members: such an answer is written as JSON."""
-
-
 class ObjectFields(msgspec.Struct, frozen=True):
     """The fields of an object, and the members that need no asking."""
 
@@ -278,18 +226,22 @@ def object_fields(schema: dict[str, Any], given: dict[str, Any]) -> ObjectFields
         return None
     if _UNSUPPORTED_KEYWORDS & root.keys() or not is_array(required) or not {*required} <= {*properties, *given}:
         return None
-    base, fields, room = dict(given), list[FormField](), OptionBudget()
+    base = dict(given)
+    fields: list[FormField] = []
+    budget = OptionBudget()
     for index, (name, inner) in enumerate(properties.items()):
         member = resolve_refs(inner, schema) if is_object(inner) else {}
         if name in given:
             continue
-        if inner is False or "const" in member:
-            base |= {} if inner is False else {name: member["const"]}
+        if inner is False:
+            continue
+        if "const" in member:
+            base[name] = member["const"]
             continue
         title = member.get("title")
         empty: EmptyMeaning = "refuse" if name in required else "omit"
         label = title if isinstance(title, str) and title.strip() else name
-        fields.append(field_for(f"f{index}", label if label.strip() else "?", member, (name,), empty, room))
+        fields.append(field_for(f"f{index}", label if label.strip() else "?", member, (name,), empty, budget))
     return ObjectFields(with_numbers(fields), base)
 
 
@@ -306,3 +258,47 @@ def resolve_refs(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]
             break
         found = {**target, **beside}
     return {**found, "$defs": definitions} if definitions and found is not root else found
+
+
+def hint_of(schema: dict[str, Any], control: str) -> str:
+    """What the schema says of itself, and its bounds. The browser is told of few of them: see the page's reference."""
+    said: list[str] = []
+    description = schema.get("description")
+    if isinstance(description, str) and description.strip():
+        said.append(shorten(description.strip(), MAX_DESCRIPTION))
+    known = _KEYWORDS_BY_CONTROL.get(control, ())
+    said += [
+        text.format(_format_number(schema[name])) for name, text in _LIMIT_HINTS if name in known and name in schema
+    ]
+    if control == "number":
+        said.append(_range(schema))
+    if schema.get("format") == "date-time" and control in ("line", "text"):
+        said.append("A date and time such as 2026-01-31T08:05:00Z.")
+    if control == "json":
+        said.append(_JSON_HINT + _members(schema))
+    return " ".join(said)
+
+
+def _range(schema: dict[str, Any]) -> str:
+    named = schema.get("type")
+    what = "A whole number" if named == "integer" or (is_array(named) and "integer" in named) else "A number"
+    between = ("minimum", "maximum") if {"minimum", "maximum"} <= schema.keys() else ()
+    if between:
+        what += " from {} to {}".format(*(_format_number(schema[name]) for name in between))
+    rest = [
+        text.format(_format_number(schema[name]))
+        for name, text in _NUMBER_HINTS
+        if name in schema and name not in between
+    ]
+    return f"{', '.join([what, *rest])}."
+
+
+def _format_number(limit: Any) -> str:
+    return str(int(limit)) if isinstance(limit, float) and limit.is_integer() else str(limit)
+
+
+def _members(schema: dict[str, Any]) -> str:
+    properties = schema.get("properties")
+    if not is_object(properties) or not properties:
+        return ""
+    return " Members: " + shorten(", ".join(properties), 200) + "."

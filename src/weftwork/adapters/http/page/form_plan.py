@@ -184,11 +184,12 @@ def _requires_account(data: dict[str, Any]) -> bool:
 
 
 def _clarification_button(questions: list[dict[str, Any]]) -> FormButton:
-    fields, room = list[FormField](), OptionBudget()
+    fields: list[FormField] = []
+    budget = OptionBudget()
     for index, each in enumerate(questions):
         schema = each.get("schema", {"type": "string"})
         schema = resolve_refs(schema, schema)
-        fields.append(field_for(f"f{index}", each["question"], schema, ("answers", each["id"]), "refuse", room))
+        fields.append(field_for(f"f{index}", each["question"], schema, ("answers", each["id"]), "refuse", budget))
     return FormButton(SEND, "Send answers" if len(fields) > 1 else "Send answer", with_numbers(fields), {"answers": {}})
 
 

@@ -1,6 +1,5 @@
-"""Drawing a field: its label, its hint, what is wrong with it, and the control.
-
-The form of a page: the region with the question, fields, buttons, and what was wrong when it was sent before.
+"""Draws a form: the region with the question, the fields with their labels and hints, the buttons, and the errors of an
+earlier submission.
 """
 
 from collections.abc import Mapping
@@ -21,9 +20,87 @@ MAX_RADIO_OPTIONS: Final = 7
 _TYPES: Final = {"line": "text", "date": "date", "email": "email", "url": "url", "number": "number"}
 _MAX_SAFE_INTEGER: Final = 2**53 - 1
 _LONG: Final = 600
+_MAX_MESSAGE: Final = 500
+_CUT_WARNING: Final = "Part of this is not shown, because it is too long. Decide only if you know the rest."
 
 EnteredValues = Mapping[str, list[str]]
 """What somebody has filled in before, by field name."""
+
+
+class SubmittedForm:
+    """What somebody has sent before, and what was wrong with it."""
+
+    def __init__(self, entered: list[tuple[str, str]] | None, fault: ClientFault | None) -> None:
+        sent: dict[str, list[str]] = {}
+        for name, text in entered or []:
+            sent.setdefault(name, []).append(text)
+        self._values = sent if entered is not None else None
+        self.pressed_action = sent.get(ACTION_FIELD, [""])[0]
+        self.errors = _field_errors(fault)
+        """Names of fields, and what is wrong there; no name for what concerns the whole."""
+
+    def render_field(self, field: FormField, strict: bool) -> Markup:
+        """The field with what was sent for it. One that was not sent keeps what stood in it at first."""
+        texts = self._values
+        if texts is not None and field.name not in texts and field.value:
+            texts = None
+        wrong = next((text for name, text in self.errors if name == field.name), "")
+        return render_field(field, texts, wrong, strict, focus=bool(wrong) and self.errors[0][0] == field.name)
+
+
+def render_form(plan: FormPlan, shown: Markup, action: str, filled: SubmittedForm, cut: bool) -> Markup:
+    """The question in its region, and below it the host's own part."""
+    first = [each for each in plan.buttons if not each.aside]
+    fields = {field.name: field for choice in first for field in choice.fields}.values()
+    strict = len(plan.buttons) == 1
+    region = workflow_region(shown, *(filled.render_field(field, strict) for field in fields if field.is_from_workflow))
+    if plan.closed_reason:
+        bare = element("fieldset", {"class": "field", "disabled": True}, region)
+        return join([element("p", {"class": "note"}, plan.closed_reason), bare])
+    below: list[Child] = [element("p", {"class": "note"}, _CUT_WARNING)] if cut else []
+    below += [filled.render_field(field, strict) for field in fields if not field.is_from_workflow]
+    asides = [_folded_button(each, filled, opened=not first) for each in plan.buttons if each.aside]
+    buttons = element("div", {"class": "buttons"}, *map(_button, first)) if first else None
+    card = element("div", {"class": "card" if below or asides else None}, *below, buttons, *asides)
+    return element("form", {"method": "post", "action": action, "accept-charset": "utf-8"}, region, card)
+
+
+def error_summary(plan: FormPlan, filled: SubmittedForm) -> Child:
+    """What is wrong, before the form, with links to the fields. What their schemas say of it stands only there."""
+    if not filled.errors:
+        return None
+    known = {field.name: field for choice in plan.buttons for field in choice.fields}
+    rows: list[Child] = []
+    for name, text in filled.errors:
+        field = known.get(name)
+        link = element("a", {"href": f"#{name}"}, f"{field.subject} is empty or does not fit.") if field else text
+        rows.append(element("li", {}, link))
+    title = element("h2", {}, "Not sent yet")
+    about = element("p", {}, "Nothing was recorded. Please correct this and send it again:")
+    return element("div", {"class": "wrong", "role": "alert"}, title, about, element("ul", {}, *rows))
+
+
+def _field_errors(fault: ClientFault | None) -> list[tuple[str, str]]:
+    if fault is None:
+        return []
+    listed = (fault.details or {}).get("violations")
+    rows = [each for each in listed if is_object(each) and each.get("field")] if is_array(listed) else []
+    if not rows:
+        return [("", shorten(fault.message, _MAX_MESSAGE))]
+    return [(str(each["field"]), shorten(str(each.get("message", "")), _MAX_MESSAGE)) for each in rows]
+
+
+def _button(choice: FormButton) -> Markup:
+    about = {"type": "submit", "name": ACTION_FIELD, "value": choice.action, "class": choice.tone}
+    return element("button", about, choice.label)
+
+
+def _folded_button(choice: FormButton, filled: SubmittedForm, opened: bool) -> Markup:
+    """Another way to answer, folded away until it is wanted."""
+    fields = [filled.render_field(field, strict=False) for field in choice.fields]
+    buttons = element("div", {"class": "buttons"}, _button(choice))
+    opened = opened or filled.pressed_action == choice.action
+    return element("details", {"open": opened}, element("summary", {}, choice.aside), *fields, buttons)
 
 
 def render_field(field: FormField, entered: EnteredValues | None, wrong: str, strict: bool, focus: bool) -> Markup:
@@ -142,83 +219,3 @@ def _json_checkbox(field: FormField, entered: EnteredValues | None) -> Child:
     )
     text = element("span", {}, "This is JSON, an object or a list, and no plain text")
     return element("label", {"class": "pick", "for": name}, box, text)
-
-
-_MAX_MESSAGE: Final = 500
-_CUT_WARNING: Final = "Part of this is not shown, because it is too long. Decide only if you know the rest."
-
-
-class SubmittedForm:
-    """What somebody has sent before, and what was wrong with it."""
-
-    def __init__(self, entered: list[tuple[str, str]] | None, fault: ClientFault | None) -> None:
-        sent: dict[str, list[str]] = {}
-        for name, text in entered or []:
-            sent.setdefault(name, []).append(text)
-        self._values = sent if entered is not None else None
-        self.pressed_action = sent.get(ACTION_FIELD, [""])[0]
-        self.errors = _field_errors(fault)
-        """Names of fields, and what is wrong there; no name for what concerns the whole."""
-
-    def render_field(self, field: FormField, strict: bool) -> Markup:
-        """The field with what was sent for it. One that was not sent keeps what stood in it at first."""
-        texts = self._values
-        if texts is not None and field.name not in texts and field.value:
-            texts = None
-        wrong = next((text for name, text in self.errors if name == field.name), "")
-        return render_field(field, texts, wrong, strict, focus=bool(wrong) and self.errors[0][0] == field.name)
-
-
-def render_form(plan: FormPlan, shown: Markup, action: str, filled: SubmittedForm, cut: bool) -> Markup:
-    """The question in its region, and below it the host's own part."""
-    first = [each for each in plan.buttons if not each.aside]
-    fields = {field.name: field for choice in first for field in choice.fields}.values()
-    strict = len(plan.buttons) == 1
-    region = workflow_region(shown, *(filled.render_field(field, strict) for field in fields if field.is_from_workflow))
-    if plan.closed_reason:
-        bare = element("fieldset", {"class": "field", "disabled": True}, region)
-        return join([element("p", {"class": "note"}, plan.closed_reason), bare])
-    below: list[Child] = [element("p", {"class": "note"}, _CUT_WARNING)] if cut else []
-    below += [filled.render_field(field, strict) for field in fields if not field.is_from_workflow]
-    asides = [_folded_button(each, filled, opened=not first) for each in plan.buttons if each.aside]
-    buttons = element("div", {"class": "buttons"}, *map(_button, first)) if first else None
-    card = element("div", {"class": "card" if below or asides else None}, *below, buttons, *asides)
-    return element("form", {"method": "post", "action": action, "accept-charset": "utf-8"}, region, card)
-
-
-def error_summary(plan: FormPlan, filled: SubmittedForm) -> Child:
-    """What is wrong, before the form, with links to the fields. What their schemas say of it stands only there."""
-    if not filled.errors:
-        return None
-    known = {field.name: field for choice in plan.buttons for field in choice.fields}
-    rows: list[Child] = []
-    for name, text in filled.errors:
-        field = known.get(name)
-        link = element("a", {"href": f"#{name}"}, f"{field.subject} is empty or does not fit.") if field else text
-        rows.append(element("li", {}, link))
-    title = element("h2", {}, "Not sent yet")
-    about = element("p", {}, "Nothing was recorded. Please correct this and send it again:")
-    return element("div", {"class": "wrong", "role": "alert"}, title, about, element("ul", {}, *rows))
-
-
-def _field_errors(fault: ClientFault | None) -> list[tuple[str, str]]:
-    if fault is None:
-        return []
-    listed = (fault.details or {}).get("violations")
-    rows = [each for each in listed if is_object(each) and each.get("field")] if is_array(listed) else []
-    if not rows:
-        return [("", shorten(fault.message, _MAX_MESSAGE))]
-    return [(str(each["field"]), shorten(str(each.get("message", "")), _MAX_MESSAGE)) for each in rows]
-
-
-def _button(choice: FormButton) -> Markup:
-    about = {"type": "submit", "name": ACTION_FIELD, "value": choice.action, "class": choice.tone}
-    return element("button", about, choice.label)
-
-
-def _folded_button(choice: FormButton, filled: SubmittedForm, opened: bool) -> Markup:
-    """Another way to answer, folded away until it is wanted."""
-    fields = [filled.render_field(field, strict=False) for field in choice.fields]
-    buttons = element("div", {"class": "buttons"}, _button(choice))
-    opened = opened or filled.pressed_action == choice.action
-    return element("details", {"open": opened}, element("summary", {}, choice.aside), *fields, buttons)

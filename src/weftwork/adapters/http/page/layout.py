@@ -1,9 +1,7 @@
-"""How the page looks, and the headers that keep anything else out of it.
+"""The frame of every page: document, stylesheet, security headers, and the region that holds the workflow's text.
 
-One sheet stands in the page. The policy names it by its hash, so no other style and no script can come in, whatever
-a question holds.
-
-The frame: what the host itself says around a question, and the region that holds what the question says.
+The one stylesheet stands in the page. The Content-Security-Policy names it by its hash, so that no other style and no
+script can get in, whatever a question contains.
 """
 
 import hashlib
@@ -83,7 +81,6 @@ button:hover{filter:brightness(1.08)}
 @media (forced-colors:active){button{border-color:ButtonText}}
 @media print{.buttons,details{display:none}}
 """.strip()
-
 _HASH: Final = b64encode(hashlib.sha256(STYLESHEET.encode()).digest()).decode()
 CONTENT_SECURITY_POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -99,8 +96,6 @@ HEADERS: Final[Headers] = [
     (b"x-robots-tag", b"noindex"),
 ]
 CONTENT_TYPE: Final = b"text/html; charset=utf-8"
-
-
 _REGION_START = "From the workflow. This host passes it on and has not checked it."
 _REGION_END = "End of what the workflow says."
 

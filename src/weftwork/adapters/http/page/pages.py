@@ -1,9 +1,7 @@
-"""The page behind a link: a person without an account reads a question there and answers it.
+"""The pages behind a link: a person without an account reads a question there and answers it.
 
-Pure functions from questions to bytes. There is no script, nothing is loaded, and every text of a question is shown
-as text; HEADERS go with every page. What the form sends back is read by `form`.
-
-What a refusal means to the person in front of the page, and what to do next.
+Pure functions from questions to bytes. There is no script, nothing is loaded, and all text of a question is shown as
+text. layout.HEADERS go with every page. The submitted form is read by form_answer.
 """
 
 from typing import Any, Final
@@ -19,6 +17,19 @@ from weftwork.adapters.http.page.question_view import approval_status, question_
 from weftwork.adapters.http.page.value_view import WORKFLOW_TEXT, DisplayBudget
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.values import is_object
+
+_MAX_MESSAGE: Final = 500
+_MAX_ID: Final = 100
+_STATUS_SENTENCES: Final = {
+    "running": "The run goes on.",
+    "pending": "The run goes on.",
+    "completed": "The run has gone on and is complete.",
+    "failed": "The run has gone on and has failed.",
+    "waiting-approval": "The run still waits for an approval.",
+    "waiting-input": "The run waits for another answer.",
+    "waiting-external": "The run waits for an event.",
+    "paused": "The run is paused and goes on later.",
+}
 
 
 class ErrorAdvice(msgspec.Struct, frozen=True):
@@ -73,23 +84,10 @@ ADVICE_BY_CODE: Final = {
         "It is not known whether your answer was recorded. Open the link again: if it was, the page will say so.",
     ),
 }
+
 DEFAULT_ADVICE: Final = ErrorAdvice(
     "This did not work", "Nothing was recorded. Open the link again, or ask for a new one.", True
 )
-
-
-_MAX_MESSAGE: Final = 500
-_MAX_ID: Final = 100
-_STATUS_SENTENCES: Final = {
-    "running": "The run goes on.",
-    "pending": "The run goes on.",
-    "completed": "The run has gone on and is complete.",
-    "failed": "The run has gone on and has failed.",
-    "waiting-approval": "The run still waits for an approval.",
-    "waiting-input": "The run waits for another answer.",
-    "waiting-external": "The run waits for an event.",
-    "paused": "The run is paused and goes on later.",
-}
 
 
 def render_question(

@@ -1,7 +1,4 @@
-"""What a question says, by its kind: the part of the page that is the workflow's.
-
-How an approval stands: how many are needed, who has decided, what a rejection does.
-"""
+"""Draws a question by its kind, and how an approval stands: the votes needed, the votes given, the rejection policy."""
 
 from typing import Any
 
@@ -22,57 +19,6 @@ from weftwork.protocol.people.approvals import GRANTING_ACTIONS
 _MAX_LISTED_NAMES = 50
 _MAX_NAME = 100
 _VERBS = {"accept": "approved", "edit-accept": "approved", "reject": "rejected", "refine": "asked for changes"}
-
-
-def approval_status(question: dict[str, Any], plan: FormPlan) -> Child:
-    """The state of an approval that several people give."""
-    if plan.is_malformed or question["kind"] != "approval":
-        return None
-    data = question["data"]
-    required: int = data.get("requiredApprovals", 1)
-    votes = _parse_votes(question.get("votes"))
-    if required == 1 and not votes:
-        return None
-    granted = sum(action in GRANTING_ACTIONS for _, action in votes)
-    majority = data.get("rejectionPolicy") == "majority"
-    rejection = "Rejected by more than half of those needed" if majority else "One rejection ends it"
-    done = (
-        f"You have {_VERBS[question['voted']]}. Sending again changes your vote." if has_voted(question, plan) else None
-    )
-    rows: list[tuple[str, Child]] = [
-        ("Approvals", f"{granted} of {required} given"),
-        ("Rejection", rejection if required > 1 else None),
-        (
-            "So far",
-            element("bdi", WORKFLOW_TEXT, join_names([f"{voter} {_VERBS[action]}" for voter, action in votes]))
-            if votes
-            else None,
-        ),
-    ]
-    said = element("p", {"role": "status"}, element("strong", {}, done)) if done else None
-    return element("section", {"class": "card", "aria-label": "How it stands"}, said, fact_list(rows))
-
-
-def has_voted(question: dict[str, Any], plan: FormPlan) -> bool:
-    """Whether the link was used before, for a vote that still counts."""
-    return not plan.is_malformed and question["kind"] == "approval" and question.get("voted") in _VERBS
-
-
-def _parse_votes(given: Any) -> list[tuple[str, str]]:
-    rows = [each for each in given if is_object(each)] if is_array(given) else []
-    found = [(each.get("voter"), each.get("action")) for each in rows]
-    return [
-        (voter, action)
-        for voter, action in found
-        if isinstance(voter, str) and isinstance(action, str) and action in _VERBS
-    ]
-
-
-def join_names(names: list[str]) -> str:
-    shown = ", ".join(shorten(name, _MAX_NAME) for name in names[:_MAX_LISTED_NAMES])
-    return shown if len(names) <= _MAX_LISTED_NAMES else f"{shown} and {len(names) - _MAX_LISTED_NAMES} more"
-
-
 _MAX_TITLE = 300
 _MAX_LABEL = 2_000
 HEADINGS = {
@@ -122,6 +68,55 @@ def _question_data(question: dict[str, Any], plan: FormPlan, budget: DisplayBudg
             return _confidence(data, budget)
         case _:
             return join([_labelled("About", data["contextType"]) if data.get("contextType") else None])
+
+
+def approval_status(question: dict[str, Any], plan: FormPlan) -> Child:
+    """The state of an approval that several people give."""
+    if plan.is_malformed or question["kind"] != "approval":
+        return None
+    data = question["data"]
+    required: int = data.get("requiredApprovals", 1)
+    votes = _parse_votes(question.get("votes"))
+    if required == 1 and not votes:
+        return None
+    granted = sum(action in GRANTING_ACTIONS for _, action in votes)
+    majority = data.get("rejectionPolicy") == "majority"
+    rejection = "Rejected by more than half of those needed" if majority else "One rejection ends it"
+    done = (
+        f"You have {_VERBS[question['voted']]}. Sending again changes your vote." if has_voted(question, plan) else None
+    )
+    rows: list[tuple[str, Child]] = [
+        ("Approvals", f"{granted} of {required} given"),
+        ("Rejection", rejection if required > 1 else None),
+        (
+            "So far",
+            element("bdi", WORKFLOW_TEXT, join_names([f"{voter} {_VERBS[action]}" for voter, action in votes]))
+            if votes
+            else None,
+        ),
+    ]
+    said = element("p", {"role": "status"}, element("strong", {}, done)) if done else None
+    return element("section", {"class": "card", "aria-label": "How it stands"}, said, fact_list(rows))
+
+
+def has_voted(question: dict[str, Any], plan: FormPlan) -> bool:
+    """Whether the link was used before, for a vote that still counts."""
+    return not plan.is_malformed and question["kind"] == "approval" and question.get("voted") in _VERBS
+
+
+def _parse_votes(given: Any) -> list[tuple[str, str]]:
+    rows = [each for each in given if is_object(each)] if is_array(given) else []
+    found = [(each.get("voter"), each.get("action")) for each in rows]
+    return [
+        (voter, action)
+        for voter, action in found
+        if isinstance(voter, str) and isinstance(action, str) and action in _VERBS
+    ]
+
+
+def join_names(names: list[str]) -> str:
+    shown = ", ".join(shorten(name, _MAX_NAME) for name in names[:_MAX_LISTED_NAMES])
+    return shown if len(names) <= _MAX_LISTED_NAMES else f"{shown} and {len(names) - _MAX_LISTED_NAMES} more"
 
 
 def _approval(data: dict[str, Any], budget: DisplayBudget) -> Markup:

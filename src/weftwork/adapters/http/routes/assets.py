@@ -1,6 +1,6 @@
-"""The routes of assets that are there: served to whoever has a URL, listed for their tenant.
+"""Routes of assets: served to anyone with a URL, listed for their tenant, and uploaded.
 
-The route by which assets come in: the body goes to the store as it arrives, and is whole there or not at all.
+An upload is streamed to the store as it arrives. It is stored as a whole or not at all.
 """
 
 import binascii
@@ -41,8 +41,14 @@ from weftwork.protocol.wire.v1.assets import ASSET_CURSOR_PATTERN, DIGEST_PATTER
 
 DAY_SECONDS: Final = 86_400
 """How long whoever was served an asset may keep a copy: it never changes, but it may be deleted."""
-
 _CURSOR: Final = re.compile(ASSET_CURSOR_PATTERN[1:-1])
+MAX_CONCURRENT_UPLOADS: Final = 16
+"""Uploads of one tenant that are under way at the same time: what they have sent so far is counted nowhere else."""
+RETRY_SECONDS: Final = 1
+UNSPECIFIC_TYPES: Final = frozenset({"", UNKNOWN_TYPE, "application/x-www-form-urlencoded"})
+"""Media types that say nothing; the last one is what some programs send unasked."""
+_HEX: Final = re.compile(DIGEST_PATTERN[1:-1])
+_ITEM: Final = re.compile(r"\s*([a-z0-9*_.-]+)=:([A-Za-z0-9+/=]*):\s*")
 
 
 class AssetRoutes:
@@ -126,31 +132,6 @@ class AssetRoutes:
         }
 
 
-def _parse_cursor(cursor: str | None) -> AssetCursor | None:
-    if cursor is None:
-        return None
-    if _CURSOR.fullmatch(cursor) is None:
-        raise invalid("cursor must be the nextCursor of a page.", parameter="cursor")
-    created_at, _, sha256 = cursor.partition(".")
-    return AssetCursor(int(created_at), sha256)
-
-
-async def _stream_bytes(request: Request, source: BlobSource, start: int, length: int) -> None:
-    async with aclosing(source.read(start, length)) as pieces:
-        async for piece in pieces:
-            await request.writer.write_part(piece)
-
-
-MAX_CONCURRENT_UPLOADS: Final = 16
-"""Uploads of one tenant that are under way at the same time: what they have sent so far is counted nowhere else."""
-RETRY_SECONDS: Final = 1
-UNSPECIFIC_TYPES: Final = frozenset({"", UNKNOWN_TYPE, "application/x-www-form-urlencoded"})
-"""Media types that say nothing; the last one is what some programs send unasked."""
-
-_HEX: Final = re.compile(DIGEST_PATTERN[1:-1])
-_ITEM: Final = re.compile(r"\s*([a-z0-9*_.-]+)=:([A-Za-z0-9+/=]*):\s*")
-
-
 class AssetUploadRoute:
     """uploadAsset."""
 
@@ -198,6 +179,21 @@ class AssetUploadRoute:
         if name:
             document["name"] = name
         return json_response(201, document, [(b"location", url.encode())])
+
+
+def _parse_cursor(cursor: str | None) -> AssetCursor | None:
+    if cursor is None:
+        return None
+    if _CURSOR.fullmatch(cursor) is None:
+        raise invalid("cursor must be the nextCursor of a page.", parameter="cursor")
+    created_at, _, sha256 = cursor.partition(".")
+    return AssetCursor(int(created_at), sha256)
+
+
+async def _stream_bytes(request: Request, source: BlobSource, start: int, length: int) -> None:
+    async with aclosing(source.read(start, length)) as pieces:
+        async for piece in pieces:
+            await request.writer.write_part(piece)
 
 
 async def _verified_chunks(request: Request, expected: set[str]) -> AsyncGenerator[bytes, None]:

@@ -38,8 +38,10 @@ class EventRoutes:
         if streams.wants_json(request.header(b"accept")):
             return await self._events_page(request, first, limit)
         self._runs.check_stream()
-        shared = self._runs, self._keyring, self._snapshots
-        await SseStream(*shared, request, modes, cursor, buffer_ms, self._keepalive).run()
+        stream = SseStream(
+            self._runs, self._keyring, self._snapshots, request, modes, cursor, buffer_ms, self._keepalive
+        )
+        await stream.run()
         return None
 
     async def _events_page(self, request: Request, first: int, limit: int) -> Response:

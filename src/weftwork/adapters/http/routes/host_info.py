@@ -1,9 +1,4 @@
-"""Routes about the host itself: discovery, OpenAPI, health, readiness.
-
-Routes of schemas: the documents of the wire and the payloads of envelopes, for whoever wants to check their own.
-
-Routes of node types.
-"""
+"""Routes about the host: discovery, OpenAPI, health, readiness, schemas and node types."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

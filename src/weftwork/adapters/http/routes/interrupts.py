@@ -91,8 +91,7 @@ class InterruptRoutes:
             return _resolution_response(await self._interrupts.resolve_by_token(token, document, key))
         request.error_renderer = _error_page
         question = await self._interrupts.inspect(token, "resolve")
-        if request.headers.get(b"content-encoding", b"identity").lower() != b"identity":
-            raise ClientFault("unsupported_media_type", "Send the body without Content-Encoding.")
+        request.check_encoding()
         fields = form_answer.decode_form(await request.body())
         try:
             value = form_answer.resume_value(question, fields)

@@ -1,7 +1,4 @@
-"""Routes that look back at runs: annotations, and how two runs differ.
-
-The route of debug bundles: one document, written while it is made.
-"""
+"""Routes for reviewing runs: annotations, the difference of two runs, and debug bundles, which are streamed."""
 
 from typing import Final
 
@@ -13,13 +10,19 @@ from weftwork.protocol.errors import invalid
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
 from weftwork.protocol.wire.route import MAX_CURSOR
 
+_HEADERS: Final = [
+    (b"content-type", JSON),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+]
+
 
 class ReviewRoutes:
     """createAnnotation, listAnnotations, diffRun."""
 
-    def __init__(self, annotations: Annotations, comparison: RunDiffs) -> None:
+    def __init__(self, annotations: Annotations, run_diffs: RunDiffs) -> None:
         self._annotations = annotations
-        self._run_diffs = comparison
+        self._run_diffs = run_diffs
 
     async def create_annotation(self, request: Request) -> Response:
         run_id = request.params["runId"]
@@ -40,13 +43,6 @@ class ReviewRoutes:
         if against is None:
             raise invalid("against must name the run to compare with.", parameter="against")
         return json_response(200, await self._run_diffs.compare(request.caller, request.params["runId"], against))
-
-
-_HEADERS: Final = [
-    (b"content-type", JSON),
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-]
 
 
 class BundleRoutes:

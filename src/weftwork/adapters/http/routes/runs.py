@@ -1,11 +1,4 @@
-"""Routes of runs.
-
-Routes that steer single runs, and the one that fetches what a run has made.
-
-Routes that steer runs: cancelling many of them, deleting one.
-
-Routes of runs that start runs.
-"""
+"""Routes of runs: create, list, read, cancel, pause, resume, set variables, delete, and the tree of child runs."""
 
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
 from weftwork.engine.api.interrupts import Interrupts
@@ -72,18 +65,6 @@ class RunRoutes:
         return json_response(200, body, replay_headers(outcome.replayed))
 
 
-def _traceparent(request: Request) -> str | None:
-    header = request.header(b"traceparent")
-    return header if parse_traceparent(header) is not None else None
-
-
-def _statuses(request: Request) -> tuple[str, ...]:
-    wanted = [name for value in request.query_values("status") for name in value.split(",")]
-    if any(name not in STATUSES for name in wanted):
-        raise invalid("status takes the names of run statuses.", parameter="status", supported=list(STATUSES))
-    return tuple(dict.fromkeys(wanted))
-
-
 class RunControlRoutes:
     """pauseRun, resumeRun, getArtifact, setVariables."""
 
@@ -112,10 +93,6 @@ class RunControlRoutes:
         return json_response(200, await self._control.get_artifact(request.caller, run_id, artifact_id))
 
 
-def _control_response(status: int, body: dict[str, str], done: ControlOutcome) -> Response:
-    return json_response(status, body, replay_headers(done.replayed))
-
-
 class RunCleanupRoutes:
     """bulkCancelRuns, deleteRun."""
 
@@ -137,8 +114,8 @@ class RunCleanupRoutes:
 class RunTreeRoutes:
     """getRunAncestry, getRunTree."""
 
-    def __init__(self, kinship: RunTrees) -> None:
-        self._run_trees = kinship
+    def __init__(self, run_trees: RunTrees) -> None:
+        self._run_trees = run_trees
 
     async def ancestry(self, request: Request) -> Response:
         return json_response(200, await self._run_trees.ancestry(request.caller, request.params["runId"]))
@@ -146,3 +123,19 @@ class RunTreeRoutes:
     async def tree(self, request: Request) -> Response:
         limit = request.query_integer("limit", 1, MAX_TREE_RUNS, DEFAULT_TREE_RUNS)
         return json_response(200, await self._run_trees.tree(request.caller, request.params["runId"], limit))
+
+
+def _traceparent(request: Request) -> str | None:
+    header = request.header(b"traceparent")
+    return header if parse_traceparent(header) is not None else None
+
+
+def _statuses(request: Request) -> tuple[str, ...]:
+    wanted = [name for value in request.query_values("status") for name in value.split(",")]
+    if any(name not in STATUSES for name in wanted):
+        raise invalid("status takes the names of run statuses.", parameter="status", supported=list(STATUSES))
+    return tuple(dict.fromkeys(wanted))
+
+
+def _control_response(status: int, body: dict[str, str], done: ControlOutcome) -> Response:
+    return json_response(status, body, replay_headers(done.replayed))

@@ -1,13 +1,9 @@
-"""The seam on the gate: an envelope and the rules for it come in, and what the gate says of it goes out.
+"""The test endpoint acceptEnvelope: an envelope and the rules for it come in, the verdict of the gate goes out.
 
-A window and no more: the envelope is judged by the function that judges what models send, and what is projected is
-made by the functions that make it in a run. Source: RFC 0021 (conformance), readings (Seam of the gate).
-
-Correlations: what the seam on the gate remembers of the envelopes that it was shown, while there is room.
-
-The overlay: capabilities that the seams are to see as present or missing, whatever the host has.
-
-The refusal of some seams, which has a form of its own: the code stands one level lower than elsewhere.
+The endpoint adds no rules of its own: the envelope is judged by the function that judges the output of models, and
+its events are made by the functions that make them in a run. It remembers the envelopes it was shown, within bounds
+(EnvelopeMemory), and can be told to see a capability as present or missing (CapabilityOverlay). Source: RFC 0021
+(conformance), readings (Seam of the gate).
 """
 
 from collections import OrderedDict
@@ -46,8 +42,13 @@ MAX_PAYLOAD_BYTES: Final = 16 * 2**20
 """Of payloads in recorded outcomes; the oldest go first."""
 MAX_PARTIAL_ENVELOPES: Final = 32
 """Envelopes that are not whole yet."""
-
 T = TypeVar("T")
+MAX_OVERLAY_NAMES: Final = 256
+"""Of one partition; the oldest go first."""
+_PLANTED_OUTCOME: Final = Gated("planted", "", "", ())
+"""Stands in the rules for an outcome that only its planter knows."""
+_SEEN_OUTCOME: Final = Gated("seen", "", "", ())
+"""Stands for one that was seen here, and is not kept."""
 
 
 class FirstEnvelope(msgspec.Struct, frozen=True):
@@ -60,8 +61,8 @@ class FirstEnvelope(msgspec.Struct, frozen=True):
 class BoundedMap(Generic[T]):
     """Values by partition, run and correlation id. The first one under a key stays, the oldest keys go."""
 
-    def __init__(self, most: int) -> None:
-        self._max_entries = most
+    def __init__(self, max_entries: int) -> None:
+        self._max_entries = max_entries
         self._values: OrderedDict[tuple[str, str, str], tuple[T, int]] = OrderedDict()
         self._size = 0
 
@@ -86,12 +87,15 @@ class BoundedMap(Generic[T]):
 
 
 class EnvelopeMemory:
-    """seen: in any call; recorded: for a named run, with the outcome; written: runs that have the events of it."""
+    """What acceptEnvelope remembers, by partition."""
 
     def __init__(self) -> None:
         self.first_envelopes = BoundedMap[FirstEnvelope](MAX_ENTRIES)
+        """Seen in any call."""
         self.known_outcomes = BoundedMap[RecordedOutcome](MAX_ENTRIES)
+        """Recorded for a named run."""
         self.event_ids = BoundedMap[tuple[str, ...]](MAX_ENTRIES)
+        """Events that were written for an envelope in a named run."""
         self._partial_envelopes = BoundedMap[PartialEnvelopes](MAX_PARTIAL_ENVELOPES)
 
     def record(self, key: tuple[str, str, str], known: RecordedOutcome) -> None:
@@ -109,10 +113,6 @@ class EnvelopeMemory:
         """Forget everything of a partition."""
         for each in (self.first_envelopes, self.known_outcomes, self.event_ids, self._partial_envelopes):
             each.clear(partition)
-
-
-MAX_OVERLAY_NAMES: Final = 256
-"""Of one partition; the oldest go first."""
 
 
 class CapabilityOverlay:
@@ -149,12 +149,6 @@ class CapabilityOverlay:
 def nested_error_response(code: str, message: str) -> Response:
     """env-35 (readings, Errors of seams): what checks of hosts read. Never repeats what was sent."""
     return json_response(400, {"error": {"code": code, "message": message}})
-
-
-_PLANTED_OUTCOME: Final = Gated("planted", "", "", ())
-"""Stands in the rules for an outcome that only its planter knows."""
-_SEEN_OUTCOME: Final = Gated("seen", "", "", ())
-"""Stands for one that was seen here, and is not kept."""
 
 
 class EnvelopeAcceptEndpoint:

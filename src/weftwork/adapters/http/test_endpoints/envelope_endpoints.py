@@ -1,8 +1,6 @@
-"""The seam that writes an event about the reliability of an answer, if the live path could have written it.
+"""Test endpoints about envelopes: reliability events, prompt wrapping, and the set of all of them (EnvelopeEndpoints).
 
-The seam that shows how content reaches a model.
-
-Windows on the gate: the schemas that envelopes are held to, and the seams that show what it does with one.
+A reliability event is written only if the live path could have written it.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,10 +1,6 @@
-"""The seam that looks at messages as a node does before it asks a model.
+"""Test endpoints that need no run: ask a model, program the mock provider, store media, send a guarded request.
 
-The routes of the seam that programs the scripted provider.
-
-The seam that keeps bytes for a while, as the conformance suite asks for it.
-
-The route of the guarded client's seam.
+Each uses the same checks and clients as nodes do, on behalf of the caller's partition.
 """
 
 from base64 import b64decode
@@ -32,6 +28,7 @@ from weftwork.protocol.wire.v1.test_endpoints import MAX_NODE_ID
 _WIRE_CODES: Final = {mine: wire for wire, mine in RUN_ERROR_CODES.items()} | {
     "unsupported_modality": "unsupported_modality"
 }
+DEFAULT_TTL_SECONDS: Final = 3_600
 
 
 class AiCallEndpoint:
@@ -115,9 +112,6 @@ class MockAiEndpoints:
 def _known_members(program: list[dict[str, Any]]) -> list[dict[str, Any]]:
     members = schema.document("mock-ai-program")["$defs"]["Entry"]["properties"]
     return [{name: value for name, value in entry.items() if name in members} for entry in program]
-
-
-DEFAULT_TTL_SECONDS: Final = 3_600
 
 
 class MediaPutEndpoint:

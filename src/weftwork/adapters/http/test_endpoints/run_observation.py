@@ -1,4 +1,4 @@
-"""Routes of the seams that look at runs from outside, and of the one that makes all seams forget."""
+"""Test endpoints that observe runs, and the one that resets all test endpoints."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,22 +10,29 @@ from weftwork.protocol.json import schema
 
 
 class ObservationEndpoints:
-    """listTestEvents, scrapeSpans, exportDebugBundle, resetSeams. `forget` is called, each of it, by a reset,
-    with the partition of the caller."""
+    """listTestEvents, scrapeSpans, exportDebugBundle, resetSeams. A reset calls all `reset_callbacks` with the
+    partition of the caller."""
 
-    def __init__(self, observation: RunObservation, forget: Iterable[Callable[[str], object]]) -> None:
+    def __init__(self, observation: RunObservation, reset_callbacks: Iterable[Callable[[str], object]]) -> None:
         self._observation = observation
-        self._reset_callbacks = tuple(forget)
+        self._reset_callbacks = tuple(reset_callbacks)
 
     async def events(self, request: Request) -> Response:
         """seam-02 (RFC 0021, conformance): of the caller's tenant alone; an id that is not there has none."""
-        query = EventQuery(*(request.query(name) for name in ("type", "correlationId", "causationId", "nodeId")))
+        query = EventQuery(
+            type=request.query("type"),
+            correlation_id=request.query("correlationId"),
+            causation_id=request.query("causationId"),
+            node_id=request.query("nodeId"),
+        )
         found = await self._observation.events(request.caller, request.params["runId"], query)
         return json_response(200, {"events": found})
 
     async def spans(self, request: Request) -> Response:
         """Spans of a run, and of what was projected for its id; a probe for an id that is not there gets none."""
-        run_id, name, envelope_id = (request.query(each) for each in ("runId", "name", "envelopeId"))
+        run_id = request.query("runId")
+        name = request.query("name")
+        envelope_id = request.query("envelopeId")
         known = run_id is None or is_path_id(run_id)
         found = await self._observation.spans(request.caller, run_id) if known else []
         shown = [_describe_span(span) for span in found if name is None or span["name"] == name]
@@ -45,8 +52,8 @@ class ObservationEndpoints:
         """seam-03 (RFC 0021, conformance): what seams were told by the caller's tenant is gone, and what runs
         have recorded stays."""
         schema.require("seam-reset", await request.json(optional=True))
-        for forget in self._reset_callbacks:
-            forget(request.caller.partition)
+        for reset in self._reset_callbacks:
+            reset(request.caller.partition)
         return json_response(200, {"ok": True})
 
 
