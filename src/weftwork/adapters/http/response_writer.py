@@ -19,11 +19,11 @@ STALL_SECONDS: Final = 30.0
 
 
 class ResponseAborted(Exception):
-    """The response cannot be gone on with: the client stopped reading, or it was cut in the middle."""
+    """The response cannot be continued: the client stopped reading, or it was cut in the middle."""
 
 
 class ResponseWriter:
-    """One response. `started` says that its status is on the way, so no other answer can be given."""
+    """One response. Once `has_started`, its status has been sent and no other response is possible."""
 
     __slots__ = ("_at_boundary", "_is_ended", "_send", "connection", "has_started")
 

@@ -46,18 +46,18 @@ _HEADERS: Final = [
 
 
 class Snapshot:
-    """The frame of a snapshot. `last` says that the run was over."""
+    """The frame of a snapshot. `is_final`: the run had ended."""
 
     __slots__ = ("__weakref__", "body", "is_final", "sequence")
 
-    def __init__(self, body: bytes, sequence: int, last: bool) -> None:
+    def __init__(self, body: bytes, sequence: int, is_final: bool) -> None:
         self.body = body
         self.sequence = sequence
-        self.is_final = last
+        self.is_final = is_final
 
 
 class SnapshotCache:
-    """Those that somebody is being sent, by run and sequence."""
+    """The snapshots that are being sent, by run and sequence. One is dropped with its last reader."""
 
     def __init__(self, service: Runs) -> None:
         self._runs = service

@@ -1,9 +1,12 @@
-"""Tasks that nodes start: one that tries to end the process only fails.
+"""The tasks that nodes start: they cannot end the process, and each has a stable identity.
 
-Theory. asyncio lets SystemExit and KeyboardInterrupt of any task out of the loop, which ends the host; and since the
-run is taken up again at the next start, it would end that one too. So the tasks that are made while a node runs, which
-a context variable tells, raise something else in their place. Another one tells where in the node such a task
-belongs, which is the same whenever the node does the same again.
+asyncio lets SystemExit and KeyboardInterrupt of any task out of the loop, which would end the host; and since the run
+is resumed at the next start, it would end that one too. Tasks made while a node runs (the context variable `in_node`)
+therefore raise another exception instead.
+
+A second context variable holds the TaskPath of a task: where in the node it was started, by name and number. It is the
+same whenever the node does the same again, and identifies the recorded model calls of the task. The name is that of
+the coroutine or, for a call of the context, of its class.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""Threads for plain functions: a bounded number of them, each left behind when nobody waits for it any more.
+"""The thread pool for plain functions.
 
-Theory. A thread cannot be stopped. So the caller stops waiting instead: the thread is counted as abandoned, its place
-in the pool is free at once, and what it comes to is dropped. Abandoned threads have a bound of their own, because
-each holds memory for as long as its function likes. All are daemons, so the process never waits for them.
+A thread cannot be stopped. A caller that is cancelled stops waiting instead: the thread is counted as abandoned, its
+place in the pool is free at once, and its result is dropped. The number of abandoned threads has its own limit, because
+each holds memory until its function returns. All are daemon threads, so the process never waits for them.
 """
 
 import asyncio
@@ -69,11 +69,11 @@ def capture_outcome(call: Callable[[], Any]) -> ThreadOutcome:
 
 
 class ThreadPool:
-    """Runs plain functions beside the event loop, `most` at a time; others wait for their turn in order."""
+    """Runs plain functions outside of the event loop, at most `max_threads` at a time; the rest wait in a queue."""
 
-    def __init__(self, most: int, most_abandoned: int) -> None:
-        self._max_threads = most
-        self._max_abandoned = most_abandoned
+    def __init__(self, max_threads: int, max_abandoned: int) -> None:
+        self._max_threads = max_threads
+        self._max_abandoned = max_abandoned
         self._changed = threading.Condition()
         self._jobs: deque[_Job] = deque()
         self._working = 0

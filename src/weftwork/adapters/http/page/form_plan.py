@@ -58,7 +58,7 @@ _REJECT_BUTTON: Final = FormButton("reject", "Reject", (), {"action": "reject"},
 
 
 class FormPlan(msgspec.Struct, frozen=True):
-    """How a question is answered. Without choices it only can be read, and `closed` says why."""
+    """How a question is answered. Without buttons it can only be read, and `closed_reason` says why."""
 
     buttons: tuple[FormButton, ...] = ()
     schema: dict[str, Any] | None = None

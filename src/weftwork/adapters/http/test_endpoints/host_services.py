@@ -141,11 +141,11 @@ class MediaPutEndpoint:
 
 
 class SafeFetchEndpoint:
-    """safeFetch. `moved` makes a client for which every name has moved to the given address."""
+    """safeFetch. `client_resolving_to` makes a client that resolves every name to the given address."""
 
-    def __init__(self, client: outbound.Outbound, moved: Callable[[str], outbound.Outbound]) -> None:
+    def __init__(self, client: outbound.Outbound, client_resolving_to: Callable[[str], outbound.Outbound]) -> None:
         self._client = client
-        self._client_resolving_to = moved
+        self._client_resolving_to = client_resolving_to
 
     async def safe_fetch(self, request: Request) -> Response:
         document = await request.json()
