@@ -42,7 +42,7 @@ async def waits_for_a_snapshot(served: ListeningHost) -> socket.socket:
 async def waits_for_room(served: ListeningHost) -> socket.socket:
     run_id = await served.create("large", inputs={"text": "x" * 400_000})
     connection = await in_thread(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
-    await until(lambda: any(line.is_full for line in _lines()), "the connection to be full")
+    await until(lambda: any(each.is_full for each in _connections()), "the connection to be full")
     return connection
 
 
@@ -61,7 +61,7 @@ async def waits_for_the_store(served: ListeningHost) -> socket.socket:
     return connection
 
 
-def _lines() -> list[Connection]:
+def _connections() -> list[Connection]:
     found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
     return [coro.cr_frame.f_locals["self"].scope["weftwork.connection"] for coro in found if "run_asgi" in repr(coro)]
 
@@ -122,7 +122,7 @@ def test_nothing_of_a_connection_waits_for_the_garbage_collector(
         async with open_listening(*WORKFLOWS) as served:
             gc.disable()
             connection = await place(served)
-            (gone,) = map(weakref.ref, _lines())
+            (gone,) = map(weakref.ref, _connections())
             connection.close()
             await until(lambda: served.readers == 0 and _requests() == 0, "the stream to end")
             for _ in range(10):
@@ -141,9 +141,9 @@ def test_the_proof_sees_a_stream_that_is_not_told(monkeypatch: pytest.MonkeyPatc
     async def work() -> int:
         async with open_listening(*WORKFLOWS) as served:
             connection = await waits_for_news(served)
-            (line,) = _lines()
+            (left,) = _connections()
             connection.close()
-            await until(lambda: line.parser is None, "the connection to be gone")
+            await until(lambda: left.parser is None, "the connection to be gone")
             for _ in range(10):
                 await asyncio.sleep(0)
             return served.readers

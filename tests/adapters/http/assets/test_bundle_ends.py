@@ -101,7 +101,7 @@ def test_otherwise_half_of_it_would_look_whole(monkeypatch: pytest.MonkeyPatch) 
         json.loads(body)
 
 
-def lines() -> list[Connection]:
+def connections() -> list[Connection]:
     """The connections of requests that are being answered."""
     found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
     return [coro.cr_frame.f_locals["self"].scope["weftwork.connection"] for coro in found if "run_asgi" in repr(coro)]
@@ -137,7 +137,7 @@ def test_a_bundle_is_made_no_further_than_its_reader_takes_it(monkeypatch: pytes
             served.log.read = read
             before = len(asyncio.all_tasks())
             connection = await in_thread(served.ask, path, 4096)
-            await until(lambda: any(line.is_full for line in lines()), "the connection to be full")
+            await until(lambda: any(each.is_full for each in connections()), "the connection to be full")
             seen = pages[0]
             # The buffers of the socket take some of it, and no more is read for the rest.
             assert 0 < seen < 110
