@@ -164,7 +164,7 @@ async def many_names(host: Timed) -> str:
 
 
 def nameless(*given: Any, **named: Any) -> Answerer:
-    return Answerer(*given, **{**named, "bound": None})
+    return Answerer(*given, **{**named, "bound_person": None})
 
 
 def trusting(self: InterruptLinks, text: str) -> InterruptToken:
