@@ -70,6 +70,56 @@ def test_the_contracts_hold() -> None:
         ("engine/__init__.py", "import apsw", "engine and ports know no drivers"),
         ("adapters/memory/__init__.py", "import weftwork.adapters.http", "Adapters do not import each other"),
         ("adapters/outbound/__init__.py", "import weftwork.adapters.nodes", "Adapters do not import each other"),
+        (
+            "adapters/nodes/data/lists.py",
+            "import weftwork.adapters.nodes.people.interrupt",
+            "Node families build on each other one way",
+        ),
+        (
+            "adapters/nodes/people/interrupt.py",
+            "import weftwork.adapters.nodes.runs.confidence",
+            "Node families build on each other one way",
+        ),
+        (
+            "adapters/nodes/runs/dispatch.py",
+            "import weftwork.adapters.nodes.flow.map",
+            "Node families build on each other one way",
+        ),
+        (
+            "adapters/nodes/flow/basics.py",
+            "import weftwork.adapters.nodes.conformance.mock_ai",
+            "Node families build on each other one way",
+        ),
+        (
+            "adapters/nodes/ai/call_prompt.py",
+            "import weftwork.adapters.nodes.media.media_emit",
+            "Node families build on each other one way",
+        ),
+        (
+            "adapters/nodes/conformance/mock_ai.py",
+            "import weftwork.adapters.nodes.builtin",
+            "Node families build on each other one way",
+        ),
+        (
+            "adapters/nodes/schemas.py",
+            "import weftwork.adapters.nodes.data.lists",
+            "Node families build on each other one way",
+        ),
+        (
+            "adapters/sqlite/database/worker.py",
+            "import weftwork.adapters.sqlite.run_queries",
+            "SQLite statements build on the database",
+        ),
+        (
+            "adapters/sqlite/transactions.py",
+            "import weftwork.adapters.sqlite.event_log",
+            "SQLite statements build on the database",
+        ),
+        (
+            "adapters/sqlite/keys.py",
+            "import weftwork.adapters.sqlite.definitions",
+            "SQLite statements build on the database",
+        ),
     ],
 )
 def test_a_broken_contract_goes_red(tree: Path, module: str, line: str, contract: str) -> None:
