@@ -119,14 +119,14 @@ class TurnBasedLog:
         )
 
     async def save_record(self, *arguments: Any) -> Any:
-        return await self._wait(self._writes, "remember", *arguments)
+        return await self._wait(self._writes, "save_record", *arguments)
 
     async def _write_with_assets(
         self, partition: str, named: list[str], loose: list[str], name: str, *arguments: Any
     ) -> Any:
         """A write with the assets that it names, which are kept just before it."""
         await self._commit_turn(self._writes)
-        keeps = [self._count_busy(self._store.assets.keep, asset_of(partition, digest)) for digest in (*named, *loose)]
+        keeps = [self._count_busy(self._store.assets.add, asset_of(partition, digest)) for digest in (*named, *loose)]
         write = self._count_busy(getattr(self._store.log, name), *arguments)
         *_, done = await asyncio.gather(*keeps, write, return_exceptions=True)
         if isinstance(done, BaseException):

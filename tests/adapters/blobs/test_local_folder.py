@@ -14,8 +14,6 @@ import pytest
 from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob, write_blob
 from weftwork.adapters.blobs import folder_tree
 from weftwork.adapters.blobs import local as local_module
-from weftwork.adapters.blobs import local as local_sink
-from weftwork.adapters.blobs import local as local_source
 from weftwork.ports.storage.blobs import Blobs
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.testing.deterministic import ManualClock
@@ -200,7 +198,7 @@ def test_without_the_guard_it_would_be(
     local: BlobStoreFactory, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folder_tree, "FOLDER_FLAGS", folder_tree.FOLDER_FLAGS & ~os.O_NOFOLLOW)
-    monkeypatch.setattr(local_source, "READ_FLAGS", local_source.READ_FLAGS & ~os.O_NOFOLLOW)
+    monkeypatch.setattr(local_module, "READ_FLAGS", local_module.READ_FLAGS & ~os.O_NOFOLLOW)
     assert not unharmed(local, tmp_path / "elsewhere", step)
 
 
@@ -214,18 +212,18 @@ def test_a_partial_file_is_made_anew_or_not_at_all(
     async def work(blobs: Blobs) -> None:
         sink = await blobs.sink("acme")
         (local.folder / "partial" / "guessed").symlink_to(target)
-        monkeypatch.setattr(sink, "_place", ("partial", "guessed"))
+        monkeypatch.setattr(sink, "_path", ("partial", "guessed"))
         with pytest.raises(StoreUnavailable, match="File exists"):
             await keep_in(sink)
 
     async def keep_in(sink: Any) -> None:
         await sink.write(b"x")
-        await sink.keep()
+        await sink.commit()
 
     local.run(work)
     assert target.read_text() == "mine"
     (local.folder / "partial" / "guessed").unlink(missing_ok=True)
-    monkeypatch.setattr(local_sink, "CREATE_FLAGS", os.O_WRONLY | os.O_CREAT)
+    monkeypatch.setattr(local_module, "CREATE_FLAGS", os.O_WRONLY | os.O_CREAT)
     with pytest.raises(pytest.fail.Exception):
         local.run(work)
     assert target.read_text() != "mine"

@@ -52,8 +52,8 @@ class Assets(Pair):
     def keep(self, partition: str, name: str, size: int, made: int, until: int, quota: int) -> None:
         self.keys += 1
         key = f"{name}-{self.keys}"
-        self.ask("keep", asset(name, partition, key=key, size=size, created_at=made, held_until=until), quota)
-        self.ask("known", [f"{name}-{number}" for number in range(1, self.keys + 2)])
+        self.ask("add", asset(name, partition, key=key, size=size, created_at=made, held_until=until), quota)
+        self.ask("known_keys", [f"{name}-{number}" for number in range(1, self.keys + 2)])
 
     @initialize()
     def begin(self) -> None:
@@ -90,11 +90,11 @@ class Assets(Pair):
     ) -> None:
         run = RunKey(partition, run_id)
         log: Any = self.model.log
-        found = log.find(run)
+        found = log.find_run(run)
         at = (found.projection.last_sequence if found is not None else -1) + off
         spawns: Any = ()
         if born is not None and status not in TERMINAL_STATUSES:
-            root = found.kinship.root if found is not None and found.kinship else run_id
+            root = found.parent_link.root if found is not None and found.parent_link else run_id
             spawn = child(run, born, root)
             spawns = (replace(spawn, header=replace(spawn.header, assets=inherited)),)
         self.both("append", run, at, replace(batch(run, at, status=status), assets=named, child_creates=spawns))
@@ -108,12 +108,12 @@ class Assets(Pair):
 
     @rule(now=INSTANTS, limit=st.integers(0, 4))
     def doom(self, now: int, limit: int) -> None:
-        self.ask("idle", now)
-        self.ask("doom", now, limit)
+        self.ask("unreferenced_usage", now)
+        self.ask("tombstone_unreferenced", now, limit)
 
     @rule(count=st.integers(0, 3))
     def bury(self, count: int) -> None:
-        self.ask("bury", self.ask("doomed", count))
+        self.ask("clear_tombstones", self.ask("tombstones", count))
 
     @rule(
         partition=PARTITIONS,
@@ -127,7 +127,7 @@ class Assets(Pair):
     @invariant()
     def stores_agree(self) -> None:
         if hasattr(self, "store"):
-            self.ask("doomed", 100)
+            self.ask("tombstones", 100)
             for partition in (ACME, OTHER):
                 self.ask("usage", partition)
                 for found in self.ask("page", partition, AssetQuery()):

@@ -32,7 +32,7 @@ class Families(Pair):
 
     def some(self, ended: bool = False) -> Any:
         """A run that has ended, or has not, if there is one."""
-        fit = [run for run in self.found() if run.ended == ended] or self.found()
+        fit = [run for run in self.found() if run.has_ended == ended] or self.found()
         return self.chance.choice(fit)
 
     def seldom(self) -> bool:
@@ -58,7 +58,7 @@ class Families(Pair):
         names = self.fresh(run.partition, self.chance.choice((0, 0, 1, 2)))
         if names and self.seldom():
             names[-1] = run.run_id
-        root = known.kinship.root if known.kinship else run.run_id
+        root = known.parent_link.root if known.parent_link else run.run_id
         spawns: list[ChildCreate] = []
         for name in names:
             made = child(run, name, root, awaited=self.often(), cascade=self.often())
@@ -79,12 +79,12 @@ class Families(Pair):
         self.both("append", run, expected, given)
 
     def hear(self) -> None:
-        kept: list[PendingChildResult] = self.both("news", None, 100)
+        kept: list[PendingChildResult] = self.both("child_results", None, 100)
         if kept:
             one = self.chance.choice(kept)
             told = replace(one.result, sequence=one.result.sequence - self.often())
             self.both(
-                "hear",
+                "acknowledge_results",
                 (PendingChildResult(replace(one.parent, partition=OTHER) if self.seldom() else one.parent, told),),
             )
 
@@ -99,10 +99,10 @@ class Families(Pair):
     def walk(self) -> None:
         parent, after, limit = self.some().key, self.chance.choice((None, *self.fresh(ACME, 1), "run-1")), 2
         after = self.some().key.run_id if self.often() else after
-        self.both("instructions", None if after is None else RunKey(parent.partition, after), limit)
+        self.both("cancel_requests", None if after is None else RunKey(parent.partition, after), limit)
         self.both("children", parent, after, limit)
         self.both(
-            "news",
+            "child_results",
             None if after is None else PendingChildResult(parent, ChildResult(after, "n", "k", 0, "running")),
             limit,
         )
@@ -111,11 +111,11 @@ class Families(Pair):
 
     def agree(self) -> None:
         for run in self.found():
-            if run.children or run.kinship is None:
+            if run.children or run.parent_link is None:
                 self.both("children", run.key, None, 100)
-                self.both("descendants", run.key)
-        self.both("news", None, 100)
-        self.both("instructions", None, 100)
+                self.both("count_descendants", run.key)
+        self.both("child_results", None, 100)
+        self.both("cancel_requests", None, 100)
 
     def live(self, steps: int) -> None:
         self.begin()
@@ -132,7 +132,7 @@ class Families(Pair):
                 self.restart: 1,
             }
             for step in self.chance.choices([*chances], [*chances.values()], k=steps):
-                if not all(run.ended for run in self.found()):
+                if not all(run.has_ended for run in self.found()):
                     step()
                 else:
                     self.make()

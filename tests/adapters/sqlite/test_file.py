@@ -73,7 +73,7 @@ def statements() -> dict[str, str]:
         found[f"interrupts.edge{name}"] = interrupts.last_candidate_query(where)
         found[f"interrupts.select{name}"] = interrupts.page_query(where)
         found[f"interrupts.select{name}, filtered"] = interrupts.page_query(where, looked_at, True)
-    del found["child_runs._CASCADE"]  # a template; what is made of it is there
+    del found["child_runs._PUT_CASCADE"]  # a template; what is made of it is there
     return {name: text for name, text in found.items() if "_COLUMNS" not in name and not name.endswith("__")}
 
 
@@ -112,27 +112,45 @@ def test_the_statements_are_all_there() -> None:
         "run_queries.BY_STATUS",
         "run_queries.BY_TAG",
         "run_queries.UNFINISHED",
-        "run_queries._EVENTS",
-        "run_queries._RUN",
+        "run_queries._READ_EVENTS",
+        "run_queries._FIND_RUN",
     } <= names
-    assert {"transactions._END", "transactions._PARK", "transactions._LIVE_IN_SCOPE", "idempotency._SWEEP"} <= names
+    assert {
+        "transactions._UPDATE_ENDED",
+        "transactions._UPDATE_PARKED",
+        "transactions._LIVE_IN_SCOPE",
+        "idempotency._SWEEP",
+    } <= names
     assert {
         "child_runs.CHILDREN",
-        "child_runs.COUNT",
+        "child_runs.COUNT_DESCENDANTS",
         "run_queries.BY_PARENT",
         "child_runs.RESULTS_PAGE",
-        "child_runs._TELL",
-        "child_runs._HEAR",
+        "child_runs._PUT_RESULT",
+        "child_runs._ACKNOWLEDGE_RESULT",
     } <= names
     assert {
-        "child_runs._ORDER",
-        "child_runs.CANCELLED_WITH_IT",
-        "child_runs.WAITED_FOR",
+        "child_runs._PUT_CANCEL_REQUEST",
+        "child_runs.CASCADE_TO_CHILDREN",
+        "child_runs.CASCADE_TO_AWAITED",
         "child_runs.CANCEL_REQUESTS_PAGE",
-        "transactions._IN_USE",
+        "transactions._RUN_ID_IN_USE",
     } <= names
-    assert {"assets.FIND", "assets.LOOSE", "assets.IDLE", "assets.OF_RUN", "assets.REFER", "assets.KNOWN"} <= names
-    assert {"transactions._FIND", "interrupts._OPEN", "interrupts._CLOSE", "run_queries.DUE", "keys._DROP"} <= names
+    assert {
+        "assets.FIND_ASSET",
+        "assets.UNREFERENCED",
+        "assets.UNREFERENCED_USAGE",
+        "assets.RUN_ASSETS_PAGE",
+        "assets.ADD_REFERENCE",
+        "assets.IS_KNOWN_KEY",
+    } <= names
+    assert {
+        "transactions._FIND_HEAD",
+        "interrupts._INSERT_OPEN",
+        "interrupts._DELETE_OPEN",
+        "run_queries.DUE_RUNS",
+        "keys._DELETE_SIGNING_KEY",
+    } <= names
 
 
 AFTER = "(requested_at,run_id,interrupt_id)>(?,?,?)"
@@ -143,8 +161,8 @@ INDEXES = {
         "runs USING COVERING INDEX runs_by_workflow (partition=? AND workflow_id=? AND status=? AND run_no<?)"
     ),
     "run_queries.UNFINISHED": "runs USING INDEX runs_awake (run_no>?)",
-    "run_queries.NEXT": "runs USING COVERING INDEX runs_waking (wake_at>?)",
-    "run_queries.DUE": "runs USING INDEX runs_waking (wake_at>? AND wake_at<?)",
+    "run_queries.NEXT_WAKE": "runs USING COVERING INDEX runs_waking (wake_at>?)",
+    "run_queries.DUE_RUNS": "runs USING INDEX runs_waking (wake_at>? AND wake_at<?)",
     "interrupts.edge": f"o USING COVERING INDEX open_by_age (partition=? AND {AFTER})",
     "interrupts.edge of a workflow": (
         f"o USING COVERING INDEX open_by_workflow (partition=? AND workflow_id=? AND {AFTER})"
@@ -160,25 +178,25 @@ INDEXES = {
     "transactions._LIVE_IN_SCOPE": "runs USING INDEX runs_live_in_scope (partition=? AND scope_id=?)",
     "idempotency._SWEEP": "idempotency USING COVERING INDEX idempotency_by_age (created_at<?)",
     "definitions._PAGE": "workflows USING INDEX workflows_current (tenant=? AND workflow_id>?)",
-    "definitions._CURRENT": "workflows USING INDEX workflows_current (tenant=? AND workflow_id=?)",
+    "definitions._FIND_CURRENT": "workflows USING INDEX workflows_current (tenant=? AND workflow_id=?)",
     "definitions._VERSIONS": "workflows USING INDEX workflows_by_age (tenant=? AND workflow_id=?)",
     "child_runs.CHILDREN": "k USING COVERING INDEX kinship_by_parent (parent_no=? AND run_no>?)",
-    "child_runs.COUNT": "kinship USING COVERING INDEX kinship_by_root (partition=? AND root=?)",
+    "child_runs.COUNT_DESCENDANTS": "kinship USING COVERING INDEX kinship_by_root (partition=? AND root=?)",
     "run_queries.BY_PARENT": "k USING COVERING INDEX kinship_by_parent (parent_no=? AND run_no<?)",
-    "child_runs.CANCELLED_WITH_IT": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
-    "child_runs.WAITED_FOR": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
+    "child_runs.CASCADE_TO_CHILDREN": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
+    "child_runs.CASCADE_TO_AWAITED": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
     "child_runs._DELETE_RESULTS": "news USING INDEX news_by_parent (parent_no=?)",
-    "run_queries._HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
-    "annotations.COUNT": "annotations USING COVERING INDEX annotations_by_run (run_no=?)",
-    "annotations.FIND": "annotations USING INDEX annotations_by_id (run_no=? AND annotation_id=?)",
-    "assets.FIND": "assets USING INDEX assets_by_digest (partition=? AND sha256=?)",
-    "assets.REFER": "assets USING COVERING INDEX assets_by_digest (partition=? AND sha256=?)",
-    "assets.PAGE": "assets USING INDEX assets_by_age (partition=? AND rowid<?)",
-    "assets.NOT_AFTER": "assets USING COVERING INDEX assets_by_time (partition=? AND created_at<?)",
-    "assets.IDLE": "assets USING COVERING INDEX assets_loose (held_until<?)",
-    "assets.LOOSE": "assets USING INDEX assets_loose (held_until<?)",
-    "assets.KNOWN": "assets USING COVERING INDEX assets_by_key (key=?)",
-    "annotations.PAGE": "annotations USING INDEX annotations_by_run (run_no=? AND annotation_no>?)",
+    "run_queries._READ_HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
+    "annotations.COUNT_ANNOTATIONS": "annotations USING COVERING INDEX annotations_by_run (run_no=?)",
+    "annotations.FIND_ANNOTATION": "annotations USING INDEX annotations_by_id (run_no=? AND annotation_id=?)",
+    "assets.FIND_ASSET": "assets USING INDEX assets_by_digest (partition=? AND sha256=?)",
+    "assets.ADD_REFERENCE": "assets USING COVERING INDEX assets_by_digest (partition=? AND sha256=?)",
+    "assets.ASSETS_PAGE": "assets USING INDEX assets_by_age (partition=? AND rowid<?)",
+    "assets.NEWEST_NOT_AFTER": "assets USING COVERING INDEX assets_by_time (partition=? AND created_at<?)",
+    "assets.UNREFERENCED_USAGE": "assets USING COVERING INDEX assets_loose (held_until<?)",
+    "assets.UNREFERENCED": "assets USING INDEX assets_loose (held_until<?)",
+    "assets.IS_KNOWN_KEY": "assets USING COVERING INDEX assets_by_key (key=?)",
+    "annotations.ANNOTATIONS_PAGE": "annotations USING INDEX annotations_by_run (run_no=? AND annotation_no>?)",
 }
 
 

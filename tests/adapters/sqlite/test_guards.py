@@ -30,8 +30,8 @@ from weftwork.testing import storage
 from weftwork.testing.storage.harness import ACME, batch, make_run
 
 CHECKS = {check.__name__: check for check in storage.CHECKS}
-ORDERED = "an_order_stands_until_the_child_has_ended"
-CASCADED = "a_cascade_reaches_the_children_it_is_about"
+ORDERED = "a_cancel_request_stands_until_the_child_has_ended"
+CASCADED = "a_cascade_cancels_the_selected_children"
 BEHIND = "a_page_goes_on_though_its_cursor_is_gone"
 LAST = "an_asset_stays_until_the_last_run_is_gone"
 
@@ -109,7 +109,7 @@ def unclamped(least: int, value: int) -> int:
         (interrupts, "IN_RUN", "? <> '' AND o.run_id = ?", "another_partition_sees_no_interrupts"),
         (interrupts, "page_query", without_end, "an_ended_run_has_no_open_interrupts"),
         (interrupts, "_decode_position", lambda _: interrupts._START_POSITION, "an_unknown_place_ends_the_list"),
-        (child_runs, "_MARK_HAS_CHILDREN", "SELECT ?", "an_order_stands_until_the_child_has_ended"),
+        (child_runs, "_MARK_HAS_CHILDREN", "SELECT ?", "a_cancel_request_stands_until_the_child_has_ended"),
         (child_runs, "_DELETE_CHILD", "SELECT ?", "a_tree_is_counted_by_its_root"),
         (
             child_runs,
@@ -127,34 +127,34 @@ def unclamped(least: int, value: int) -> int:
             child_runs,
             "_PUT_RESULT",
             child_runs._PUT_RESULT.replace("AND p.completed_at IS NULL", ""),
-            "nobody_tells_a_run_that_has_ended",
+            "an_ended_run_gets_no_child_results",
         ),
         (
             child_runs,
             "_PUT_RESULT",
             child_runs._PUT_RESULT.partition("DO")[0] + "DO NOTHING",
-            "a_later_word_stands_for_an_earlier_one",
+            "a_later_child_result_replaces_an_earlier_one",
         ),
         (
             child_runs,
             "_ACKNOWLEDGE_RESULT",
             child_runs._ACKNOWLEDGE_RESULT.replace("<= ?", "<> ?"),
-            "news_is_kept_until_it_is_heard",
+            "a_child_result_is_kept_until_it_is_acknowledged",
         ),
         (
             child_runs,
             "_ACKNOWLEDGE_RESULT",
             child_runs._ACKNOWLEDGE_RESULT.replace("<= ?", ">= 0 * ?"),
-            "a_later_word_stands_for_an_earlier_one",
+            "a_later_child_result_replaces_an_earlier_one",
         ),
         (
             child_runs,
             "_ACKNOWLEDGE_RESULT",
             child_runs._ACKNOWLEDGE_RESULT.replace("partition = ?", "? <> ''"),
-            "kin_of_another_partition_is_not_reached",
+            "child_messages_stay_in_their_partition",
         ),
-        (child_runs, "_DELETE_RESULTS", "SELECT ?", "nobody_tells_a_run_that_has_ended"),
-        (child_runs, "has_pending_result", lambda *_: False, "a_child_stays_until_its_end_is_heard"),
+        (child_runs, "_DELETE_RESULTS", "SELECT ?", "an_ended_run_gets_no_child_results"),
+        (child_runs, "has_pending_result", lambda *_: False, "a_child_stays_until_its_result_is_acknowledged"),
         (
             child_runs,
             "_PUT_CANCEL_REQUEST",
@@ -182,7 +182,7 @@ def unclamped(least: int, value: int) -> int:
             child_runs.CASCADE_TO_AWAITED.replace("AND c.completed_at IS NULL", ""),
             CASCADED,
         ),
-        (transactions, "add_references", lambda *_: None, "what_a_run_names_stays"),
+        (transactions, "add_references", lambda *_: None, "an_asset_that_a_run_names_stays"),
         (
             assets,
             "ADD_REFERENCE",
@@ -193,23 +193,33 @@ def unclamped(least: int, value: int) -> int:
             assets,
             "ADD_REFERENCE",
             assets.ADD_REFERENCE.replace("partition = ?", "partition <> ?"),
-            "what_a_run_names_stays",
+            "an_asset_that_a_run_names_stays",
         ),
         (assets, "ADD_REFERENCE", assets.ADD_REFERENCE.partition("ON CONFLICT")[0], LAST),
         (assets, "UNREFERENCED", assets.UNREFERENCED.replace("refs = 0 AND", ""), LAST),
-        (assets, "UNREFERENCED", assets.UNREFERENCED.replace("<= ?", "< ?"), "what_is_there_can_be_held"),
-        (assets, "UNREFERENCED", assets.UNREFERENCED.replace("LIMIT", "DESC LIMIT"), "what_nobody_needs_is_doomed"),
-        (assets, "UNREFERENCED_USAGE", assets.UNREFERENCED_USAGE.replace("refs = 0 AND", ""), "what_a_run_names_stays"),
+        (assets, "UNREFERENCED", assets.UNREFERENCED.replace("<= ?", "< ?"), "an_existing_asset_can_be_held"),
+        (
+            assets,
+            "UNREFERENCED",
+            assets.UNREFERENCED.replace("LIMIT", "DESC LIMIT"),
+            "unreferenced_assets_are_tombstoned",
+        ),
+        (
+            assets,
+            "UNREFERENCED_USAGE",
+            assets.UNREFERENCED_USAGE.replace("refs = 0 AND", ""),
+            "an_asset_that_a_run_names_stays",
+        ),
         (assets, "_HOLD", "SELECT ?, ?", "equal_bytes_are_kept_once"),
         (assets, "_usage", lambda *_: AssetUsage(0, 0), "many_at_once_do_not_exceed_the_quota"),
         (assets, "_hold", lambda *_: None, "equal_bytes_are_kept_once"),
-        (assets, "_INSERT_TOMBSTONE", "SELECT ?", "a_doomed_key_is_known_until_it_is_buried"),
-        (assets, "_DELETE_TOMBSTONE", "SELECT ?", "a_doomed_key_is_known_until_it_is_buried"),
+        (assets, "_INSERT_TOMBSTONE", "SELECT ?", "a_tombstone_is_known_until_it_is_cleared"),
+        (assets, "_DELETE_TOMBSTONE", "SELECT ?", "a_tombstone_is_known_until_it_is_cleared"),
         (
             assets,
             "IS_KNOWN_KEY",
             "SELECT 1 FROM assets WHERE key IN (?, ?)",
-            "a_doomed_key_is_known_until_it_is_buried",
+            "a_tombstone_is_known_until_it_is_cleared",
         ),
         (
             assets,

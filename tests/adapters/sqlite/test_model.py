@@ -150,11 +150,11 @@ class Twins(Pair):
 
     @rule(partition=PARTITIONS, slot=SLOTS.filter(bool))
     def remember(self, partition: str, slot: str) -> None:
-        self.both("remember", self.record(partition, slot))
+        self.both("save_record", self.record(partition, slot))
 
     @rule(partition=PARTITIONS, slot=SLOTS.filter(bool), age=st.integers(-3, 3))
     def recall(self, partition: str, slot: str, age: int) -> None:
-        self.both("recall", partition, slot, self.time + age)
+        self.both("find_record", partition, slot, self.time + age)
 
     @rule(age=st.integers(-10, 1))
     def sweep(self, age: int) -> None:
@@ -169,7 +169,7 @@ class Twins(Pair):
 
     @rule(partition=PARTITIONS, after=st.integers(8, 11), limit=st.integers(0, 4))
     def ended(self, partition: str, after: int, limit: int) -> None:
-        self.both("ended_before", NOW + after, limit, partition)
+        self.both("runs_ended_before", NOW + after, limit, partition)
         for where in (partition, None):
             self.both("count_ended", NOW + after, where)
 
@@ -187,11 +187,11 @@ class Twins(Pair):
 
     @rule(partition=PARTITIONS, run_id=st.none() | RUN_IDS, limit=st.integers(0, 4))
     def unfinished(self, partition: str, run_id: str | None, limit: int) -> None:
-        self.both("unfinished", None if run_id is None else RunKey(partition, run_id), limit)
+        self.both("unfinished_runs", None if run_id is None else RunKey(partition, run_id), limit)
 
     @rule(until=TIMES, limit=st.integers(0, 4))
     def due(self, until: int, limit: int) -> None:
-        self.both("due", until, limit)
+        self.both("due_runs", until, limit)
 
     @rule(
         partition=PARTITIONS,
@@ -212,7 +212,7 @@ class Twins(Pair):
     @rule(partition=PARTITIONS, run_id=RUN_IDS, after=st.integers(-3, 6), limit=st.integers(0, 4))
     def read(self, partition: str, run_id: str, after: int, limit: int) -> None:
         run = RunKey(partition, run_id)
-        for method, arguments in (("read", (run, after, limit)), ("stored", (run,)), ("hidden", (run,))):
+        for method, arguments in (("read", (run, after, limit)), ("read_run", (run,)), ("hidden_values", (run,))):
             self.both(method, *arguments)
 
     @invariant()

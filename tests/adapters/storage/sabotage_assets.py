@@ -15,19 +15,19 @@ Wrap = Callable[[Any, Any], Any]
 
 
 def lose_the_type(port: MemoryAssets, real: Any) -> Any:
-    async def keep(asset: StoredAsset, quota: int = 0) -> Any:
+    async def add(asset: StoredAsset, quota: int = 0) -> Any:
         return await real(replace(asset, media_type="application/octet-stream"), quota)
 
-    return keep
+    return add
 
 
 def the_last_one_stays(port: MemoryAssets, real: Any) -> Any:
-    async def keep(asset: StoredAsset, quota: int = 0) -> Any:
+    async def add(asset: StoredAsset, quota: int = 0) -> Any:
         kept = await real(asset, quota)
         port._partitions[asset.partition][asset.sha256].asset = asset
         return kept
 
-    return keep
+    return add
 
 
 def hold_shorter(port: MemoryAssets, real: Any) -> Any:
@@ -41,19 +41,19 @@ def hold_shorter(port: MemoryAssets, real: Any) -> Any:
 
 
 def without_a_quota(port: MemoryAssets, real: Any) -> Any:
-    async def keep(asset: StoredAsset, quota: int = 0) -> Any:
+    async def add(asset: StoredAsset, quota: int = 0) -> Any:
         return await real(asset)
 
-    return keep
+    return add
 
 
 def measure_wait_write(port: MemoryAssets, real: Any) -> Any:
-    async def keep(asset: StoredAsset, quota: int = 0) -> Any:
+    async def add(asset: StoredAsset, quota: int = 0) -> Any:
         used = (await port.usage(asset.partition)).size
         await asyncio.sleep(0)
         return await real(asset, quota if used + asset.size > quota else 0)
 
-    return keep
+    return add
 
 
 def find_anybodys(port: MemoryAssets, real: Any) -> Any:
@@ -89,59 +89,59 @@ def leave_the_key(port: MemoryAssets, real: Any) -> Any:
 
 
 def doom_them_all(port: MemoryAssets, real: Any) -> Any:
-    async def doom(now: int, limit: int) -> Any:
+    async def tombstone_unreferenced(now: int, limit: int) -> Any:
         return await real(now, 2**40)
 
-    return doom
+    return tombstone_unreferenced
 
 
 def know_no_doomed_ones(port: MemoryAssets, real: Any) -> Any:
-    async def known(keys: list[str]) -> Any:
+    async def known_keys(keys: list[str]) -> Any:
         return {key for key in await real(keys) if key not in port._tombstones}
 
-    return known
+    return known_keys
 
 
 def pardon_the_key(port: MemoryAssets, real: Any) -> Any:
-    async def keep(asset: StoredAsset, quota: int = 0) -> Any:
+    async def add(asset: StoredAsset, quota: int = 0) -> Any:
         kept = await real(asset, quota)
         for key in [key for key in port._tombstones if asset.sha256 in key]:
             del port._tombstones[key]
         return kept
 
-    return keep
+    return add
 
 
 def refer_to_nothing(port: MemoryAssets, real: Any) -> Any:
-    def refer(run: RunKey, digests: Iterable[str]) -> None: ...
+    def add_references(run: RunKey, digests: Iterable[str]) -> None: ...
 
-    return refer
+    return add_references
 
 
 def let_go_for_all(port: MemoryAssets, real: Any) -> Any:
-    def release(run: RunKey) -> None:
+    def release_references(run: RunKey) -> None:
         for sha256 in port._references.pop(run, ()):
             port._partitions[run.partition][sha256].runs.clear()
 
-    return release
+    return release_references
 
 
 def end_the_hold(port: MemoryAssets, real: Any) -> Any:
-    def release(run: RunKey) -> None:
+    def release_references(run: RunKey) -> None:
         for sha256 in port._references.get(run, ()):
             kept = port._partitions[run.partition][sha256]
             kept.asset = replace(kept.asset, held_until=0)
         real(run)
 
-    return release
+    return release_references
 
 
 def refer_everywhere(port: MemoryAssets, real: Any) -> Any:
-    def refer(run: RunKey, digests: Iterable[str]) -> None:
+    def add_references(run: RunKey, digests: Iterable[str]) -> None:
         for partition in list(port._partitions):
             real(RunKey(partition, run.run_id), digests)
 
-    return refer
+    return add_references
 
 
 def refer_first(log: MemoryEventLog, real: Any) -> Any:
@@ -153,44 +153,44 @@ def refer_first(log: MemoryEventLog, real: Any) -> Any:
 
 
 def release_a_piece(port: MemoryAssets, real: Any) -> Any:
-    def release(run: RunKey) -> None:
+    def release_references(run: RunKey) -> None:
         for sha256 in list(port._references.pop(run, ()))[:500]:
             port._partitions[run.partition][sha256].runs.discard(run.run_id)
 
-    return release
+    return release_references
 
 
 def look_wait_doom(port: MemoryAssets, real: Any) -> Any:
-    async def doom(now: int, limit: int) -> Any:
+    async def tombstone_unreferenced(now: int, limit: int) -> Any:
         loose = port._unreferenced(now)[:limit]
         await asyncio.sleep(0)
         for asset in loose:
             port._partitions[asset.partition].pop(asset.sha256, None)
             port._tombstones[asset.key] = None
 
-    return doom
+    return tombstone_unreferenced
 
 
 ASSETS: dict[str, tuple[str, Wrap]] = {
-    "an_asset_is_kept": ("assets.keep", lose_the_type),
-    "equal_bytes_are_kept_once": ("assets.keep", the_last_one_stays),
-    "what_is_there_can_be_held": ("assets.hold", hold_shorter),
-    "a_full_partition_takes_no_more": ("assets.keep", without_a_quota),
-    "many_at_once_do_not_exceed_the_quota": ("assets.keep", measure_wait_write),
+    "an_asset_is_kept": ("assets.add", lose_the_type),
+    "equal_bytes_are_kept_once": ("assets.add", the_last_one_stays),
+    "an_existing_asset_can_be_held": ("assets.hold", hold_shorter),
+    "a_full_partition_takes_no_more": ("assets.add", without_a_quota),
+    "many_at_once_do_not_exceed_the_quota": ("assets.add", measure_wait_write),
     "another_partition_sees_no_assets": ("assets.find", find_anybodys),
     "assets_are_paged_newest_first": ("assets.page", oldest_first),
     "a_page_goes_on_though_its_cursor_is_gone": ("assets.page", end_with_the_cursor),
     "bytes_that_were_lost_get_another_key": ("assets.rekey", leave_the_key),
-    "what_nobody_needs_is_doomed": ("assets.doom", doom_them_all),
-    "a_doomed_key_is_known_until_it_is_buried": ("assets.known", know_no_doomed_ones),
-    "doomed_bytes_may_come_again": ("assets.keep", pardon_the_key),
-    "what_a_run_names_stays": ("assets.refer", refer_to_nothing),
-    "an_asset_stays_until_the_last_run_is_gone": ("assets.release", let_go_for_all),
-    "who_lets_go_does_not_end_a_hold": ("assets.release", end_the_hold),
-    "a_run_refers_to_assets_of_its_partition": ("assets.refer", refer_everywhere),
+    "unreferenced_assets_are_tombstoned": ("assets.tombstone_unreferenced", doom_them_all),
+    "a_tombstone_is_known_until_it_is_cleared": ("assets.known_keys", know_no_doomed_ones),
+    "tombstoned_bytes_may_be_added_again": ("assets.add", pardon_the_key),
+    "an_asset_that_a_run_names_stays": ("assets.add_references", refer_to_nothing),
+    "an_asset_stays_until_the_last_run_is_gone": ("assets.release_references", let_go_for_all),
+    "dropping_a_reference_does_not_end_a_hold": ("assets.release_references", end_the_hold),
+    "a_run_refers_to_assets_of_its_partition": ("assets.add_references", refer_everywhere),
     "a_refused_commit_refers_to_nothing": ("log.append", refer_first),
     "assets_of_a_run_are_paged_newest_first": ("assets.page", oldest_first),
-    "many_references_go_in_pieces": ("assets.release", release_a_piece),
-    "a_run_that_comes_with_the_doom_has_its_asset_or_none": ("assets.doom", look_wait_doom),
+    "many_references_go_in_pieces": ("assets.release_references", release_a_piece),
+    "a_reference_racing_a_tombstone_gets_all_or_nothing": ("assets.tombstone_unreferenced", look_wait_doom),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""

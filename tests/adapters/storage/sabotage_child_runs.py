@@ -43,10 +43,10 @@ def list_by_id(log: MemoryEventLog, real: Any) -> Any:
 
 
 def limit_by_count(log: MemoryEventLog, real: Any) -> Any:
-    async def descendants(run: RunKey) -> int:
+    async def count_descendants(run: RunKey) -> int:
         return len(await log.children(run, None, 1000))
 
-    return descendants
+    return count_descendants
 
 
 def ignore_parent(log: MemoryEventLog, real: Any) -> Any:
@@ -71,23 +71,23 @@ def list_anybodys_children(log: MemoryEventLog, real: Any) -> Any:
 
 
 def acknowledge_on_read(log: MemoryEventLog, real: Any) -> Any:
-    async def news(after: PendingChildResult | None, limit: int) -> Any:
+    async def child_results(after: PendingChildResult | None, limit: int) -> Any:
         found = await real(after, limit)
         await log.acknowledge_results(tuple(found))
         return found
 
-    return news
+    return child_results
 
 
 def acknowledge_everything(log: MemoryEventLog, real: Any) -> Any:
-    async def hear(heard: tuple[PendingChildResult, ...]) -> None:
+    async def acknowledge_results(heard: tuple[PendingChildResult, ...]) -> None:
         await real(tuple(replace(each, result=replace(each.result, sequence=2**40)) for each in heard))
 
-    return hear
+    return acknowledge_results
 
 
 def keep_first_result(log: MemoryEventLog, real: Any) -> Any:
-    async def news(after: PendingChildResult | None, limit: int) -> Any:
+    async def child_results(after: PendingChildResult | None, limit: int) -> Any:
         numbers = [*log._child_runs._results]
         place = 0
         if after is not None:
@@ -95,7 +95,7 @@ def keep_first_result(log: MemoryEventLog, real: Any) -> Any:
             place = numbers.index(child.number) + 1 if child is not None and child.number in numbers else len(numbers)
         return [log._child_runs._results[number] for number in numbers[place:]][:limit]
 
-    return news
+    return child_results
 
 
 def store_result_always(log: MemoryEventLog, real: Any) -> Any:
@@ -143,22 +143,22 @@ def cancel_all_children(log: MemoryEventLog, real: Any) -> Any:
 
 
 def reverse_requests(log: MemoryEventLog, real: Any) -> Any:
-    async def instructions(after: RunKey | None, limit: int) -> Any:
+    async def cancel_requests(after: RunKey | None, limit: int) -> Any:
         given = [*log._child_runs._cancel_requests.values()]
         names = [each.child for each in given]
         place = names.index(after) + 1 if after in names else 0
         return given[place : place + limit]
 
-    return instructions
+    return cancel_requests
 
 
 def acknowledge_anybodys(log: MemoryEventLog, real: Any) -> Any:
-    async def hear(heard: tuple[PendingChildResult, ...]) -> None:
+    async def acknowledge_results(heard: tuple[PendingChildResult, ...]) -> None:
         for each in heard:
             for key in [key for key in log._runs if key.run_id == each.result.child_run_id]:
                 log._child_runs.acknowledge_result(log._runs[key], each.result.sequence)
 
-    return hear
+    return acknowledge_results
 
 
 def store_result_before_event(log: MemoryEventLog, real: Any) -> Any:
@@ -173,19 +173,19 @@ CHILD_RUNS: dict[str, tuple[str, Wrap]] = {
     "children_come_with_the_append": ("log.append", create_children_without_secrets),
     "a_refused_append_makes_no_children": ("log.append", append_without_children),
     "children_are_given_in_the_order_of_creation": ("log.children", list_by_id),
-    "a_tree_is_counted_by_its_root": ("log.descendants", limit_by_count),
+    "a_tree_is_counted_by_its_root": ("log.count_descendants", limit_by_count),
     "lists_may_be_of_children": ("log.list_runs", ignore_parent),
     "a_run_may_be_created_as_a_child": ("log.create", create_without_parent),
     "another_partition_has_other_children": ("log.children", list_anybodys_children),
-    "news_is_kept_until_it_is_heard": ("log.news", acknowledge_on_read),
-    "a_later_word_stands_for_an_earlier_one": ("log.hear", acknowledge_everything),
-    "news_keeps_its_order": ("log.news", keep_first_result),
-    "nobody_tells_a_run_that_has_ended": ("log.append", store_result_always),
-    "a_child_stays_until_its_end_is_heard": ("log.delete", delete_unacknowledged),
-    "an_order_stands_until_the_child_has_ended": ("log.append", keep_last_request),
-    "a_cascade_reaches_the_children_it_is_about": ("log.append", cancel_all_children),
-    "orders_keep_their_order": ("log.instructions", reverse_requests),
-    "kin_of_another_partition_is_not_reached": ("log.hear", acknowledge_anybodys),
-    "a_refused_append_reaches_nobody": ("log.append", store_result_before_event),
+    "a_child_result_is_kept_until_it_is_acknowledged": ("log.child_results", acknowledge_on_read),
+    "a_later_child_result_replaces_an_earlier_one": ("log.acknowledge_results", acknowledge_everything),
+    "child_results_keep_their_order": ("log.child_results", keep_first_result),
+    "an_ended_run_gets_no_child_results": ("log.append", store_result_always),
+    "a_child_stays_until_its_result_is_acknowledged": ("log.delete", delete_unacknowledged),
+    "a_cancel_request_stands_until_the_child_has_ended": ("log.append", keep_last_request),
+    "a_cascade_cancels_the_selected_children": ("log.append", cancel_all_children),
+    "cancel_requests_keep_their_order": ("log.cancel_requests", reverse_requests),
+    "child_messages_stay_in_their_partition": ("log.acknowledge_results", acknowledge_anybodys),
+    "a_refused_append_sends_no_child_messages": ("log.append", store_result_before_event),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""

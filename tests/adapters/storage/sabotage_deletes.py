@@ -80,10 +80,10 @@ def record_nothing(log: MemoryEventLog, real: Any) -> Any:
 
 
 def up_to_and_including(log: MemoryEventLog, real: Any) -> Any:
-    async def ended_before(completed_before: int, *rest: Any) -> Any:
+    async def runs_ended_before(completed_before: int, *rest: Any) -> Any:
         return await real(completed_before + 1, *rest)
 
-    return ended_before
+    return runs_ended_before
 
 
 DELETES: dict[str, tuple[str, Wrap]] = {
@@ -96,6 +96,6 @@ DELETES: dict[str, tuple[str, Wrap]] = {
     "recovery_goes_on_after_a_deleted_run": ("log.delete", forget_the_place),
     "a_record_outlives_its_run": ("log.delete", delete_records_too),
     "a_deletion_is_recorded_with_it": ("log.delete", record_nothing),
-    "ended_runs_are_found_by_their_end": ("log.ended_before", up_to_and_including),
+    "ended_runs_are_found_by_their_end": ("log.runs_ended_before", up_to_and_including),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""

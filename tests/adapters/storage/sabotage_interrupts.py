@@ -83,10 +83,10 @@ def outlive_the_run(log: MemoryEventLog, real: Any) -> Any:
 
 
 def recover_all(log: MemoryEventLog, real: Any) -> Any:
-    async def unfinished(after: RunKey | None, limit: int) -> Any:
+    async def unfinished_runs(after: RunKey | None, limit: int) -> Any:
         return list(log._live)[:limit]
 
-    return unfinished
+    return unfinished_runs
 
 
 def parked_or_not(log: MemoryEventLog, real: Any) -> Any:
@@ -97,10 +97,10 @@ def parked_or_not(log: MemoryEventLog, real: Any) -> Any:
 
 
 def before_it_is_due(log: MemoryEventLog, real: Any) -> Any:
-    async def due(until: int, limit: int) -> Any:
+    async def due_runs(until: int, limit: int) -> Any:
         return await real(until + 1, limit)
 
-    return due
+    return due_runs
 
 
 def move_to_the_end(port: Any, real: Any) -> Any:
@@ -127,10 +127,10 @@ INTERRUPTS: dict[str, tuple[str, Wrap]] = {
     "another_partition_sees_no_interrupts": ("log.list_interrupts", list_everybodys),
     "a_refused_append_lists_nothing": ("log.append", list_in_any_case),
     "an_ended_run_has_no_open_interrupts": ("log.list_interrupts", outlive_the_run),
-    "that_a_run_is_parked_comes_back": ("log.stored", of_projection(parked=False)),
-    "parked_runs_are_not_recovered": ("log.unfinished", recover_all),
+    "that_a_run_is_parked_comes_back": ("log.read_run", of_projection(parked=False)),
+    "parked_runs_are_not_recovered": ("log.unfinished_runs", recover_all),
     "the_next_wake_is_the_earliest": ("log.next_wake", parked_or_not),
-    "due_runs_come_earliest_first": ("log.due", before_it_is_due),
+    "due_runs_come_earliest_first": ("log.due_runs", before_it_is_due),
     "signing_keys_are_listed_oldest_first": ("signing.all", changed(lambda keys: keys[::-1])),
     "a_signing_key_is_replaced_by_its_kid": ("signing.put", move_to_the_end),
     "a_dropped_signing_key_is_gone": ("signing.drop", keep_it),

@@ -17,10 +17,10 @@ Wrap = Callable[[Any, Any], Any]
 def one_object_for_all(log: MemoryEventLog, real: Any) -> Any:
     seen: dict[RunKey, Any] = {}
 
-    async def stored(run: RunKey) -> Any:
+    async def read_run(run: RunKey) -> Any:
         return seen.setdefault(run, await real(run))
 
-    return stored
+    return read_run
 
 
 def one_log_for_all(log: MemoryEventLog, real: Any) -> Any:
@@ -31,17 +31,17 @@ def one_log_for_all(log: MemoryEventLog, real: Any) -> Any:
 
 
 def recall_for_ever(log: MemoryEventLog, real: Any) -> Any:
-    async def recall(partition: str, slot: str, not_before: int) -> Any:
+    async def find_record(partition: str, slot: str, not_before: int) -> Any:
         return await real(partition, slot, 0)
 
-    return recall
+    return find_record
 
 
 def recall_anybodys(log: MemoryEventLog, real: Any) -> Any:
-    async def recall(partition: str, slot: str, not_before: int) -> Any:
+    async def find_record(partition: str, slot: str, not_before: int) -> Any:
         return next((record for (_, known), record in log._records.items() if known == slot), None)
 
-    return recall
+    return find_record
 
 
 def start_at_the_cursor(log: MemoryEventLog, real: Any) -> Any:
@@ -70,13 +70,13 @@ def read_yesterday(log: MemoryEventLog, real: Any) -> Any:
 
 
 def look_twice(log: MemoryEventLog, real: Any) -> Any:
-    async def stored(run: RunKey) -> Any:
+    async def read_run(run: RunKey) -> Any:
         first = await real(run)
         for _ in range(3):
             await asyncio.sleep(0)
         return replace(first, rows=(await real(run)).rows)
 
-    return stored
+    return read_run
 
 
 def list_yesterday(log: MemoryEventLog, real: Any) -> Any:
@@ -116,18 +116,18 @@ def start_over(log: MemoryEventLog, real: Any) -> Any:
 
 
 def need_a_live_cursor(log: MemoryEventLog, real: Any) -> Any:
-    async def unfinished(after: RunKey | None, limit: int) -> Any:
+    async def unfinished_runs(after: RunKey | None, limit: int) -> Any:
         return await real(after, limit) if after is None or after in log._live else []
 
-    return unfinished
+    return unfinished_runs
 
 
 def find_by_id_only(log: MemoryEventLog, real: Any) -> Any:
-    async def stored(run: RunKey) -> Any:
+    async def read_run(run: RunKey) -> Any:
         key = next((key for key in log._runs if key.run_id == run.run_id), run)
         return await real(key)
 
-    return stored
+    return read_run
 
 
 def list_everybodys(log: MemoryEventLog, real: Any) -> Any:
@@ -179,23 +179,23 @@ def by_id(runs: list[RunKey]) -> list[RunKey]:
 
 
 READS: dict[str, tuple[str, Wrap]] = {
-    "a_new_run_is_pending_and_empty": ("log.stored", of_projection(last_sequence=0)),
-    "a_header_comes_back_whole": ("log.stored", of_stored(sort_the_tags)),
-    "a_projection_comes_back_as_it_was": ("log.stored", of_projection(error=None)),
+    "a_new_run_is_pending_and_empty": ("log.read_run", of_projection(last_sequence=0)),
+    "a_header_comes_back_whole": ("log.read_run", of_stored(sort_the_tags)),
+    "a_projection_comes_back_as_it_was": ("log.read_run", of_projection(error=None)),
     "sequences_have_no_gaps": ("log.read", changed(lambda events: events[:2] + events[3:])),
     "events_come_back_as_they_were": ("log.read", changed(without_spaces)),
-    "an_event_keeps_its_trust": ("log.read", changed(in_good_faith)),
-    "hidden_values_come_back": ("log.hidden", changed(lambda values: values[::-1])),
+    "an_event_keeps_its_content_trust": ("log.read", changed(in_good_faith)),
+    "hidden_values_come_back": ("log.hidden_values", changed(lambda values: values[::-1])),
     "runs_are_listed_newest_first": ("log.list_runs", changed(by_time)),
     "a_page_has_a_cursor_while_runs_are_left": ("log.list_runs", changed(lambda page: replace(page, more=False))),
-    "unfinished_runs_are_found": ("log.unfinished", changed(by_id)),
+    "unfinished_runs_are_found": ("log.unfinished_runs", changed(by_id)),
     "a_definition_is_kept": ("definitions.get", changed(lambda document: document or b"")),
     "the_salt_is_made_once": ("keys.salt", changed(lambda salt: salt[:31])),
     "keys_are_listed_oldest_first": ("keys.all", changed(lambda rows: rows[::-1])),
-    "a_header_is_not_shared_with_the_caller": ("log.stored", one_object_for_all),
+    "a_header_is_not_shared_with_the_caller": ("log.read_run", one_object_for_all),
     "runs_do_not_disturb_each_other": ("log.read", one_log_for_all),
-    "an_old_record_is_not_recalled": ("log.recall", recall_for_ever),
-    "equal_slots_are_different_records": ("log.recall", recall_anybodys),
+    "an_old_record_is_not_recalled": ("log.find_record", recall_for_ever),
+    "equal_slots_are_different_records": ("log.find_record", recall_anybodys),
     "a_page_of_events_starts_after_its_cursor": ("log.read", start_at_the_cursor),
     "a_page_of_events_ends_where_its_budget_is_reached": ("log.read", read_one_more),
     "a_projection_is_that_of_the_stored_run": (
@@ -203,13 +203,13 @@ READS: dict[str, tuple[str, Wrap]] = {
         changed(lambda found: found and Projection("running")),
     ),
     "an_acknowledged_write_is_seen": ("log.read", read_yesterday),
-    "a_stored_run_is_one_view": ("log.stored", look_twice),
+    "a_stored_run_is_one_view": ("log.read_run", look_twice),
     "a_listing_follows_the_status": ("log.list_runs", list_yesterday),
     "filters_combine": ("log.list_runs", any_tag),
     "new_runs_do_not_disturb_a_walk": ("log.list_runs", count_instead_of_cursor),
     "an_unknown_cursor_ends_the_listing": ("log.list_runs", start_over),
-    "unfinished_runs_come_in_pages": ("log.unfinished", need_a_live_cursor),
-    "another_partition_sees_nothing": ("log.stored", find_by_id_only),
+    "unfinished_runs_come_in_pages": ("log.unfinished_runs", need_a_live_cursor),
+    "another_partition_sees_nothing": ("log.read_run", find_by_id_only),
     "equal_ids_are_different_runs": ("log.list_runs", list_everybodys),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""

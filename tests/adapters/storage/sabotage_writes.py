@@ -157,12 +157,12 @@ def look_at_the_slot_wait_write(log: MemoryEventLog, real: Any) -> Any:
 
 
 def remember_the_last(log: MemoryEventLog, real: Any) -> Any:
-    async def remember(record: IdempotencyRecord) -> Any:
+    async def save_record(record: IdempotencyRecord) -> Any:
         known = log._find_recorded(record)
         log._put_record(record)
         return known
 
-    return remember
+    return save_record
 
 
 def sweep_one_too_many(log: MemoryEventLog, real: Any) -> Any:
@@ -222,7 +222,7 @@ WRITES: dict[str, tuple[str, Wrap]] = {
     "a_taken_slot_adds_no_events": ("log.append", append_all_the_same),
     "the_slot_is_looked_at_first": ("log.append", sequence_first),
     "one_of_many_takes_a_slot": ("log.create", look_at_the_slot_wait_write),
-    "a_record_can_stand_alone": ("log.remember", remember_the_last),
+    "a_record_can_stand_alone": ("log.save_record", remember_the_last),
     "an_expired_record_is_replaced": ("log.create", expire_nothing),
     "old_records_are_swept": ("log.sweep", sweep_one_too_many),
     "a_row_is_the_last_one_written": ("log.append", keep_the_first_row),
