@@ -34,7 +34,7 @@ LOCATE_EVENT = f"""
 
 
 class SqliteAnnotations:
-    """Implements ports.annotations.Annotations."""
+    """Implements ports.storage.annotations.AnnotationStore."""
 
     def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit

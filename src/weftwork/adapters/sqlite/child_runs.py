@@ -1,8 +1,8 @@
-"""Which run is whose child, and how many a tree has.
+"""Family trees of runs, and the messages between parent and child runs.
 
-Word of children that their parents have not heard, one per child, in the order in which the children were made.
-
-Orders for children to end, one per child, in the order in which the children were made.
+The table `kinship` says whose child a run is. `news` holds the result of a child that its parent has not acknowledged,
+`orders` the cancel request that a child has not followed: at most one of each per child, in the order in which the
+children were created. Messages are written in the same transaction as the event that causes them.
 """
 
 from typing import Final
@@ -26,18 +26,18 @@ COUNT_DESCENDANTS = "SELECT count(*) FROM kinship WHERE partition = ? AND root =
 
 
 def insert_child(connection: SqliteConnection, run_no: int, parent_no: int, partition: str, parent: Parent) -> None:
-    """Note a new run as the child of another one."""
+    """Record a new run as the child of another one."""
     values = (run_no, parent_no, partition, parent.root, int(parent.awaited), int(parent.cascade))
     connection.execute(_INSERT_CHILD, values)
 
 
 def mark_has_children(connection: SqliteConnection, run_no: int) -> None:
-    """Note that a run has started others."""
+    """Record that a run has started others."""
     connection.execute(_MARK_HAS_CHILDREN, (run_no,))
 
 
 def delete_child(connection: SqliteConnection, run_no: int) -> None:
-    """A child is deleted."""
+    """Remove a run that is deleted from its tree."""
     connection.execute(_DELETE_CHILD, (run_no,))
 
 
@@ -52,7 +52,7 @@ def list_children(run: RunKey, after: str | None, limit: int, connection: Sqlite
 
 
 def count_descendants(run: RunKey, connection: SqliteConnection) -> int:
-    """EventLog.descendants."""
+    """EventLog.count_descendants."""
     return connection.execute(COUNT_DESCENDANTS, (run.partition, run.run_id)).fetchall()[0][0]
 
 
@@ -76,24 +76,24 @@ RESULTS_PAGE = """
 
 
 def put_result(connection: SqliteConnection, run_no: int, told: ChildResult) -> None:
-    """Keep the word of a child instead of its last one, if its parent is there and has not ended."""
+    """Replace the pending result of a child. Does nothing if its parent is gone or has ended."""
     connection.execute(_PUT_RESULT, (told.node_id, told.key, told.sequence, told.status, told.outcome, run_no))
 
 
 def has_pending_result(connection: SqliteConnection, run_no: int) -> bool:
-    """Whether there is word of this child."""
+    """Whether the parent has still to acknowledge a result of this child."""
     return bool(connection.execute(_HAS_RESULT, (run_no,)).fetchall())
 
 
 def delete_results(connection: SqliteConnection, parent_no: int) -> None:
-    """A parent has ended: nobody will hear of its children."""
+    """Drop the results of all children of a parent that has ended."""
     connection.execute(_DELETE_RESULTS, (parent_no,))
 
 
 def list_results(
     after: PendingChildResult | None, limit: int, connection: SqliteConnection
 ) -> list[PendingChildResult]:
-    """EventLog.news; behind an unknown child there is nothing."""
+    """EventLog.child_results; behind an unknown child there is nothing."""
     with snapshot(connection):
         number = -1
         if after is not None:
@@ -106,7 +106,7 @@ def list_results(
 
 
 def acknowledge_results(heard: tuple[PendingChildResult, ...], connection: SqliteConnection) -> None:
-    """EventLog.hear."""
+    """EventLog.acknowledge_results."""
     values = [(each.parent.partition, each.result.child_run_id, each.result.sequence) for each in heard]
     connection.executemany(_ACKNOWLEDGE_RESULT, values)
 
@@ -133,24 +133,24 @@ CANCEL_REQUESTS_PAGE = """
 def put_cancel_requests(
     connection: SqliteConnection, run: RunKey, run_no: int, orders: tuple[CancelRequest, ...]
 ) -> None:
-    """Keep the orders of a run for those children of it that have not ended."""
+    """Request the end of these children of a run, except those that have ended."""
     values = [(run.run_id, each.reason, run_no, run.partition, each.child_run_id) for each in orders]
     connection.executemany(_PUT_CANCEL_REQUEST, values)
 
 
 def put_cascade(connection: SqliteConnection, run: RunKey, run_no: int, given: CascadeCancel) -> None:
-    """Keep an order for all children of a run that this is about."""
+    """Request the end of all children of a run that the cascade covers."""
     statement = CASCADE_TO_AWAITED if given.awaited_only else CASCADE_TO_CHILDREN
     connection.execute(statement, (run.run_id, given.reason, run_no))
 
 
 def delete_cancel_request(connection: SqliteConnection, run_no: int) -> None:
-    """A child has ended: there is nothing to follow."""
+    """Drop the cancel request of a child that has ended."""
     connection.execute(_DELETE_CANCEL_REQUEST, (run_no,))
 
 
 def list_cancel_requests(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[PendingCancelRequest]:
-    """EventLog.instructions; behind an unknown child there is nothing."""
+    """EventLog.cancel_requests; behind an unknown child there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else run_number(connection, after)
         if number is None:

@@ -44,7 +44,7 @@ _COUNT = "SELECT count(*) FROM workflows WHERE current = 1"
 
 
 class SqliteDefinitions:
-    """Implements ports.definitions.Definitions."""
+    """Implements ports.storage.definitions.Definitions."""
 
     def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit
@@ -98,8 +98,10 @@ def _register(
         return RegistrationLimitReached()
     _put(new.digest, document, connection)
     connection.execute(_SUPERSEDE, (new.tenant, new.workflow_id))
-    fixed = (new.tenant, new.workflow_id, new.version, new.digest)
-    connection.execute(_REGISTER, (*fixed, new.created_at, new.name, new.description))
+    connection.execute(
+        _REGISTER,
+        (new.tenant, new.workflow_id, new.version, new.digest, new.created_at, new.name, new.description),
+    )
     if record is not None:
         idempotency.put_record(connection, record)
     return VersionRegistered()

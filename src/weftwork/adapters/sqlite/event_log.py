@@ -38,7 +38,7 @@ _encode_header = msgspec.json.Encoder().encode
 
 
 class SqliteEventLog:
-    """Implements ports.eventlog.EventLog. What a job needs is encoded and checked before it is queued."""
+    """Implements ports.storage.event_log.EventLog. What a job needs is encoded and checked before it is queued."""
 
     def __init__(self, writer: SqliteWriter, readers: SqliteReaders, heads: RunHeadCache) -> None:
         self._write = writer.submit
@@ -83,10 +83,10 @@ class SqliteEventLog:
         return await self._read(partial(child_runs.list_cancel_requests, after, limit))
 
     async def save_record(self, record: IdempotencyRecord) -> SlotTaken | None:
-        return await self._write(partial(idempotency.remember, record))
+        return await self._write(partial(idempotency.save_record, record))
 
     async def find_record(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
-        return await self._read(partial(idempotency.recall, partition, slot, not_before))
+        return await self._read(partial(idempotency.find_record, partition, slot, not_before))
 
     async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
         return await self._read(partial(read_events, run, after, limit, budget=budget))

@@ -22,7 +22,7 @@ _SWEEP = """
 
 def find_recorded(connection: SqliteConnection, record: IdempotencyRecord) -> SlotTaken | None:
     """What is recorded in the slot, if it is taken and still counts."""
-    known = recall(record.partition, record.slot, record.expired_before, connection)
+    known = find_record(record.partition, record.slot, record.expired_before, connection)
     return SlotTaken(known) if known is not None else None
 
 
@@ -32,7 +32,7 @@ def put_record(connection: SqliteConnection, record: IdempotencyRecord) -> None:
     connection.execute(_INSERT, row)
 
 
-def remember(record: IdempotencyRecord, connection: SqliteConnection) -> SlotTaken | None:
+def save_record(record: IdempotencyRecord, connection: SqliteConnection) -> SlotTaken | None:
     """Fill the slot, unless it is taken."""
     known = find_recorded(connection, record)
     if known is None:
@@ -40,7 +40,7 @@ def remember(record: IdempotencyRecord, connection: SqliteConnection) -> SlotTak
     return known
 
 
-def recall(partition: str, slot: str, not_before: int, connection: SqliteConnection) -> IdempotencyRecord | None:
+def find_record(partition: str, slot: str, not_before: int, connection: SqliteConnection) -> IdempotencyRecord | None:
     """The record of a slot, if it is not too old."""
     found = connection.execute(_FIND, (partition, slot)).fetchall()
     record = IdempotencyRecord(*found[0]) if found else None
@@ -48,6 +48,6 @@ def recall(partition: str, slot: str, not_before: int, connection: SqliteConnect
 
 
 def sweep_records(created_before: int, connection: SqliteConnection) -> int:
-    """Delete the oldest records, SWEEP_MOST at once."""
+    """Delete the oldest records, MAX_SWEEP at a time."""
     connection.execute(_SWEEP, (created_before, MAX_SWEEP))
     return connection.changes()

@@ -1,7 +1,4 @@
-"""The keys port on the SQLite file.
-
-The signing keys port on the SQLite file.
-"""
+"""The ports of API keys and of signing keys on the SQLite file."""
 
 import secrets
 from functools import partial
@@ -31,7 +28,7 @@ _ALL_KEYS = """
 
 
 class SqliteKeys:
-    """Implements ports.keys.Keys."""
+    """Implements ports.storage.api_keys.ApiKeys."""
 
     def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit
@@ -57,8 +54,20 @@ def _salt(fresh: bytes, connection: SqliteConnection) -> bytes:
 
 def _put_key(row: ApiKeyRow, connection: SqliteConnection) -> None:
     scopes = msgspec.json.encode(row.scopes).decode()
-    fixed = (row.key_id, row.digest, row.tenant, row.mode, scopes, row.label)
-    connection.execute(_PUT_KEY, (*fixed, row.created_at, row.expires_at, row.revoked_at))
+    connection.execute(
+        _PUT_KEY,
+        (
+            row.key_id,
+            row.digest,
+            row.tenant,
+            row.mode,
+            scopes,
+            row.label,
+            row.created_at,
+            row.expires_at,
+            row.revoked_at,
+        ),
+    )
 
 
 def _all_keys(connection: SqliteConnection) -> list[ApiKeyRow]:
@@ -79,7 +88,7 @@ _ALL_SIGNING_KEYS = "SELECT kid, secret, created_at, retired_at FROM signing_key
 
 
 class SqliteSigningKeys:
-    """Implements ports.signing.SigningKeys."""
+    """Implements ports.storage.signing_keys.SigningKeys."""
 
     def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit

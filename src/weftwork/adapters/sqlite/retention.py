@@ -1,11 +1,11 @@
-"""Deleting a run: first it is not there any more, then what it left behind goes, in pieces.
+"""Deletes runs, and finds those that ended long enough ago to be deleted.
 
 Theory. A run is found through its row in `runs` and in no other way; with that row gone, in one transaction
-with a mark in `deleted_runs`, nobody sees any of it. The rest may be millions of rows, and the writer serves
-everybody, so it goes by pieces of bounded size: the first one in the same transaction, which is all there is to
-most runs, and the others whenever `purge` is called, also by the next process.
+with a tombstone in `deleted_runs`, none of it is visible. The rest may be millions of rows, and all writes share one
+writer, so it is deleted in pieces of bounded size: the first one in the same transaction, which is enough for most
+runs, and the others whenever `purge` is called, also by the next process.
 
-Ended runs by their end. The index has them by partition, so a search over all of them hops from one to the next.
+Ended runs are in an index by partition and end, so a search over all partitions skips from one to the next.
 """
 
 from typing import Any, Final, NamedTuple
@@ -136,7 +136,7 @@ def purge_piece(connection: SqliteConnection) -> bool:
 
 
 def forget_tombstones(deleted_before: int, connection: SqliteConnection) -> int:
-    """Forget where purged runs stood that were deleted before that, FORGET_MOST at once."""
+    """Forget where purged runs stood that were deleted before that, MAX_FORGET at a time."""
     connection.execute(_FORGET_TOMBSTONES, (deleted_before, MAX_FORGET))
     return connection.changes()
 
@@ -188,7 +188,7 @@ COUNT_ENDED_IN_ALL = f"""
 
 
 def list_ended(completed_before: int, limit: int, partition: str | None, connection: SqliteConnection) -> list[RunKey]:
-    """EventLog.ended_before."""
+    """EventLog.runs_ended_before."""
     most = max(limit, 0)
     if partition is None:
         found = connection.execute(ENDED_IN_ALL, (completed_before, most))

@@ -1,12 +1,9 @@
-"""Reading one run: its header, projection, state rows, events and hidden values.
+"""Reads runs: one of them whole, pages of them, and the ones that the host has to go on with.
 
-Parked runs by the instant at which they have something to do.
-
-Listings whose cost does not grow with history.
-
-Each status has its runs in order in an index, so a page is the merge of one short walk per status. Tags and the
-children of a run have indexes of their own; other filters are then looked up candidate by candidate, and the walk
-stops after MOST_CANDIDATES, when a page may be short and still say `more`.
+Theory of listings. Their cost does not grow with history. Each status has its runs in order in an index, so a page is
+the merge of one short walk per status. Tags and the children of a run have indexes of their own; other filters are then
+looked up candidate by candidate, and the walk stops after MAX_CANDIDATES, when a page may be short and still say
+`more`.
 """
 
 import heapq
@@ -24,27 +21,8 @@ from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
-NEXT_WAKE = "SELECT wake_at FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at > ? ORDER BY wake_at LIMIT 1"
-DUE_RUNS = """
-    SELECT partition, run_id FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at <= ?
-    ORDER BY wake_at, run_no LIMIT ?
-"""
-
-
-def find_next_wake(after: int, connection: SqliteConnection) -> int | None:
-    """EventLog.next_wake."""
-    found = connection.execute(NEXT_WAKE, (after,)).fetchall()
-    return found[0][0] if found else None
-
-
-def list_due(until: int, limit: int, connection: SqliteConnection) -> list[RunKey]:
-    """EventLog.due."""
-    return [RunKey(*row) for row in connection.execute(DUE_RUNS, (until, max(limit, 0))).fetchall()]
-
-
 SEQUENCE_BITS: Final = MAX_SEQUENCE.bit_length()
 """An event's id is run_no * 2^26 + sequence, as the first migration says."""
-
 
 _PROJECTION_COLUMNS: Final = """
     r.status, r.last_sequence, r.started_at, r.completed_at, r.current_node, r.error, r.executions, {outputs},
@@ -79,7 +57,7 @@ _decode_header = msgspec.json.Decoder(RunHeader).decode
 
 
 def find_run(run: RunKey, connection: SqliteConnection) -> StoredRun | None:
-    """EventLog.stored."""
+    """EventLog.read_run."""
     with snapshot(connection):
         found = connection.execute(_FIND_RUN, (run.partition, run.run_id)).fetchall()
         if not found:
@@ -131,7 +109,7 @@ def read_events(
 
 
 def read_hidden(run: RunKey, connection: SqliteConnection) -> list[HiddenValue]:
-    """EventLog.hidden."""
+    """EventLog.hidden_values."""
     found = connection.execute(_READ_HIDDEN, (run.partition, run.run_id)).fetchall()
     return [HiddenValue(*row) for row in found]
 
@@ -161,9 +139,6 @@ BY_PARENT = """
     WHERE p.partition = ? AND p.run_id = ? ORDER BY k.run_no DESC LIMIT ?
 """
 HAS_TAG = "SELECT 1 FROM run_tags WHERE partition = ? AND tag = ? AND run_no = ?"
-UNFINISHED = """
-    SELECT partition, run_id FROM runs WHERE completed_at IS NULL AND parked = 0 AND run_no > ? ORDER BY run_no LIMIT ?
-"""
 
 
 def list_runs(partition: str, query: RunQuery, connection: SqliteConnection) -> RunPage:
@@ -184,16 +159,6 @@ def list_runs(partition: str, query: RunQuery, connection: SqliteConnection) -> 
             return RunPage(runs, None, False)
         found = connection.execute(_FIND_RUN_ID, (last, partition)).fetchall()
         return RunPage(runs, found[0][0], True)
-
-
-def list_unfinished(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[RunKey]:
-    """EventLog.unfinished; after an unknown run there is nothing."""
-    with snapshot(connection):
-        number = -1 if after is None else run_number(connection, after)
-        if number is None:
-            return []
-        found = connection.execute(UNFINISHED, (number, max(limit, 0))).fetchall()
-    return [RunKey(*row) for row in found]
 
 
 def run_number(connection: SqliteConnection, run: RunKey) -> int | None:
@@ -246,3 +211,36 @@ def _scan_candidates(
     finally:
         candidates.close()
     return numbers, number if looked_at == MAX_CANDIDATES else None
+
+
+UNFINISHED = """
+    SELECT partition, run_id FROM runs WHERE completed_at IS NULL AND parked = 0 AND run_no > ? ORDER BY run_no LIMIT ?
+"""
+
+
+def list_unfinished(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[RunKey]:
+    """EventLog.unfinished_runs; after an unknown run there is nothing."""
+    with snapshot(connection):
+        number = -1 if after is None else run_number(connection, after)
+        if number is None:
+            return []
+        found = connection.execute(UNFINISHED, (number, max(limit, 0))).fetchall()
+    return [RunKey(*row) for row in found]
+
+
+NEXT_WAKE = "SELECT wake_at FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at > ? ORDER BY wake_at LIMIT 1"
+DUE_RUNS = """
+    SELECT partition, run_id FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at <= ?
+    ORDER BY wake_at, run_no LIMIT ?
+"""
+
+
+def find_next_wake(after: int, connection: SqliteConnection) -> int | None:
+    """EventLog.next_wake."""
+    found = connection.execute(NEXT_WAKE, (after,)).fetchall()
+    return found[0][0] if found else None
+
+
+def list_due(until: int, limit: int, connection: SqliteConnection) -> list[RunKey]:
+    """EventLog.due_runs."""
+    return [RunKey(*row) for row in connection.execute(DUE_RUNS, (until, max(limit, 0))).fetchall()]

@@ -1,12 +1,11 @@
-"""The transaction that makes a run.
+"""The two transactions that change a run: creating it, and appending a batch to it.
 
-What a batch adds to a run's log, with the rows that are cached of it.
+Everything that belongs to a batch is written in one transaction: its events, the state rows and the projection that
+are cached of them, hidden values, references to assets, child runs, messages between parent and child runs, and the
+idempotency record. The writer may run several of these in one commit; a crash leaves each of them whole or not at all.
 
-What the writer must know of a run before it appends: its number, and how it stands.
-
-Child runs that come into being with an append of their parent.
-
-The transaction that adds events to a run, with everything that is cached of them.
+Before it appends, the writer must know the number of the run and how it stands. RunHeadCache holds that for live runs,
+so that an append to a run that was written recently reads nothing.
 """
 
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from weftwork.adapters.sqlite import child_runs, idempotency
 from weftwork.adapters.sqlite.assets import add_references
-from weftwork.adapters.sqlite.child_runs import insert_child, mark_has_children
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.interrupts import set_open
 from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
@@ -26,78 +24,6 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, R
 from weftwork.protocol.run.projection import Projection
 
 T = TypeVar("T")
-
-MAX_ROWS_PER_INSERT: Final = 8
-"""Rows that one statement inserts. Every step of a statement gives up the interpreter and has to get it back."""
-
-
-@cache
-def _insert_events(count: int) -> str:
-    into = """
-        INSERT INTO events
-        (id, event_id, type, timestamp, payload, node_id, causation_id, schema_version, engine_version, interrupt_id,
-        content_trust)
-        VALUES
-    """
-    return into + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"] * count)
-
-
-@cache
-def _upsert_rows(count: int) -> str:
-    into = "INSERT INTO run_state (run_no, kind, name, value) VALUES "
-    update = " ON CONFLICT (run_no, kind, name) DO UPDATE SET value = excluded.value"
-    return into + ", ".join(["(?, ?, ?, ?)"] * count) + update
-
-
-_INSERT_HIDDEN = "INSERT INTO hidden (run_no, sequence, pointer, value) VALUES (?, ?, ?, ?)"
-
-
-def insert_batch(connection: SqliteConnection, run_no: int, batch: Batch) -> None:
-    """Events, rows and hidden values of a checked batch; the projection is the caller's."""
-    base = run_no << SEQUENCE_BITS
-    for events in _chunks(batch.events):
-        values: list[Any] = []
-        for event in events:
-            values += (
-                base + event.sequence,
-                event.event_id,
-                event.type,
-                event.timestamp,
-                event.payload,
-                event.node_id,
-                event.causation_id,
-                event.schema_version,
-                event.engine_version,
-                event.interrupt_id,
-                event.content_trust,
-            )
-        connection.execute(_insert_events(len(events)), values)
-    for rows in _chunks(batch.rows):
-        values = []
-        for row in rows:
-            values += (run_no, row.kind, row.name, row.value)
-            if row.kind == "interrupt":
-                set_open(connection, run_no, row)
-        connection.execute(_upsert_rows(len(rows)), values)
-    if batch.hidden:
-        insert_hidden(connection, run_no, batch.hidden)
-
-
-def insert_hidden(connection: SqliteConnection, run_no: int, hidden: tuple[HiddenValue, ...]) -> None:
-    connection.executemany(_INSERT_HIDDEN, [(run_no, item.sequence, item.pointer, item.value) for item in hidden])
-
-
-def _chunks(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
-    for at in range(0, len(items), MAX_ROWS_PER_INSERT):
-        yield items[at : at + MAX_ROWS_PER_INSERT]
-
-
-MAX_CACHED_HEADS: Final = 4096
-
-_FIND_HEAD = """
-    SELECT run_no, last_sequence, status, parked, wake_at, is_child, has_children FROM runs
-    WHERE partition = ? AND run_id = ?
-"""
 
 
 class RunHead(NamedTuple):
@@ -123,6 +49,14 @@ def run_head(run_no: int, projection: Projection, is_child: bool, has_children: 
         is_child,
         has_children,
     )
+
+
+MAX_CACHED_HEADS: Final = 4096
+
+_FIND_HEAD = """
+    SELECT run_no, last_sequence, status, parked, wake_at, is_child, has_children FROM runs
+    WHERE partition = ? AND run_id = ?
+"""
 
 
 class RunHeadCache:
@@ -159,35 +93,13 @@ class RunHeadCache:
         self._heads.clear()
 
 
-def link_to_parent(
-    connection: SqliteConnection, heads: RunHeadCache, run_no: int, partition: str, parent: Parent
-) -> None:
-    """Note a run that was created by itself as the child that it says it is; its parent may be gone."""
-    key = RunKey(partition, parent.run_id)
-    head = heads.find(connection, key)
-    insert_child(connection, run_no, 0 if head is None else head.run_no, partition, parent)
-    if head is not None and not head.has_children:
-        mark_has_children(connection, head.run_no)
-        heads.put(key, head._replace(has_children=True))
+PENDING: Final = Projection("pending")
 
+_CREATED_RESULT = RunCreated()
 
 _LIVE_IN_SCOPE = """
     SELECT run_id FROM runs WHERE partition = ? AND scope_id IS ? AND completed_at IS NULL ORDER BY run_no LIMIT 1
 """
-# The number of a deleted run is not given out again while anything of that run may be there, or while it marks
-# a place in listings; the newest run may be deleted, too.
-_INSERT_RUN = """
-    INSERT INTO runs (run_no, partition, run_id, workflow_id, scope_id, status, last_sequence, started_at,
-    completed_at, current_node, executions, error, outputs, parked, wake_at, is_child)
-    VALUES (max((SELECT ifnull(max(run_no), 0) FROM runs), (SELECT ifnull(max(run_no), 0) FROM deleted_runs)) + 1,
-    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
-"""
-_INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
-_INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
-
-PENDING: Final = Projection("pending")
-
-_CREATED_RESULT = RunCreated()
 
 
 def create_run(
@@ -220,6 +132,18 @@ def create_run(
     if record is not None:
         idempotency.put_record(connection, record)
     return _CREATED_RESULT
+
+
+# The number of a deleted run is not given out again while anything of that run may be there, or while it marks
+# a place in listings; the newest run may be deleted, too.
+_INSERT_RUN = """
+    INSERT INTO runs (run_no, partition, run_id, workflow_id, scope_id, status, last_sequence, started_at,
+    completed_at, current_node, executions, error, outputs, parked, wake_at, is_child)
+    VALUES (max((SELECT ifnull(max(run_no), 0) FROM runs), (SELECT ifnull(max(run_no), 0) FROM deleted_runs)) + 1,
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
+"""
+_INSERT_HEADER = "INSERT INTO run_headers (run_no, header) VALUES (?, ?)"
+_INSERT_TAG = "INSERT INTO run_tags (partition, tag, run_no) VALUES (?, ?, ?)"
 
 
 def insert_run(
@@ -266,47 +190,20 @@ def insert_run(
     return run_no
 
 
+def link_to_parent(
+    connection: SqliteConnection, heads: RunHeadCache, run_no: int, partition: str, parent: Parent
+) -> None:
+    """Note a run that was created by itself as the child that it says it is; its parent may be gone."""
+    key = RunKey(partition, parent.run_id)
+    head = heads.find(connection, key)
+    child_runs.insert_child(connection, run_no, 0 if head is None else head.run_no, partition, parent)
+    if head is not None and not head.has_children:
+        child_runs.mark_has_children(connection, head.run_no)
+        heads.put(key, head._replace(has_children=True))
+
+
 NewChildren = tuple[tuple[ChildCreate, bytes], ...]
 """Children to make, each with its encoded header."""
-
-_RUN_ID_IN_USE = "SELECT 1 FROM runs WHERE partition = ? AND run_id = ?"
-
-
-def check_run_ids_free(connection: SqliteConnection, brood: NewChildren) -> None:
-    """Raises HostFault, before anything is written, if a run id is in use."""
-    asked: set[RunKey] = set()
-    for spawn, _ in brood:
-        run = spawn.header.key
-        if run in asked or connection.execute(_RUN_ID_IN_USE, (run.partition, run.run_id)).fetchall():
-            raise HostFault(f"the run id {run.run_id} is in use")
-        asked.add(run)
-
-
-def insert_children(connection: SqliteConnection, heads: RunHeadCache, parent: RunHead, brood: NewChildren) -> None:
-    """Make the children of a run, pending."""
-    for spawn, document in brood:
-        header = spawn.header
-        run_no = insert_run(connection, heads, header, document, spawn.hidden, PENDING)
-        assert header.parent is not None, "the batch was checked"
-        child_runs.insert_child(connection, run_no, parent.run_no, header.partition, header.parent)
-    if not parent.has_children:
-        child_runs.mark_has_children(connection, parent.run_no)
-
-
-# SQLite rewrites the entry in every index that holds an assigned column, changed or not; so there are several.
-_UPDATE_PROGRESS = """
-    UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?
-    WHERE run_no = ?
-"""
-_UPDATE_STATUS = """
-    UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?, status = ?
-    WHERE run_no = ?
-"""
-_UPDATE_PARKED = "UPDATE runs SET parked = ?, wake_at = ? WHERE run_no = ?"
-_UPDATE_ENDED = """
-    UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?, status = ?,
-    completed_at = ?, outputs = ? WHERE run_no = ?
-"""
 
 
 def append_batch(
@@ -342,19 +239,20 @@ def is_sequence_conflict(head: RunHead, expected: int) -> bool:
     return head.last_sequence != expected or head.status in TERMINAL_STATUSES
 
 
-def _write_child_messages(connection: SqliteConnection, run: RunKey, head: RunHead, batch: Batch) -> None:
-    """What a run has to say to its parent and to its children; and nobody speaks to one that has ended."""
-    if batch.cancel_requests:
-        child_runs.put_cancel_requests(connection, run, head.run_no, batch.cancel_requests)
-    if batch.cascade_cancel is not None:
-        child_runs.put_cascade(connection, run, head.run_no, batch.cascade_cancel)
-    if batch.child_result is not None:
-        child_runs.put_result(connection, head.run_no, batch.child_result)
-    if batch.projection.completed_at is not None:
-        if head.is_child:
-            child_runs.delete_cancel_request(connection, head.run_no)
-        if head.has_children:
-            child_runs.delete_results(connection, head.run_no)
+# SQLite rewrites the entry in every index that holds an assigned column, changed or not; so there are several.
+_UPDATE_PROGRESS = """
+    UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?
+    WHERE run_no = ?
+"""
+_UPDATE_STATUS = """
+    UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?, status = ?
+    WHERE run_no = ?
+"""
+_UPDATE_PARKED = "UPDATE runs SET parked = ?, wake_at = ? WHERE run_no = ?"
+_UPDATE_ENDED = """
+    UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?, status = ?,
+    completed_at = ?, outputs = ? WHERE run_no = ?
+"""
 
 
 def _update_run(connection: SqliteConnection, head: RunHead, batch: Batch) -> None:
@@ -376,3 +274,106 @@ def _update_run(connection: SqliteConnection, head: RunHead, batch: Batch) -> No
         connection.execute(_UPDATE_STATUS, (*progress, projection.status, head.run_no))
     else:
         connection.execute(_UPDATE_PROGRESS, (*progress, head.run_no))
+
+
+_RUN_ID_IN_USE = "SELECT 1 FROM runs WHERE partition = ? AND run_id = ?"
+
+
+def check_run_ids_free(connection: SqliteConnection, brood: NewChildren) -> None:
+    """Raises HostFault, before anything is written, if a run id is in use."""
+    asked: set[RunKey] = set()
+    for spawn, _ in brood:
+        run = spawn.header.key
+        if run in asked or connection.execute(_RUN_ID_IN_USE, (run.partition, run.run_id)).fetchall():
+            raise HostFault(f"the run id {run.run_id} is in use")
+        asked.add(run)
+
+
+def insert_children(connection: SqliteConnection, heads: RunHeadCache, parent: RunHead, brood: NewChildren) -> None:
+    """Make the children of a run, pending."""
+    for spawn, document in brood:
+        header = spawn.header
+        run_no = insert_run(connection, heads, header, document, spawn.hidden, PENDING)
+        assert header.parent is not None, "the batch was checked"
+        child_runs.insert_child(connection, run_no, parent.run_no, header.partition, header.parent)
+    if not parent.has_children:
+        child_runs.mark_has_children(connection, parent.run_no)
+
+
+def _write_child_messages(connection: SqliteConnection, run: RunKey, head: RunHead, batch: Batch) -> None:
+    """Write what a batch says to the parent and to the children; a run that has ended gets no messages."""
+    if batch.cancel_requests:
+        child_runs.put_cancel_requests(connection, run, head.run_no, batch.cancel_requests)
+    if batch.cascade_cancel is not None:
+        child_runs.put_cascade(connection, run, head.run_no, batch.cascade_cancel)
+    if batch.child_result is not None:
+        child_runs.put_result(connection, head.run_no, batch.child_result)
+    if batch.projection.completed_at is not None:
+        if head.is_child:
+            child_runs.delete_cancel_request(connection, head.run_no)
+        if head.has_children:
+            child_runs.delete_results(connection, head.run_no)
+
+
+MAX_ROWS_PER_INSERT: Final = 8
+"""Rows that one statement inserts. Every step of a statement gives up the interpreter and has to get it back."""
+
+_INSERT_HIDDEN = "INSERT INTO hidden (run_no, sequence, pointer, value) VALUES (?, ?, ?, ?)"
+
+
+def insert_batch(connection: SqliteConnection, run_no: int, batch: Batch) -> None:
+    """Events, rows and hidden values of a checked batch; the projection is the caller's."""
+    base = run_no << SEQUENCE_BITS
+    for events in _chunks(batch.events):
+        values: list[Any] = []
+        for event in events:
+            values += (
+                base + event.sequence,
+                event.event_id,
+                event.type,
+                event.timestamp,
+                event.payload,
+                event.node_id,
+                event.causation_id,
+                event.schema_version,
+                event.engine_version,
+                event.interrupt_id,
+                event.content_trust,
+            )
+        connection.execute(_insert_events(len(events)), values)
+    for rows in _chunks(batch.rows):
+        values = []
+        for row in rows:
+            values += (run_no, row.kind, row.name, row.value)
+            if row.kind == "interrupt":
+                set_open(connection, run_no, row)
+        connection.execute(_upsert_rows(len(rows)), values)
+    if batch.hidden:
+        insert_hidden(connection, run_no, batch.hidden)
+
+
+def insert_hidden(connection: SqliteConnection, run_no: int, hidden: tuple[HiddenValue, ...]) -> None:
+    connection.executemany(_INSERT_HIDDEN, [(run_no, item.sequence, item.pointer, item.value) for item in hidden])
+
+
+def _chunks(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+    for at in range(0, len(items), MAX_ROWS_PER_INSERT):
+        yield items[at : at + MAX_ROWS_PER_INSERT]
+
+
+@cache
+def _insert_events(count: int) -> str:
+    into = """
+        INSERT INTO events
+        (id, event_id, type, timestamp, payload, node_id, causation_id, schema_version, engine_version, interrupt_id,
+        content_trust)
+        VALUES
+    """
+    return into + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"] * count)
+
+
+@cache
+def _upsert_rows(count: int) -> str:
+    into = "INSERT INTO run_state (run_no, kind, name, value) VALUES "
+    update = " ON CONFLICT (run_no, kind, name) DO UPDATE SET value = excluded.value"
+    return into + ", ".join(["(?, ?, ?, ?)"] * count) + update

@@ -230,9 +230,9 @@ Each turn asks and waits for its answer, whatever that is, or what `outcomeSchem
 `answer` is the last answer (null before the first one) and `turn` the number of the turn, from 1 on. `timeoutMs` is for
 each turn: when it is up the conversation is closed and the node fails with `interrupt_timeout`.
 
-When it is over, what was said goes to the channel `{DEFAULT_CHANNEL}`, or the one that `channel` names: prompts with the role
-`system`, answers with the role `user`. A channel that `channel` names has to be declared with the reducer `message`, or
-the node fails with `node_config_invalid`. Each round of a loop is a conversation of its own. A host with
+When it is over, what was said goes to the channel `{DEFAULT_CHANNEL}`, or the one that `channel` names: prompts with
+the role `system`, answers with the role `user`. A channel that `channel` names has to be declared with the reducer
+`message`, or the node fails with `node_config_invalid`. Each round of a loop is a conversation of its own. A host with
 `--no-conversation` does not have this type.
 """,
                 "core.conversationGate",

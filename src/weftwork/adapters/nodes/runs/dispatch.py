@@ -214,8 +214,9 @@ with `child_output_hidden`. Workers that still run then are cancelled, and the n
 With `maxRetries` in its settings, the node carries out the whole decision again, also with workers that have completed.
 If its time is up, its workers are cancelled, and the next attempt does not wait for their end.
 
-A decision whose own `confidence` is below {CONFIDENCE_FLOOR:g} is not carried out at once: the run waits for a person, who answers
-the question `proceed` with `{PROCEED}` or `{STOP}`. `{STOP}` fails the node with `interrupt_rejected`.
+A decision whose own `confidence` is below {CONFIDENCE_FLOOR:g} is not carried out at once: the run waits for a
+person, who answers the question `proceed` with `{PROCEED}` or `{STOP}`. `{STOP}` fails the node with
+`interrupt_rejected`.
 
 `ask-user`: a person is asked, by a conversation of one turn, which the agent of the supervisor opens with the question,
 or by a clarification with one question, whose id is `answer`. The output `answer` has what the person said. An edge

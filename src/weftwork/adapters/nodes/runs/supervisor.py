@@ -164,10 +164,11 @@ It comes from the port `decision`, which a node before this one fills, or from o
 `conformance-noop` once. What is no decision fails the node with `decision_invalid`. How a node in Python decides, and
 how answers come back, is shown in [A supervisor of your own](../../extend/supervisor.md).
 
-If `confidence` gives a number below {DEFAULT_ESCALATION_THRESHOLD:g}, or below `escalationThreshold` of the run's `configurable`, nothing
-is decided yet: the run waits for a person, who is shown the decision. An answer is that decision or another one, or
-`{{"action": "accept"}}`; `{{"action": "reject"}}` fails the node with `interrupt_rejected`. A `terminate` whose own
-`confidence` is below the floor is asked about as [core.dispatch](core.dispatch.md) asks.
+If `confidence` gives a number below {DEFAULT_ESCALATION_THRESHOLD:g}, or below `escalationThreshold` of the run's
+`configurable`, nothing is decided yet: the run waits for a person, who is shown the decision. An answer is that
+decision or another one, or `{{"action": "accept"}}`; `{{"action": "reject"}}` fails the node with
+`interrupt_rejected`. A `terminate` whose own `confidence` is below the floor is asked about as
+[core.dispatch](core.dispatch.md) asks.
 
 The supervisor is known by the `agent` of its node, else as `{HOST_SUPERVISOR}`. A run has one orchestrator: several
 supervisors of a workflow need the same `agentId`, or the workflow is refused.

@@ -1,8 +1,9 @@
-"""How connections to the store file are made, and which of their errors mean that the store is out of order.
+"""Opens connections to the store file, and brings its schema up to date.
 
-What is used of an apsw connection. Its own annotations need a newer Python than ours, hence this copy.
+The two protocols describe what is used of an apsw connection; apsw's own annotations need a newer Python than ours.
 
-Numbered, forward-only migrations: `migrations/NNNN_name.sql`, one transaction each.
+Migrations are numbered and only go forward: `migrations/NNNN_name.sql`, one transaction each. The pragma `user_version`
+is the number of the last one that was applied.
 """
 
 import os
@@ -16,6 +17,30 @@ import apsw
 
 from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.errors import HostFault
+
+MIN_SQLITE_VERSION: Final = (3, 51, 3)
+"""Earlier libraries can corrupt a file in WAL mode when a checkpoint meets a writer (the WAL-reset bug)."""
+
+BUSY_TIMEOUT_MS: Final = 5000
+
+OUTAGES: Final[tuple[type[Exception], ...]] = (
+    OSError,
+    apsw.IOError,
+    apsw.FullError,
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.CantOpenError,
+    apsw.ReadOnlyError,
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.NoMemError,
+    apsw.PermissionsError,
+    apsw.ProtocolError,
+    apsw.AbortError,
+    apsw.InterruptError,
+    apsw.ConnectionClosedError,
+)
+"""The file or the machine is at fault. Every other error is the fault of the statement or of its values."""
 
 
 class ResultRows(Protocol):
@@ -57,81 +82,6 @@ class SqliteConnection(Protocol):
     def close(self, force: bool = False) -> None: ...
 
 
-class Migration(NamedTuple):
-    """One step. A store whose user_version is `number` has had it."""
-
-    number: int
-    script: str
-
-
-def load_migrations() -> list[Migration]:
-    """The migrations of this release, in order."""
-    folder = resources.files("weftwork.adapters.sqlite") / "migrations"
-    scripts = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
-    return [Migration(int(entry.name.partition("_")[0]), entry.read_text("utf-8")) for entry in scripts]
-
-
-def migrate(connection: SqliteConnection, migrations: Sequence[Migration]) -> None:
-    """Bring the store up to date. A step that was cut short has left nothing and is done again.
-
-    Raises HostFault when a newer release has written the store.
-    """
-    newest = migrations[-1].number
-    found = _schema_version(connection)
-    if found > newest:
-        raise HostFault(
-            f"the store has version {found} and this release knows {newest} at most: "
-            "start the release that wrote it, or a newer one"
-        )
-    for migration in migrations:
-        if migration.number > found:
-            _apply(connection, migration)
-
-
-def _apply(connection: SqliteConnection, migration: Migration) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        # Looked at again under the lock: somebody else may have been faster.
-        if _schema_version(connection) < migration.number:
-            connection.execute(migration.script)
-            fault_point("migration.applied")
-            connection.pragma("user_version", migration.number)
-            fault_point("migration.stamped")
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
-def _schema_version(connection: SqliteConnection) -> int:
-    return int(connection.pragma("user_version"))
-
-
-MIN_SQLITE_VERSION: Final = (3, 51, 3)
-"""Earlier libraries can corrupt a file in WAL mode when a checkpoint meets a writer (the WAL-reset bug)."""
-
-BUSY_TIMEOUT_MS: Final = 5000
-
-OUTAGES: Final[tuple[type[Exception], ...]] = (
-    OSError,
-    apsw.IOError,
-    apsw.FullError,
-    apsw.BusyError,
-    apsw.LockedError,
-    apsw.CantOpenError,
-    apsw.ReadOnlyError,
-    apsw.CorruptError,
-    apsw.NotADBError,
-    apsw.NoMemError,
-    apsw.PermissionsError,
-    apsw.ProtocolError,
-    apsw.AbortError,
-    apsw.InterruptError,
-    apsw.ConnectionClosedError,
-)
-"""The file or the machine is at fault. Every other error is the fault of the statement or of its values."""
-
-
 def open_writer(path: Path, vfs: str | None) -> SqliteConnection:
     """The writing connection, on a store that exists and is up to date. Checkpoints are left to the writer."""
     check_library(apsw.sqlite_lib_version())
@@ -164,7 +114,7 @@ def open_reader(path: Path, vfs: str | None) -> SqliteConnection:
 
 
 def check_library(version: str) -> None:
-    """Raises HostFault when the SQLite that apsw carries is older than OLDEST."""
+    """Raises HostFault when the SQLite that apsw carries is older than MIN_SQLITE_VERSION."""
     if tuple(int(part) for part in version.split(".")) < MIN_SQLITE_VERSION:
         needed = ".".join(map(str, MIN_SQLITE_VERSION))
         raise HostFault(f"SQLite {version} can corrupt the store: install an apsw that carries {needed} or newer")
@@ -205,3 +155,53 @@ def _configure(connection: SqliteConnection, cache_kib: int) -> None:
     connection.pragma("mmap_size", 0)
     connection.pragma("temp_store", "memory")
     connection.pragma("trusted_schema", 0)
+
+
+class Migration(NamedTuple):
+    """One step. A store whose user_version is `number` has had it."""
+
+    number: int
+    script: str
+
+
+def load_migrations() -> list[Migration]:
+    """The migrations of this release, in order."""
+    folder = resources.files("weftwork.adapters.sqlite") / "migrations"
+    scripts = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
+    return [Migration(int(entry.name.partition("_")[0]), entry.read_text("utf-8")) for entry in scripts]
+
+
+def migrate(connection: SqliteConnection, migrations: Sequence[Migration]) -> None:
+    """Bring the store up to date. A step that was cut short has left nothing and is done again.
+
+    Raises HostFault when a newer release has written the store.
+    """
+    newest = migrations[-1].number
+    found = _schema_version(connection)
+    if found > newest:
+        raise HostFault(
+            f"the store has version {found} and this release knows {newest} at most: "
+            "start the release that wrote it, or a newer one"
+        )
+    for migration in migrations:
+        if migration.number > found:
+            _apply(connection, migration)
+
+
+def _apply(connection: SqliteConnection, migration: Migration) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Checked again under the lock: another process may have applied it meanwhile.
+        if _schema_version(connection) < migration.number:
+            connection.execute(migration.script)
+            fault_point("migration.applied")
+            connection.pragma("user_version", migration.number)
+            fault_point("migration.stamped")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _schema_version(connection: SqliteConnection) -> int:
+    return int(connection.pragma("user_version"))
