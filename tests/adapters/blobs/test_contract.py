@@ -22,18 +22,18 @@ def pattern(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 17])
-def test_what_is_kept_is_read_again_by_the_next_store(ground: BlobStoreFactory, size: int) -> None:
+def test_what_is_kept_is_read_again_by_the_next_store(blob_stores: BlobStoreFactory, size: int) -> None:
     data = pattern(size)
-    blob = ground.run(lambda blobs: write_blob(blobs, data))
+    blob = blob_stores.run(lambda blobs: write_blob(blobs, data))
     assert (blob.sha256, blob.size) == (hashlib.sha256(data).hexdigest(), size)
     named = FORM.fullmatch(blob.key)
     assert named is not None
     assert named[3] == blob.sha256
-    assert ground.run(lambda blobs: read_blob(blobs, blob.key)) == data
-    assert ground.run(blob_keys) == [blob.key]
+    assert blob_stores.run(lambda blobs: read_blob(blobs, blob.key)) == data
+    assert blob_stores.run(blob_keys) == [blob.key]
 
 
-def test_nothing_is_there_before_it_is_kept(ground: BlobStoreFactory) -> None:
+def test_nothing_is_there_before_it_is_kept(blob_stores: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         sink = await blobs.sink("acme")
         await sink.write(pattern(2 * PIECE))
@@ -44,11 +44,11 @@ def test_nothing_is_there_before_it_is_kept(ground: BlobStoreFactory) -> None:
         await sink.discard()
         assert await read_blob(blobs, blob.key) == pattern(2 * PIECE), "drop does nothing after keep"
 
-    ground.run(work)
+    blob_stores.run(work)
 
 
 @pytest.mark.parametrize("size", [0, 10, 2 * PIECE])
-def test_what_is_dropped_leaves_nothing(ground: BlobStoreFactory, size: int) -> None:
+def test_what_is_dropped_leaves_nothing(blob_stores: BlobStoreFactory, size: int) -> None:
     async def work(blobs: Blobs) -> None:
         sink = await blobs.sink("acme")
         await sink.write(pattern(size))
@@ -60,11 +60,11 @@ def test_what_is_dropped_leaves_nothing(ground: BlobStoreFactory, size: int) -> 
         with pytest.raises(StoreUnavailable, match="closed"):
             await sink.commit()
 
-    ground.run(work)
-    assert ground.kind != "local" or files_below(ground.folder) == {}
+    blob_stores.run(work)
+    assert blob_stores.kind != "local" or files_below(blob_stores.folder) == {}
 
 
-def test_a_sink_is_closed_once_it_is_kept(ground: BlobStoreFactory) -> None:
+def test_a_sink_is_closed_once_it_is_kept(blob_stores: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         sink = await blobs.sink("acme")
         await sink.write(b"once")
@@ -75,10 +75,10 @@ def test_a_sink_is_closed_once_it_is_kept(ground: BlobStoreFactory) -> None:
             await sink.commit()
         assert len(await blob_keys(blobs)) == 1
 
-    ground.run(work)
+    blob_stores.run(work)
 
 
-def test_every_writing_has_a_key_of_its_own(ground: BlobStoreFactory) -> None:
+def test_every_writing_has_a_key_of_its_own(blob_stores: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         made = await asyncio.gather(*(write_blob(blobs, b"the same") for _ in range(8)))
         assert len({blob.key for blob in made}) == 8
@@ -90,10 +90,10 @@ def test_every_writing_has_a_key_of_its_own(ground: BlobStoreFactory) -> None:
         await blobs.delete(made[0].key)
         assert await blob_keys(blobs) == sorted(blob.key for blob in made[1:])
 
-    ground.run(work)
+    blob_stores.run(work)
 
 
-def test_tenants_share_no_folder(ground: BlobStoreFactory) -> None:
+def test_tenants_share_no_folder(blob_stores: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         names = ["acme", "acm", "Acme", "../acme", "a/b", "", "\0", "ü", "x" * 10_000]
         made = [await write_blob(blobs, b"the same", name) for name in names]
@@ -102,10 +102,10 @@ def test_tenants_share_no_folder(ground: BlobStoreFactory) -> None:
         again = await write_blob(blobs, b"other", "acme")
         assert again.key.split("/")[0] == folders[0]
 
-    ground.run(work)
+    blob_stores.run(work)
 
 
-def test_stretches(ground: BlobStoreFactory) -> None:
+def test_stretches(blob_stores: BlobStoreFactory) -> None:
     data = pattern(3 * PIECE + 17)
     edges = [0, 1, PIECE - 1, PIECE, PIECE + 1, len(data) - 1, len(data)]
 
@@ -121,10 +121,10 @@ def test_stretches(ground: BlobStoreFactory) -> None:
         assert both == [data, data[5 : 5 + PIECE]]
         await source.close()
 
-    ground.run(work)
+    blob_stores.run(work)
 
 
-def test_pieces_are_bounded(ground: BlobStoreFactory) -> None:
+def test_pieces_are_bounded(blob_stores: BlobStoreFactory) -> None:
     data = pattern(5 * 1024 * 1024)
 
     async def work(blobs: Blobs) -> None:
@@ -136,10 +136,10 @@ def test_pieces_are_bounded(ground: BlobStoreFactory) -> None:
         assert max(len(piece) for piece in pieces) <= 1024 * 1024
         assert b"".join(pieces) == data
 
-    ground.run(work)
+    blob_stores.run(work)
 
 
-def test_a_reader_who_goes_away_leaves_nothing_open(ground: BlobStoreFactory) -> None:
+def test_a_reader_who_goes_away_leaves_nothing_open(blob_stores: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         blob = await write_blob(blobs, pattern(3 * PIECE))
         for _ in range(20):
@@ -151,10 +151,10 @@ def test_a_reader_who_goes_away_leaves_nothing_open(ground: BlobStoreFactory) ->
             await source.close()
             await source.close()
 
-    ground.run(work)
+    blob_stores.run(work)
 
 
-def test_a_blob_deleted_while_it_is_read(ground: BlobStoreFactory) -> None:
+def test_a_blob_deleted_while_it_is_read(blob_stores: BlobStoreFactory) -> None:
     data = pattern(5 * 1024 * 1024)
 
     async def work(blobs: Blobs) -> None:
@@ -173,10 +173,10 @@ def test_a_blob_deleted_while_it_is_read(ground: BlobStoreFactory) -> None:
         await source.close()
         assert await blobs.source(blob.key) is None
 
-    ground.run(work)
+    blob_stores.run(work)
 
 
-def test_what_is_no_key_is_not_there(ground: BlobStoreFactory) -> None:
+def test_what_is_no_key_is_not_there(blob_stores: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         key = (await write_blob(blobs, b"mine")).key
         tenant, first, second, name = key.split("/")
@@ -189,21 +189,21 @@ def test_what_is_no_key_is_not_there(ground: BlobStoreFactory) -> None:
             await blobs.delete(each)
         assert await read_blob(blobs, key) == b"mine"
 
-    ground.run(work)
+    blob_stores.run(work)
 
 
-def test_keys_by_the_time_of_their_writing(ground: BlobStoreFactory) -> None:
+def test_keys_by_the_time_of_their_writing(blob_stores: BlobStoreFactory) -> None:
     async def work(blobs: Blobs) -> None:
         key = (await write_blob(blobs, b"x")).key
-        now = ground.clock.now()
+        now = blob_stores.clock.now()
         assert await blob_keys(blobs, now - 60_000) == []
         assert await blob_keys(blobs, now + 60_000) == [key]
         assert await blob_keys(blobs, 0) == []
 
-    ground.run(work)
+    blob_stores.run(work)
 
 
-def test_a_cancelled_writer_leaves_nothing(ground: BlobStoreFactory) -> None:
+def test_a_cancelled_writer_leaves_nothing(blob_stores: BlobStoreFactory) -> None:
     async def writing(blobs: Blobs) -> str:
         sink = await blobs.sink("acme")
         try:
@@ -235,13 +235,13 @@ def test_a_cancelled_writer_leaves_nothing(ground: BlobStoreFactory) -> None:
             await asyncio.wait(blobs._cleanups, timeout=20)
         assert await blob_keys(blobs) == []
 
-    assert ground.run(work) > 0
-    assert ground.kind != "local" or files_below(ground.folder) == {}
+    assert blob_stores.run(work) > 0
+    assert blob_stores.kind != "local" or files_below(blob_stores.folder) == {}
 
 
-def test_a_closed_store_says_so(ground: BlobStoreFactory) -> None:
+def test_a_closed_store_says_so(blob_stores: BlobStoreFactory) -> None:
     async def work() -> None:
-        blobs = ground.make()
+        blobs = blob_stores.make()
         with pytest.raises(StoreUnavailable, match="closed"):
             await blobs.sink("acme")
         await blobs.open()

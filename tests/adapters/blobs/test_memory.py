@@ -18,16 +18,16 @@ MOST = {"local": 10_000_000, "object": 60_000_000}
 ROOT = Path(__file__).parents[3]
 
 
-def growth(ground: BlobStoreFactory, folder: Path, size: int) -> int:
-    line = [sys.executable, "-m", "tests.adapters.blobs.memory_meter", ground.kind, str(folder), str(size)]
+def growth(blob_stores: BlobStoreFactory, folder: Path, size: int) -> int:
+    line = [sys.executable, "-m", "tests.adapters.blobs.memory_meter", blob_stores.kind, str(folder), str(size)]
     ended = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert ended.returncode == 0, ended.stderr
     return int(ended.stdout)
 
 
-def test_a_large_blob(ground: BlobStoreFactory, tmp_path: Path) -> None:
-    size = SIZES[ground.kind]
-    if ground.kind == "memory":
-        assert growth(ground, tmp_path, size) > 0.9 * size, "what holds it all is seen to do so"
+def test_a_large_blob(blob_stores: BlobStoreFactory, tmp_path: Path) -> None:
+    size = SIZES[blob_stores.kind]
+    if blob_stores.kind == "memory":
+        assert growth(blob_stores, tmp_path, size) > 0.9 * size, "what holds it all is seen to do so"
     else:
-        assert growth(ground, tmp_path, 300_000_000 if FULL else size) < MOST[ground.kind]
+        assert growth(blob_stores, tmp_path, 300_000_000 if FULL else size) < MOST[blob_stores.kind]

@@ -21,14 +21,14 @@ SIZES = st.sampled_from([0, 1, 1000, 262_143, 262_144, 262_145, 600_000])
 class Machine(RuleBasedStateMachine):
     """Its folder is that of the test; a new one for every run of the machine."""
 
-    ground: BlobStoreFactory
+    blob_stores: BlobStoreFactory
     sinks = Bundle("sinks")
     kept = Bundle("kept")
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.blobs = self.ground.make()
+        self.blobs = self.blob_stores.make()
         self.loop.run_until_complete(self.blobs.open())
         self.model: dict[str, bytes] = {}
         self.writing: dict[BlobSink, bytearray] = {}
@@ -90,14 +90,14 @@ class Machine(RuleBasedStateMachine):
             self.do(sink.discard())
         self.writing.clear()
         self.do(self.blobs.close())
-        self.blobs = self.ground.make()
+        self.blobs = self.blob_stores.make()
         self.do(self.blobs.open())
         self.count()
 
     def teardown(self) -> None:
         self.open_again()
-        if self.ground.kind == "local":
-            assert sorted(files_below(self.ground.folder)) == sorted(self.model)
+        if self.blob_stores.kind == "local":
+            assert sorted(files_below(self.blob_stores.folder)) == sorted(self.model)
         for key in self.model:
             self.do(self.blobs.delete(key))
         assert self.do(blob_keys(self.blobs)) == []
@@ -105,12 +105,12 @@ class Machine(RuleBasedStateMachine):
         self.loop.close()
 
 
-def test_any_order_of_calls(ground: BlobStoreFactory, tmp_path: Path) -> None:
+def test_any_order_of_calls(blob_stores: BlobStoreFactory, tmp_path: Path) -> None:
     class Here(Machine):
         pass
 
-    Here.ground = ground
-    count = 200 if FULL else 8 if ground.kind == "object" else 30
+    Here.blob_stores = blob_stores
+    count = 200 if FULL else 8 if blob_stores.kind == "object" else 30
     run_state_machine_as_test(
         Here,
         settings=settings(
