@@ -1,13 +1,12 @@
 """Blobs in a folder of this machine.
 
-Theory. Bytes go into a file of the folder `partial` under a name by chance. When all are there, the file is synced,
-then it gets its key by a rename, then the folder that it is in now is synced, and only then is it said to be kept. A
+Theory. Bytes go into a file of the folder `partial` under a random name. When all are there, the file is synced, then
+it gets its key by a rename, then the folder that it is in now is synced, and only then is the blob reported as kept. A
 process that dies before the rename leaves a file in `partial`, which the next one deletes; one that dies after it
-leaves a whole blob that nobody has heard of.
+leaves a whole blob that no row refers to, which the sweep of assets finds.
 
-Bytes on their way into a folder.
-
-Bytes on their way out of a folder.
+Files are written, read and deleted in threads of BlobThreadPool. A caller that is cancelled leaves its thread at work;
+sinks and sources therefore guard their descriptor until that thread has ended.
 """
 
 import asyncio
@@ -29,197 +28,22 @@ from weftwork.ports.ids import Ids
 from weftwork.ports.storage.blobs import Blob, BlobSink, BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
 
+T = TypeVar("T")
+
 PARTIAL: Final = "partial"
 WRITE_BATCH_BYTES: Final = 256 * 1024
 """Bytes that are gathered before a thread writes them."""
-CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class LocalSink:
-    """Implements ports.blobs.BlobSink. Whatever fails or is left off: nothing stays behind."""
-
-    def __init__(
-        self, folders: FolderTree, pool: BlobThreadPool, clock: Clock, name: str, new_key: Callable[[str], str]
-    ) -> None:
-        self.size = 0
-        self._folders = folders
-        self._pool = pool
-        self._clock = clock
-        self._new_key = new_key
-        self._buffer: list[bytes] = []
-        self._buffer_size = 0
-        self._hash = hashlib.sha256()
-        self._descriptor: int | None = None
-        # Where the file is now.
-        self._path: tuple[str, ...] = (PARTIAL, name)
-        self._closed = False
-        # Nothing is left to clear away: it is kept, or deleted.
-        self._cleaned_up = False
-        # Whoever is cancelled leaves a thread at work, and the next one waits until that has ended.
-        self._lock = threading.Lock()
-
-    async def write(self, data: bytes) -> None:
-        self._check_open()
-        self._buffer.append(data)
-        self._buffer_size += len(data)
-        self.size += len(data)
-        if self._buffer_size >= WRITE_BATCH_BYTES:
-            async with self._discard_on_error():
-                await self._flush()
-
-    async def commit(self) -> Blob:
-        self._check_open()
-        async with self._discard_on_error():
-            if self._buffer or self._descriptor is None:
-                await self._flush()
-            now = self._clock.now()
-            await self._run(lambda: self._sync(now))
-            fault_point("blob.synced")
-            sha256 = self._hash.hexdigest()
-            key = self._new_key(sha256)
-            await self._run(lambda: self._rename(key))
-            fault_point("blob.renamed")
-        self._closed = self._cleaned_up = True
-        return Blob(key, sha256, self.size)
-
-    async def discard(self) -> None:
-        self._closed = True
-        if not self._cleaned_up:
-            # A disk that cannot even delete leaves the file for the next start.
-            with suppress(StoreUnavailable):
-                await self._pool.run(self._remove)
-                self._cleaned_up = True
-
-    @asynccontextmanager
-    async def _discard_on_error(self) -> AsyncGenerator[None, None]:
-        try:
-            yield
-        except BaseException:
-            await self.discard()
-            raise
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreUnavailable("the blob is closed")
-
-    async def _flush(self) -> None:
-        first = self._descriptor is None
-        data, self._buffer, self._buffer_size = self._buffer, [], 0
-        await self._run(lambda: self._write(data))
-        if first:
-            fault_point("blob.partial")
-
-    async def _run(self, work: Callable[[], None]) -> None:
-        def run() -> None:
-            with self._lock:
-                if self._closed:
-                    return
-                work()
-
-        await self._pool.run(run)
-
-    def _write(self, data: list[bytes]) -> None:
-        if self._descriptor is None:
-            with self._folders.enter((PARTIAL,)) as partial:
-                self._descriptor = os.open(self._path[-1], CREATE_FLAGS, 0o600, dir_fd=partial)
-        rest = memoryview(data[0] if len(data) == 1 else b"".join(data))
-        self._hash.update(rest)
-        while rest:
-            rest = rest[os.write(self._descriptor, rest) :]
-
-    def _sync(self, now: int) -> None:
-        descriptor, written = self._descriptor, now * 1_000_000
-        assert descriptor is not None
-        os.utime(descriptor, ns=(written, written))
-        os.fsync(descriptor)
-        self._close()
-
-    def _rename(self, key: str) -> None:
-        found = split_key(key)
-        assert found is not None
-        with self._folders.enter((PARTIAL,)) as partial, self._folders.make(found[:3]) as folder:
-            os.rename(self._path[-1], found[3], src_dir_fd=partial, dst_dir_fd=folder)
-            self._path = found
-            os.fsync(folder)
-
-    def _remove(self) -> None:
-        with self._lock:
-            self._close()
-            with suppress(FileNotFoundError), self._folders.enter(self._path[:-1]) as folder:
-                os.unlink(self._path[-1], dir_fd=folder)
-
-    def _close(self) -> None:
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
-
 
 READ_CHUNK_BYTES: Final = 256 * 1024
+CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe that somebody put there must not hold a thread up.
 READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-
-
-def open_regular_file(folder: int, name: str) -> tuple[int, int] | None:
-    """A descriptor and the size; None for what is no plain file."""
-    try:
-        descriptor = os.open(name, READ_FLAGS, dir_fd=folder)
-    except OSError:
-        if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            raise
-        return None
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
-        os.close(descriptor)
-        return None
-    return descriptor, found.st_size
-
-
-class LocalSource:
-    """Implements ports.blobs.BlobSource. A file that is deleted meanwhile can be read to its end."""
-
-    def __init__(self, pool: BlobThreadPool, descriptor: int, size: int) -> None:
-        self.size = size
-        self._pool = pool
-        self._descriptor: int | None = descriptor
-        self._reading: asyncio.Future[bytes] | None = None
-
-    async def read(self, start: int, length: int) -> AsyncGenerator[bytes, None]:
-        at, end = start, min(start + length, self.size)
-        while at < end:
-            piece = await self._read_chunk(at, min(READ_CHUNK_BYTES, end - at))
-            if not piece:
-                raise StoreUnavailable("a blob is shorter than it was")
-            at += len(piece)
-            yield piece
-
-    async def close(self) -> None:
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is None:
-            return
-        if self._reading is not None and not self._reading.done():
-            # Somebody stopped waiting for a thread that still reads here.
-            self._reading.add_done_callback(lambda _: os.close(descriptor))
-        else:
-            os.close(descriptor)
-
-    async def _read_chunk(self, at: int, count: int) -> bytes:
-        descriptor = self._descriptor
-        if descriptor is None:
-            raise StoreUnavailable("the blob is closed")
-        self._reading = self._pool.submit(lambda: os.pread(descriptor, count, at))
-        try:
-            return await asyncio.shield(self._reading)
-        except OSError as error:
-            raise store_unavailable(error) from None
-
-
-T = TypeVar("T")
 
 _MISSING: Final = (FileNotFoundError, NotADirectoryError)
 
 
 class LocalBlobs:
-    """Implements ports.blobs.Blobs. One process at a time: whoever holds the seat of the data folder."""
+    """Implements ports.storage.blobs.Blobs. Used by one process at a time: the holder of the host lock."""
 
     def __init__(self, folder: Path, clock: Clock, ids: Ids) -> None:
         self._path = folder
@@ -338,3 +162,176 @@ def _modified_at(entry: "os.DirEntry[str]") -> int | None:
     except FileNotFoundError:
         pass
     return None
+
+
+class LocalSink:
+    """Implements ports.storage.blobs.BlobSink. A write that fails or is abandoned leaves no file behind."""
+
+    def __init__(
+        self, folders: FolderTree, pool: BlobThreadPool, clock: Clock, name: str, new_key: Callable[[str], str]
+    ) -> None:
+        self.size = 0
+        self._folders = folders
+        self._pool = pool
+        self._clock = clock
+        self._new_key = new_key
+        self._buffer: list[bytes] = []
+        self._buffer_size = 0
+        self._hash = hashlib.sha256()
+        self._descriptor: int | None = None
+        # Where the file is now.
+        self._path: tuple[str, ...] = (PARTIAL, name)
+        self._closed = False
+        # Nothing is left to clean up: the file is committed, or deleted.
+        self._cleaned_up = False
+        # A cancelled caller leaves a thread at work, and the next call waits until that has ended.
+        self._lock = threading.Lock()
+
+    async def write(self, data: bytes) -> None:
+        self._check_open()
+        self._buffer.append(data)
+        self._buffer_size += len(data)
+        self.size += len(data)
+        if self._buffer_size >= WRITE_BATCH_BYTES:
+            async with self._discard_on_error():
+                await self._flush()
+
+    async def commit(self) -> Blob:
+        self._check_open()
+        async with self._discard_on_error():
+            if self._buffer or self._descriptor is None:
+                await self._flush()
+            now = self._clock.now()
+            await self._run(lambda: self._sync(now))
+            fault_point("blob.synced")
+            sha256 = self._hash.hexdigest()
+            key = self._new_key(sha256)
+            await self._run(lambda: self._rename(key))
+            fault_point("blob.renamed")
+        self._closed = self._cleaned_up = True
+        return Blob(key, sha256, self.size)
+
+    async def discard(self) -> None:
+        self._closed = True
+        if not self._cleaned_up:
+            # A disk that cannot even delete leaves the file for the next start.
+            with suppress(StoreUnavailable):
+                await self._pool.run(self._remove)
+                self._cleaned_up = True
+
+    @asynccontextmanager
+    async def _discard_on_error(self) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        except BaseException:
+            await self.discard()
+            raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreUnavailable("the blob is closed")
+
+    async def _flush(self) -> None:
+        first = self._descriptor is None
+        data, self._buffer, self._buffer_size = self._buffer, [], 0
+        await self._run(lambda: self._write(data))
+        if first:
+            fault_point("blob.partial")
+
+    async def _run(self, work: Callable[[], None]) -> None:
+        def run() -> None:
+            with self._lock:
+                if self._closed:
+                    return
+                work()
+
+        await self._pool.run(run)
+
+    def _write(self, data: list[bytes]) -> None:
+        if self._descriptor is None:
+            with self._folders.enter((PARTIAL,)) as partial:
+                self._descriptor = os.open(self._path[-1], CREATE_FLAGS, 0o600, dir_fd=partial)
+        rest = memoryview(data[0] if len(data) == 1 else b"".join(data))
+        self._hash.update(rest)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+
+    def _sync(self, now: int) -> None:
+        descriptor, written = self._descriptor, now * 1_000_000
+        assert descriptor is not None
+        os.utime(descriptor, ns=(written, written))
+        os.fsync(descriptor)
+        self._close()
+
+    def _rename(self, key: str) -> None:
+        found = split_key(key)
+        assert found is not None
+        with self._folders.enter((PARTIAL,)) as partial, self._folders.make(found[:3]) as folder:
+            os.rename(self._path[-1], found[3], src_dir_fd=partial, dst_dir_fd=folder)
+            self._path = found
+            os.fsync(folder)
+
+    def _remove(self) -> None:
+        with self._lock:
+            self._close()
+            with suppress(FileNotFoundError), self._folders.enter(self._path[:-1]) as folder:
+                os.unlink(self._path[-1], dir_fd=folder)
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def open_regular_file(folder: int, name: str) -> tuple[int, int] | None:
+    """A descriptor and the size; None for what is no plain file."""
+    try:
+        descriptor = os.open(name, READ_FLAGS, dir_fd=folder)
+    except OSError:
+        if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise
+        return None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        return None
+    return descriptor, found.st_size
+
+
+class LocalSource:
+    """Implements ports.storage.blobs.BlobSource. A file that is deleted meanwhile can be read to its end."""
+
+    def __init__(self, pool: BlobThreadPool, descriptor: int, size: int) -> None:
+        self.size = size
+        self._pool = pool
+        self._descriptor: int | None = descriptor
+        self._reading: asyncio.Future[bytes] | None = None
+
+    async def read(self, start: int, length: int) -> AsyncGenerator[bytes, None]:
+        at, end = start, min(start + length, self.size)
+        while at < end:
+            piece = await self._read_chunk(at, min(READ_CHUNK_BYTES, end - at))
+            if not piece:
+                raise StoreUnavailable("a blob is shorter than it was")
+            at += len(piece)
+            yield piece
+
+    async def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is None:
+            return
+        if self._reading is not None and not self._reading.done():
+            # Somebody stopped waiting for a thread that still reads here.
+            self._reading.add_done_callback(lambda _: os.close(descriptor))
+        else:
+            os.close(descriptor)
+
+    async def _read_chunk(self, at: int, count: int) -> bytes:
+        descriptor = self._descriptor
+        if descriptor is None:
+            raise StoreUnavailable("the blob is closed")
+        self._reading = self._pool.submit(lambda: os.pread(descriptor, count, at))
+        try:
+            return await asyncio.shield(self._reading)
+        except OSError as error:
+            raise store_unavailable(error) from None

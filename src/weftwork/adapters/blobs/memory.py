@@ -13,7 +13,7 @@ READ_CHUNK_BYTES = 256 * 1024
 
 
 class MemoryBlobs:
-    """Implements ports.blobs.Blobs. It may be closed and opened again."""
+    """Implements ports.storage.blobs.Blobs. It may be closed and opened again."""
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._clock = clock

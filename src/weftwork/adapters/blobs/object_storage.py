@@ -45,9 +45,10 @@ LIST_PAGE_SIZE: Final = 1000
 
 
 class ObjectBlobs:
-    """Implements ports.blobs.Blobs. Region, credentials and endpoint come from the environment, as in AWS_REGION.
+    """Implements ports.storage.blobs.Blobs.
 
-    `folder` is where bytes are gathered; without one, in the folder of the system for what is temporary.
+    Region, credentials and endpoint come from the environment, as in AWS_REGION. `folder` is where bytes are gathered;
+    without one, that is the folder of the system for temporary files.
     """
 
     def __init__(self, bucket: str, prefix: str, ids: Ids, folder: Path | None, allow_http: bool = False) -> None:

@@ -11,11 +11,11 @@ from weftwork.protocol.run.header import RunKey
 
 
 class MemoryAnnotations:
-    """Implements ports.annotations.Annotations. No call of the log waits, so each method is atomic."""
+    """Implements ports.storage.annotations.AnnotationStore. No call of the log waits, so each method is atomic."""
 
-    def __init__(self, door: OpenState, log: MemoryEventLog, assets: MemoryAssets) -> None:
+    def __init__(self, state: OpenState, log: MemoryEventLog, assets: MemoryAssets) -> None:
         self._assets = assets
-        self._state = door
+        self._state = state
         self._log = log
 
     async def add(

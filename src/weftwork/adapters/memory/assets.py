@@ -20,10 +20,10 @@ class _MemoryAsset:
 
 
 class MemoryAssets:
-    """Implements ports.assets.AssetRows. No method waits for anything, so each of them is atomic on the event loop."""
+    """Implements ports.storage.assets.AssetIndex. No method awaits anything, so each is atomic on the event loop."""
 
-    def __init__(self, door: OpenState) -> None:
-        self._state = door
+    def __init__(self, state: OpenState) -> None:
+        self._state = state
         self._partitions: dict[str, dict[str, _MemoryAsset]] = {}
         """By digest, in the order of creation."""
         self._references: dict[RunKey, set[str]] = {}

@@ -17,10 +17,10 @@ Versions = dict[str, WorkflowRegistration]
 
 
 class MemoryDefinitions:
-    """Implements ports.definitions.Definitions. Records are those of the log, which is in memory too."""
+    """Implements ports.storage.definitions.Definitions. Records are those of the log, which is in memory too."""
 
-    def __init__(self, door: OpenState, log: EventLog) -> None:
-        self._state = door
+    def __init__(self, state: OpenState, log: EventLog) -> None:
+        self._state = state
         self._log = log
         self._documents: dict[str, bytes] = {}
         self._tenants: dict[str, dict[str, Versions]] = {}

@@ -44,10 +44,10 @@ _NO_INTERRUPTS: Final = OpenInterrupts()
 
 
 class MemoryEventLog:
-    """Implements ports.eventlog.EventLog for one process; nothing survives it."""
+    """Implements ports.storage.event_log.EventLog for one process; nothing survives it."""
 
-    def __init__(self, door: OpenState, assets: MemoryAssets) -> None:
-        self._state = door
+    def __init__(self, state: OpenState, assets: MemoryAssets) -> None:
+        self._state = state
         self._assets = assets
         self._runs: dict[RunKey, MemoryRun] = {}
         self._by_partition: dict[str, list[MemoryRun]] = {}

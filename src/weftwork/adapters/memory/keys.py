@@ -1,7 +1,4 @@
-"""The keys port in memory.
-
-The signing keys port in memory.
-"""
+"""The ports of API keys and of signing keys in memory."""
 
 import secrets
 
@@ -11,10 +8,10 @@ from weftwork.ports.storage.signing_keys import SigningKey
 
 
 class MemoryKeys:
-    """Implements ports.keys.Keys."""
+    """Implements ports.storage.api_keys.ApiKeys."""
 
-    def __init__(self, door: OpenState) -> None:
-        self._state = door
+    def __init__(self, state: OpenState) -> None:
+        self._state = state
         self._salt = secrets.token_bytes(32)
         self._rows: dict[str, ApiKeyRow] = {}
 
@@ -32,10 +29,10 @@ class MemoryKeys:
 
 
 class MemorySigningKeys:
-    """Implements ports.signing.SigningKeys."""
+    """Implements ports.storage.signing_keys.SigningKeys."""
 
-    def __init__(self, door: OpenState) -> None:
-        self._state = door
+    def __init__(self, state: OpenState) -> None:
+        self._state = state
         self._keys: dict[str, SigningKey] = {}
 
     async def put(self, key: SigningKey) -> None:

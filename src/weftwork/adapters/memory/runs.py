@@ -1,14 +1,8 @@
-"""One run in memory: its encoded header, its log and what is cached of it.
+"""Runs in memory: one run, its family tree, and the ways in which runs are found.
 
-Runs in memory that started runs: what their children have said, and which of them are to end.
-
-A run holds its children, by number; what is kept here goes by the number of a child, too.
-
-A page of runs in memory, newest first.
-
-Parked runs in memory by the instant at which they have something to do.
-
-Runs in memory by their end.
+Every run has a number, the order of creation in the whole store. A run holds its children by number; messages between
+parent and child runs are kept by the number of the child. Pages come newest first, parked runs by the instant at which
+they have something to do, and ended runs by their end.
 """
 
 import heapq
@@ -74,7 +68,7 @@ T = TypeVar("T")
 
 
 class ChildRuns:
-    """Of all runs of the store; `find` gives a run that is there."""
+    """Parent and child runs of the whole store, and the messages between them. `find` gives a run that is there."""
 
     def __init__(self, find: Callable[[RunKey], MemoryRun | None]) -> None:
         self._find = find
@@ -83,21 +77,21 @@ class ChildRuns:
         self._cancel_requests: dict[int, PendingCancelRequest] = {}
 
     def add_child(self, run: MemoryRun, parent: Parent) -> None:
-        """Note a new run as the child that it says it is."""
+        """Record a new run as the child of the parent that its header names, which may be gone."""
         self._descendant_counts[RunKey(run.key.partition, parent.root)] += 1
         run.parent = self._find(RunKey(run.key.partition, parent.run_id))
         if run.parent is not None:
             run.parent.children[run.number] = run
 
     def remove_child(self, run: MemoryRun) -> None:
-        """A run is deleted."""
+        """Remove a run that is deleted from its tree."""
         if run.parent_link is not None:
             self._descendant_counts[RunKey(run.key.partition, run.parent_link.root)] -= 1
         if run.parent is not None:
             run.parent.children.pop(run.number)
 
     def apply_messages(self, run: MemoryRun, batch: Batch) -> None:
-        """What a run, with this batch, has to say to its kin; and nobody speaks to one that has ended."""
+        """Record what a batch says to the parent and to the children; a run that has ended gets no messages."""
         for order in batch.cancel_requests:
             self._request_cancel(run, order)
         if batch.cascade_cancel is not None:
@@ -114,7 +108,7 @@ class ChildRuns:
         return run.number in self._results
 
     def acknowledge_result(self, run: MemoryRun, sequence: int) -> None:
-        """Forget what a child has said up to there."""
+        """Drop the result of a child if it is not newer than `sequence`."""
         kept = self._results.get(run.number)
         if kept is not None and kept.result.sequence <= sequence:
             del self._results[run.number]
@@ -135,8 +129,8 @@ class ChildRuns:
 
     def _cascade(self, run: MemoryRun, cascade: CascadeCancel) -> None:
         for child in run.children.values():
-            kinship = child.parent_link
-            if kinship is not None and (kinship.awaited if cascade.awaited_only else kinship.cascade):
+            link = child.parent_link
+            if link is not None and (link.awaited if cascade.awaited_only else link.cascade):
                 self._add_cancel_request(run, child, cascade.reason)
 
     def _add_cancel_request(self, run: MemoryRun, child: MemoryRun, reason: str) -> None:
@@ -187,7 +181,7 @@ def _without_rows(runs: list[MemoryRun]) -> tuple[StoredRun, ...]:
 
 
 class WakeIndex:
-    """Of equal instants the older run comes first."""
+    """Parked runs by the instant at which they have something to do; of equal instants the older run comes first."""
 
     def __init__(self) -> None:
         self._runs: list[tuple[int, int, RunKey]] = []
@@ -220,18 +214,18 @@ def _wake_entry(run: MemoryRun) -> tuple[int, int, RunKey] | None:
     return projection.wake_at, run.number, run.key
 
 
-def list_ended(runs: Iterable[MemoryRun], kin: ChildRuns, instant: int, limit: int) -> list[RunKey]:
-    """EventLog.ended_before over these."""
-    found = [(at, run.number, run.key) for at, run in _deletable(runs, kin) if at < instant]
+def list_ended(runs: Iterable[MemoryRun], tree: ChildRuns, instant: int, limit: int) -> list[RunKey]:
+    """EventLog.runs_ended_before over these."""
+    found = [(at, run.number, run.key) for at, run in _deletable(runs, tree) if at < instant]
     return [key for _, _, key in heapq.nsmallest(max(limit, 0), found)]
 
 
-def count_ended(runs: Iterable[MemoryRun], kin: ChildRuns, instant: int) -> int:
+def count_ended(runs: Iterable[MemoryRun], tree: ChildRuns, instant: int) -> int:
     """EventLog.count_ended over these."""
-    return sum(at < instant for at, _ in _deletable(runs, kin))
+    return sum(at < instant for at, _ in _deletable(runs, tree))
 
 
-def _deletable(runs: Iterable[MemoryRun], kin: ChildRuns) -> Iterator[tuple[int, MemoryRun]]:
+def _deletable(runs: Iterable[MemoryRun], tree: ChildRuns) -> Iterator[tuple[int, MemoryRun]]:
     for run in runs:
-        if run.projection.completed_at is not None and not kin.has_pending_result(run):
+        if run.projection.completed_at is not None and not tree.has_pending_result(run):
             yield run.projection.completed_at, run

@@ -51,7 +51,7 @@ _MAX_ASSET_NO = 2**63 - 1
 
 
 class SqliteAssets:
-    """Implements ports.assets.AssetRows."""
+    """Implements ports.storage.assets.AssetIndex."""
 
     def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit

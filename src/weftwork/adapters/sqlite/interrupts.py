@@ -1,7 +1,7 @@
 """The open interrupts of all runs, in the order in which they were requested.
 
 A list without filters, or of one workflow, is a walk along an index. What other filters ask for stands in those
-indexes, too, and is looked at entry by entry inside SQLite; after MOST_CANDIDATES the page ends, short or even empty,
+indexes, too, and is looked at entry by entry inside SQLite; after MAX_CANDIDATES the page ends, short or even empty,
 and says `more`. The interrupts of one run are sorted instead: they are part of its state, which is read whole
 whenever the run is loaded. A cursor is a place in the order, so it outlives the interrupt that stood there. A run that
 has ended, or was deleted, has none, whatever stands here of it.
