@@ -1,9 +1,9 @@
 """One request and its answer, on a connection of its own. The only module that knows httpcore2; loaded when needed.
 
 No connection is used twice. A kept one may be closed by the other side just when the next request is on its way, and
-nobody could tell whether that one arrived; and it would outlive the judgement over the address that it leads to.
+the host could not tell whether that request arrived; it would also outlive the check of the address that it leads to.
 
-The body of an answer, read as it comes and never beyond its cap.
+The body of an answer is decoded as it arrives, and reading stops at the cap.
 """
 
 import ssl
@@ -20,62 +20,21 @@ from weftwork.adapters.outbound.response import RawResponse, SendProgress
 from weftwork.ports.outbound import FetchFailed, FetchRefused
 from weftwork.protocol.net.outbound import CheckedRequest
 
+CONNECT_SECONDS: Final = 3.0
+"""For one of several addresses; the last one has all the time that is left."""
+MAX_ADDRESSES_TRIED: Final = 4
+
 _DECODE_STEP_BYTES: Final = 262_144
 """Bytes decoded in one go, so that a small piece cannot become a large one."""
 _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
+_UPGRADE_ERROR: Final = "_SWITCH_UPGRADE"
+"""So the parser calls an answer with the status 101, which nobody asked for."""
 
 
 class InvalidBody(Exception):
     """A body that is too large or cannot be decoded; the message is ours."""
 
 
-async def read_body(chunks: AsyncIterator[bytes], encoding: str, most: int) -> bytes:
-    """The decoded body; the cap holds for what is kept, so a bomb stops at it. Raises BadContent."""
-    kind = encoding.strip().lower()
-    if kind not in ("", "identity", "gzip", "x-gzip"):
-        raise InvalidBody("The answer has an encoding that is not read here.")
-    unpack = _GzipDecoder() if kind.endswith("gzip") else None
-    kept = bytearray()
-    async for chunk in chunks:
-        if unpack is None:
-            kept += chunk
-        else:
-            unpack.decompress_into(kept, chunk, most)
-        if len(kept) > most:
-            raise InvalidBody(f"The answer is larger than {most} bytes.")
-    if unpack is not None and not unpack.is_complete:
-        raise InvalidBody("The answer is not whole.")
-    return bytes(kept)
-
-
-class _GzipDecoder:
-    """One or more members, one after the other."""
-
-    def __init__(self) -> None:
-        self._member = zlib.decompressobj(_GZIP_WBITS)
-        self._started = False
-
-    @property
-    def is_complete(self) -> bool:
-        return not self._started or self._member.eof
-
-    def decompress_into(self, kept: bytearray, data: bytes, most: int) -> None:
-        try:
-            while data and len(kept) <= most:
-                if self._member.eof:
-                    self._member = zlib.decompressobj(_GZIP_WBITS)
-                self._started = True
-                kept += self._member.decompress(data, _DECODE_STEP_BYTES)
-                data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
-        except zlib.error:
-            raise InvalidBody("The answer is not what its encoding says.") from None
-
-
-CONNECT_SECONDS: Final = 3.0
-"""For one of several addresses; the last one has all the time that is left."""
-MAX_ADDRESSES_TRIED: Final = 4
-_UPGRADE_ERROR: Final = "_SWITCH_UPGRADE"
-"""So the parser calls an answer with the status 101, which nobody asked for."""
 _FAILURES: Final = (
     httpcore2.NetworkError,
     httpcore2.ProtocolError,
@@ -145,6 +104,48 @@ def _failure_message(failure: BaseException) -> str:
     if isinstance(failure, httpcore2.ProtocolError):
         return "The other side does not speak HTTP, or closed the connection."
     return "The connection broke."
+
+
+async def read_body(chunks: AsyncIterator[bytes], encoding: str, most: int) -> bytes:
+    """The decoded body; the cap holds for what is kept, so a bomb stops at it. Raises InvalidBody."""
+    kind = encoding.strip().lower()
+    if kind not in ("", "identity", "gzip", "x-gzip"):
+        raise InvalidBody("The answer has an encoding that is not read here.")
+    unpack = _GzipDecoder() if kind.endswith("gzip") else None
+    kept = bytearray()
+    async for chunk in chunks:
+        if unpack is None:
+            kept += chunk
+        else:
+            unpack.decompress_into(kept, chunk, most)
+        if len(kept) > most:
+            raise InvalidBody(f"The answer is larger than {most} bytes.")
+    if unpack is not None and not unpack.is_complete:
+        raise InvalidBody("The answer is not whole.")
+    return bytes(kept)
+
+
+class _GzipDecoder:
+    """One or more members, one after the other."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(_GZIP_WBITS)
+        self._started = False
+
+    @property
+    def is_complete(self) -> bool:
+        return not self._started or self._member.eof
+
+    def decompress_into(self, kept: bytearray, data: bytes, most: int) -> None:
+        try:
+            while data and len(kept) <= most:
+                if self._member.eof:
+                    self._member = zlib.decompressobj(_GZIP_WBITS)
+                self._started = True
+                kept += self._member.decompress(data, _DECODE_STEP_BYTES)
+                data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+        except zlib.error:
+            raise InvalidBody("The answer is not what its encoding says.") from None
 
 
 class _PinnedBackend(httpcore2.AsyncNetworkBackend):

@@ -1,12 +1,12 @@
-"""A script: what the scripted provider says where nobody has programmed anything.
+"""Scripts: what the scripted provider answers where no program says otherwise.
 
-A file in JSON or TOML with `nodes`, lists of entries by node id that begin anew when they are through, and `default`,
-the answer of every other node; `modalities`, what is taken beside text, and `models`, the same for single models, which
-take no more than that. Without a script, a node is told what it said, and everything is taken.
+A script is a file in JSON or TOML with `nodes`, lists of entries by node id that start over after the last one, and
+`default`, the answer of every other node; `modalities`, what is taken besides text, and `models`, the same for single
+models, which take no more than that. An entry is one answer of a model, or the fault that comes instead. Without a
+script, a node gets back what it said, and everything is taken.
 
-An entry of a script: one answer of a model, or that none comes.
-
-What the scripted provider sees of the media in a request: enough to answer about them, the same each time.
+The text of an entry may contain placeholders for the media of the request, so that a script can answer about them; the
+same bytes give the same answer.
 """
 
 import hashlib
@@ -44,6 +44,8 @@ STOP_REASONS: Final[dict[str, StopReason]] = {
 """Words of providers for the end of an answer. Any other one is `other`."""
 
 MAX_DELAY_MS: Final = 5000
+
+MAX_ECHO: Final = 200
 
 
 class ScriptedFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -100,7 +102,7 @@ EMPTY_ENTRY: Final = ScriptEntry(content="")
 
 
 def parse_entry(document: Any) -> ScriptEntry:
-    """An entry as it is written: a text, an object with the members of Entry, or one of the forms with a mode.
+    """An entry as it is written: a text, an object with the members of ScriptEntry, or one of the forms with a mode.
 
     `{mode: "envelope", envelope}` answers with that envelope, `{mode: "refusal", refusalReason}` with a refusal. Raises
     msgspec.ValidationError.
@@ -119,40 +121,6 @@ def parse_entry(document: Any) -> ScriptEntry:
     else:
         raise msgspec.ValidationError("Expected `mode` to be `envelope`, with one, or `refusal`")
     return msgspec.convert(rest, ScriptEntry)
-
-
-_PLACEHOLDER: Final = re.compile(r"\{media(?:\.count|\[(\d{1,2})\]\.(modality|mediaType|bytes|sha256))\}")
-
-
-def request_media(request: ModelRequest) -> list[ModelMediaPart]:
-    return [part for message in request.messages for part in message.media]
-
-
-def describe_media(request: ModelRequest) -> str:
-    return ", ".join(f"{part.media_type} ({part.size} bytes)" for part in request_media(request))
-
-
-async def fill_media_placeholders(text: str, request: ModelRequest) -> str:
-    """media-48 (host): a text of a script with what the media of the call are in it: `{media.count}`, and of each by
-    its place `{media[0].modality}`, `mediaType`, `bytes` and `sha256`, which are those of the bytes that were read.
-    A place that is not there stays as it is written."""
-    if _PLACEHOLDER.search(text) is None:
-        return text
-    media = request_media(request)
-    known = {"{media.count}": str(len(media))}
-    for at, part in enumerate(media):
-        data = await part.read()
-        told = part.modality, part.media_type, str(len(data)), hashlib.sha256(data).hexdigest()
-        for member, value in zip(("modality", "mediaType", "bytes", "sha256"), told, strict=True):
-            known[f"{{media[{at}].{member}}}"] = value
-    return _PLACEHOLDER.sub(lambda place: known.get(place[0], place[0]), text)
-
-
-MAX_ECHO: Final = 200
-
-
-class ScriptError(Exception):
-    """A script that cannot be used; the message names the file and what is wrong."""
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -188,6 +156,10 @@ def echo_entry(request: ModelRequest) -> ScriptEntry:
     return ScriptEntry(content=" ".join(parts))
 
 
+class ScriptError(Exception):
+    """A script that cannot be used; the message names the file and what is wrong."""
+
+
 class _ScriptFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nodes: dict[str, Any] = {}
     default: Any = None
@@ -196,7 +168,7 @@ class _ScriptFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_script(file: Path) -> Script:
-    """The script in a file; TOML if its name ends so. Raises ScriptUnreadable."""
+    """The script in a file; TOML if its name ends so. Raises ScriptError."""
     try:
         written = msgspec.convert(_read_document(file), _ScriptFile)
     except msgspec.ValidationError as error:
@@ -229,3 +201,30 @@ def _read_document(file: Path) -> Any:
         raise ScriptError(f"{file}: {fault.message}{form}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ScriptError(f"{file} is not valid TOML: {error}") from None
+
+
+_PLACEHOLDER: Final = re.compile(r"\{media(?:\.count|\[(\d{1,2})\]\.(modality|mediaType|bytes|sha256))\}")
+
+
+def request_media(request: ModelRequest) -> list[ModelMediaPart]:
+    return [part for message in request.messages for part in message.media]
+
+
+def describe_media(request: ModelRequest) -> str:
+    return ", ".join(f"{part.media_type} ({part.size} bytes)" for part in request_media(request))
+
+
+async def fill_media_placeholders(text: str, request: ModelRequest) -> str:
+    """media-48 (host): a text of a script with what the media of the call are in it: `{media.count}`, and of each by
+    its place `{media[0].modality}`, `mediaType`, `bytes` and `sha256`, which are those of the bytes that were read.
+    A place that is not there stays as it is written."""
+    if _PLACEHOLDER.search(text) is None:
+        return text
+    media = request_media(request)
+    known = {"{media.count}": str(len(media))}
+    for at, part in enumerate(media):
+        data = await part.read()
+        told = part.modality, part.media_type, str(len(data)), hashlib.sha256(data).hexdigest()
+        for member, value in zip(("modality", "mediaType", "bytes", "sha256"), told, strict=True):
+            known[f"{{media[{at}].{member}}}"] = value
+    return _PLACEHOLDER.sub(lambda place: known.get(place[0], place[0]), text)

@@ -1,6 +1,6 @@
-"""The scripted provider: a model without a model. For tests, for demos without a network, and to play faults.
+"""The scripted provider: answers without a model. For tests, for demos without a network, and to play faults.
 
-Text in pieces, and what it counts for.
+A text is streamed word by word, and its tokens are estimated from its length.
 """
 
 import re
@@ -14,22 +14,11 @@ from weftwork.ports.models import AnswerEnd, Delta, GeneratedMedia, ModelRequest
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 
-BYTES_PER_TOKEN: Final = 4
-_WORD_PATTERN: Final = re.compile(r"\s*\S+(?:\s+\Z)?|\s+\Z")
-
-
-def split_words(text: str) -> tuple[str, ...]:
-    """The words of a text, each with the space before it; together they are the text."""
-    return tuple(_WORD_PATTERN.findall(text))
-
-
-def estimate_tokens(text: str) -> int:
-    """An estimate: one token for each four bytes of UTF-8, rounded up."""
-    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
-
-
 SCRIPTED: Final = "scripted"
 SCRIPTED_MODEL: Final = "scripted-1"
+
+BYTES_PER_TOKEN: Final = 4
+_WORD_PATTERN: Final = re.compile(r"\s*\S+(?:\s+\Z)?|\s+\Z")
 
 
 class EntrySource(Protocol):
@@ -95,6 +84,16 @@ async def sleep_ms(clock: Clock, milliseconds: int) -> None:
     """Wait on the clock that was given, if there is anything to wait for."""
     if milliseconds:
         await clock.sleep_until(clock.now() + milliseconds)
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """The words of a text, each with the space before it; together they are the text."""
+    return tuple(_WORD_PATTERN.findall(text))
+
+
+def estimate_tokens(text: str) -> int:
+    """An estimate: one token for each four bytes of UTF-8, rounded up."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
 
 
 def _input_tokens(request: ModelRequest) -> int:

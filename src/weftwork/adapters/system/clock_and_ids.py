@@ -1,7 +1,4 @@
-"""The machine's clock.
-
-Random ids from the operating system.
-"""
+"""The machine's clock, and random ids from the operating system."""
 
 import asyncio
 import os

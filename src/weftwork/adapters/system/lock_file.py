@@ -1,4 +1,4 @@
-"""The executor's seat as a lock on a file: the kernel gives it to one process and takes it back at its death."""
+"""The host lock on a file: the kernel grants it to one process and releases it when that process ends."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ from weftwork.ports.storage.host_lock import HostLocked
 
 
 class LockFile:
-    """Implements ports.seat.Seat. The file says who holds the seat; it is never deleted, because a process
+    """Implements ports.storage.host_lock.HostLock. The file names the holder; it is never deleted, because a process
     that waits for a deleted file and one that makes a new one would both get a lock."""
 
     def __init__(self, path: str | Path) -> None:
