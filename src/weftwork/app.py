@@ -105,10 +105,19 @@ class Host:
         self.kinds = load_kinds(settings).with_displayed(MEDIA_KINDS)
         self._signer = Signer(self._store.signing, self._clock, self._ids)
         self.media = MediaWiring(settings, self._store.assets, self._signer, self._clock, self._ids)
-        ports = self._store.log, self._feeds, self._clock, self._ids
         self.assets = self.media.assets
-        spoken: dict[str, Any] = {"models": self.models, "kinds": self.kinds, "assets": self.assets}
-        runtime = Runtime(*ports, self.types, settings.limits(), outbound=self.outbound, **spoken)
+        runtime = Runtime(
+            self._store.log,
+            self._feeds,
+            self._clock,
+            self._ids,
+            self.types,
+            settings.limits(),
+            models=self.models,
+            assets=self.assets,
+            outbound=self.outbound,
+            kinds=self.kinds,
+        )
         self.catalog = WorkflowCatalog(self._store.definitions, declarations_by_type(self.types), self.kinds)
         self._executor = Executor(runtime, self.catalog)
         self.service = Runs(runtime, self.catalog, self._executor)
@@ -116,7 +125,7 @@ class Host:
         self.test_log = TestLog(self._clock, self._ids)
         self._observation = RunObservation(runtime, self.service, self._bundles, self.test_log)
         self.reset_callbacks: list[Callable[[str], object]] = [self.test_log.reset, self.programs.reset]
-        """What a reset of the seams calls."""
+        """Called by a reset of the test endpoints."""
         self._gate_endpoints = EnvelopeEndpoints(self.kinds, self.test_log, EnvelopeRecords(self._store.log))
         self.reset_callbacks.append(self._gate_endpoints.reset)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
@@ -145,9 +154,9 @@ class Host:
         self.app: App | None = None
 
     async def open(self, register: Callable[["Host"], Awaitable[None]] | None = None) -> int:
-        """Take the seat, open the store, load keys and go on with unfinished runs; returns how many went on.
+        """Take the host lock, open the store, load keys and resume unfinished runs; returns how many were resumed.
 
-        `register` brings workflows before that, because runs that go on start children. Raises SeatTaken,
+        `register` adds workflows before that, because resumed runs start children. Raises HostLocked,
         StoreUnavailable or SettingsError.
         """
         if not self._in_memory:
@@ -160,8 +169,9 @@ class Host:
             await self.keyring.load()
             await self._signer.load()
             if not self._in_memory:
-                office = self.keyring, self._retention, self.catalog, self._signer, self.media.sweep
-                administration = Administration(*office)
+                administration = Administration(
+                    self.keyring, self._retention, self.catalog, self._signer, self.media.sweep
+                )
                 self._admin = AdminServer(self.settings.data_folder / ADMIN_SOCKET, administration)
                 await self._admin.start()
             if register is not None:
@@ -222,7 +232,7 @@ class Host:
         events = EventRoutes(self.service, self.keyring, self.settings.keepalive_seconds)
         meta = HealthRoutes(self.service, lambda: self.draining)
         review = ReviewRoutes(self._annotations, self._comparison)
-        kinship = RunTreeRoutes(self._run_tree)
+        run_tree = RunTreeRoutes(self._run_tree)
         workflows = WorkflowRoutes(self._workflows)
         types = NodeTypeRoutes(declarations_by_type(self.types))
         steering = RunControlRoutes(self._control)
@@ -230,7 +240,7 @@ class Host:
         control = RunCleanupRoutes(self._bulk_cancel, self._retention)
         mock_ai = MockAiEndpoints(self.programs)
         bundle = BundleRoutes(self._bundles)
-        seen = ObservationEndpoints(self._observation, self.reset_callbacks)
+        observation = ObservationEndpoints(self._observation, self.reset_callbacks)
         fetch = SafeFetchEndpoint(self.outbound, lambda address: self._client(FixedResolver(address)))
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
         all_handlers: dict[str, Handler] = {
@@ -264,15 +274,15 @@ class Host:
             "streamRunEvents": events.stream,
             "pollRunEvents": events.poll,
             "getDebugBundle": bundle.get_bundle,
-            "listTestEvents": seen.events,
-            "scrapeSpans": seen.spans,
-            "exportDebugBundle": seen.export,
-            "resetSeams": seen.reset,
+            "listTestEvents": observation.events,
+            "scrapeSpans": observation.spans,
+            "exportDebugBundle": observation.export,
+            "resetSeams": observation.reset,
             "createAnnotation": review.create_annotation,
             "listAnnotations": review.list_annotations,
             "diffRun": review.diff_run,
-            "getRunAncestry": kinship.ancestry,
-            "getRunTree": kinship.tree,
+            "getRunAncestry": run_tree.ancestry,
+            "getRunTree": run_tree.tree,
             "safeFetch": fetch.safe_fetch,
             "programMockAi": mock_ai.program,
             "getMockAiBudget": mock_ai.budget,

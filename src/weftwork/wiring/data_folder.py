@@ -1,4 +1,4 @@
-"""The data folder of a host: what lies in it, and how it is made and taken."""
+"""The data folder of a host: the files in it, and how it is created and locked."""
 
 from pathlib import Path
 
@@ -18,10 +18,10 @@ def make_folder(folder: Path) -> None:
         raise SettingsError(f"data: {folder} cannot be made: {error.strerror}") from None
 
 
-def acquire_lock(seat: HostLock) -> None:
-    """Take the seat of the folder. Raises SeatTaken, or SettingsError for a folder that cannot be used."""
+def acquire_lock(lock: HostLock) -> None:
+    """Take the lock of the folder. Raises HostLocked, or SettingsError for a folder that cannot be used."""
     try:
-        seat.acquire()
+        lock.acquire()
     except OSError as error:
         raise folder_error(error) from None
 

@@ -1,7 +1,5 @@
-"""The model providers of a host.
-
-The prompt templates of a host: those of the conformance workflows, and those that the settings name.
-"""
+"""The model providers of a host, and its prompt templates: those of the conformance workflows, and those that the
+settings name."""
 
 from collections.abc import Iterable, Iterator
 from importlib import resources
@@ -18,6 +16,9 @@ from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemp
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import DocumentFileError, read_document
 
+MAX_TEMPLATE_BYTES: Final = 524_288
+"""Of one file."""
+
 
 def build_providers(
     settings: Settings, clock: Clock, more: Iterable[ModelProvider] = ()
@@ -31,10 +32,6 @@ def build_providers(
     except ScriptError as error:
         raise SettingsError(f"--model-script {error}") from None
     return default_providers(clock, script, settings.test_seams or settings.conformance, more)
-
-
-MAX_TEMPLATE_BYTES: Final = 524_288
-"""Of one file."""
 
 
 def load_templates(settings: Settings) -> PromptTemplates:

@@ -58,11 +58,11 @@ async def open_administration(data: Path, blobs: str = "") -> tuple[Administrati
     """Administration straight on the store of a host that is not running, and the function that closes it. `blobs` is
     the setting of that name.
 
-    Raises SeatTaken when a host holds the store, StoreUnavailable or SettingsError.
+    Raises HostLocked when a host holds the store, StoreUnavailable or SettingsError.
     """
-    seat = LockFile(data / LOCK_FILE)
+    lock = LockFile(data / LOCK_FILE)
     make_folder(data)
-    acquire_lock(seat)
+    acquire_lock(lock)
     store = SqliteStore(data / DATABASE_FILE)
     try:
         await store.open()
@@ -71,7 +71,7 @@ async def open_administration(data: Path, blobs: str = "") -> tuple[Administrati
         signer = Signer(store.signing, SystemClock(), RandomIds())
         await signer.load()
     except BaseException:
-        seat.release()
+        lock.release()
         raise
 
     sweep = OfflineAssetSweep(store, Settings(data=str(data), blobs=blobs))
@@ -79,7 +79,7 @@ async def open_administration(data: Path, blobs: str = "") -> tuple[Administrati
     async def close() -> None:
         await sweep.close()
         await store.close()
-        seat.release()
+        lock.release()
 
     catalog = WorkflowCatalog(store.definitions, declarations_by_type(builtin_node_types()))
     return Administration(keyring, Retention(store.log, SystemClock()), catalog, signer, sweep), close

@@ -1,7 +1,4 @@
-"""Every node type that comes with the package, under each of its names.
-
-Other names of node types, as published workflows spell them.
-"""
+"""Every node type that comes with the package, under its id and under the other names that published workflows use."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -64,18 +61,6 @@ ALIASES: Final[dict[str, str]] = {
 """Name -> the node type that is meant. Config and ports are those of that type, whatever others take under the name."""
 
 
-def with_aliases(types: Iterable[NodeType]) -> dict[str, NodeType]:
-    """The types by id, and again under each of their other names."""
-    known = {each.declaration.type_id: each for each in types}
-    return known | {alias: _alias_type(known[type_id], alias) for alias, type_id in ALIASES.items()}
-
-
-def _alias_type(node_type: NodeType, alias: str) -> NodeType:
-    declaration = node_type.declaration
-    same = msgspec.structs.replace(declaration, type_id=alias, notes=f"Same as `{declaration.type_id}`.")
-    return msgspec.structs.replace(node_type, declaration=same)
-
-
 def builtin_types(
     outbound: Outbound | None = None,
     conversation: bool = True,
@@ -111,6 +96,18 @@ def builtin_types(
     mocks = (*MOCK_AGENT_NODES, *mock_ai_nodes(templates or PromptTemplates()), *MEDIA_EMIT_NODES)
     checked = (*CONFORMANCE_NODES, *(mocks if conformance else ()))
     return tuple(with_aliases((*core, *DEMO_NODES, *checked)).values())
+
+
+def with_aliases(types: Iterable[NodeType]) -> dict[str, NodeType]:
+    """The types by id, and again under each of their other names."""
+    known = {each.declaration.type_id: each for each in types}
+    return known | {alias: _alias_type(known[type_id], alias) for alias, type_id in ALIASES.items()}
+
+
+def _alias_type(node_type: NodeType, alias: str) -> NodeType:
+    declaration = node_type.declaration
+    same = msgspec.structs.replace(declaration, type_id=alias, notes=f"Same as `{declaration.type_id}`.")
+    return msgspec.structs.replace(node_type, declaration=same)
 
 
 BUILTIN_TYPES: Final = builtin_types()

@@ -1,7 +1,5 @@
-"""What exists to be checked against: node types that prove refusals, and what a published workflow expects.
-
-Node types that published example programs use.
-"""
+"""Node types that only tests and samples use: one that no host can run, one that emits sample media, and those of
+published example programs."""
 
 from typing import Final, cast
 

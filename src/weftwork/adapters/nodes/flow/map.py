@@ -85,12 +85,26 @@ def _port_value() -> Schema:
 MAP_ID: Final = "core.flow.map"
 
 EXCLUDED_BODIES: Final = [
-    *(MAP_ID, "core.flow.iterator"),
-    *("core.setVariable", "core.channelWrite", "core.log", "core.artifact.emit", "conformance.artifact.emit"),
-    *("core.getVariable", "core.interrupt", "core.clarificationGate", "core.conversationGate"),
-    *("core.approvalGate", "core.chat.approvalGate", "core.hitl.approval-request"),
-    *("core.hitl.ask-user", "core.hitl.form-request", SUB_WORKFLOW),
-    *("core.orchestrator.supervisor", "core.dispatch", "core.conformance.mock-agent"),
+    MAP_ID,
+    "core.flow.iterator",
+    "core.setVariable",
+    "core.channelWrite",
+    "core.log",
+    "core.artifact.emit",
+    "conformance.artifact.emit",
+    "core.getVariable",
+    "core.interrupt",
+    "core.clarificationGate",
+    "core.conversationGate",
+    "core.approvalGate",
+    "core.chat.approvalGate",
+    "core.hitl.approval-request",
+    "core.hitl.ask-user",
+    "core.hitl.form-request",
+    SUB_WORKFLOW,
+    "core.orchestrator.supervisor",
+    "core.dispatch",
+    "core.conformance.mock-agent",
 ]
 """Maps, types that would only fail as a body, and one that reads what the definition does not show to be read."""
 

@@ -1,6 +1,6 @@
-"""The node type core.http.request: one request by the guarded client.
+"""The node type core.http.request: sends one request with the guarded client.
 
-The body of an answer as a value: JSON, text, or base64.
+The body of the answer becomes a value: JSON, text, or base64.
 """
 
 import asyncio
@@ -32,47 +32,19 @@ from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
 from weftwork.protocol.net.outbound import IDEMPOTENT_METHODS, METHODS, SAFE_METHODS
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
+MAX_TIMEOUT_MS: Final = 600_000
+
 THREAD_DECODE_BYTES: Final = 65_536
 """Bytes of JSON that are decoded beside the event loop."""
+STEP_NAME: Final = "request"
+_JSON_CONTENT_TYPE: Final = "application/json"
+_TRANSIENT_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses after which the same request may well succeed."""
 _JSON_TYPE: Final = re.compile(r"(application|text)/([\w.+-]+\+)?json")
 _TEXT_TYPE: Final = re.compile(
     r"text/.*|application/([\w.+-]+\+)?(json|xml|javascript|x-www-form-urlencoded|yaml|graphql)"
 )
 _CHARSETS: Final = {"": "utf-8", "utf-8": "utf-8", "utf8": "utf-8", "us-ascii": "ascii", "iso-8859-1": "latin-1"}
-
-
-async def read_body(content: bytes, content_type: str) -> tuple[Any, bool]:
-    """The body, and whether it is in base64. What does not keep to its type is taken for the next best thing."""
-    kind, _, parameters = content_type.lower().partition(";")
-    kind = kind.strip()
-    if _JSON_TYPE.fullmatch(kind) and content:
-        try:
-            return (
-                decode(content) if len(content) <= THREAD_DECODE_BYTES else await asyncio.to_thread(decode, content)
-            ), False
-        except ClientFault:
-            pass
-    text = _decode_text(content, parameters) if not kind or _TEXT_TYPE.fullmatch(kind) or not content else None
-    return (base64.b64encode(content).decode(), True) if text is None else (text, False)
-
-
-def _decode_text(content: bytes, parameters: str) -> str | None:
-    found = re.search(r"charset=\"?([\w.:-]+)", parameters)
-    charset = _CHARSETS.get(found[1] if found else "")
-    if charset is None:
-        return None
-    try:
-        text = content.decode(charset)
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text else text
-
-
-MAX_TIMEOUT_MS: Final = 600_000
-STEP_NAME: Final = "request"
-_JSON_CONTENT_TYPE: Final = "application/json"
-_TRANSIENT_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses after which the same request may well succeed."""
 
 
 def http_nodes(outbound: Outbound | None) -> tuple[NodeType, ...]:
@@ -88,41 +60,6 @@ def http_nodes(outbound: Outbound | None) -> tuple[NodeType, ...]:
         return made if isinstance(made, Failed) else await _RequestStep(outbound, made, call, context).outcome()
 
     return (WaitingNode(HTTP_REQUEST, request),)
-
-
-def _build_request(call: NodeCall, context: NodeContext) -> OutboundRequest | Failed:
-    """The request that the node is to send. Raises ExpressionFault."""
-    config = call.config
-    method: str = config.get("method", "GET")
-    url = call.inputs["url"] if "url" in call.inputs else config.get("url") and render(call, config["url"])
-    if not url:
-        return Failed("node_input_missing", "The node needs a URL, as input url or config url.", retryable=False)
-    headers = {name.lower(): (name, render(call, text)) for name, text in config.get("headers", {}).items()}
-    headers |= {name.lower(): (name, text) for name, text in call.inputs.get("headers", {}).items()}
-    content, kind = _build_content(call)
-    if kind:
-        headers.setdefault("content-type", ("Content-Type", kind))
-    if method not in SAFE_METHODS:
-        headers.setdefault("idempotency-key", ("Idempotency-Key", context.effect_key(STEP_NAME)))
-    return OutboundRequest(
-        url,
-        method,
-        tuple(headers.values()),
-        content,
-        timeout_ms=config.get("timeoutMs", 0),
-        max_bytes=MAX_VALUE_TEXT,
-        redirects=config.get("followRedirects", True),
-    )
-
-
-def _build_content(call: NodeCall) -> tuple[bytes, str]:
-    """What is sent, and what it is; both empty if nothing is. Raises ExpressionFault."""
-    if "body" in call.inputs and not isinstance(call.inputs["body"], str):
-        return msgspec.json.encode(call.inputs["body"]), _JSON_CONTENT_TYPE
-    if "body" in call.inputs or "body" in call.config:
-        text = call.inputs["body"] if "body" in call.inputs else render(call, call.config["body"])
-        return text.encode(), "text/plain; charset=utf-8"
-    return (msgspec.json.encode(call.config["json"]), _JSON_CONTENT_TYPE) if "json" in call.config else (b"", "")
 
 
 class _RequestStep:
@@ -188,6 +125,41 @@ class _RequestStep:
         return Failed("http_status", f"The answer has the status {status}.", {"status": status}, retryable=again)
 
 
+def _build_request(call: NodeCall, context: NodeContext) -> OutboundRequest | Failed:
+    """The request that the node is to send. Raises ExpressionFault."""
+    config = call.config
+    method: str = config.get("method", "GET")
+    url = call.inputs["url"] if "url" in call.inputs else config.get("url") and render(call, config["url"])
+    if not url:
+        return Failed("node_input_missing", "The node needs a URL, as input url or config url.", retryable=False)
+    headers = {name.lower(): (name, render(call, text)) for name, text in config.get("headers", {}).items()}
+    headers |= {name.lower(): (name, text) for name, text in call.inputs.get("headers", {}).items()}
+    content, kind = _build_content(call)
+    if kind:
+        headers.setdefault("content-type", ("Content-Type", kind))
+    if method not in SAFE_METHODS:
+        headers.setdefault("idempotency-key", ("Idempotency-Key", context.effect_key(STEP_NAME)))
+    return OutboundRequest(
+        url,
+        method,
+        tuple(headers.values()),
+        content,
+        timeout_ms=config.get("timeoutMs", 0),
+        max_bytes=MAX_VALUE_TEXT,
+        redirects=config.get("followRedirects", True),
+    )
+
+
+def _build_content(call: NodeCall) -> tuple[bytes, str]:
+    """What is sent, and what it is; both empty if nothing is. Raises ExpressionFault."""
+    if "body" in call.inputs and not isinstance(call.inputs["body"], str):
+        return msgspec.json.encode(call.inputs["body"]), _JSON_CONTENT_TYPE
+    if "body" in call.inputs or "body" in call.config:
+        text = call.inputs["body"] if "body" in call.inputs else render(call, call.config["body"])
+        return text.encode(), "text/plain; charset=utf-8"
+    return (msgspec.json.encode(call.config["json"]), _JSON_CONTENT_TYPE) if "json" in call.config else (b"", "")
+
+
 async def _outputs(response: OutboundResponse) -> dict[str, Any]:
     headers: dict[str, str] = {}
     for name, value in response.headers:
@@ -196,6 +168,33 @@ async def _outputs(response: OutboundResponse) -> dict[str, Any]:
     body, binary = await read_body(response.content, headers.get("content-type", ""))
     found = {"status": response.status, "ok": 200 <= response.status < 300, "url": response.url}
     return {**found, "headers": headers, "body": body, "binary": binary}
+
+
+async def read_body(content: bytes, content_type: str) -> tuple[Any, bool]:
+    """The body, and whether it is in base64. What does not keep to its type is taken for the next best thing."""
+    kind, _, parameters = content_type.lower().partition(";")
+    kind = kind.strip()
+    if _JSON_TYPE.fullmatch(kind) and content:
+        try:
+            return (
+                decode(content) if len(content) <= THREAD_DECODE_BYTES else await asyncio.to_thread(decode, content)
+            ), False
+        except ClientFault:
+            pass
+    text = _decode_text(content, parameters) if not kind or _TEXT_TYPE.fullmatch(kind) or not content else None
+    return (base64.b64encode(content).decode(), True) if text is None else (text, False)
+
+
+def _decode_text(content: bytes, parameters: str) -> str | None:
+    found = re.search(r"charset=\"?([\w.:-]+)", parameters)
+    charset = _CHARSETS.get(found[1] if found else "")
+    if charset is None:
+        return None
+    try:
+        text = content.decode(charset)
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
 
 
 HTTP_REQUEST: Final = NodeDeclaration(

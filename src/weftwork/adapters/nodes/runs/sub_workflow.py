@@ -18,8 +18,8 @@ from weftwork.protocol.run.child_runs import SUB_WORKFLOW, ChildState
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 CHILD_KEY: Final = "child"
-ATTESTATION_CAPABILITY: Final = "agents.subRunAttestation"
 """The key of the only child."""
+ATTESTATION_CAPABILITY: Final = "agents.subRunAttestation"
 
 
 async def _sub_workflow(call: NodeCall, context: NodeContext) -> NodeOutcome:
