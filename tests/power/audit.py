@@ -12,7 +12,7 @@ from tests.power.asset_references import check_counts, expected_references, stor
 from tests.power.turn_based_log import content_of
 from tests.power.workflows import TAGS, secret_of
 from weftwork.adapters.sqlite.definitions import _get as get_definition
-from weftwork.adapters.sqlite.idempotency import recall
+from weftwork.adapters.sqlite.idempotency import find_record
 from weftwork.adapters.sqlite.run_queries import find_run, list_runs, read_events, read_hidden
 from weftwork.engine.api.runs import RunOutcome
 from weftwork.engine.run.append import BatchBuilder
@@ -90,7 +90,7 @@ class StoreAuditor:
 
     def _check_records(self, connection: Any, runs: RunPositions) -> None:
         for run_id, slot in self._keyed.items():
-            record = recall(CALLER.partition, slot, 0, connection)
+            record = find_record(CALLER.partition, slot, 0, connection)
             assert record is not None or run_id not in runs, f"the run {run_id} without its record"
             if record is not None:
                 said = msgspec.json.decode(record.outcome, type=RunOutcome)

@@ -50,7 +50,7 @@ def test_without_a_sync_per_commit(monkeypatch: pytest.MonkeyPatch, level: str) 
 
 def test_an_answer_before_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     def eager(writer: Any, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
-        opened = writer._usable()
+        opened = writer._healthy_connection()
         opened.execute("BEGIN IMMEDIATE")
         settle([TaskResult(task.future, task.job(opened)) for task in tasks])
         opened.execute("COMMIT")

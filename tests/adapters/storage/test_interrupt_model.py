@@ -142,7 +142,7 @@ def explore(kind: str, examples: int) -> None:
 def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even a short list is looked at in several pieces."""
     for module in (in_memory, in_sqlite):
-        monkeypatch.setattr(module, "MOST_CANDIDATES", 4)
+        monkeypatch.setattr(module, "MAX_CANDIDATES", 4)
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])

@@ -270,7 +270,7 @@ async def a_refused_append_sends_no_child_messages(store: Store) -> None:
     await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=(CancelRequest(two.run_id, "why"),)))
     ordered = [PendingCancelRequest(two, parent.run_id, "why")]
     await store.log.save_record(record())
-    full = {"orders": (CancelRequest(three.run_id, "why"),), "cascade": CascadeCancel("why")}
+    full = {"cancel_requests": (CancelRequest(three.run_id, "why"),), "cascade_cancel": CascadeCancel("why")}
     for run, expected, given in (
         (one, 0, result_batch(one, 0, "completed")),
         (two, -1, result_batch(two, -1, "completed")),

@@ -192,5 +192,5 @@ class SqliteWriter:
         self._wal_pages = 0
         if copied >= in_wal:  # the next commit starts the WAL anew
             self._checkpoint_at = CHECKPOINT_PAGES
-        else:  # each wait for readers may take as long as BUSY_TIMEOUT, so they become rare
+        else:  # each wait for readers may take as long as BUSY_TIMEOUT_MS, so they become rare
             self._checkpoint_at = in_wal + (in_wal if large else CHECKPOINT_PAGES)
