@@ -1,4 +1,4 @@
-"""The node types of a host: those that come with the package, and those that people have written."""
+"""The node types of a host: those that come with the package, and those written in Python."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

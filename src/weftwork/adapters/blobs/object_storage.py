@@ -2,10 +2,10 @@
 
 Theory. Bytes are gathered on this machine first, for their digest is part of their key. Storage of this kind shows an
 object whole or not at all, so there is nothing to clear away at a start. Bytes are read in stretches, each by a request
-of its own that has to end in time: a slow reader holds no connection. Nobody is ever sent to the storage; the host
-passes the bytes on itself.
+of its own that has to end in time: a slow reader holds no connection. Clients are never redirected to the
+storage; the host forwards the bytes itself.
 
-What the library says of a fault may hold addresses and more, so of every fault only its kind is told.
+Error messages of the library may contain addresses and more, so only the type of an error is reported.
 """
 
 import asyncio

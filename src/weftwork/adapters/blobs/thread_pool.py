@@ -1,4 +1,4 @@
-"""Threads for work that blocks. What is begun there comes to its end, whoever stops waiting for it."""
+"""Threads for blocking work. A job that has started runs to its end, even if its caller is cancelled."""
 
 import asyncio
 from collections.abc import Callable
@@ -34,10 +34,11 @@ class BlobThreadPool:
         return asyncio.get_running_loop().run_in_executor(self._executor, work)
 
     async def run(self, work: Callable[[], T], left: Callable[[T], object] | None = None) -> T:
-        """Raises StoreUnavailable for a fault of the disk. `left` gets what comes of it when nobody waits any more."""
+        """Raises StoreUnavailable for a fault of the disk. `left` gets the result if the caller was
+        cancelled."""
         begun = self.submit(work)
         try:
-            # A thread cannot be stopped: whoever is cancelled leaves its work to go on, and clears up behind it.
+            # A thread cannot be stopped: the work of a cancelled caller goes on, and `left` cleans up after it.
             return await asyncio.shield(begun)
         except OSError as error:
             raise store_unavailable(error) from None

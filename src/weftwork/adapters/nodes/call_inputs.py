@@ -1,4 +1,4 @@
-"""How a node type reads what it was called with: values, expressions, and what it answers when one is wrong."""
+"""Reads the inputs of a node call: values and expressions, and the failures that they cause."""
 
 from collections.abc import Callable
 from functools import wraps

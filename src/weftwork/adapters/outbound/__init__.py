@@ -1,1 +1,1 @@
-"""The way out: the guarded client, its guard and its resolver."""
+"""Outbound requests: the guarded client, its guard and its resolver."""

@@ -1,4 +1,4 @@
-"""The one client for everything that the host sends to somebody else."""
+"""The only client for requests that the host sends to other servers."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The guard: a name is resolved once for each connection, and only what was judged is connected to."""
+"""The address guard: a name is resolved once per connection, and the host connects only to checked addresses."""
 
 import socket
 from collections.abc import Callable

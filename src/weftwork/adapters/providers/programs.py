@@ -1,4 +1,4 @@
-"""Programs: what the scripted provider is to say to single nodes, call by call; and how much it was to say."""
+"""Programs of the scripted provider: the answers for single nodes, call by call, and the budgets that they state."""
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The providers of a host, and who answers which request."""
+"""The model providers of a host, and which of them answers a request."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

@@ -8,14 +8,13 @@ from weftwork.adapters.sqlite.assets import add_references
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
 from weftwork.adapters.sqlite.database.writer import SqliteWriter
-from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
+from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS, existing_run_number
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
 from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import IdempotencyRecord, check_record
 from weftwork.protocol.run.header import RunKey
 
-_FIND_NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
 COUNT_ANNOTATIONS = "SELECT count(*) FROM annotations WHERE run_no = ?"
 _INSERT = """
     INSERT INTO annotations (run_no, annotation_id, document) VALUES (?, ?, ?)
@@ -72,7 +71,7 @@ def _add(
     known = idempotency.find_recorded(connection, record) if record is not None else None
     if known is not None:
         return known
-    run_no = _run_number(connection, run)
+    run_no = existing_run_number(connection, run)
     if run_no is None:
         return "absent"
     if connection.execute(COUNT_ANNOTATIONS, (run_no,)).fetchall()[0][0] >= most:
@@ -89,7 +88,7 @@ def _add(
 
 def _find(run: RunKey, annotation_id: str, connection: SqliteConnection) -> Annotation | None:
     with snapshot(connection):
-        run_no = _run_number(connection, run)
+        run_no = existing_run_number(connection, run)
         found = connection.execute(FIND_ANNOTATION, (run_no, annotation_id)).fetchall()
     return Annotation(*found[0][1:]) if found else None
 
@@ -98,7 +97,7 @@ def _page(
     run: RunKey, after: str | None, limit: int, budget: int, connection: SqliteConnection
 ) -> AnnotationPage | None:
     with snapshot(connection):
-        run_no = _run_number(connection, run)
+        run_no = existing_run_number(connection, run)
         if run_no is None:
             return None
         start = 0
@@ -125,15 +124,10 @@ def _page(
 
 def _locate(run: RunKey, event_id: str, within: int, connection: SqliteConnection) -> int | None:
     with snapshot(connection):
-        run_no = _run_number(connection, run)
+        run_no = existing_run_number(connection, run)
         if run_no is None:
             return None
         first = run_no << SEQUENCE_BITS
         within = min(max(within, 0), 1 << SEQUENCE_BITS)
         found = connection.execute(LOCATE_EVENT, (first, first + within, event_id)).fetchall()
-    return found[0][0] if found else None
-
-
-def _run_number(connection: SqliteConnection, run: RunKey) -> int | None:
-    found = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
     return found[0][0] if found else None

@@ -8,7 +8,9 @@ from msgspec.structs import replace
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
 from weftwork.adapters.sqlite.database.writer import SqliteWriter
+from weftwork.adapters.sqlite.run_queries import existing_run_number
 from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
+from weftwork.protocol.run.header import RunKey
 
 FIND_ASSET = """
     SELECT asset_no, min(refs, 1), partition, sha256, key, size, media_type, created_at, held_until FROM assets
@@ -28,7 +30,6 @@ ASSETS_PAGE = """
 NEWEST_NOT_AFTER = """
     SELECT asset_no FROM assets WHERE partition = ? AND created_at <= ? ORDER BY created_at DESC, asset_no DESC LIMIT 1
 """
-_FIND_RUN_NO = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
 RUN_ASSETS_PAGE = """
     SELECT a.asset_no, a.refs, a.partition, a.sha256, a.key, a.size, a.media_type, a.created_at, a.held_until
     FROM asset_refs r CROSS JOIN assets a ON a.asset_no = r.asset_no
@@ -152,15 +153,15 @@ def _find(partition: str, sha256: str, connection: SqliteConnection) -> AssetEnt
 def _page(partition: str, query: AssetQuery, connection: SqliteConnection) -> list[AssetEntry]:
     with snapshot(connection):
         before = _page_start(partition, query.after, connection) if query.after is not None else _MAX_ASSET_NO
-        statement, where = ASSETS_PAGE, partition
-        if query.run_id is not None:
-            run = connection.execute(_FIND_RUN_NO, (partition, query.run_id)).fetchall()
-            if not run:
+        limit = max(query.limit, 0)
+        if query.run_id is None:
+            rows = connection.execute(ASSETS_PAGE, (partition, before, limit)).fetchall()
+        else:
+            run_no = existing_run_number(connection, RunKey(partition, query.run_id))
+            if run_no is None:
                 return []
-            statement, where = RUN_ASSETS_PAGE, run[0][0]
-        return [
-            _found_asset(row) for row in connection.execute(statement, (where, before, max(query.limit, 0))).fetchall()
-        ]
+            rows = connection.execute(RUN_ASSETS_PAGE, (run_no, before, limit)).fetchall()
+    return [_found_asset(row) for row in rows]
 
 
 def _page_start(partition: str, after: AssetCursor, connection: SqliteConnection) -> int:

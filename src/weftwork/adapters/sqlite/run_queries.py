@@ -161,8 +161,14 @@ def list_runs(partition: str, query: RunQuery, connection: SqliteConnection) -> 
         return RunPage(runs, found[0][0], True)
 
 
+def existing_run_number(connection: SqliteConnection, run: RunKey) -> int | None:
+    """The number of a run, or None if there is no such run or it was deleted."""
+    found = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
+    return found[0][0] if found else None
+
+
 def run_number(connection: SqliteConnection, run: RunKey) -> int | None:
-    """The number of a run that is there or was: a page goes on where it ended, even if that run was deleted."""
+    """The number of a run that exists or was deleted: a page continues after its cursor, even if that run is gone."""
     found = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
     return (found or connection.execute(_FIND_DELETED_NUMBER, (run.partition, run.run_id)).fetchall())[0][0]
 

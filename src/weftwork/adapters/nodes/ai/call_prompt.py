@@ -1,4 +1,4 @@
-"""The node type core.ai.callPrompt: asks a model one thing, and streams what it says."""
+"""The node type core.ai.callPrompt: sends one prompt to a model and streams the answer."""
 
 from typing import Final
 

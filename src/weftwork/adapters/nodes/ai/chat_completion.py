@@ -1,4 +1,4 @@
-"""The node type core.ai.chatCompletion: what a model says next in a conversation."""
+"""The node type core.ai.chatCompletion: lets a model continue a conversation."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a node asks a model: messages from its ports and its config, and who is to answer."""
+"""Builds the request of a node to a model: messages from its ports and its config, and which model answers."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Prompts of a node from templates: which ones, what they come to, and what is told about it."""
+"""Composes the prompts of a node from templates, with the events and warnings that tell about it."""
 
 from collections.abc import Iterable
 from typing import Any, Final

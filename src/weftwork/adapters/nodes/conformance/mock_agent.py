@@ -1,4 +1,4 @@
-"""The node type core.conformance.mock-agent: says what an agent would say, from its config. For tests of hosts."""
+"""The node type core.conformance.mock-agent: emits the events of an agent as its config says. For tests of hosts."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Node types that leave something behind for those who look at a run: log, artifact."""
+"""Node types that record something for readers of a run: log, artifact."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Node types that choose the way of a run: conditional, switch, loop."""
+"""Node types that choose which edges a run follows: conditional, switch, loop."""
 
 from typing import Any, Final
 

@@ -24,7 +24,7 @@ YIELD_EVERY: Final = 16
 
 
 async def map_children(call: NodeCall, context: NodeContext, items: list[Any]) -> NodeOutcome:
-    """kin-13 (readings, Map): the items become child runs, so many at a time; their results keep the items' order."""
+    """kin-13 (readings, Map): the items become child runs, a few at a time; results keep the items' order."""
     children = call.children
     if call.failed_children:
         return _first_failed(children)

@@ -1,10 +1,10 @@
-"""The items of a map, and the workers that do them.
+"""The items of a map, and the workers that process them.
 
-Theory. A few workers draw indices from one iterator. What an item gives is handed over to be recorded at once. A worker
-does items for a slice of time, then waits until all it handed over is durable. An item that waits takes longer than a
-slice, so after a crash at most `concurrency` of such items are done twice; items that answer at once share a commit.
-The slices of all workers together are what the event loop is held for. Results are put in order by index at the end,
-so nothing depends on who was faster.
+Theory. A few workers draw indices from one iterator. The result of an item is handed over to be recorded at once. A
+worker processes items for a slice of time, then waits until all results that it handed over are durable. An item that
+waits takes longer than a slice, so after a crash at most `concurrency` of such items run twice; items that complete at
+once share a commit. The event loop is held for the slices of all workers together. Results are sorted by index at the
+end, so nothing depends on which worker was faster.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Node types that mark and join the ways of a run: start, end, parallel, merge."""
+"""Node types that mark and join the paths of a run: start, end, parallel, merge."""
 
 from typing import Any, Final
 

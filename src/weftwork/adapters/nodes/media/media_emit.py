@@ -1,4 +1,4 @@
-"""The node type core.media.emit: an image, a sound or a file for those who follow the run."""
+"""The node type core.media.emit: shows an image, a sound or a file to readers of the run."""
 
 import binascii
 from base64 import b64decode

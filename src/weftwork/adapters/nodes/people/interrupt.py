@@ -1,4 +1,4 @@
-"""The node type core.interrupt: asks somebody outside, or waits for an event there."""
+"""The node type core.interrupt: waits for an answer or an event from outside the run."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""What node types that ask have in common: how a question is known, how long it stays open, what answers must fit."""
+"""What node types that open interrupts share: the key of an interrupt, its timeout, and the schema of its answers."""
 
 from typing import Any, Final
 

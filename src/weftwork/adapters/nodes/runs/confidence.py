@@ -1,4 +1,4 @@
-"""Decisions that somebody is not sure of: a person lets them pass, or not."""
+"""Low-confidence decisions: a person confirms or rejects them before they are carried out."""
 
 from typing import Any, Final
 

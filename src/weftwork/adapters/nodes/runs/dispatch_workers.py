@@ -1,9 +1,9 @@
 """The workers of one dispatch: child runs, one after another or side by side.
 
-Theory. A dispatch keeps nothing itself: it finds its way by the child runs that it has, whose keys are the places of
-their workers in the decision. Whatever it says of a child goes into the commit that starts the next one or ends the
-node, so it is said once: in a call that comes too often there is nothing left to say. It ends when all of them have,
-also when it fails.
+Theory. A dispatch keeps no state of its own: each call derives what to do from the child runs that exist, whose keys
+are the positions of their workers in the decision. The events about a child are written in the commit that starts the
+next one or ends the node, so they are written once: a repeated call finds nothing left to write. The node ends when
+all of its children have ended, also when it fails.
 """
 
 from collections.abc import Iterable, Mapping

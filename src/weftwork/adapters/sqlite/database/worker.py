@@ -44,16 +44,18 @@ class TaskHandler(Protocol):
 
 
 class Worker:
-    """One thread. It takes whatever is queued, up to about `most` tasks at once, in order."""
+    """One thread. It takes what is queued, up to about `max_tasks` tasks at once, in order."""
 
-    def __init__(self, name: str, queue: "SimpleQueue[list[Task] | None]", duty: TaskHandler, most: int) -> None:
+    def __init__(
+        self, name: str, queue: "SimpleQueue[list[Task] | None]", handler: TaskHandler, max_tasks: int
+    ) -> None:
         self._name = name
         self._queue = queue
-        self._handler = duty
-        self._max_tasks = most
+        self._handler = handler
+        self._max_tasks = max_tasks
 
     async def start(self) -> None:
-        """Return when the duty has begun. A None in the queue ends the thread."""
+        """Return when the handler has begun. A None in the queue ends the thread."""
         self._loop = asyncio.get_running_loop()
         begun: asyncio.Future[None] = self._loop.create_future()
         self._finished: asyncio.Future[None] = self._loop.create_future()

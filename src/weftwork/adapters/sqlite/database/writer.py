@@ -1,10 +1,10 @@
-"""The only hand that writes: one thread, one connection, one commit for everything that queued up meanwhile.
+"""The only writer: one thread, one connection, one commit for everything that queued up meanwhile.
 
 Theory. While a commit waits for the disk, callers queue up; the next transaction takes them all, so one
 fsync serves many. A job is a function of the connection over immutable data. It must find out whether it is
 refused before it writes anything; then the refusal is its own and the rest of the batch is committed. If a
 job fails in any other way, the batch is rolled back and every job is run again in a transaction of its own,
-so a bad job harms nobody else.
+so a bad job does not affect the others.
 
 An outage (I/O error, full disk, lock held by another program) fails the whole batch, and the connection is
 not used again: a commit whose fsync failed may have left complete frames in the WAL. They are not part of
@@ -42,11 +42,11 @@ _OVERWRITE_WAL = """
 
 
 class SqliteWriter:
-    """Runs jobs in the order of submission. `forget` is called when rolled-back jobs may have left traces."""
+    """Runs jobs in the order of submission. `on_rollback` is called when the changes of jobs were undone."""
 
-    def __init__(self, connect: Callable[[], SqliteConnection], forget: Callable[[], None]) -> None:
+    def __init__(self, connect: Callable[[], SqliteConnection], on_rollback: Callable[[], None]) -> None:
         self._connect = connect
-        self._on_rollback = forget
+        self._on_rollback = on_rollback
         self._connection: SqliteConnection | None = None
         self._healthy = False
         self._wal_pages = 0
@@ -80,7 +80,7 @@ class SqliteWriter:
         return future
 
     def _flush_waiting(self) -> None:
-        """All that one turn of the event loop wants written goes to the thread at once: waking it is dear."""
+        """Hand over everything that one turn of the event loop submitted at once: waking the thread is expensive."""
         if self._waiting:
             self._queue.put(self._waiting)
             self._waiting = []
