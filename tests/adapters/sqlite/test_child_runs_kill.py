@@ -19,11 +19,11 @@ from weftwork.testing.storage.harness import ACME, batch, prove
 
 KILLED = """
 import asyncio, os, signal, sys
-from weftwork.adapters.sqlite import transactions as append
+from weftwork.adapters.sqlite import transactions
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.fault_points import arm
 from weftwork.testing.storage.harness import make_run
-from weftwork.testing.storage.child_messages import result_batch as telling
+from weftwork.testing.storage.child_messages import result_batch
 from tests.adapters.sqlite.test_child_runs_kill import PARENTS, born, step
 
 async def work(path, name, times, late):
@@ -33,7 +33,7 @@ async def work(path, name, times, late):
     arm({(name, times): lambda: os.kill(os.getpid(), signal.SIGKILL)})
     later = []
     if late:
-        real, append.spawn_all = append.spawn_all, lambda _, *rest: later.append(rest)
+        real, transactions.insert_children = transactions.insert_children, lambda _, *rest: later.append(rest)
 
     async def one(parent):
         for number in range(200):
@@ -44,7 +44,7 @@ async def work(path, name, times, late):
             print(parent.run_id, number, flush=True)
             child = born(parent, number)
             for expected in range(-1, number % 3):
-                await store.log.append(child, expected, telling(child, expected))
+                await store.log.append(child, expected, result_batch(child, expected))
 
     await asyncio.gather(*map(one, parents[:1] if late else parents))
 

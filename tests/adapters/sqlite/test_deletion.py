@@ -195,7 +195,6 @@ def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
 
 KILLED = """
 import asyncio, os, signal, sys
-from weftwork.adapters.sqlite import retention as deletion
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.testing.storage.harness import ACME, NOW
 from weftwork.protocol.run.header import RunKey

@@ -18,7 +18,7 @@ from weftwork.testing.storage.waiting import interrupt, list_all, open_interrupt
 
 KILLED = """
 import asyncio, os, signal, sys
-from weftwork.adapters.sqlite import transactions as entries
+from weftwork.adapters.sqlite import transactions
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.fault_points import arm
 from tests.adapters.sqlite.test_interrupts_kill import RUNS, step
@@ -31,7 +31,7 @@ async def work(path, name, times, late):
     arm({(name, times): lambda: os.kill(os.getpid(), signal.SIGKILL)})
     later = {run_no: [] for run_no in (1, 2, 3)}
     if late:
-        real, entries.set_listed = entries.set_listed, lambda _, run_no, row: later[run_no].append(row)
+        real, transactions.set_open = transactions.set_open, lambda _, run_no, row: later[run_no].append(row)
 
     async def one(run_no, run):
         for number in range(200):
