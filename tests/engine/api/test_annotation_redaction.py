@@ -81,14 +81,14 @@ def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
         key = await guarded(bench)
         learner = SecretScanner(bench.log)
         reads = 0
-        honest = bench.log.hidden
+        honest = bench.log.hidden_values
 
         async def hidden(run: RunKey) -> Any:
             nonlocal reads
             reads += 1
             return await honest(run)
 
-        bench.log.hidden = hidden
+        bench.log.hidden_values = hidden
 
         async def shown() -> Any:
             stored = await bench.stored_run(key)
@@ -119,7 +119,7 @@ def test_a_run_whose_definition_cannot_be_read_is_judged_by_what_is_stored(
         bench = EngineHarness()
         await bench.store.open()
         key = await bench.start(GUARDED, inputs={"secret": CANARY}) if hides else await _foreign(bench)
-        monkeypatch.setattr(bench.catalog, "pinned", _unreadable)
+        monkeypatch.setattr(bench.catalog, "pinned_plan", _unreadable)
         shown = await say(bench, key, {**SAYING, "target": {"nodeId": "a"}})
         texts = [shown["note"], shown["signal"]["label"], shown["signal"]["correction"]]
         assert texts == ([redaction_marker(COPY_NAME)] * 3 if hides else [SAYING["note"], CANARY, f"not {CANARY}"])

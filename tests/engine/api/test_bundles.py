@@ -67,7 +67,7 @@ class Pages:
 
     async def read(self, key: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
         found = await self._log.read(key, after, limit, budget)
-        self.read_at.append((len(found), sum(event.weight for event in found)))
+        self.read_at.append((len(found), sum(event.size for event in found)))
         return found
 
 

@@ -95,7 +95,7 @@ def most_at_once() -> int:
         async def read(*arguments: Any) -> Any:
             nonlocal most
             page = await honest(*arguments)
-            most = max(most, sum(event.weight for event in page))
+            most = max(most, sum(event.size for event in page))
             return page
 
         bench.log.read = read

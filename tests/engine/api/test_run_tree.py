@@ -106,7 +106,7 @@ async def check_tree(tree: Planted, top: int, limit: int) -> None:
 async def check_leaves(tree: Planted) -> None:
     document = await tree.kinship.tree(CALLER, "run-0", 1_000)
     assert (len(document["runs"]), document["truncated"]) == (1_000, False)
-    assert tree.log.asked == {"stored": 1, "children": 1, "descendants": 1}
+    assert tree.log.asked == {"read_run": 1, "children": 1, "count_descendants": 1}
 
 
 @pytest.mark.rule("kin-12")
@@ -135,8 +135,8 @@ async def is_never_whole(walk: Any) -> bool:
 @pytest.mark.parametrize(
     ("name", "broken", "parents", "check"),
     [
-        ("_look_below", look_at_all, [0] * 20, lambda tree: check_tree(tree, 0, 5)),
-        ("_is_whole", is_never_whole, [0] * 999, check_leaves),
+        ("_add_children", look_at_all, [0] * 20, lambda tree: check_tree(tree, 0, 5)),
+        ("_is_complete", is_never_whole, [0] * 999, check_leaves),
     ],
 )
 def test_a_walk_without_its_bounds_is_found(
@@ -155,11 +155,11 @@ def test_a_run_without_children_costs_no_question_and_one_with_many_a_single_one
         assert "childRuns" not in shown[0]
         assert [each["runId"] for each in shown[1]["childRuns"]] == [f"run-{at}" for at in range(1, MAX_CHILDREN + 1)]
         assert shown[1]["childRunsTruncated"] is True
-        assert tree.log.asked == {"stored": 2, "children": 1}
+        assert tree.log.asked == {"read_run": 2, "children": 1}
         assert tree.log.most == MAX_CHILDREN + 1
         tree.log.asked.clear()
         alone = await tree.kinship.tree(CALLER, "run-1", 10)
-        assert (len(alone["runs"]), alone["truncated"], tree.log.asked) == (1, False, {"stored": 1})
+        assert (len(alone["runs"]), alone["truncated"], tree.log.asked) == (1, False, {"read_run": 1})
 
     planted([0] * (MAX_CHILDREN + 50), look)
 
@@ -169,7 +169,7 @@ def test_without_the_row_every_snapshot_asks(monkeypatch: pytest.MonkeyPatch) ->
 
     async def look(tree: Planted) -> None:
         await tree.bench.service.get_run(CALLER, "run-0")
-        assert tree.log.asked == {"stored": 1, "children": 1}
+        assert tree.log.asked == {"read_run": 1, "children": 1}
 
     planted([], look)
 

@@ -279,11 +279,11 @@ def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
 @pytest.mark.parametrize(
     ("guard", "without", "proof"),
     [
-        ("find_gate", lambda *_: None, test_a_gated_type_is_refused_before_anything_else),
+        ("find_gated_node", lambda *_: None, test_a_gated_type_is_refused_before_anything_else),
         ("_check_tenant", lambda *_: None, test_a_definition_names_the_callers_tenant_or_none),
-        ("check_version", lambda _: [], test_every_violation_is_listed_up_to_a_bound),
+        ("check_version_length", lambda _: [], test_every_violation_is_listed_up_to_a_bound),
         (
-            "_same",
+            "_existing_outcome",
             lambda there, *_: workflows_module._outcome(there, created=False),
             test_a_version_says_one_thing_for_ever,
         ),

@@ -185,7 +185,7 @@ def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPat
         async def refuse(record: Any) -> None:
             raise DOWN
 
-        monkeypatch.setattr(bench.store.log, "remember", refuse)
+        monkeypatch.setattr(bench.store.log, "save_record", refuse)
         with pytest.raises(StoreUnavailable):
             await bench.service.cancel_run(CALLER, key.run_id, {}, "k")
         await bench.run_to_end(key)

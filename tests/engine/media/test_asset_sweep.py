@@ -200,7 +200,7 @@ def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pyte
             raise StoreUnavailable("away")
 
         for failing, text in ((lost, b"lost"), (unheard, b"there")):
-            monkeypatch.setattr(house.store.assets, "keep", failing)
+            monkeypatch.setattr(house.store.assets, "add", failing)
             with pytest.raises(StoreUnavailable):
                 await house.assets.put(PLACE, text)
         assert len(await house.keys()) == 2
@@ -226,7 +226,7 @@ def test_who_can_wait_writes_bytes_once(monkeypatch: pytest.MonkeyPatch) -> None
                 raise StoreUnavailable("away")
             return await keep(asset, quota)
 
-        monkeypatch.setattr(house.store.assets, "keep", flaky)
+        monkeypatch.setattr(house.store.assets, "add", flaky)
         asset = await house.assets.put(PLACE, b"x", away=away)
         assert await house.keys() == {asset.key}
         assert house.assets.unconfirmed_keys == []

@@ -34,7 +34,7 @@ def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) 
             monkeypatch.setattr("weftwork.engine.nodes.node_runner.slots_for", lambda *_: ())
         limits = {"tenant": Limits(max_nodes_per_tenant=3), "threads": Limits(max_node_threads=3)}.get(by, Limits())
         bench = EngineHarness(
-            effect_node_type("test.body", body, concurrency=3 if by == "type" else 0, plain=by == "threads"),
+            effect_node_type("test.body", body, concurrency=3 if by == "type" else 0, holds_thread=by == "threads"),
             limits=limits,
         )
         keys = [await bench.start(workflow([node(f"n{i}", "test.body") for i in range(4)])) for _ in range(3)]

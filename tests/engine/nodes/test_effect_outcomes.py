@@ -195,7 +195,7 @@ def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
     run(work)
 
 
-@pytest.mark.parametrize(("name", "least"), [("MOST_STEPS", 2), ("MOST_BYTES", 20)])
+@pytest.mark.parametrize(("name", "least"), [("MAX_STEPS", 2), ("MAX_STEP_BYTES", 20)])
 def test_a_node_that_leaves_too_much_behind_fails(monkeypatch: pytest.MonkeyPatch, name: str, least: int) -> None:
     async def work() -> str:
         bench = EngineHarness(ExternalSystem().step_node("x", "y", "z"))

@@ -256,7 +256,7 @@ def test_no_thread_is_taken_for_a_run_that_may_be_refused(plain: bool, key: str 
             there.append(bool(bench.executor._live))
             return Completed({})
 
-        bench = EngineHarness(effect_node_type("test.body", body, plain=plain))
+        bench = EngineHarness(effect_node_type("test.body", body, holds_thread=plain))
         await bench.store.open()
         assert await bench.catalog.register(ONE) == []
         made = await bench.service.create_run(CALLER, {"workflowId": "sample"}, key)

@@ -37,7 +37,8 @@ def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> N
     code, size = run(lambda: work(40))
     assert code == "node_output_too_large"
     assert size < 16 * MAX_VALUE_TEXT
-    monkeypatch.setattr("weftwork.engine.nodes.node_call.is_too_large", lambda value: False)
+    for module in ("nodes.node_call", "node_events"):
+        monkeypatch.setattr(f"weftwork.engine.{module}.is_too_large", lambda value: False)
     assert run(lambda: work(20))[0] is None
 
 

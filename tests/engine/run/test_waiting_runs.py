@@ -247,11 +247,11 @@ def test_an_alarm_goes_on_when_its_store_was_away(monkeypatch: pytest.MonkeyPatc
         def __getattr__(self, name: str) -> Any:
             return getattr(self._log, name)
 
-        async def due(self, until: int, limit: int) -> Any:
+        async def due_runs(self, until: int, limit: int) -> Any:
             if self.times:
                 self.times -= 1
                 raise StoreUnavailable("away")
-            return await self._log.due(until, limit)
+            return await self._log.due_runs(until, limit)
 
     async def work() -> None:
         bench, key = await asked("custom", timeout_ms=500)
