@@ -1,11 +1,11 @@
-"""The activity of one run: nodes that run, nodes that wait to be tried again, and the run's own time limit.
+"""What one live run has under way: its running nodes, its timers, and its time limit.
 
-Timers of one run: when failed nodes are tried again, nodes that wait for children have had their time, interrupts
-are due and people are reminded of them.
+`Activity` does what the decisions of a commit ask for, and takes up again what the log says is under way after a
+restart. Everything that happens comes back to the run as an input.
 
-They follow from the log, so they outlive the process.
-
-A run's time limit, by wall clock from its start, waiting included.
+Timers (`Timers`) exist for retries, for nodes that wait for children, and for due dates and reminders of interrupts.
+They follow from the folded state alone, so they survive the process. The time limit of a run (`RunDeadline`) counts
+by wall clock from its start, and includes all waiting.
 """
 
 import asyncio
@@ -35,99 +35,6 @@ from weftwork.protocol.run.interrupts import InterruptState
 TimerKey = tuple[str, str, int]
 """What is waited for: a retry by node and entry, or an interrupt by what is due next."""
 MakeInput = Callable[[], Input]
-
-
-class Timers:
-    """One task per thing that is waited for."""
-
-    __slots__ = ("_clock", "_report", "_tasks")
-
-    def __init__(self, clock: Clock, report: Callable[[Input], None]) -> None:
-        self._clock = clock
-        self._report = report
-        self._tasks: dict[TimerKey, asyncio.Task[None]] = {}
-
-    def update(self, state: RunState) -> None:
-        """Wait for what the state waits for, and for nothing else."""
-        if not (self._tasks or state.retrying or state.suspended or state.awaiting_children):
-            return
-        waits = {} if state.stop is not None else self._wanted_timers(state)
-        for place in [each for each in self._tasks if each not in waits]:
-            self._tasks.pop(place).cancel()
-        for place, (when, due) in waits.items():
-            if place not in self._tasks:
-                self._tasks[place] = asyncio.create_task(self._wait(place, when, due))
-
-    def close(self) -> list[asyncio.Task[None]]:
-        """Returns what is still ending."""
-        tasks, self._tasks = self._tasks, {}
-        for task in tasks.values():
-            task.cancel()
-        return list(tasks.values())
-
-    def _wanted_timers(self, state: RunState) -> dict[TimerKey, tuple[int, MakeInput]]:
-        waits: dict[TimerKey, tuple[int, MakeInput]] = {}
-        if state.status != "paused":
-            for node_id, node in state.retrying.items():
-                # With the entry: a run may have gone on to the next attempt without a word.
-                again = RetryDue(node_id, node.attempt)
-                waits["retry", node_id, node.entry_sequence] = node.retry_at, lambda again=again: again
-        for asked in state.open_interrupts.values():
-            waits |= self._interrupt_timers(asked)
-        resting = state.status == "paused" or state.pausing is not None
-        for node_id, node in state.awaiting_children.items() if not resting else ():
-            if (limit := state.plan.nodes[node_id].node.timeout_ms) > 0:
-                late = AwaitTimedOut(node_id, node.entry_sequence)
-                waits["await", node_id, node.entry_sequence] = node.time_limit_start + limit, lambda late=late: late
-        return waits
-
-    def _interrupt_timers(self, asked: InterruptState) -> dict[TimerKey, tuple[int, MakeInput]]:
-        waits: dict[TimerKey, tuple[int, MakeInput]] = {}
-        name = asked.interrupt_id
-        if asked.due is not None:
-            waits["due", name, 0] = asked.due, lambda: InterruptTimedOut(name)
-        if asked.next_reminder is not None and (asked.due is None or asked.next_reminder < asked.due):
-            waits["remind", name, asked.reminders_sent] = asked.next_reminder, lambda: self._reminder(asked)
-        return waits
-
-    def _reminder(self, asked: InterruptState) -> Input:
-        """One word for all reminders that came due while nobody was there to give them."""
-        elapsed = self._clock.now() - asked.requested_at
-        return ReminderDue(asked.interrupt_id, sum(after <= elapsed for after in asked.remind_after_ms))
-
-    async def _wait(self, place: TimerKey, when: int, due: MakeInput) -> None:
-        await self._clock.sleep_until(when)
-        self._tasks.pop(place, None)
-        self._report(due())
-
-
-class RunDeadline:
-    """Reports TimeUp once, unless it is cancelled before. `limit` None is no limit."""
-
-    __slots__ = ("_clock", "_limit", "_report", "_task")
-
-    def __init__(self, clock: Clock, limit: int | None, report: Callable[[RunTimedOut], None]) -> None:
-        self._clock = clock
-        self._limit = limit
-        self._report = report
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self, start: int) -> None:
-        """Watch the time from `start` on, if there is a limit. Later calls change nothing."""
-        if self._limit is not None and self._task is None:
-            self._task = asyncio.create_task(self._wait(start, self._limit))
-
-    def cancel(self) -> list[asyncio.Task[None]]:
-        """Returns what is still ending."""
-        task, self._task = self._task, None
-        if task is None:
-            return []
-        task.cancel()
-        return [task]
-
-    async def _wait(self, start: int, limit: int) -> None:
-        await self._clock.sleep_until(start + limit + 1)
-        self._report(RunTimedOut(limit, self._clock.now() - start))
 
 
 class Activity:
@@ -227,6 +134,99 @@ class Activity:
     def _update_timers(self, state: RunState) -> None:
         self._deadline.start(state.started_at or state.header.created_at)
         self._timers.update(state)
+
+
+class Timers:
+    """One task per thing that is waited for."""
+
+    __slots__ = ("_clock", "_report", "_tasks")
+
+    def __init__(self, clock: Clock, report: Callable[[Input], None]) -> None:
+        self._clock = clock
+        self._report = report
+        self._tasks: dict[TimerKey, asyncio.Task[None]] = {}
+
+    def update(self, state: RunState) -> None:
+        """Wait for what the state waits for, and for nothing else."""
+        if not (self._tasks or state.retrying or state.suspended or state.awaiting_children):
+            return
+        waits = {} if state.stop is not None else self._wanted_timers(state)
+        for place in [each for each in self._tasks if each not in waits]:
+            self._tasks.pop(place).cancel()
+        for place, (when, due) in waits.items():
+            if place not in self._tasks:
+                self._tasks[place] = asyncio.create_task(self._wait(place, when, due))
+
+    def close(self) -> list[asyncio.Task[None]]:
+        """Returns what is still ending."""
+        tasks, self._tasks = self._tasks, {}
+        for task in tasks.values():
+            task.cancel()
+        return list(tasks.values())
+
+    def _wanted_timers(self, state: RunState) -> dict[TimerKey, tuple[int, MakeInput]]:
+        waits: dict[TimerKey, tuple[int, MakeInput]] = {}
+        if state.status != "paused":
+            for node_id, node in state.retrying.items():
+                # With the entry: a run may have gone on to the next attempt without a word.
+                again = RetryDue(node_id, node.attempt)
+                waits["retry", node_id, node.entry_sequence] = node.retry_at, lambda again=again: again
+        for asked in state.open_interrupts.values():
+            waits |= self._interrupt_timers(asked)
+        resting = state.status == "paused" or state.pausing is not None
+        for node_id, node in state.awaiting_children.items() if not resting else ():
+            if (limit := state.plan.nodes[node_id].node.timeout_ms) > 0:
+                late = AwaitTimedOut(node_id, node.entry_sequence)
+                waits["await", node_id, node.entry_sequence] = node.time_limit_start + limit, lambda late=late: late
+        return waits
+
+    def _interrupt_timers(self, asked: InterruptState) -> dict[TimerKey, tuple[int, MakeInput]]:
+        waits: dict[TimerKey, tuple[int, MakeInput]] = {}
+        name = asked.interrupt_id
+        if asked.due is not None:
+            waits["due", name, 0] = asked.due, lambda: InterruptTimedOut(name)
+        if asked.next_reminder is not None and (asked.due is None or asked.next_reminder < asked.due):
+            waits["remind", name, asked.reminders_sent] = asked.next_reminder, lambda: self._reminder(asked)
+        return waits
+
+    def _reminder(self, asked: InterruptState) -> Input:
+        """One word for all reminders that came due while nobody was there to give them."""
+        elapsed = self._clock.now() - asked.requested_at
+        return ReminderDue(asked.interrupt_id, sum(after <= elapsed for after in asked.remind_after_ms))
+
+    async def _wait(self, place: TimerKey, when: int, due: MakeInput) -> None:
+        await self._clock.sleep_until(when)
+        self._tasks.pop(place, None)
+        self._report(due())
+
+
+class RunDeadline:
+    """Reports RunTimedOut once, unless it is cancelled before. `limit` None is no limit."""
+
+    __slots__ = ("_clock", "_limit", "_report", "_task")
+
+    def __init__(self, clock: Clock, limit: int | None, report: Callable[[RunTimedOut], None]) -> None:
+        self._clock = clock
+        self._limit = limit
+        self._report = report
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, start: int) -> None:
+        """Watch the time from `start` on, if there is a limit. Later calls change nothing."""
+        if self._limit is not None and self._task is None:
+            self._task = asyncio.create_task(self._wait(start, self._limit))
+
+    def cancel(self) -> list[asyncio.Task[None]]:
+        """Returns what is still ending."""
+        task, self._task = self._task, None
+        if task is None:
+            return []
+        task.cancel()
+        return [task]
+
+    async def _wait(self, start: int, limit: int) -> None:
+        await self._clock.sleep_until(start + limit + 1)
+        self._report(RunTimedOut(limit, self._clock.now() - start))
 
 
 def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:

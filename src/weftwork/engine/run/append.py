@@ -1,11 +1,11 @@
 """The one append path: numbers, redacts, folds and encodes events, and makes the batch that commits them.
 
-Theory. The engine decides several things before it commits once: with pure nodes a whole run is one
-append. Each decided event is folded at once, so that the next decision sees it; none of it is visible
-to anybody until the batch is durable. If the commit fails, the state that ran ahead is thrown away and
-folded again from the log.
+Theory. The engine decides several things before it commits once: with pure nodes a whole run is one append. Each
+decided event is folded at once, so that the next decision sees it; no reader sees any of it until the batch is
+durable. If the commit fails, the state that ran ahead is thrown away and folded again from the log.
 
-What a run hides: its redactor, and its inputs as its header may show them.
+Sensitive values are replaced by masks before an event is encoded. They go into the same batch as hidden values, from
+which the fold gets them back. `make_redactor` knows the values of a run; `hide_inputs` masks those of a new run.
 """
 
 from typing import Any, Final, cast
@@ -125,8 +125,8 @@ class BatchBuilder:
         if draft.cancels:
             reason = str(payload.get("reason", FAILED_WITH_PARENT))
             self._cancel_requests += [CancelRequest(child, reason) for child in draft.cancels]
-        where = draft.node_id, draft.event_id or ""
-        apply(state, Fact(sequence, kind, payload, self._now, *where, draft.content_trust))
+        event_id = draft.event_id or ""
+        apply(state, Fact(sequence, kind, payload, self._now, draft.node_id, event_id, draft.content_trust))
 
     def build(self, ids: Ids, record: IdempotencyRecord | None) -> Batch:
         """What the store commits. Rows hold only what changed."""

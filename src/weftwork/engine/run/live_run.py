@@ -1,20 +1,16 @@
 """A live run: its folded state in memory, and the loop that moves it forward.
 
-Theory. Everything that can happen to a run arrives as an input in its inbox. One `_drive` at a time
-takes inputs, decides, folds, runs instant nodes on the spot, and commits once nothing more can be done
-without waiting; then it launches the nodes that wait. A run with nothing to do needs no task at all.
+Theory. Everything that can happen to a run arrives as an input in its inbox. One task at a time, `_drive`, takes
+inputs, decides, folds, and runs instant nodes at once (`collect_inputs`). Pure nodes need no commit before they
+start, so those that end quickly share the next one (`collect_commit`). When nothing more can be done without
+waiting, one append commits all of it; only then are requests answered, readers notified, and the other nodes
+launched. A run with nothing to do has no task.
 
-The ties of a live run: what it tells whoever keeps it.
+The state runs ahead of the log until the append is durable. If the append fails, the state is thrown away and
+folded again from the log, and the inputs are taken again.
 
-What the store holds of a live run, kept beside it so that readers need not ask.
-
-A way to report to a live run that does not hold on to it.
-
-The bounds of one run, from what the host and the run's options allow.
-
-Gathering: inputs of a live run, followed as far as they lead without waiting, for one commit.
-
-Patience: waiting, not for ever, for something that gives no sign when it is there.
+A live run holds its nodes' tasks, and they report to it through a weak reference: a run that has ended is freed as
+soon as the executor lets go of it.
 """
 
 import asyncio
@@ -48,68 +44,7 @@ from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
-
-class RunCallbacks(msgspec.Struct, frozen=True):
-    """Called by a live run, never in the middle of a change to it."""
-
-    on_completed: "Callable[[LiveRun], None]"
-    """Its terminal event is durable."""
-    on_failed: "Callable[[LiveRun], None]"
-    """The host failed it."""
-    on_parked: "Callable[[LiveRun], None]"
-    """It only waits for people and children, or another executor turned out to move it."""
-    has_pending_request: Callable[[RunKey], bool]
-    """Whether somebody is about to ask it something."""
-    on_family_committed: "Callable[[LiveRun, Batch, Sequence[NewChild]], None]"
-    """A batch is durable that concerns its parent or its children; these are the new ones."""
-    on_unconfirmed_children: "Callable[[LiveRun, Sequence[NewChild]], None]"
-    """The store was away, and may have taken more than it said: these children, for instance."""
-
-
-class CommittedView:
-    """Moves only by what is durable; the state of the run may be ahead of it."""
-
-    __slots__ = ("_header", "_projection", "_rows")
-
-    def __init__(self, header: RunHeader) -> None:
-        self._header = header
-        self._projection = Projection("pending")
-        self._rows: dict[tuple[str, str], StateRow] = {}
-
-    def apply_batch(self, batch: Batch) -> None:
-        """A batch was committed."""
-        self._projection = batch.projection
-        for row in batch.rows:
-            self._rows[row.kind, row.name] = row
-
-    def replace(self, stored: StoredRun) -> None:
-        """The store was asked, and holds this."""
-        self._projection = stored.projection
-        self._rows = {(row.kind, row.name): row for row in stored.rows}
-
-    def as_run(self) -> StoredRun:
-        return StoredRun(self._header, self._projection, tuple(self._rows.values()))
-
-
-def weak_reporter(send: Callable[[Input], None]) -> Callable[[Input], None]:
-    """This method of an object that may be gone: an ended run goes as soon as nobody else holds it."""
-    method = WeakMethod(send)
-
-    def report(given: Input) -> None:
-        found = method()
-        if found is not None:
-            found(given)
-
-    return report
-
-
-def run_bounds(runtime: Runtime, state: RunState) -> RunBounds:
-    limits, options = runtime.limits, state.header.configurable
-    executions = execution_limit(limits, options)
-    duration = time_limit(limits, state.plan.workflow.timeout_ms, options)
-    iterations = iteration_limit(limits, options)
-    return RunBounds(limits.max_parallel_nodes, executions, runtime.provided, duration, iterations=iterations)
-
+log = logging.getLogger("weftwork.run")
 
 MAX_BATCH_MS: Final = 10
 """Milliseconds after which a batch is closed, so that others get a turn."""
@@ -119,76 +54,6 @@ EARLY_LOOP_TURNS: Final = 6
 """Turns of the event loop in which a node that waits for nothing has run, in tasks of its own, and has reported."""
 THREAD_WAIT_S: Final = 0.002
 """How long a commit waits for pure nodes that hold threads: most are quicker, and save a commit of their own."""
-
-
-async def collect_commit(
-    state: RunState,
-    bounds: RunBounds,
-    inbox: Inbox,
-    activity: Activity,
-    clock: Clock,
-    redactor: Redactor | None,
-    claims: bool,
-    threads: bool,
-) -> PendingCommit:
-    """All that can be done before the next commit. Pure nodes need none before they run, so quick ones share it.
-
-    Without `claims` none is made: it may stay unknown for a while whether the run is there. Without `threads` it may
-    well be refused, and none is taken, since none could be taken back.
-    """
-    now = clock.now()
-    work = PendingCommit(BatchBuilder(state, redactor, now, bounds.duration), now)
-    collect_inputs(work, state, bounds, inbox, activity, clock)
-    while not work.is_partial and (held := activity.launch_pure(state, work, threads)) is not None:
-        if held:
-            await inbox.wait_filled(THREAD_WAIT_S)
-        for _ in range(EARLY_LOOP_TURNS):
-            if inbox:
-                break
-            await asyncio.sleep(0)
-        if not inbox or (inbox.has_claims and not claims):
-            break
-        collect_inputs(work, state, bounds, inbox, activity, clock)
-    return work
-
-
-def collect_inputs(
-    work: PendingCommit, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: Clock
-) -> None:
-    """Take inputs, decide, fold, and run instant nodes on the spot, until nothing is left or the batch is full."""
-    outcomes: deque[Input] = deque()
-    work.is_partial = True
-    append = work.builder
-    while len(append) < MAX_BATCH_EVENTS and state.completed_at is None:
-        given = outcomes.popleft() if outcomes else inbox.take(work)
-        decision = decide(state, bounds, given)
-        if state.pending_calls and isinstance(given, NodeAwaitsChildren) and decision is NOTHING:
-            # It was called, and had nothing to do.
-            state.pending_calls.discard(given.node_id)
-        for draft in decision.events:
-            append.add(draft)
-        if decision.start is not None:
-            outcome = activity.run_instant(state, decision.start)
-            if outcome is None:
-                work.launches.append(decision.start)
-            else:
-                outcomes.append(outcome)
-        if decision.rechecks:
-            work.launches += decision.rechecks
-        if decision.stop or decision.interrupt or decision.refusal is not None:
-            work.apply_decision(given, decision)
-        if (decision.stop or decision is NOTHING) and isinstance(given, Step):
-            work.is_partial = False
-            break
-        if len(append) and clock.now() - work.started_at > MAX_BATCH_MS:
-            break
-    inbox.put_back(outcomes)
-    stop = state.stop
-    if work.has_request(CancelRequested) and stop is not None and stop.error is not None:
-        # A limit is ending the run already: how it ends is the answer.
-        work.request = None
-
-
 REQUEST_LOOP_TURNS: Final = 6
 """Turns of the event loop in which whoever has just woken a run asks it something."""
 COMMITS_PER_YIELD: Final = 16
@@ -198,39 +63,55 @@ SHUTDOWN_EFFECT_GRACE_S: Final = 5.0
 POLL_INTERVAL_S: Final = 0.02
 
 
-async def poll_until(condition: Callable[[], bool], seconds: float) -> None:
-    """Until the condition holds, or so many seconds have passed."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
-    while not condition() and loop.time() < until:
-        await asyncio.sleep(POLL_INTERVAL_S)
+class RunCallbacks(msgspec.Struct, frozen=True):
+    """What a live run calls on the executor that holds it. Never called while the run is being changed."""
 
-
-log = logging.getLogger("weftwork.run")
+    on_completed: "Callable[[LiveRun], None]"
+    """Called once, after the terminal event is durable and all requests are answered. The run is halted."""
+    on_failed: "Callable[[LiveRun], None]"
+    """Called after an error of the host itself. The run is halted, and its state may be ahead of the log."""
+    on_parked: "Callable[[LiveRun], None]"
+    """Called when the run can be left to the store: it waits only for people and children, and the store says so;
+    or another executor turned out to move it. The run is halted; `LiveRun.parked` tells the two cases apart."""
+    has_pending_request: Callable[[RunKey], bool]
+    """Asked before parking, and when a run is resumed: whether a request for the run is about to arrive."""
+    on_family_committed: "Callable[[LiveRun, Batch, Sequence[NewChild]], None]"
+    """Called after a batch with messages for the parent or the children is durable, with the children it created."""
+    on_unconfirmed_children: "Callable[[LiveRun, Sequence[NewChild]], None]"
+    """Called after an append whose outcome is unknown, once the state is folded again: these children may exist."""
 
 
 class _MovedElsewhere(Exception):
-    """Somebody else moves this run."""
+    """Another executor moves this run."""
 
 
 class LiveRun:
     """One run being executed."""
 
-    def __init__(self, runtime: Runtime, state: RunState, ties: RunCallbacks, redactor: Redactor | None = None) -> None:
+    def __init__(
+        self, runtime: Runtime, state: RunState, callbacks: RunCallbacks, redactor: Redactor | None = None
+    ) -> None:
         self.state = state
         self.key: RunKey = state.header.key
         self._runtime = runtime
-        self._callbacks = ties
+        self._callbacks = callbacks
         self.redactor = redactor or make_redactor(state)
         self._bounds = run_bounds(runtime, state)
         self._activity = Activity(runtime, self._bounds.duration, weak_reporter(self.send), self.redactor)
         self._inbox = Inbox()
         self._driver: asyncio.Task[None] | None = None
-        self._closing = self._over = False
+        self._closing = False
+        """Nothing new is taken up: the run is over, or the host is shutting down."""
+        self._over = False
+        """Halted: requests are refused with RunNotLive, and the store answers them."""
         self._is_ahead_of_log = False
         """The state is ahead of a log that could not be read again before the host went away."""
         self._first_commit: PendingCommit | None = None
-        self._is_uncreated = self._store_away = self.parked = False
+        """Made by `prepare`, waiting for `start`."""
+        self._is_uncreated = False
+        """Between `prepare` and `start`: the store may not have the run yet, so nothing else is committed."""
+        self._store_away = False
+        self.parked = False
         self.log_bytes = 0
         self._has_unsaved_parking = False
         """The store does not say yet that the run is parked."""
@@ -243,7 +124,10 @@ class LiveRun:
             self._driver = asyncio.create_task(self._drive())
 
     async def request(self, given: Input, record: RecordMaker | None) -> Status | SlotTaken:
-        """Like send, but returns the status once the consequences are durable. Raises StoreUnavailable or RunOver."""
+        """Like `send`, but returns the status once the consequences are durable.
+
+        Raises StoreUnavailable, or RunNotLive for a run that is no longer live.
+        """
         if self._over:
             raise RunNotLive
         if self._closing:
@@ -327,7 +211,7 @@ class LiveRun:
         self._inbox.refuse_requests(StoreUnavailable("the host is shutting down"))
 
     async def _drive(self) -> None:
-        turns = 0
+        commits = 0
         try:
             while not self.state.is_terminal and not self._closing:
                 work = await self._collect()
@@ -339,8 +223,8 @@ class LiveRun:
                 if await self._commit(work):
                     self._notify_waiters(work)
                     self._activity.apply_commit(self.state, work)
-                turns += 1
-                if turns % COMMITS_PER_YIELD == 0:
+                commits += 1
+                if commits % COMMITS_PER_YIELD == 0:
                     # A store may answer without a wait, and others want a turn too.
                     await asyncio.sleep(0)
             if self.state.is_terminal and not self._is_ahead_of_log:
@@ -445,8 +329,16 @@ class LiveRun:
             raise _MovedElsewhere
 
     async def _collect(self, threads: bool = True) -> PendingCommit:
-        what = self.state, self._bounds, self._inbox, self._activity, self._runtime.clock
-        return await collect_commit(*what, self.redactor, not self._is_uncreated, threads)
+        return await collect_commit(
+            self.state,
+            self._bounds,
+            self._inbox,
+            self._activity,
+            self._runtime.clock,
+            self.redactor,
+            claims=not self._is_uncreated,
+            threads=threads,
+        )
 
     def _notify_waiters(self, work: PendingCommit) -> None:
         if not notify_waiters(self.state, work.inputs):
@@ -472,3 +364,125 @@ class LiveRun:
         self._closing = True
         self._activity.close()
         self._inbox.refuse_requests(reason)
+
+
+async def collect_commit(
+    state: RunState,
+    bounds: RunBounds,
+    inbox: Inbox,
+    activity: Activity,
+    clock: Clock,
+    redactor: Redactor | None,
+    claims: bool,
+    threads: bool,
+) -> PendingCommit:
+    """All that can be done before the next commit. Pure nodes need none before they run, so quick ones share it.
+
+    Without `claims` none is made: it may stay unknown for a while whether the run is there. Without `threads` it may
+    well be refused, and none is taken, since none could be taken back.
+    """
+    now = clock.now()
+    work = PendingCommit(BatchBuilder(state, redactor, now, bounds.duration), now)
+    collect_inputs(work, state, bounds, inbox, activity, clock)
+    while not work.is_partial and (held := activity.launch_pure(state, work, threads)) is not None:
+        if held:
+            await inbox.wait_filled(THREAD_WAIT_S)
+        for _ in range(EARLY_LOOP_TURNS):
+            if inbox:
+                break
+            await asyncio.sleep(0)
+        if not inbox or (inbox.has_claims and not claims):
+            break
+        collect_inputs(work, state, bounds, inbox, activity, clock)
+    return work
+
+
+def collect_inputs(
+    work: PendingCommit, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: Clock
+) -> None:
+    """Take inputs, decide, fold, and run instant nodes on the spot, until nothing is left or the batch is full."""
+    outcomes: deque[Input] = deque()
+    work.is_partial = True
+    append = work.builder
+    while len(append) < MAX_BATCH_EVENTS and state.completed_at is None:
+        given = outcomes.popleft() if outcomes else inbox.take(work)
+        decision = decide(state, bounds, given)
+        if state.pending_calls and isinstance(given, NodeAwaitsChildren) and decision is NOTHING:
+            # It was called, and had nothing to do.
+            state.pending_calls.discard(given.node_id)
+        for draft in decision.events:
+            append.add(draft)
+        if decision.start is not None:
+            outcome = activity.run_instant(state, decision.start)
+            if outcome is None:
+                work.launches.append(decision.start)
+            else:
+                outcomes.append(outcome)
+        if decision.rechecks:
+            work.launches += decision.rechecks
+        if decision.stop or decision.interrupt or decision.refusal is not None:
+            work.apply_decision(given, decision)
+        if (decision.stop or decision is NOTHING) and isinstance(given, Step):
+            work.is_partial = False
+            break
+        if len(append) and clock.now() - work.started_at > MAX_BATCH_MS:
+            break
+    inbox.put_back(outcomes)
+    stop = state.stop
+    if work.has_request(CancelRequested) and stop is not None and stop.error is not None:
+        # A limit is ending the run already: how it ends is the answer.
+        work.request = None
+
+
+class CommittedView:
+    """What the store holds of a live run, so that readers need no query. The state of the run may be ahead of it."""
+
+    __slots__ = ("_header", "_projection", "_rows")
+
+    def __init__(self, header: RunHeader) -> None:
+        self._header = header
+        self._projection = Projection("pending")
+        self._rows: dict[tuple[str, str], StateRow] = {}
+
+    def apply_batch(self, batch: Batch) -> None:
+        """Follow a batch that was committed."""
+        self._projection = batch.projection
+        for row in batch.rows:
+            self._rows[row.kind, row.name] = row
+
+    def replace(self, stored: StoredRun) -> None:
+        """Start over from what was read from the store."""
+        self._projection = stored.projection
+        self._rows = {(row.kind, row.name): row for row in stored.rows}
+
+    def as_run(self) -> StoredRun:
+        return StoredRun(self._header, self._projection, tuple(self._rows.values()))
+
+
+def run_bounds(runtime: Runtime, state: RunState) -> RunBounds:
+    """The limits of one run: those of the host, the workflow and the run's options together."""
+    limits, options = runtime.limits, state.header.configurable
+    executions = execution_limit(limits, options)
+    duration = time_limit(limits, state.plan.workflow.timeout_ms, options)
+    iterations = iteration_limit(limits, options)
+    return RunBounds(limits.max_parallel_nodes, executions, runtime.provided, duration, iterations=iterations)
+
+
+def weak_reporter(send: Callable[[Input], None]) -> Callable[[Input], None]:
+    """A callback to this bound method that does not keep its object alive, and does nothing once it is gone."""
+    method = WeakMethod(send)
+
+    def report(given: Input) -> None:
+        found = method()
+        if found is not None:
+            found(given)
+
+    return report
+
+
+async def poll_until(condition: Callable[[], bool], seconds: float) -> None:
+    """Return when the condition holds, or after so many seconds."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    while not condition() and loop.time() < until:
+        await asyncio.sleep(POLL_INTERVAL_S)

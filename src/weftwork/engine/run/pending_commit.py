@@ -1,8 +1,8 @@
-"""What one turn of a live run's loop gathers for one commit.
+"""One commit of a live run while it is being made: its events, the inputs they follow from, and who waits for it.
 
-A request to a live run: an input that somebody waits for.
-
-Telling nodes that what they asked for is durable, or that it no longer matters.
+A request from outside (`RunRequest`) gets its answer from the commit that holds its consequences, and its
+idempotency record is written in that commit. Nodes wait for some of their inputs as well, such as claims and model
+answers; `notify_waiters` resolves those after the commit, from the folded state.
 """
 
 import asyncio
@@ -74,9 +74,9 @@ class PendingCommit:
 
     __slots__ = ("builder", "inputs", "interrupt", "is_partial", "launches", "request", "started_at", "stop")
 
-    def __init__(self, append: BatchBuilder, began: int) -> None:
-        self.builder = append
-        self.started_at = began
+    def __init__(self, builder: BatchBuilder, started_at: int) -> None:
+        self.builder = builder
+        self.started_at = started_at
         self.inputs: list[Input] = []
         self.launches: list[str] = []
         self.request: RunRequest | None = None
@@ -101,7 +101,7 @@ class PendingCommit:
 
 
 def notify_waiters(state: RunState, inputs: Iterable[Input]) -> bool:
-    """Tell those who wait for these inputs; False if somebody else turned out to move this run."""
+    """Resolve what nodes wait for, by the state after the commit; False if another executor moves the run."""
     ours = True
     for given in inputs:
         match given:

@@ -1,4 +1,4 @@
-"""Waking cold: a run's state from its log, with hidden values resolved; and all runs that a host left unfinished."""
+"""Rebuilds the state of a run from its event log, with hidden values put back."""
 
 import logging
 from collections import defaultdict
@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog, StoreUnavailable
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.redaction import reveal
@@ -19,6 +19,7 @@ from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.workflow.plan import Plan
 
 log = logging.getLogger("weftwork.run")
+
 MAX_LEARNT_VALUES: Final = 256
 """Hidden values of a log from which copies are known again."""
 REPLAY_PAGE_EVENTS: Final = 1000
@@ -56,15 +57,16 @@ def _is_learnt(sequence: int, pointer: str) -> bool:
 async def reload_run(
     runtime: Runtime, state: RunState, pause: bool, away: Callable[[], None], is_over: Callable[[], bool]
 ) -> tuple[StoredRun | None, RunState] | None:
-    """A run as the store has it, however long that takes; None if it is over with it first.
+    """The run as the store has it, read until the store answers; None if `is_over` holds before that.
 
-    `away` is told each time the store is not there, and it is given a second; with `pause` before the first look.
+    Each time the store is unavailable, `away` is called and the next attempt waits STORE_RETRY_MS. With `pause` the
+    first attempt waits as well.
     """
     while not is_over():
         if pause:
             log.warning("store unavailable, trying again in a second", extra={"runId": state.header.run_id})
             away()
-            await runtime.clock.sleep_until(runtime.clock.now() + 1000)
+            await runtime.clock.sleep_until(runtime.clock.now() + STORE_RETRY_MS)
         try:
             stored = await runtime.log.read_run(state.header.key)
             return stored, await load_state(runtime.log, state.header, state.plan)
