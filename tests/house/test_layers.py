@@ -66,6 +66,9 @@ def test_the_contracts_hold() -> None:
         ("app.py", "import weftwork.testing.deterministic", "Only tests import the test kit"),
         ("engine/decide/transitions.py", "import weftwork.ports.clock", "decide sees the protocol only"),
         ("engine/decide/inputs.py", "import weftwork.engine.runtime", "decide sees the protocol only"),
+        ("engine/run/inbox.py", "import weftwork.engine.host.alarm", "engine packages are layered"),
+        ("engine/runtime.py", "import weftwork.engine.host.child_start", "engine packages are layered"),
+        ("engine/streams/feeds.py", "import weftwork.engine.signer", "engine packages are layered"),
         ("engine/host/__init__.py", "import weftwork.protocol.wire.v1.routes", "engine knows no wire version"),
         ("engine/__init__.py", "import apsw", "engine and ports know no drivers"),
         ("adapters/memory/__init__.py", "import weftwork.adapters.http", "Adapters do not import each other"),
@@ -151,6 +154,8 @@ def test_the_contracts_name_every_module_they_are_about() -> None:
     others = {each.stem if each.is_file() else each.name for each in (SOURCE / "engine").iterdir()}
     others -= {"__init__", "__pycache__", "decide"}
     assert {f"weftwork.engine.{name}" for name in others} <= set(decide["forbidden_modules"])
+    engine = [name for layer in contract("engine packages are layered")["layers"] for name in layer.split(" | ")]
+    assert {f"weftwork.engine.{name}" for name in (*others, "decide")} == set(engine)
     layers = contract(PROTOCOL_ORDER)["layers"]
     named = {name.split(".")[2] for layer in layers for name in re.findall(r"[\w.]+", layer)}
     assert named == {each.split(".")[2] for each in modules(*_entries(SOURCE / "protocol"))}
