@@ -1,8 +1,8 @@
-"""Admission: how many child runs are executed at once; the others are in the store and wait for their turn.
+"""Limits how many child runs are executed at once. The others are in the store and wait for a slot.
 
-Theory. Nobody outside asked for a child, so nobody can be refused for it, and a few definitions that start each other
-make very many. Each tenant has seats for its children, so that they keep nobody else waiting. A large one takes
-several. Parents take none while they wait.
+Theory. A child has no caller that could be refused, and a few definitions that start each other make very many
+children. So each tenant has a number of slots for its children, and the children of one tenant do not delay those of
+another. A child with large inputs takes several slots. A parent takes none while it waits for its children.
 """
 
 import asyncio
@@ -20,22 +20,22 @@ from weftwork.protocol.run.header import RunKey
 log = logging.getLogger("weftwork.run")
 
 MAX_CONCURRENT_STARTS: Final = 16
-"""Children that are let in at the same time."""
+"""Waiting children that are started at the same time."""
 SLOT_BYTES: Final = 65_536
-"""What a child in one seat may be given; a larger one takes more of them."""
+"""Size of the inputs that one slot covers."""
 
 
 QueuedRun = tuple[RunKey, int, str]
-"""A run, the seats that it takes, and the run at the top of its tree."""
+"""A run, the slots that it takes, and the root of its tree."""
 
 
 class _TenantSlots(msgspec.Struct):
-    """Of one tenant."""
+    """The child runs of one tenant."""
 
     running: dict[RunKey, int] = {}
     waiting: deque[QueuedRun] = msgspec.field(default_factory=deque["QueuedRun"])
     on_hold: deque[QueuedRun] = msgspec.field(default_factory=deque["QueuedRun"])
-    """Those of trees that are being cancelled: most of them will not have to begin."""
+    """Runs of trees that are being cancelled: most of them will never have to start."""
     used: int = 0
 
 
@@ -55,11 +55,11 @@ class Admission:
     def admit(self, run: RunKey, weight: int = 0, root: str = "") -> bool:
         """lim-16 (host): whether the run may be executed now; otherwise it is, when there is room."""
         wanted = 1 + weight // SLOT_BYTES
-        seats = self._tenants.setdefault(run.partition, _TenantSlots())
-        if root in self._cancelling_roots or seats.waiting or not self._has_room(seats, wanted):
-            seats.waiting.append((run, wanted, root))
+        slots = self._tenants.setdefault(run.partition, _TenantSlots())
+        if root in self._cancelling_roots or slots.waiting or not self._has_room(slots, wanted):
+            slots.waiting.append((run, wanted, root))
             return False
-        self._take_slots(seats, run, wanted)
+        self._take_slots(slots, run, wanted)
         return True
 
     def hold_tree(self, root: str) -> None:
@@ -69,23 +69,23 @@ class Admission:
     def release_held(self) -> None:
         """That is done; what is left of those trees goes on."""
         self._cancelling_roots.clear()
-        for partition, seats in list(self._tenants.items()):
-            seats.waiting.extend(seats.on_hold)
-            seats.on_hold.clear()
-            self._start_waiting(partition, seats)
+        for partition, slots in list(self._tenants.items()):
+            slots.waiting.extend(slots.on_hold)
+            slots.on_hold.clear()
+            self._start_waiting(partition, slots)
 
     def free(self, run: RunKey) -> None:
         """A run has ended, or rests."""
-        seats = self._tenants.get(run.partition)
-        if seats is None or not (taken := seats.running.pop(run, 0)):
+        slots = self._tenants.get(run.partition)
+        if slots is None or not (taken := slots.running.pop(run, 0)):
             return
-        seats.used -= taken
-        self._start_waiting(run.partition, seats)
+        slots.used -= taken
+        self._start_waiting(run.partition, slots)
 
-    def _start_waiting(self, partition: str, seats: _TenantSlots) -> None:
-        if seats.waiting and partition not in self._tasks and not self._closed:
-            self._tasks[partition] = asyncio.create_task(self._admit_waiting(partition, seats))
-        elif not seats.running and not seats.waiting and not seats.on_hold:
+    def _start_waiting(self, partition: str, slots: _TenantSlots) -> None:
+        if slots.waiting and partition not in self._tasks and not self._closed:
+            self._tasks[partition] = asyncio.create_task(self._admit_waiting(partition, slots))
+        elif not slots.running and not slots.waiting and not slots.on_hold:
             self._tenants.pop(partition, None)
 
     def close(self) -> None:
@@ -93,48 +93,50 @@ class Admission:
         for task in self._tasks.values():
             task.cancel()
 
-    def _has_room(self, seats: _TenantSlots, wanted: int) -> bool:
+    def _has_room(self, slots: _TenantSlots, wanted: int) -> bool:
         # One that is larger than the room has it for itself.
-        return not seats.running or seats.used + wanted <= self._max_slots
+        return not slots.running or slots.used + wanted <= self._max_slots
 
-    def _take_slots(self, seats: _TenantSlots, run: RunKey, wanted: int) -> None:
-        seats.running[run] = wanted
-        seats.used += wanted
+    def _take_slots(self, slots: _TenantSlots, run: RunKey, wanted: int) -> None:
+        slots.running[run] = wanted
+        slots.used += wanted
 
-    async def _admit_waiting(self, partition: str, seats: _TenantSlots) -> None:
+    async def _admit_waiting(self, partition: str, slots: _TenantSlots) -> None:
         try:
-            while seats.waiting and not self._closed:
+            while slots.waiting and not self._closed:
                 several: list[QueuedRun] = []
                 while (
-                    seats.waiting
+                    slots.waiting
                     and len(several) < MAX_CONCURRENT_STARTS
-                    and self._has_room(seats, seats.waiting[0][1])
+                    and self._has_room(slots, slots.waiting[0][1])
                 ):
-                    entry = seats.waiting.popleft()
-                    if entry[2] in self._cancelling_roots:
-                        seats.on_hold.append(entry)
+                    run, wanted, root = entry = slots.waiting.popleft()
+                    if root in self._cancelling_roots:
+                        slots.on_hold.append(entry)
                         continue
                     several.append(entry)
-                    self._take_slots(seats, *entry[:2])
+                    self._take_slots(slots, run, wanted)
                 if not several:
                     break
-                if not all(await asyncio.gather(*(self._start(seats, *each) for each in several))):
+                if not all(
+                    await asyncio.gather(*(self._start(slots, run, wanted, root) for run, wanted, root in several))
+                ):
                     await self._clock.sleep_until(self._clock.now() + STORE_RETRY_MS)
         finally:
             del self._tasks[partition]
 
-    async def _start(self, seats: _TenantSlots, run: RunKey, wanted: int, root: str) -> bool:
+    async def _start(self, slots: _TenantSlots, run: RunKey, wanted: int, root: str) -> bool:
         """False if the store is away."""
         try:
             woken = await self._wake(run) is not None
         except StoreUnavailable:
-            seats.used -= seats.running.pop(run, 0)
-            seats.waiting.appendleft((run, wanted, root))
+            slots.used -= slots.running.pop(run, 0)
+            slots.waiting.appendleft((run, wanted, root))
             return False
         except Exception:
             woken = False
             log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
         if not woken:
             # It was cancelled before its turn came, or cannot be moved here.
-            seats.used -= seats.running.pop(run, 0)
+            slots.used -= slots.running.pop(run, 0)
         return True

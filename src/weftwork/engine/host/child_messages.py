@@ -1,8 +1,9 @@
-"""Kin: word between runs of one tree. It is in the store before it is on its way; here is the way.
+"""Delivers messages between parent and child runs.
 
-Theory. A child tells its parent how it stands, and a parent orders the end of children; both are written in the commit
-that they follow from, and kept until they have had their effect. So this is only a hurry: what gets lost here is found
-in the store at the next start, and what arrives twice finds its effect done.
+Messages are durable before this module sees them: a child's result and a parent's cancel request are written in the
+same commit as the event that caused them, and stay in the store until they have been applied. Delivery here is
+therefore an optimisation. A lost message is picked up from the store at the next start, and a message that is
+delivered twice is ignored the second time.
 """
 
 import asyncio
@@ -30,54 +31,60 @@ from weftwork.protocol.run.header import RunKey
 log = logging.getLogger("weftwork.run")
 
 BATCH_SIZE: Final = 256
-"""News, or orders, that are seen to together."""
+"""Messages read from the store at a time."""
 RESUME_GRACE_MS: Final = 250
-"""How long a child runs again before its parent is told: most that were answered ask or end before that."""
+"""How long to hold back the notification that a child is running again.
+
+Most children suspend or finish within this time after an answer, and then one notification is enough."""
 MAX_TRACKED_CHILDREN: Final = 10_000
-"""Children whose newest word is known here."""
+"""Children whose newest result is remembered, so that an older one is not delivered after it."""
 ACKNOWLEDGE_DELAY_MS: Final = 100
-"""News that was heard is forgotten in one write for all of that time."""
+"""Results delivered within this time are acknowledged in one write."""
 MAX_CONCURRENT_DELIVERIES: Final = 128
-"""Parents that hear news at the same time."""
 
 SendInput = Callable[[RunKey, Input], Awaitable[object]]
 
 
 class ChildMessages:
-    """One for all runs of a host. `ask` wakes a run and gives it an input, and returns when that is durable; `start`
-    executes a child that is stored, `doubt` finds out whether one is, `find` knows runs that are in memory."""
+    """Delivers child results to parents and cancel requests to children. One instance per host.
+
+    send_input: wakes a run and gives it an input; returns when the consequences are durable.
+    start: executes a child that is stored.
+    confirm_create: finds out whether a child is stored, and executes it if so.
+    find_live: returns a run that is in memory.
+    """
 
     def __init__(
         self,
         eventlog: EventLog,
         clock: Clock,
-        ask: SendInput,
+        send_input: SendInput,
         start: Callable[[NewChild], None],
-        doubt: Callable[[RunKey], None],
-        find: Callable[[RunKey], LiveRun | None],
+        confirm_create: Callable[[RunKey], None],
+        find_live: Callable[[RunKey], LiveRun | None],
         admission: Admission,
     ) -> None:
         self._log = eventlog
         self._clock = clock
-        self._send_input = ask
+        self._send_input = send_input
         self._start = start
-        self._confirm_create = doubt
-        self._find_live = find
+        self._confirm_create = confirm_create
+        self._find_live = find_live
         self._admission = admission
         self._queued: dict[RunKey, dict[str, ChildResult]] = {}
-        """Parent -> the newest word of each of its children."""
+        """Parent -> the newest result of each of its children."""
         self._newest: OrderedDict[str, int] = OrderedDict()
-        """How far each child is known to have come."""
+        """The sequence of the newest result of each child."""
         self._delivered: list[PendingChildResult] = []
         self._tasks: dict[tuple[str, RunKey | None], asyncio.Task[None]] = {}
         self._delivery_slots = asyncio.Semaphore(MAX_CONCURRENT_DELIVERIES)
         self._has_cancels = False
         self._cancel_sent: set[RunKey] = set()
-        """Children that have their order, or cannot be moved here, as long as there are orders."""
+        """Children that were sent their cancel request, or cannot be executed here. Cleared when no request is left."""
         self._closed = False
 
     def on_family_committed(self, live: LiveRun, batch: Batch, children: Sequence[NewChild]) -> None:
-        """A batch of a run is durable: its new children come to life, its parent and its other children hear of it."""
+        """A batch is durable: start its new children, and deliver its messages to the parent and the other children."""
         fault_point("kin.related")
         for new in children:
             self._start(new)
@@ -89,13 +96,13 @@ class ChildMessages:
             self.queue_cancels()
 
     def on_unconfirmed_children(self, live: LiveRun, children: Sequence[NewChild]) -> None:
-        """The store was away: what it took without a word is found in it."""
+        """An append had an unknown outcome: look in the store for these children and for messages."""
         for new in children:
             self._confirm_create(new.header.key)
         self.recover_soon()
 
     def queue_result(self, news: PendingChildResult) -> None:
-        """A parent is to hear this."""
+        """Deliver a child's result to its parent, unless a newer one is known."""
         if self._newest.get(news.result.child_run_id, -1) >= news.result.sequence:
             # Read from the store, while something later was on its way.
             return
@@ -110,7 +117,7 @@ class ChildMessages:
             self._start_task("now", self._deliver, news.parent)
 
     def queue_cancels(self) -> None:
-        """There are orders in the store."""
+        """Deliver the cancel requests that are in the store."""
         self._has_cancels = True
         self._start_task("orders", self._deliver_cancels)
 
@@ -163,19 +170,19 @@ class ChildMessages:
     async def _deliver(self, parent: RunKey) -> None:
         while parent in self._queued and not self._closed:
             async with self._delivery_slots:
-                tells = self._queued.pop(parent)
+                results = self._queued.pop(parent)
                 by_node: defaultdict[str, list[ChildResult]] = defaultdict(list)
-                for told in tells.values():
-                    by_node[told.node_id].append(told)
+                for result in results.values():
+                    by_node[result.node_id].append(result)
                 try:
                     fault_point("kin.deliver")
                     for node_id, several in by_node.items():
                         await self._send_input(parent, ChildResultsReceived(node_id, tuple(several)))
                 except StoreUnavailable:
-                    # What is there by now is newer.
-                    self._queued[parent] = tells | self._queued.get(parent, {})
+                    # What was queued in the meantime is newer.
+                    self._queued[parent] = results | self._queued.get(parent, {})
                 else:
-                    self._delivered += [PendingChildResult(parent, told) for told in tells.values()]
+                    self._delivered += [PendingChildResult(parent, result) for result in results.values()]
                     self._start_task("forget", self._acknowledge)
                     continue
             await self._sleep(STORE_RETRY_MS)
@@ -186,7 +193,7 @@ class ChildMessages:
     async def _acknowledge(self) -> None:
         while self._delivered and not self._closed:
             await self._sleep(ACKNOWLEDGE_DELAY_MS)
-            # One that is still looking may have more to do about it than is stored.
+            # A parent that is still rechecking may have more to do about a result than is stored.
             looking = {each.parent for each in self._delivered if self._is_rechecking(each.parent)}
             heard = tuple(each for each in self._delivered if each.parent not in looking)
             self._delivered = [each for each in self._delivered if each.parent in looking]

@@ -1,4 +1,9 @@
-"""The nursery: child runs as they are about to be started, with all that can be wrong about them found before."""
+"""Validates and prepares child runs before they start.
+
+Everything that can be wrong with a child is found here: its workflow, its inputs, what it would show that the parent
+hides, how deep it is, and how many runs its tree may have. What is prepared is only stored later, in the commit of
+the parent's event that starts the child.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -48,7 +53,7 @@ class TreeSize(msgspec.Struct):
 
 
 class ChildStarter:
-    """Makes headers of child runs. Nothing is stored here: that is one commit with the parent's word of it."""
+    """Prepares child runs. Nothing is stored here: the child is created in the commit of the event that starts it."""
 
     def __init__(self, log: EventLog, clock: Clock, ids: Ids, limits: Limits, catalog: WorkflowCatalog) -> None:
         self._log = log

@@ -1,11 +1,12 @@
 """The executor: which runs are live, how they start, how they go on after a restart, how they end.
 
-The census: how many runs there are, in all and in each partition.
+A run is live while it has something to do. One that only waits for people or children is parked: it leaves memory,
+and is loaded again when a request, a message or its alarm wants it. Loading the same run twice at once gives the
+same live run.
 
-Doubts: runs whose creation failed in a way that leaves open whether they are stored.
-
-A store that says it is away may have taken the run all the same, and a retry under the same key will be told that
-it was created. So somebody has to look, and go on with it if it is there.
+When the store fails during a create, the run may be stored all the same, and a retry under the same idempotency key
+would be told that it was created. Such creates are looked up again until the store answers (`UnconfirmedCreates`),
+and the run goes on if it is there.
 """
 
 import asyncio
@@ -47,107 +48,15 @@ from weftwork.protocol.workflow.plan import Plan
 
 T = TypeVar("T")
 
-
-class RunCounts:
-    """Counts by partition. A partition without anybody in it costs nothing."""
-
-    __slots__ = ("_counts", "total")
-
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-        self.total = 0
-
-    def add(self, partition: str) -> None:
-        self.total += 1
-        self._counts[partition] = self._counts.get(partition, 0) + 1
-
-    def remove(self, partition: str) -> None:
-        self.total -= 1
-        left = self._counts[partition] - 1
-        if left:
-            self._counts[partition] = left
-        else:
-            del self._counts[partition]
-
-    def count(self, partition: str) -> int:
-        return self._counts.get(partition, 0)
-
-
-class CountedRuns(dict[RunKey, T]):
-    """Runs by key, with a census that cannot disagree with them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts = RunCounts()
-
-    def __setitem__(self, run: RunKey, value: T) -> None:
-        if run not in self:
-            self.counts.add(run.partition)
-        super().__setitem__(run, value)
-
-    def __delitem__(self, run: RunKey) -> None:
-        super().__delitem__(run)
-        self.counts.remove(run.partition)
-
-    def discard(self, run: RunKey) -> None:
-        """Remove a run if it is there."""
-        if run in self:
-            del self[run]
-
-
 log = logging.getLogger("weftwork.run")
 
 MAX_UNCONFIRMED: Final = 10_000
-"""Beyond this, what is doubtful is found at the next start."""
+"""Creates beyond this number are found at the next start."""
 CONFIRM_INTERVAL_MS: Final = 1000
 
 
-class UnconfirmedCreates:
-    """One task for all of them; it ends when there is nothing left to look for."""
-
-    def __init__(self, clock: Clock, wake: Callable[[RunKey], Awaitable[object]]) -> None:
-        self._clock = clock
-        self._wake = wake
-        self._runs: dict[RunKey, None] = {}
-        self._task: asyncio.Task[None] | None = None
-        self._closed = False
-
-    def add(self, run: RunKey) -> None:
-        if self._closed:
-            return
-        if len(self._runs) < MAX_UNCONFIRMED:
-            self._runs[run] = None
-        if self._task is None:
-            self._task = asyncio.create_task(self._confirm_all())
-
-    def close(self) -> None:
-        self._closed = True
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _confirm_all(self) -> None:
-        while self._runs:
-            await self._clock.sleep_until(self._clock.now() + CONFIRM_INTERVAL_MS)
-            for run in list(self._runs):
-                try:
-                    await self._wake(run)
-                except StoreUnavailable:
-                    break
-                except Exception:
-                    log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
-                del self._runs[run]
-        self._task = None
-
-
-def log_run_end(state: RunState) -> None:
-    """One line for the host's operator."""
-    header, code = state.header, state.error["code"] if state.error else None
-    known = {"runId": header.run_id, "tenant": header.owner.tenant, "status": state.status, "errorCode": code}
-    log.info("run ended", extra=known)
-
-
 class Executor:
-    """Runs runs. One per store, by right of the seat."""
+    """Executes runs. One per store, held by the host lock."""
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
         self._child_starter = ChildStarter(runtime.log, runtime.clock, runtime.ids, runtime.limits, catalog)
@@ -164,17 +73,22 @@ class Executor:
         self._admission = Admission(runtime.limits.max_live_children, runtime.clock, self._wake)
         self._recent_runs = RecentRuns()
         self._loader = RunLoader(runtime, catalog)
-        doubt, find, wanted = self._unconfirmed.add, self._live.get, self._pending_requests.__contains__
-        kin = self._child_messages = ChildMessages(
-            runtime.log, runtime.clock, self.request, self._start_child, doubt, find, self._admission
+        self._child_messages = ChildMessages(
+            runtime.log,
+            runtime.clock,
+            self.request,
+            self._start_child,
+            self._unconfirmed.add,
+            self._live.get,
+            self._admission,
         )
         self._callbacks = RunCallbacks(
-            self._on_completed,
-            self._on_failed,
-            self._on_parked,
-            wanted,
-            kin.on_family_committed,
-            kin.on_unconfirmed_children,
+            on_completed=self._on_completed,
+            on_failed=self._on_failed,
+            on_parked=self._on_parked,
+            has_pending_request=self._pending_requests.__contains__,
+            on_family_committed=self._child_messages.on_family_committed,
+            on_unconfirmed_children=self._child_messages.on_unconfirmed_children,
         )
 
     @property
@@ -251,7 +165,7 @@ class Executor:
         return self._recent_runs.get(run) or await self._runtime.log.read_run(run)
 
     async def projection(self, run: RunKey) -> Projection | None:
-        """How a run stands; `stored` without what may be large."""
+        """How a run stands: `read_run` without its rows, which may be large."""
         live = self._live.get(run)
         if live is not None:
             await live.settle(1.0)
@@ -382,8 +296,8 @@ class Executor:
         state = await load_with_retry(self._runtime, self._catalog, run)
         if state is None:
             return None
-        ties = msgspec.structs.replace(self._callbacks, on_failed=self._give_up)
-        live = self._live[run] = LiveRun(self._runtime, state, ties)
+        callbacks = msgspec.structs.replace(self._callbacks, on_failed=self._give_up)
+        live = self._live[run] = LiveRun(self._runtime, state, callbacks)
         live.send(HostFailed())
         return live
 
@@ -410,3 +324,94 @@ class Executor:
         self._live.discard(live.key)
         self._admission.free(live.key)
         log.critical("run cannot even be failed; it is left as it is", extra={"runId": live.key.run_id})
+
+
+class RunCounts:
+    """How many runs there are, in all and by partition. A partition without runs takes no memory."""
+
+    __slots__ = ("_counts", "total")
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self.total = 0
+
+    def add(self, partition: str) -> None:
+        self.total += 1
+        self._counts[partition] = self._counts.get(partition, 0) + 1
+
+    def remove(self, partition: str) -> None:
+        self.total -= 1
+        left = self._counts[partition] - 1
+        if left:
+            self._counts[partition] = left
+        else:
+            del self._counts[partition]
+
+    def count(self, partition: str) -> int:
+        return self._counts.get(partition, 0)
+
+
+class CountedRuns(dict[RunKey, T]):
+    """Runs by key, with counts that always agree with them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts = RunCounts()
+
+    def __setitem__(self, run: RunKey, value: T) -> None:
+        if run not in self:
+            self.counts.add(run.partition)
+        super().__setitem__(run, value)
+
+    def __delitem__(self, run: RunKey) -> None:
+        super().__delitem__(run)
+        self.counts.remove(run.partition)
+
+    def discard(self, run: RunKey) -> None:
+        """Remove a run if it is there."""
+        if run in self:
+            del self[run]
+
+
+class UnconfirmedCreates:
+    """Creates whose outcome is unknown. One task looks them all up, and ends when none is left."""
+
+    def __init__(self, clock: Clock, wake: Callable[[RunKey], Awaitable[object]]) -> None:
+        self._clock = clock
+        self._wake = wake
+        self._runs: dict[RunKey, None] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def add(self, run: RunKey) -> None:
+        if self._closed:
+            return
+        if len(self._runs) < MAX_UNCONFIRMED:
+            self._runs[run] = None
+        if self._task is None:
+            self._task = asyncio.create_task(self._confirm_all())
+
+    def close(self) -> None:
+        self._closed = True
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _confirm_all(self) -> None:
+        while self._runs:
+            await self._clock.sleep_until(self._clock.now() + CONFIRM_INTERVAL_MS)
+            for run in list(self._runs):
+                try:
+                    await self._wake(run)
+                except StoreUnavailable:
+                    break
+                except Exception:
+                    log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
+                del self._runs[run]
+        self._task = None
+
+
+def log_run_end(state: RunState) -> None:
+    """One line for the host's operator."""
+    header, code = state.header, state.error["code"] if state.error else None
+    known = {"runId": header.run_id, "tenant": header.owner.tenant, "status": state.status, "errorCode": code}
+    log.info("run ended", extra=known)

@@ -1,8 +1,8 @@
-"""Loading runs: from the store, or as they were left if they rest since a short while.
+"""Brings runs into memory: at the start of a host, on request, and for a short while from what memory still has.
 
-Loading: runs on their way into memory, each by one task that everybody who wants it waits for.
-
-Runs that ended just now: whoever waited for them asks right away.
+`RunLoader` folds a run from its log, or takes the state of a run that was parked a short while ago. A run that is
+being loaded has one task, and all callers wait for it (`LoadsInProgress`). `RecentRuns` keeps small runs that have
+just ended, because callers that waited for the end read the run right away.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
@@ -27,115 +27,21 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.run.versions import ENGINE_VERSION
 
-
-class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
-    """By run, while it lasts."""
-
-    def start(self, run: RunKey, work: Coroutine[Any, Any, LiveRun | None]) -> "asyncio.Task[LiveRun | None]":
-        """Take the place of whatever is under way."""
-        task = self[run] = asyncio.create_task(work)
-
-        def done(task: "asyncio.Task[LiveRun | None]") -> None:
-            if self.get(run) is task:
-                del self[run]
-
-        task.add_done_callback(done)
-        return task
-
-
-MAX_RECENT: Final = 256
-"""Runs that are kept."""
-MAX_RECENT_RUN_BYTES: Final = 16_384
-"""The largest that is."""
-
-
-class RecentRuns:
-    """The newest of them as the store has them, if they are small."""
-
-    __slots__ = ("_runs",)
-
-    def __init__(self) -> None:
-        self._runs: OrderedDict[RunKey, StoredRun] = OrderedDict()
-
-    def get(self, run: RunKey) -> StoredRun | None:
-        return self._runs.get(run)
-
-    def add(self, run: RunKey, stored: StoredRun) -> None:
-        if _memory_size(stored) <= MAX_RECENT_RUN_BYTES:
-            self._runs[run] = stored
-            if len(self._runs) > MAX_RECENT:
-                self._runs.popitem(last=False)
-
-    def forget(self, run: RunKey) -> None:
-        self._runs.pop(run, None)
-
-
-def _memory_size(run: StoredRun) -> int:
-    """About how much memory a kept run costs; inputs are counted as the variables they became."""
-    options = run.header.configurable
-    size = sum(len(row.value) for row in run.rows) + len(run.projection.outputs or b"")
-    return size + (len(encode_stored(options)) if options else 0)
-
-
-RECOVERY_BATCH: Final = 100
-"""Runs that are woken together when the host starts."""
-UNLOADABLE_RETRY_S: Final = 60
-
-
-async def recover_runs(eventlog: EventLog, wake: Callable[[RunKey], Awaitable[bool]]) -> int:
-    """Go on with every run that is neither over nor parked. Returns how many went on. Raises StoreUnavailable."""
-    count = 0
-    after: RunKey | None = None
-    while page := await eventlog.unfinished_runs(after, RECOVERY_BATCH):
-        # Together: one after the other, each would wait for the store alone.
-        count += sum(await asyncio.gather(*map(wake, page)))
-        after = page[-1]
-    return count
-
-
-async def recover_run(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) -> bool:
-    """Whether the run goes on. One that cannot be understood must not keep all the others from starting."""
-    try:
-        fault_point("recover.run")
-        return await wake(run) is not None
-    except StoreUnavailable:
-        raise
-    except Exception:
-        log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
-        return False
-
-
-async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun) -> Exception:
-    """Why a run cannot be moved here: most likely it needs node types that the host was started without."""
-    try:
-        await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
-    except HostFault as fault:
-        message = f"This host cannot go on with the run: {fault}. Start it with what the run needs."
-        return ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S})
-    return HostFault(f"the run {stored.header.run_id} cannot be woken")
-
-
-async def load_with_retry(runtime: Runtime, catalog: WorkflowCatalog, run: RunKey) -> RunState | None:
-    """The state of a run that has not ended, however long the store takes to give it; None if there is no such run."""
-    while True:
-        try:
-            stored = await runtime.log.read_run(run)
-            if stored is None or stored.projection.status in TERMINAL_STATUSES:
-                return None
-            plan = await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
-            return await load_state(runtime.log, stored.header, plan)
-        except StoreUnavailable:
-            await runtime.clock.sleep_until(runtime.clock.now() + 1000)
-
-
 log = logging.getLogger("weftwork.run")
 
 MAX_PARKED: Final = 64
-"""Resting runs whose state is kept: a long conversation is not folded anew for each of its turns."""
+"""Parked runs whose state is kept, so that a long conversation is not folded again for each of its turns."""
 MAX_PARKED_PARENTS: Final = 1024
-"""The same of runs that wait for children, which are sooner heard of again."""
+"""The same for runs that wait for children, which are usually wanted again sooner."""
 MAX_PARKED_BYTES: Final = 16 * 2**20
-"""What their logs may weigh together, which is about what the states hold."""
+"""Total size of their logs, which is about the size of the states."""
+MAX_RECENT: Final = 256
+"""Number of ended runs that are kept."""
+MAX_RECENT_RUN_BYTES: Final = 16_384
+"""Size of the largest ended run that is kept."""
+RECOVERY_BATCH: Final = 100
+"""Runs that are woken together when the host starts."""
+UNLOADABLE_RETRY_S: Final = 60
 
 
 class LoadedRun(msgspec.Struct, frozen=True):
@@ -144,13 +50,14 @@ class LoadedRun(msgspec.Struct, frozen=True):
     state: RunState
     stored: StoredRun
     log_bytes: int
-    """Of its log."""
+    """Size of its log."""
     redactor: Redactor | None = None
     """What it has learnt to hide, if that is known."""
 
 
 class RunLoader:
-    """Whoever takes a run from here moves it; it is given back when it rests."""
+    """Loads runs, and keeps the states of parked ones. A state that is taken from here has one owner until it is parked
+    again."""
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
         self._runtime = runtime
@@ -160,9 +67,10 @@ class RunLoader:
         self._parked_bytes = 0
 
     def park(self, loaded: LoadedRun) -> None:
-        """The run rests like this."""
+        """Keep the state of a parked run."""
         parents = bool(loaded.state.awaiting_children)
-        kept, most = self._parked[parents], MAX_PARKED_PARENTS if parents else MAX_PARKED
+        kept = self._parked[parents]
+        most = MAX_PARKED_PARENTS if parents else MAX_PARKED
         kept[loaded.state.header.key] = loaded
         self._parked_bytes += loaded.log_bytes
         while kept and (len(kept) > most or self._parked_bytes > MAX_PARKED_BYTES):
@@ -195,3 +103,92 @@ class RunLoader:
         weights: list[int] = []
         state = await load_state(self._runtime.log, header, plan, weights.append)
         return LoadedRun(state, stored, sum(weights))
+
+
+class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
+    """The loading task of each run, while it lasts."""
+
+    def start(self, run: RunKey, work: Coroutine[Any, Any, LiveRun | None]) -> "asyncio.Task[LiveRun | None]":
+        """Begin loading; replaces a load of the same run that is under way."""
+        task = self[run] = asyncio.create_task(work)
+
+        def done(task: "asyncio.Task[LiveRun | None]") -> None:
+            if self.get(run) is task:
+                del self[run]
+
+        task.add_done_callback(done)
+        return task
+
+
+class RecentRuns:
+    """Runs that have just ended, as the store has them, if they are small."""
+
+    __slots__ = ("_runs",)
+
+    def __init__(self) -> None:
+        self._runs: OrderedDict[RunKey, StoredRun] = OrderedDict()
+
+    def get(self, run: RunKey) -> StoredRun | None:
+        return self._runs.get(run)
+
+    def add(self, run: RunKey, stored: StoredRun) -> None:
+        if _memory_size(stored) <= MAX_RECENT_RUN_BYTES:
+            self._runs[run] = stored
+            if len(self._runs) > MAX_RECENT:
+                self._runs.popitem(last=False)
+
+    def forget(self, run: RunKey) -> None:
+        self._runs.pop(run, None)
+
+
+def _memory_size(run: StoredRun) -> int:
+    """About how much memory a kept run costs; inputs are counted as the variables they became."""
+    options = run.header.configurable
+    size = sum(len(row.value) for row in run.rows) + len(run.projection.outputs or b"")
+    return size + (len(encode_stored(options)) if options else 0)
+
+
+async def recover_runs(eventlog: EventLog, wake: Callable[[RunKey], Awaitable[bool]]) -> int:
+    """Go on with every run that is neither over nor parked. Returns how many went on. Raises StoreUnavailable."""
+    count = 0
+    after: RunKey | None = None
+    while page := await eventlog.unfinished_runs(after, RECOVERY_BATCH):
+        # Together: one after the other, each would wait for the store alone.
+        count += sum(await asyncio.gather(*map(wake, page)))
+        after = page[-1]
+    return count
+
+
+async def recover_run(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) -> bool:
+    """Whether the run goes on. One that cannot be understood must not keep all the others from starting."""
+    try:
+        fault_point("recover.run")
+        return await wake(run) is not None
+    except StoreUnavailable:
+        raise
+    except Exception:
+        log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
+        return False
+
+
+async def load_with_retry(runtime: Runtime, catalog: WorkflowCatalog, run: RunKey) -> RunState | None:
+    """The state of a run that has not ended, however long the store takes to give it; None if there is no such run."""
+    while True:
+        try:
+            stored = await runtime.log.read_run(run)
+            if stored is None or stored.projection.status in TERMINAL_STATUSES:
+                return None
+            plan = await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
+            return await load_state(runtime.log, stored.header, plan)
+        except StoreUnavailable:
+            await runtime.clock.sleep_until(runtime.clock.now() + STORE_RETRY_MS)
+
+
+async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun) -> Exception:
+    """Why a run cannot be moved here: most likely it needs node types that the host was started without."""
+    try:
+        await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
+    except HostFault as fault:
+        message = f"This host cannot go on with the run: {fault}. Start it with what the run needs."
+        return ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S})
+    return HostFault(f"the run {stored.header.run_id} cannot be woken")
