@@ -1,9 +1,14 @@
-"""Sayings: what one entry of a node says to those who follow the run, in order, a few at a time."""
+"""What a node writes to the log of its run: the events of its effects, and their limits.
+
+Effects of an outcome are committed with the end of the node. Log lines and events that a node emits while it runs are
+buffered for one turn of the event loop and committed together, in order (`BufferedEvents`).
+"""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
+from weftwork.engine.decide.decision import passes_log_level
 from weftwork.engine.decide.inputs import Input, NodeEmitted
 from weftwork.ports.node_outcome import (
     AppendLog,
@@ -27,15 +32,17 @@ from weftwork.protocol.workflow.channels import access_denied_details, check_wri
 
 OUTPUT_TOO_LARGE: Final = Failed(
     "node_output_too_large",
-    f"The node made a value of more than {MAX_VALUE_TEXT:,} characters, {MAX_VALUE_COUNT:,} values or {MAX_VALUE_DEPTH} levels.",
+    f"The node made a value of more than {MAX_VALUE_TEXT:,} characters, {MAX_VALUE_COUNT:,} values "
+    f"or {MAX_VALUE_DEPTH} levels.",
     retryable=False,
 )
-
-_LOG_LEVELS = ("debug", "info", "warn", "error")
+MAX_NODE_EVENTS: Final = 10_000
+MAX_NODE_EVENT_BYTES: Final = 4 * 2**20
+"""Together: what one entry of a node may emit while it runs."""
 
 
 def interrupt_failure(interrupt: Interrupt) -> Failed | None:
-    """Why a question cannot be asked, in whatever run."""
+    """Why an interrupt cannot be requested in any run; None if it can."""
     if is_too_large(interrupt.data):
         return OUTPUT_TOO_LARGE
     if wrong := check_interrupt(interrupt):
@@ -53,7 +60,7 @@ def effect_events(state: RunState, node_id: str, effect: NodeEffect) -> list[Dra
         case WriteChannel(channel, value, reducer):
             return _write_channel(state, node_id, channel, value, reducer)
         case AppendLog(level, message, fields):
-            if _LOG_LEVELS.index(level) < _LOG_LEVELS.index(state.plan.workflow.log_level):
+            if not passes_log_level(state, level):
                 return []
             payload: dict[str, Any] = {"level": level, "message": message, "nodeId": node_id}
             return [Draft("log.appended", {**payload, "fields": fields} if fields else payload, node_id)]
@@ -125,13 +132,8 @@ def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer
     return [Draft("channel.written", payload, node_id)]
 
 
-MAX_NODE_EVENTS: Final = 10_000
-MAX_NODE_EVENT_BYTES: Final = 4 * 2**20
-"""What one entry of a node may say to those who follow the run."""
-
-
 class BufferedEvents:
-    """Committed soon: all that is said in one turn of the loop goes into one append."""
+    """Events of one entry of a node. All that are added in one turn of the event loop go into one append."""
 
     __slots__ = ("_buffer", "_bytes", "_count", "_entry_sequence", "_node_id", "_report", "_state")
 
@@ -158,13 +160,13 @@ class BufferedEvents:
             self.add(draft)
 
     def add(self, draft: Draft) -> None:
-        """Like `say`, for what is bounded elsewhere."""
+        """Like `emit`, for events that are limited elsewhere."""
         if not self._buffer:
             asyncio.get_running_loop().call_soon(self.flush)
         self._buffer.append(draft)
 
     def flush(self) -> None:
-        """Whatever comes next stands after what was said so far."""
+        """Report what is buffered, so that whatever is reported next comes after it."""
         if self._buffer:
             said, self._buffer = tuple(self._buffer), []
             self._report(NodeEmitted(self._node_id, said, self._entry_sequence))

@@ -1,4 +1,4 @@
-"""Children: what follows when a node waits for child runs, and when there is word of them. Pure."""
+"""Decides what follows when a node waits for child runs, and when their results arrive. Pure."""
 
 from typing import Any
 

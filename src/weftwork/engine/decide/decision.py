@@ -1,16 +1,15 @@
-"""The decision: events to append, and what the caller is to do about them.
-
-Entries of nodes: which one runs, and how its end is said, and that of the run. Pure.
-"""
+"""What a decision is made of: the decision itself, the bounds of a run, and what the deciding modules share. Pure."""
 
 from typing import Any, Final
 
 import msgspec
 
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.workflow.definition import Node
+
+_LOG_LEVELS: Final = ("debug", "info", "warn", "error")
 
 
 class RunBounds(msgspec.Struct, frozen=True):
@@ -25,15 +24,6 @@ class RunBounds(msgspec.Struct, frozen=True):
     """Claims of a process that is gone: nothing of them is under way."""
     iterations: int = 100
     """Decisions of its supervisors."""
-
-
-def iteration_breach(state: RunState, bounds: RunBounds, node: Node) -> tuple[int, int] | None:
-    """lim-14 (RFC 0058, RFC 0007): limit and count of a supervisor that would decide, or a dispatch that would start,
-    once too often in this run; None while it may."""
-    if node.declaration.role == "supervisor":
-        return (bounds.iterations, state.decision_count + 1) if state.decision_count >= bounds.iterations else None
-    cap: int | None = node.config.get("iterationCap")
-    return (cap, state.dispatches + 1) if cap is not None and state.dispatches >= cap else None
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -72,6 +62,17 @@ def is_running(state: RunState, node_id: str, entered: int) -> bool:
     return node is not None and entered in (-1, node.entry_sequence)
 
 
+def running_node(state: RunState, node_id: str, entered: int) -> NodeState | None:
+    """The node if this entry of it runs; unlike `is_running` not while it waits for children."""
+    node = state.running.get(node_id)
+    return node if node is not None and entered in (-1, node.entry_sequence) else None
+
+
+def passes_log_level(state: RunState, level: str) -> bool:
+    """Whether the workflow wants log lines of this level."""
+    return _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(state.plan.workflow.log_level)
+
+
 def node_event(kind: str, node_id: str, /, **members: Any) -> Draft:
     return Draft(kind, {"nodeId": node_id, **members}, node_id)
 
@@ -83,3 +84,12 @@ def cancel_open_children(state: RunState, draft: Draft, cause: str | None = None
         return draft if cause is None else Draft(draft.type, draft.payload, draft.node_id, cause)
     left = tuple(child.run_id for child in node.children.values() if child.awaited and not child.has_ended)
     return Draft(draft.type, draft.payload, draft.node_id, cause, cancels=left)
+
+
+def iteration_breach(state: RunState, bounds: RunBounds, node: Node) -> tuple[int, int] | None:
+    """lim-14 (RFC 0058, RFC 0007): limit and count of a supervisor that would decide, or a dispatch that would start,
+    once too often in this run; None while it may."""
+    if node.declaration.role == "supervisor":
+        return (bounds.iterations, state.decision_count + 1) if state.decision_count >= bounds.iterations else None
+    cap: int | None = node.config.get("iterationCap")
+    return (cap, state.dispatches + 1) if cap is not None and state.dispatches >= cap else None

@@ -1,8 +1,8 @@
-"""The ledger's decisions: claims, outcomes of effects, and pinned versions. Pure."""
+"""Decides about effects that must not happen twice: their claims and outcomes. Also about pinned versions. Pure."""
 
 from typing import Any
 
-from weftwork.engine.decide.decision import NOTHING, Decision
+from weftwork.engine.decide.decision import NOTHING, Decision, running_node
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, VersionRequested
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState
@@ -14,7 +14,7 @@ def claim_effect(state: RunState, given: EffectClaimed, closing: bool = False) -
 
     Nothing begins any more when the run is about to pause, or the host is `closing`, but steps of what both wait for.
     """
-    node = _running_node(state, given.node_id, given.entry_sequence)
+    node = running_node(state, given.node_id, given.entry_sequence)
     if node is None or state.stop is not None:
         return NOTHING
     if (closing or state.pausing == "immediate") and not _is_step_of_open_node(node, given.effect_ref):
@@ -41,7 +41,7 @@ def _is_step_of_open_node(node: NodeState, place: EffectRef) -> bool:
 
 def holds_claim(state: RunState, given: EffectClaimed) -> bool | None:
     """eff-05: whether this claim stands; None if the node that made it is no longer wanted, or not yet."""
-    node = _running_node(state, given.node_id, given.entry_sequence)
+    node = running_node(state, given.node_id, given.entry_sequence)
     if node is None:
         return None
     known = node.effects.get(given.effect_ref)
@@ -57,7 +57,7 @@ def _is_replaced_by(known: EffectState, given: EffectClaimed) -> bool:
 
 def record_effect(state: RunState, given: EffectEnded) -> Decision:
     """eff-06: once; word of it comes twice when a commit was thought to have failed."""
-    node = _running_node(state, given.node_id, given.entry_sequence)
+    node = running_node(state, given.node_id, given.entry_sequence)
     known = node.effects.get(given.effect_ref) if node is not None else None
     if known is None or known.status != "open":
         return NOTHING
@@ -67,7 +67,7 @@ def record_effect(state: RunState, given: EffectEnded) -> Decision:
 
 def pin_version(state: RunState, given: VersionRequested) -> Decision:
     """ver-01: the first to ask pins."""
-    if given.change_id in state.versions or _running_node(state, given.node_id, given.entry_sequence) is None:
+    if given.change_id in state.versions or running_node(state, given.node_id, given.entry_sequence) is None:
         return NOTHING
     payload = {"changeId": given.change_id, "version": given.version, "nodeId": given.node_id}
     return Decision((Draft("version.pinned", payload, given.node_id),))
@@ -75,15 +75,10 @@ def pin_version(state: RunState, given: VersionRequested) -> Decision:
 
 def is_item_recorded(state: RunState, given: EffectEnded) -> bool:
     """Whether somebody else has recorded the whole item that this effect is a part of."""
-    node = _running_node(state, given.node_id, given.entry_sequence)
+    node = running_node(state, given.node_id, given.entry_sequence)
     return node is not None and _is_recorded(node, given.effect_ref)
 
 
 def _is_recorded(node: NodeState, place: EffectRef) -> bool:
     """What a recorded item did is forgotten, and done."""
     return place.item.isdecimal() and int(place.item) in node.map_items
-
-
-def _running_node(state: RunState, node_id: str, entered: int) -> NodeState | None:
-    node = state.running.get(node_id)
-    return node if node is not None and entered in (-1, node.entry_sequence) else None

@@ -1,11 +1,16 @@
-"""Emitting: what follows when a model has answered, and when it has sent an envelope. Pure.
+"""Decides what follows when a model has answered, and when it has sent an envelope. Pure.
 
-What a run would record for an outcome: the events of the gate, and what the node around it then does. Pure.
+`project_envelope` tells the same for an envelope outside any run, for callers that only want to know.
 """
 
-from typing import Final
-
-from weftwork.engine.decide.decision import NOTHING, Decision, error_object, node_event
+from weftwork.engine.decide.decision import (
+    NOTHING,
+    Decision,
+    error_object,
+    node_event,
+    passes_log_level,
+    running_node,
+)
 from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered, NodeSuspended
 from weftwork.engine.decide.interrupts import interrupt_events, suspend_node
 from weftwork.protocol.envelopes.contract import EnvelopeContract
@@ -18,17 +23,15 @@ from weftwork.protocol.envelopes.handling import (
 )
 from weftwork.protocol.envelopes.kind import CLARIFICATION_KIND
 from weftwork.protocol.envelopes.outcome import Accepted
-from weftwork.protocol.fold.state import NodeState, RunState
+from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.interrupt_events import request_refusal
 from weftwork.protocol.run.events import MODEL_ANSWERED, Draft
 from weftwork.protocol.run.interrupts import interrupt_id
 
-_LOG_LEVELS: Final = ("debug", "info", "warn", "error")
-
 
 def record_answer(state: RunState, given: ModelAnswered) -> Decision:
     """model-01 (readings, Model calls): an answer is recorded once, in one commit with all that follows from it."""
-    node = _running_node(state, given.node_id, given.entry_sequence)
+    node = running_node(state, given.node_id, given.entry_sequence)
     if node is None or given.answer["call"] in node.model_answers:
         return NOTHING
     return Decision((Draft(MODEL_ANSWERED, given.answer, given.node_id), *given.along))
@@ -40,25 +43,18 @@ def record_envelope(state: RunState, given: EnvelopeEmitted) -> Decision:
     A clarification makes its node wait in the very commit that records it.
     """
     judged, question = given.judged, given.interrupt
-    running = _running_node(state, given.node_id, given.entry_sequence)
+    running = running_node(state, given.node_id, given.entry_sequence)
     if running is None or state.stop is not None or judged.correlation_id in state.envelopes:
         return NOTHING
-    drafts = tuple(draft for draft in outcome_events(judged, given.contract) if _passes_log_level(state, draft))
+    drafts = tuple(draft for draft in outcome_events(judged, given.contract) if _is_wanted(state, draft))
     if question is not None and question.key not in state.resolutions and request_refusal(state, question) is None:
         asked = suspend_node(state, NodeSuspended(given.node_id, question, given.entry_sequence))
         drafts += with_cause(asked, judged.correlation_id, judged.outcome.content_trust)
     return Decision(drafts)
 
 
-def _passes_log_level(state: RunState, draft: Draft) -> bool:
-    if draft.type != "log.appended":
-        return True
-    return _LOG_LEVELS.index(draft.payload["level"]) >= _LOG_LEVELS.index(state.plan.workflow.log_level)
-
-
-def _running_node(state: RunState, node_id: str, entered: int) -> NodeState | None:
-    node = state.running.get(node_id)
-    return node if node is not None and entered in (-1, node.entry_sequence) else None
+def _is_wanted(state: RunState, draft: Draft) -> bool:
+    return draft.type != "log.appended" or passes_log_level(state, draft.payload["level"])
 
 
 def project_envelope(judged: JudgedEnvelope, contract: EnvelopeContract, asked_before: int) -> tuple[Draft, ...]:

@@ -1,4 +1,4 @@
-"""Inputs: everything that can happen to a run. `decide` says what follows from each."""
+"""The inputs of a run: everything that can happen to it. `decide` says what follows from each."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class Step(msgspec.Struct, frozen=True):
 class NodeCompleted(msgspec.Struct, frozen=True):
     """A running node ended well; `effects` are the events it wants before its end.
 
-    `entered`, here and below, says which entry of the node this is about: see NodeState. -1 is whichever runs.
+    `entry_sequence`, here and below, says which entry of the node this is about: see NodeState. -1 is whichever runs.
     """
 
     node_id: str
@@ -30,7 +30,7 @@ class NodeCompleted(msgspec.Struct, frozen=True):
 
 
 class NodeFailed(msgspec.Struct, frozen=True):
-    """A running node ended badly. `chance`, from 0 to 1, spreads the delay before it is tried again."""
+    """A running node ended badly. `jitter`, from 0 to 1, spreads the delay before it is tried again."""
 
     node_id: str
     code: str

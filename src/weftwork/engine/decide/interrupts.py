@@ -1,4 +1,4 @@
-"""Asking and answering: what follows when a node asks, somebody answers or is reminded, or the time is up. Pure."""
+"""Decides about interrupts: requested by nodes, answered or voted on by people, reminded of, and timed out. Pure."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Steering: what follows when somebody cancels, pauses or resumes a run, or a test sets its variables. Pure."""
+"""Decides what follows when a run is cancelled, paused or resumed, or a test sets its variables. Pure."""
 
 from typing import Any
 

@@ -1,7 +1,9 @@
-"""The heart: from a state and one input to events and effects. Pure; the caller does everything else.
+"""`decide`: from the state of a run and one input to events and effects. Pure.
 
-Every event that starts, ends or stops something is decided here and in `steer`. `decide` never changes the
-state: the caller folds the events it returns and asks again until nothing more is to be done.
+Every event of a run follows from a decision, and everything that can happen to a run arrives here as an input. What
+concerns interrupts, child runs, effects, model answers and control of the run is decided in the modules of those
+names; the life of nodes and of the run itself is decided here. `decide` never changes the state: the caller folds the
+events it returns, and passes a `Step` until nothing more is to be done.
 """
 
 from typing import Any, Final
@@ -74,28 +76,6 @@ from weftwork.protocol.workflow.node_settings import retry_delay
 from weftwork.protocol.workflow.node_types import missing_capabilities
 from weftwork.protocol.workflow.plan import HANDLES_FAILURE
 
-
-def run_end_event(state: RunState) -> Draft:
-    """run-04 (readings, Data flow): failed by the first failure nobody handles, else completed with outputs."""
-    nodes = state.plan.nodes
-    for _, node_id in state.failures:
-        targets = [nodes[edge.target] for edge in nodes[node_id].outgoing]
-        if not any(target.trigger_rule in HANDLES_FAILURE and not target.node.disabled for target in targets):
-            return Draft("run.failed", {"error": state.nodes[node_id].error, "failedNodeId": node_id})
-    return Draft("run.completed", {"outputs": run_outputs(state)})
-
-
-def run_outputs(state: RunState) -> dict[str, Any]:
-    """data-02 (readings, Data flow): outputs by node id of the primary nodes, else of the sinks."""
-    primary = [node_id for node_id in state.plan.order if state.plan.nodes[node_id].node.is_primary]
-    chosen = primary or state.plan.sinks
-    return {
-        node_id: state.nodes[node_id].outputs
-        for node_id in chosen
-        if node_id in state.nodes and state.nodes[node_id].status == "completed"
-    }
-
-
 HOST_ERROR: Final = error_object(
     "host_invariant_broken", "The host found an error of its own; its log has the details."
 )
@@ -137,16 +117,16 @@ def decide(state: RunState, bounds: RunBounds, given: Input) -> Decision:
             return claim_effect(state, given, closing=not bounds.parallel)
         case EffectEnded():
             return record_effect(state, given)
-        case ModelAnswered() | EnvelopeEmitted():
-            return record_answer(state, given) if isinstance(given, ModelAnswered) else record_envelope(state, given)
+        case ModelAnswered():
+            return record_answer(state, given)
+        case EnvelopeEmitted():
+            return record_envelope(state, given)
         case VersionRequested():
             return pin_version(state, given)
         case NodeStopped(node_id):
-            return (
-                _append_if_running(state, node_id, -1, (node_event("node.cancelled", node_id),))
-                if state.stop
-                else NOTHING
-            )
+            if not state.stop:
+                return NOTHING
+            return _append_if_running(state, node_id, -1, (node_event("node.cancelled", node_id),))
         case RetryDue(node_id, attempt):
             return _retry_node(state, bounds, node_id, attempt)
         case CancelRequested(reason, parent):
@@ -155,12 +135,10 @@ def decide(state: RunState, bounds: RunBounds, given: Input) -> Decision:
             return pause(state, bounds, policy, reason)
         case ResumeRequested(reason):
             return resume(state, reason)
-        case AnswerReceived() | VariablesOverwritten():
-            return (
-                answer_interrupt(state, given)
-                if isinstance(given, AnswerReceived)
-                else overwrite_variables(state, given.values)
-            )
+        case AnswerReceived():
+            return answer_interrupt(state, given)
+        case VariablesOverwritten(values):
+            return overwrite_variables(state, values)
         case InterruptTimedOut(name):
             return time_out_interrupt(state, name)
         case ReminderDue(name, number):
@@ -204,16 +182,11 @@ def _fail_node(state: RunState, given: NodeFailed) -> Decision:
     if given.retryable and node.failures < retry.max_retries and state.stop is None:
         delay = retry_delay(retry, node.failures, given.jitter)
         again = {"attempt": node.attempt + 1, "delayMs": delay, "lastError": failure}
-        return Decision(
-            (*given.effects, cancel_open_children(state, node_event("node.retried", node_id, **again), given.cause))
-        )
-    attempts = {"attempts": node.attempt} if node.attempt > 1 else {}
-    return Decision(
-        (
-            *given.effects,
-            cancel_open_children(state, node_event("node.failed", node_id, error=failure, **attempts), given.cause),
-        )
-    )
+        ended = node_event("node.retried", node_id, **again)
+    else:
+        attempts = {"attempts": node.attempt} if node.attempt > 1 else {}
+        ended = node_event("node.failed", node_id, error=failure, **attempts)
+    return Decision((*given.effects, cancel_open_children(state, ended, given.cause)))
 
 
 def _request_interrupt(state: RunState, given: NodeSuspended | InterruptPassed) -> Decision:
@@ -276,6 +249,27 @@ def _step(state: RunState, bounds: RunBounds) -> Decision:
     return Decision((_loop_stuck(state) if state.stuck_loops else run_end_event(state),))
 
 
+def run_end_event(state: RunState) -> Draft:
+    """run-04 (readings, Data flow): failed by the first failure nobody handles, else completed with outputs."""
+    nodes = state.plan.nodes
+    for _, node_id in state.failures:
+        targets = [nodes[edge.target] for edge in nodes[node_id].outgoing]
+        if not any(target.trigger_rule in HANDLES_FAILURE and not target.node.disabled for target in targets):
+            return Draft("run.failed", {"error": state.nodes[node_id].error, "failedNodeId": node_id})
+    return Draft("run.completed", {"outputs": run_outputs(state)})
+
+
+def run_outputs(state: RunState) -> dict[str, Any]:
+    """data-02 (readings, Data flow): outputs by node id of the primary nodes, else of the sinks."""
+    primary = [node_id for node_id in state.plan.order if state.plan.nodes[node_id].node.is_primary]
+    chosen = primary or state.plan.sinks
+    return {
+        node_id: state.nodes[node_id].outputs
+        for node_id in chosen
+        if node_id in state.nodes and state.nodes[node_id].status == "completed"
+    }
+
+
 def _resume_answered(state: RunState, node_id: str) -> Decision:
     """int-05 (OpenWOP interrupt): the node goes on with its answer, as the same attempt."""
     name = interrupt_id(node_id, state.nodes[node_id].interrupts)
@@ -311,8 +305,9 @@ def _start_node(state: RunState, bounds: RunBounds, node_id: str) -> Decision:
         return Decision((_breach("node-executions", bounds.executions, state.executions + 1, node_id),))
     node = state.plan.nodes[node_id].node
     declaration = node.declaration
-    if declaration.role and (over := iteration_breach(state, bounds, node)) is not None:
-        return Decision((_breach("loop-iterations", *over, node_id),))
+    if declaration.role and (breach := iteration_breach(state, bounds, node)) is not None:
+        limit, observed = breach
+        return Decision((_breach("loop-iterations", limit, observed, node_id),))
     if declaration.requires and (missing := missing_capabilities(declaration.requires, bounds.provided)):
         message = f"The node needs the runtime capability {missing[0]}, which this host does not provide."
         failure = error_object("capability_not_provided", message, {"capability": missing[0]})
@@ -342,7 +337,5 @@ def _stop_run(state: RunState) -> tuple[Draft, ...]:
     cancelled = cancel_waiting_nodes(state)
     if stop is not None and stop.error is not None:
         return (*cancelled, Draft("run.failed", {"error": stop.error}))
-    return (
-        *cancelled,
-        Draft("run.cancelled", cancel_payload(stop.reason, stop.parent_run_id) if stop is not None else {}),
-    )
+    payload = cancel_payload(stop.reason, stop.parent_run_id) if stop is not None else {}
+    return (*cancelled, Draft("run.cancelled", payload))
