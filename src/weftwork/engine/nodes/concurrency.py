@@ -1,4 +1,4 @@
-"""Turns: how many nodes run at once, of one type in the host and of one tenant."""
+"""Limits how many nodes run at once: per node type, per tenant, and for nodes that hold a thread."""
 
 import asyncio
 from collections import deque
@@ -11,8 +11,11 @@ Slots = tuple[tuple[str, int], ...]
 
 
 class ConcurrencyLimiter:
-    """First come, first served, for each thing that is limited. What a node holds while it waits for more is its
-    tenant's own: so one tenant never keeps the type's turns from another by waiting."""
+    """First come, first served, for each thing that is limited.
+
+    Slots are acquired in order, those of the tenant first. So a node that waits for a second slot holds only one of
+    its own tenant, and one tenant cannot block another by waiting.
+    """
 
     def __init__(self) -> None:
         self._busy: dict[str, int] = {}

@@ -89,7 +89,7 @@ class EffectLedger:
         ) is not None and known.status == "open"
 
     async def claim_node(self, wanted: dict[str, Any]) -> NodeOutcome | None:
-        """Claim the node itself. An outcome if somebody has said what became of it. Raises Asking.
+        """Claim the node itself. An outcome if a person has reported what became of it. Raises InterruptPending.
 
         wanted: the schema of its outputs; an answer that does not fit it is asked for again.
         """
@@ -187,7 +187,7 @@ class EffectLedger:
     def _reported_outcome(
         self, place: EffectRef, known: EffectState, is_unfit: Callable[[dict[str, Any]], bool] = lambda said: False
     ) -> dict[str, Any]:
-        """What somebody said about an effect whose outcome nobody here knows. Raises Asking."""
+        """What a person reported about an effect with an unknown outcome. Raises InterruptPending."""
         for again in count():
             asked = outcome_interrupt(self._call.node_id, self._call.visit, place, known.claims, again)
             if asked.key not in self._call.answers:

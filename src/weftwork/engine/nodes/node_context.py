@@ -1,6 +1,8 @@
-"""The host as a waiting node sees it.
+"""What a waiting node can do while it runs: the implementation of ports.nodes.NodeContext.
 
-Records of items: results of single items of a node, several of which share one commit.
+One `EntryContext` serves one entry of a node, or one item of a map that runs another node type as its body. Whatever
+must be durable before the node goes on is reported to the run as an input with a future, which the run resolves after
+the commit. Results of single items share commits (`ItemRecords`).
 """
 
 import asyncio
@@ -51,43 +53,10 @@ from weftwork.protocol.run.events import EXTERNAL_CONTENT, Draft
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution, is_answer_to
 from weftwork.protocol.workflow.node_types import Effect
 
-MAX_ITEMS_PER_COMMIT: Final = 128
-"""Items of a node that go into one append."""
-
-
-class ItemRecords:
-    """Of one entry of a node."""
-
-    __slots__ = ("_durable", "_entry_sequence", "_items", "_node_id", "_report")
-
-    def __init__(self, report: Callable[[Input], None], node_id: str, entered: int) -> None:
-        self._report = report
-        self._node_id = node_id
-        self._entry_sequence = entered
-        self._items: list[tuple[int, Any]] = []
-        self._durable: asyncio.Future[None] | None = None
-
-    async def record(self, index: int, output: Any) -> None:
-        """See ports.nodes.NodeContext."""
-        if self._durable is None:
-            loop = asyncio.get_running_loop()
-            self._durable = loop.create_future()
-            loop.call_soon(self._flush, self._durable)
-        durable = self._durable
-        self._items.append((index, output))
-        if len(self._items) >= MAX_ITEMS_PER_COMMIT:
-            self._flush(durable)
-        # Shielded: others wait for the same commit.
-        await asyncio.shield(durable)
-
-    def _flush(self, durable: asyncio.Future[None]) -> None:
-        if self._durable is durable:
-            items, self._items, self._durable = tuple(self._items), [], None
-            self._report(ItemsRecorded(self._node_id, items, durable, self._entry_sequence))
-
-
 log = logging.getLogger("weftwork.node")
 
+MAX_ITEMS_PER_COMMIT: Final = 128
+"""Items of a node that go into one append."""
 STEP_NOT_DONE: Final = Failed("step_not_done", "A step of the node could not be done; nothing has happened.")
 
 
@@ -95,8 +64,20 @@ class EntryContext:
     """Implements ports.nodes.NodeContext for one entry of one node, or as a part of it of one item of a map."""
 
     __slots__ = (
-        *("_call", "_is_untrusted", "_effects", "_node", "_node_id", "_place", "_item_records", "_redactor"),
-        *("_report", "_runtime", "_buffered", "_model_calls_or_none", "_state", "started_at"),
+        "_buffered",
+        "_call",
+        "_effects",
+        "_is_untrusted",
+        "_item_records",
+        "_model_calls_or_none",
+        "_node",
+        "_node_id",
+        "_place",
+        "_redactor",
+        "_report",
+        "_runtime",
+        "_state",
+        "started_at",
     )
 
     def __init__(
@@ -278,10 +259,18 @@ class EntryContext:
 
     @property
     def _model_calls(self) -> EntryModelCalls:
-        """Made when it is first needed: few nodes speak to models."""
+        """Made when it is first needed: few nodes call models."""
         if self._model_calls_or_none is None:
-            here = self._runtime, self._report, self._buffered, self._state, self._call
-            self._model_calls_or_none = EntryModelCalls(*here, self._place, self._redactor, lambda: self.untrusted)
+            self._model_calls_or_none = EntryModelCalls(
+                self._runtime,
+                self._report,
+                self._buffered,
+                self._state,
+                self._call,
+                self._place,
+                self._redactor,
+                lambda: self.untrusted,
+            )
         return self._model_calls_or_none
 
     async def generate(self, request: ModelRequest, along: AnswerEvents) -> ModelAnswer:
@@ -325,3 +314,34 @@ class EntryContext:
         pinned: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._report(VersionRequested(self._node_id, change_id, version, pinned, self._call.entry_sequence))
         return await pinned
+
+
+class ItemRecords:
+    """Results of single items of one entry of a node. All of one turn of the event loop go into one append."""
+
+    __slots__ = ("_durable", "_entry_sequence", "_items", "_node_id", "_report")
+
+    def __init__(self, report: Callable[[Input], None], node_id: str, entered: int) -> None:
+        self._report = report
+        self._node_id = node_id
+        self._entry_sequence = entered
+        self._items: list[tuple[int, Any]] = []
+        self._durable: asyncio.Future[None] | None = None
+
+    async def record(self, index: int, output: Any) -> None:
+        """See ports.nodes.NodeContext."""
+        if self._durable is None:
+            loop = asyncio.get_running_loop()
+            self._durable = loop.create_future()
+            loop.call_soon(self._flush, self._durable)
+        durable = self._durable
+        self._items.append((index, output))
+        if len(self._items) >= MAX_ITEMS_PER_COMMIT:
+            self._flush(durable)
+        # Shielded: others wait for the same commit.
+        await asyncio.shield(durable)
+
+    def _flush(self, durable: asyncio.Future[None]) -> None:
+        if self._durable is durable:
+            items, self._items, self._durable = tuple(self._items), [], None
+            self._report(ItemsRecorded(self._node_id, items, durable, self._entry_sequence))

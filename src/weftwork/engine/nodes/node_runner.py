@@ -1,6 +1,8 @@
-"""The performer: runs the nodes of one run. Instant nodes on the spot, waiting nodes as tasks it can stop.
+"""Runs the nodes of one run: instant nodes at once, waiting nodes as tasks that can be stopped.
 
-The time limit of one entry of a node.
+Each outcome is reported as an input of the run. A node that the run no longer wants is cancelled and muted, so that
+nothing it still does is reported. One that does not stop within STOP_GRACE_S is abandoned. `run_within` applies the
+time limit of a node.
 """
 
 import asyncio
@@ -22,42 +24,6 @@ from weftwork.ports.node_outcome import Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType, WaitingNode
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.redaction import Redactor
-
-
-class NodeTimedOut(Failed, frozen=True):
-    """The node had its time. What it does may still happen."""
-
-
-async def run_within(clock: Clock, work: Awaitable[NodeOutcome], started_at: int, limit: int) -> NodeOutcome:
-    """node-13 (readings, Time limits): the outcome, or a failure once the attempt has had its time.
-
-    A node that does not heed its end is left behind.
-    """
-    task = asyncio.ensure_future(work)
-    timer = asyncio.ensure_future(clock.sleep_until(started_at + limit))
-    task.add_done_callback(_consume_exception)
-    try:
-        await asyncio.wait((task, timer), return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        return NodeTimedOut("node_timeout", f"The node did not end within {limit} ms.")
-    except asyncio.CancelledError:
-        # The run is to end. The node may still clean up, and what it did in the end counts.
-        task.cancel()
-        await asyncio.wait((task,))
-        return task.result()
-    finally:
-        task.cancel()
-        timer.cancel()
-        # What it raised knows this frame, which must not know it in turn.
-        del task
-
-
-def _consume_exception(task: "asyncio.Future[NodeOutcome]") -> None:
-    """Nobody asks a task that was left behind what it came to."""
-    if not task.cancelled():
-        task.exception()
-
 
 log = logging.getLogger("weftwork.node")
 
@@ -120,8 +86,8 @@ class NodeRunner:
         if isinstance(node_type, WaitingNode) and isinstance(call, NodeCall):
             if node_id in self._tasks:
                 self._drop(node_id)
-            voice = self._reporters[node_id] = _Reporter(self._report)
-            task = self._tasks[node_id] = asyncio.create_task(self._run_to_input(state, node_type, call, voice))
+            reporter = self._reporters[node_id] = _Reporter(self._report)
+            task = self._tasks[node_id] = asyncio.create_task(self._run_to_input(state, node_type, call, reporter))
             self._entry_sequences[node_id] = call.entry_sequence
             # A callback, because a task that is cancelled before its first step runs no code of its own.
             task.add_done_callback(partial(self._done, node_id))
@@ -153,15 +119,16 @@ class NodeRunner:
             self._drop(node_id)
 
     def _drop(self, node_id: str) -> None:
-        voice = self._reporters.pop(node_id)
-        voice.muted = voice.stopped = True
+        reporter = self._reporters.pop(node_id)
+        reporter.muted = True
+        reporter.stopped = True
         self._tasks.pop(node_id).cancel()
-        if voice.slots:
+        if reporter.slots:
             # One that does not heed it must not hold its turn for ever.
-            asyncio.get_running_loop().call_later(STOP_GRACE_S, self._release_slots, voice)
+            asyncio.get_running_loop().call_later(STOP_GRACE_S, self._release_slots, reporter)
 
-    def _release_slots(self, voice: _Reporter) -> None:
-        turn, voice.slots = voice.slots, ()
+    def _release_slots(self, reporter: _Reporter) -> None:
+        turn, reporter.slots = reporter.slots, ()
         if turn:
             self._runtime.limiter.release(turn)
 
@@ -183,11 +150,13 @@ class NodeRunner:
     def _type(self, state: RunState, node_id: str) -> NodeType:
         return self._runtime.types[state.plan.nodes[node_id].node.declaration.type_id]
 
-    async def _run_to_input(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Reporter) -> Input:
+    async def _run_to_input(
+        self, state: RunState, node_type: WaitingNode, call: NodeCall, reporter: _Reporter
+    ) -> Input:
         try:
-            return input_of_outcome(self._runtime, state, call, await self._run_node(state, node_type, call, voice))
+            return input_of_outcome(self._runtime, state, call, await self._run_node(state, node_type, call, reporter))
         except asyncio.CancelledError:
-            if voice.stopped:
+            if reporter.stopped:
                 raise
             # Nobody stopped this node: it cancelled itself, or something that it waited for was cancelled.
             return input_of_exception(self._runtime, state, call)
@@ -195,7 +164,9 @@ class NodeRunner:
             # Whatever it is: a node that says nothing would keep its run waiting for ever.
             return input_of_exception(self._runtime, state, call)
 
-    async def _run_node(self, state: RunState, node_type: WaitingNode, call: NodeCall, voice: _Reporter) -> NodeOutcome:
+    async def _run_node(
+        self, state: RunState, node_type: WaitingNode, call: NodeCall, reporter: _Reporter
+    ) -> NodeOutcome:
         """What the node comes to once it has its turn. Waiting for that does not count towards its time limit."""
         runtime, node = self._runtime, state.nodes[call.node_id]
         began = node.time_limit_start
@@ -203,9 +174,9 @@ class NodeRunner:
         if turn:
             if await runtime.limiter.acquire(turn):
                 began = runtime.clock.now()
-            voice.slots = turn
+            reporter.slots = turn
         try:
-            context = EntryContext(runtime, voice, state, call, redactor=self._redactor)
+            context = EntryContext(runtime, reporter, state, call, redactor=self._redactor)
             work = context.run(node_type)
             limit = state.plan.nodes[call.node_id].node.timeout_ms
             if not limit:
@@ -214,7 +185,7 @@ class NodeRunner:
             # One that is out of time may take its own to end, and is not heard any more then.
             context.close()
         finally:
-            self._release_slots(voice)
+            self._release_slots(reporter)
         if isinstance(outcome, NodeTimedOut) and is_once_node(state, call):
             # It may still happen.
             return msgspec.structs.replace(outcome, retryable=False)
@@ -233,8 +204,43 @@ class NodeRunner:
         self._grace = None
         for node_id in list(self._tasks):
             del self._tasks[node_id]
-            voice = self._reporters.pop(node_id)
-            voice.muted = True
-            self._release_slots(voice)
+            reporter = self._reporters.pop(node_id)
+            reporter.muted = True
+            self._release_slots(reporter)
             log.warning("node did not stop in time and was abandoned", extra={"nodeId": node_id})
             self._report(NodeStopped(node_id))
+
+
+class NodeTimedOut(Failed, frozen=True):
+    """The node had its time. What it does may still happen."""
+
+
+async def run_within(clock: Clock, work: Awaitable[NodeOutcome], started_at: int, limit: int) -> NodeOutcome:
+    """node-13 (readings, Time limits): the outcome, or a failure once the attempt has had its time.
+
+    A node that does not heed its end is left behind.
+    """
+    task = asyncio.ensure_future(work)
+    timer = asyncio.ensure_future(clock.sleep_until(started_at + limit))
+    task.add_done_callback(_consume_exception)
+    try:
+        await asyncio.wait((task, timer), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        return NodeTimedOut("node_timeout", f"The node did not end within {limit} ms.")
+    except asyncio.CancelledError:
+        # The run is to end. The node may still clean up, and what it did in the end counts.
+        task.cancel()
+        await asyncio.wait((task,))
+        return task.result()
+    finally:
+        task.cancel()
+        timer.cancel()
+        # What it raised knows this frame, which must not know it in turn.
+        del task
+
+
+def _consume_exception(task: "asyncio.Future[NodeOutcome]") -> None:
+    """Nobody asks a task that was left behind what it came to."""
+    if not task.cancelled():
+        task.exception()
