@@ -1,1 +1,1 @@
-"""What happens next: the engine knows ports and protocol, never a driver, a path or a header."""
+"""Executes runs. The engine imports ports and protocol, never a driver, a file path or an HTTP header."""

@@ -1,4 +1,4 @@
-"""The signer: the one place that signs what the host hands out and knows again what it signed."""
+"""Signs the tokens that the host hands out, and verifies them. The only place that uses the signing keys."""
 
 import hashlib
 import hmac

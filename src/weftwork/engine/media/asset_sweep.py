@@ -1,8 +1,8 @@
-"""The sweep of assets: what nobody refers to or holds goes, and bytes that belong to nothing with it.
+"""Deletes assets that no run refers to and no caller holds, and blobs that belong to no asset.
 
-Theory. Rows go first, with a note of their keys in the same transaction; then the bytes, then the note. Whoever dies in
-between leaves notes, and the next sweep goes on with them. Bytes without a row are left by writers that died before
-they wrote one; they are looked for among blobs that are older than any writer can be.
+Theory. Rows go first, with a tombstone of their keys in the same transaction; then the blobs, then the tombstone. A
+crash in between leaves tombstones, and the next sweep goes on with them. Blobs without a row are left by writers that
+died before they wrote one; they are looked for among blobs that are older than any write can last.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Assets: bytes taken in, found again by whoever may have them, and named by URLs that open them."""
+"""Assets: storing bytes, finding them again within their tenant, and the signed URLs that open them."""
 
 import asyncio
 import logging

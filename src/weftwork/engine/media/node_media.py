@@ -1,4 +1,4 @@
-"""Media of one entry of a node: kept as assets of the run's tenant, and put into envelopes."""
+"""Media that one entry of a node makes or reads: stored as assets of the run's tenant, and referred to in envelopes."""
 
 import asyncio
 from base64 import b64encode

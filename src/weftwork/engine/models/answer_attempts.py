@@ -1,7 +1,7 @@
-"""Attempts: a model is asked until its answer can be used, as often and in the way that its failure allows.
+"""Calls a model until its answer can be used, as often and in the way that the kind of failure allows.
 
-A refusal is never asked again; an answer that was cut off gets more room and no words about it; one that does not fit
-is told what would, in words of the host. Sources: RFC 0032, RFC 0033.
+A refusal is not retried. An answer that was cut off is retried with a higher token limit and the same messages. An
+answer that does not fit is retried with a correction written by the host. Sources: RFC 0032, RFC 0033.
 """
 
 from collections.abc import Callable, Sequence

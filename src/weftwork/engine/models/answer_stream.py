@@ -1,4 +1,8 @@
-"""The stream of one answer: pieces of a model, as they are shown and as they are kept."""
+"""The stream of one answer: deltas of a model on their way to readers, and the whole answer in the end.
+
+Readers see a delta only without secrets and without long base64. A secret may be split over several deltas, so text
+that could be the beginning of one is held back until it is known.
+"""
 
 import asyncio
 from typing import Any, Final, Protocol
@@ -24,7 +28,7 @@ DELTAS_PER_YIELD: Final = 64
 
 
 class ChunkSink(Protocol):
-    """Whoever tells the readers of a run what a model says."""
+    """Where an answer is streamed to, with the secrets that must not reach it."""
 
     def emit_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None: ...
 
@@ -37,24 +41,36 @@ class ChunkSink(Protocol):
 
 
 class AnswerStream:
-    """One answer on its way: its pieces as they are shown, and all of it."""
+    """One answer while it arrives."""
 
     __slots__ = (
-        *("_elider", "_halves", "_hold", "_meta", "_model", "_pending", "_provider", "_is_streamed"),
-        *("_size", "_sink", "_stop", "_delta_count", "_texts"),
+        "_delta_count",
+        "_elider",
+        "_halves",
+        "_hold",
+        "_is_streamed",
+        "_meta",
+        "_model",
+        "_pending",
+        "_provider",
+        "_sink",
+        "_size",
+        "_stop",
+        "_texts",
     )
 
-    def __init__(self, speech: ChunkSink, provider: str, model: str, shown: bool) -> None:
-        self._sink = speech
+    def __init__(self, sink: ChunkSink, provider: str, model: str, streamed: bool) -> None:
+        self._sink = sink
         self._provider = provider
         self._model = model
         self._meta = {"provider": provider, "model": model}
-        self._is_streamed = shown
-        self._hold = HoldBack(speech.secrets)
+        self._is_streamed = streamed
+        self._hold = HoldBack(sink.secrets)
         self._elider = Base64Elider()
         self._halves = SurrogateJoiner()
         self._texts: list[str] = []
-        self._size = self._delta_count = 0
+        self._size = 0
+        self._delta_count = 0
         self._pending: str | None = None
         """The last piece, which waits for the reason of the end."""
         self._stop: AnswerEnd | None = None

@@ -1,4 +1,7 @@
-"""The gate on the live path: the pure judgement, with what the run and the node bring to it."""
+"""The envelope gate of a live run: the pure gate, with the rules and the records of the run and the node.
+
+Judging an envelope has no consequence; the caller records the outcome and then acts on it.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,11 +51,18 @@ class GateResult(msgspec.Struct, frozen=True):
 
 
 class EnvelopeGate:
-    """Of one entry of a node, or of one item of a map."""
+    """Judges the envelopes of one entry of a node, or of one item of a map."""
 
     __slots__ = (
-        *("_call", "_clarified", "_is_foreign", "_is_untrusted", "_item"),
-        *("_node_id", "_redactor", "_runtime", "_state"),
+        "_call",
+        "_clarified",
+        "_is_foreign",
+        "_is_untrusted",
+        "_item",
+        "_node_id",
+        "_redactor",
+        "_runtime",
+        "_state",
     )
 
     def __init__(

@@ -1,4 +1,8 @@
-"""Generation: what AI nodes, and nodes in Python, ask of models. Every envelope on the way goes through the gate."""
+"""Generates a text, a value or an envelope with a model, for AI nodes and for nodes in Python.
+
+Every envelope in an answer goes through the gate. The conversation with the model goes on until the wanted thing is
+there: clarifications are asked of people, schemas are sent on request, and mistakes are sent back with a correction.
+"""
 
 from functools import partial
 from typing import Any, Final
@@ -79,7 +83,9 @@ async def generate_text(
 ) -> GeneratedText | Failed:
     """A text. Envelopes in it go through the gate like any other; a question in it is asked, and the model goes on
     with its answer. `said` is told along with the first answer."""
-    asked, found, rounds = request, list[Accepted](), 0
+    asked = request
+    found: list[Accepted] = []
+    rounds = 0
     for number in range(MAX_TURNS):
         told = said if not number else ()
         answer = await context.generate(asked, partial(_events_of_answer, call.node_id, request, told))
@@ -150,7 +156,8 @@ async def generate_envelope(
     reasons = "reasoning" in wanted.schema.get("properties", {})
     asked = _with_directive(request, envelope_directive(wanted.name, wanted.version, wanted.schema, reasons))
     asked = msgspec.structs.replace(asked, payload_schema=wanted.schema)
-    rounds, others = 0, list[Accepted]()
+    rounds = 0
+    others: list[Accepted] = []
     for _ in range(MAX_TURNS):
         turn = _ModelTurn(context, call, contract, rounds)
         attempts = AnswerAttempts(context, call.node_id, turn.answer_spec(wanted), rounds)
@@ -278,8 +285,8 @@ def _refusal_events(node_id: str, request: ModelRequest, answer: ModelAnswer) ->
     if answer.stop != "content-filter":
         return ()
     prompts = [request.system, *(message.text for message in request.messages)]
-    known = answer.provider, answer.model, answer.refusal, answer.safety_category
-    return (EmitEvent("envelope.refusal", refusal_event(node_id, *known, prompts)),)
+    refusal = refusal_event(node_id, answer.provider, answer.model, answer.refusal, answer.safety_category, prompts)
+    return (EmitEvent("envelope.refusal", refusal),)
 
 
 def _with_directive(request: ModelRequest, directive: str) -> ModelRequest:

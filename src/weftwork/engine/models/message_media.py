@@ -1,10 +1,10 @@
-"""Perception: what is in the messages of a request beside text, looked at when a model is really asked.
+"""Images, audio and documents in the messages of a model request, resolved when a model is really called.
 
-Theory. A node that is entered again gets the answers that are recorded, and nobody is asked. So nothing is looked at
-either: a picture that is gone by then, or a limit that has changed, cannot undo what a model has said of it. Messages
-carry their parts as they were given until the engine has found out who answers. Then all checks come in the order of
-RFC 0091, the last of them fetches, and the provider is handed parts that it only has to translate. Bytes that came with
-the request, or were fetched, are held as long as the request; those of assets are read when the provider wants them.
+Theory. A node that is entered again gets its recorded answers, and no model is called. So its media are not looked at
+either: an image that is gone by then, or a limit that has changed, cannot undo an answer. Messages carry their parts
+as they were given until the engine knows which provider answers. Then all checks come in the order of RFC 0091, the
+last of them fetches, and the provider gets parts that it only has to translate. Bytes that came with the request, or
+were fetched, are held as long as the request; those of assets are read when the provider wants them.
 """
 
 import asyncio

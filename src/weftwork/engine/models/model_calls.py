@@ -1,8 +1,8 @@
-"""Speech: what models say in one entry of a node. Answers are streamed and recorded, envelopes go through the gate.
+"""Model calls of one entry of a node: answers are streamed and recorded, and envelopes go through the gate.
 
-Theory. Calls and envelopes are told apart by their order in the entry. A node that is entered again makes the same
-calls in the same order and is given what was recorded, until it comes to one that was not; so no model is asked twice
-for what is known, and no handler runs twice.
+Theory. Calls and envelopes are identified by their order in the entry. A node that is entered again makes the same
+calls in the same order, and gets the recorded answers until it comes to a call that has none. So no model is called
+twice for the same answer, and no handler runs twice.
 """
 
 import asyncio
@@ -73,18 +73,31 @@ AnswerEvents = Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]
 
 
 class EntryModelCalls:
-    """Of one entry of a node, or of one item of a map; `node_id` is the node of the graph it belongs to."""
+    """The model calls of one entry of a node, or of one item of a map.
+
+    place: the node of the graph, and the item of a map, or "" for the node itself.
+    """
 
     __slots__ = (
-        *("_call", "_calls", "_gate", "_media", "_node_id", "_prefix", "_redactor"),
-        *("_report", "_runtime", "_buffered", "_state", "_has_unfinished_stream"),
+        "_buffered",
+        "_call",
+        "_calls",
+        "_gate",
+        "_has_unfinished_stream",
+        "_media",
+        "_node_id",
+        "_prefix",
+        "_redactor",
+        "_report",
+        "_runtime",
+        "_state",
     )
 
     def __init__(
         self,
         runtime: Runtime,
         report: Callable[[Input], None],
-        sayings: BufferedEvents,
+        buffered: BufferedEvents,
         state: RunState,
         call: NodeCall,
         place: tuple[str, str],
@@ -94,7 +107,7 @@ class EntryModelCalls:
         node_id, item = place
         self._runtime = runtime
         self._report = report
-        self._buffered = sayings
+        self._buffered = buffered
         self._state = state
         self._call = call
         self._node_id = node_id

@@ -1,4 +1,4 @@
-"""An enquiry: what a node asks of a model, and the words in which nodes tell of the answer."""
+"""Builds the model request of a node, and names the reason why an answer ended."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Feeds: how committed events reach readers. The log is read again whenever in doubt; a feed is only a hint.
+"""Delivers committed events to readers. A feed is only an optimisation: when in doubt, the log is read again.
 
 Theory. A reader joins the feed of a run before it first reads the log, so nothing can fall between.
 While it keeps up it is served from the feed's short tail, whose events are encoded once for everybody;

@@ -1,7 +1,7 @@
-"""Notes: what the readers of a run are told although it is not in its log. A hint for those who are there.
+"""Notifications to the readers of a run that are not events of its log, such as a new annotation.
 
-A note has no place in the log and so none to resume from: who comes later, or is so slow that newer notes have
-taken all the room, does not get it. What it speaks of can be asked for in another way.
+A notification has no sequence in the log, so a reader cannot resume from it. A reader that connects later, or is so
+slow that newer notifications have taken its place, does not get it; what it announces can be read in another way.
 """
 
 from collections import deque
