@@ -1,4 +1,4 @@
-"""Administration: what the operator may do on this machine, without a key. Requests and answers are JSON."""
+"""Operations of the operator on the machine itself, without a key. Requests and answers are JSON."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol

@@ -1,6 +1,7 @@
-"""The facade of annotations: what callers say of runs, and what was said.
+"""Annotations for callers: feedback on a run, stored next to its log.
 
-The learner: what a run keeps hidden, learnt from its log, to find copies of it in texts from elsewhere.
+A text from outside may repeat what the run hides. `SecretScanner` learns the hidden values from the log and masks
+copies of them before an annotation is stored.
 """
 
 import asyncio
@@ -10,14 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
-from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.keyring import Principal, run_not_found
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage import annotations as port
 from weftwork.ports.storage.event_log import EventLog, SlotTaken
-from weftwork.protocol.errors import ClientFault, HostFault, invalid
+from weftwork.protocol.errors import HostFault, invalid
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
 from weftwork.protocol.privacy.secret_matcher import redaction_marker
@@ -29,42 +30,6 @@ from weftwork.protocol.workflow.plan import Plan
 
 MAX_CACHED_REDACTORS: Final = 64
 """Runs whose hidden texts are kept; those of one run are few and short, whatever the run holds."""
-
-
-class SecretScanner:
-    """Hides in a text what its run hides. One log is learnt from at a time, and again only when it has grown."""
-
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
-        self._lock = asyncio.Semaphore(1)
-        self._cache: OrderedDict[RunKey, tuple[int, Redactor]] = OrderedDict()
-
-    async def redact(self, run: StoredRun, plan: Plan | None, texts: dict[str, str]) -> dict[str, Any]:
-        """The texts, with copies of what the run hides masked. Without its plan, all of them if it hides anything."""
-        if plan is None:
-            hidden = await self._log.hidden_values(run.header.key)
-            return {name: redaction_marker(COPY_NAME) for name in texts} if hidden else texts
-        if not plan.has_sensitive_data or not texts:
-            return texts
-        async with self._lock:
-            redactor = await self._redactor(run, plan)
-        return redactor.visible_value(texts)
-
-    async def _redactor(self, run: StoredRun, plan: Plan) -> Redactor:
-        key = run.header.key
-        last, redactor = self._cache.get(key, (-2, None))
-        if redactor is None or last < run.projection.last_sequence:
-            state = await load_state(self._log, run.header, plan)
-            redactor = Redactor(plan)
-            redactor.learn_inputs(state.inputs)
-            redactor.learn_state(state)
-            self._cache[key] = state.last_sequence, redactor
-        self._cache.move_to_end(key)
-        if len(self._cache) > MAX_CACHED_REDACTORS:
-            self._cache.popitem(last=False)
-        return redactor
-
-
 MAX_EVENTS_SEARCHED: Final = 50_000
 """The first events of a log, among which the one that is meant has to be: ids are not indexed."""
 PAGE_BYTES: Final = 4 * 2**20
@@ -106,7 +71,7 @@ class Annotations:
         annotations.check_annotation(document)
         stored = await self._executor.read_run(principal.run(run_id))
         if stored is None:
-            raise _run_not_found()
+            raise run_not_found()
         plan = await self._plan(stored)
         await self._check_target(stored, plan, document.get("target", {}))
         texts = await self._scanner.redact(stored, plan, annotations.annotation_texts(document))
@@ -119,7 +84,7 @@ class Annotations:
         if isinstance(verdict, SlotTaken):
             return await self._replay(principal, run_id, claim.replay(verdict.record, _AnnotationRecord))
         if verdict == "absent":
-            raise _run_not_found()
+            raise run_not_found()
         if verdict == "full":
             raise annotations.annotation_limit_fault()
         await self._notify_readers(principal, run_id, new, claim.now)
@@ -129,7 +94,7 @@ class Annotations:
         """What was said of the run, oldest first; a page ends at 4 MiB and may be short."""
         page = await self._store.page(principal.run(run_id), after, limit, PAGE_BYTES)
         if page is None:
-            raise _run_not_found()
+            raise run_not_found()
         return page
 
     async def _plan(self, stored: StoredRun) -> Plan | None:
@@ -154,7 +119,7 @@ class Annotations:
     async def _replay(self, principal: Principal, run_id: str, outcome: _AnnotationRecord) -> AnnotationResult:
         found = await self._store.find(principal.run(run_id), outcome.annotation_id)
         if found is None:
-            raise _run_not_found()
+            raise run_not_found()
         return AnnotationResult(found.document, outcome.replayed)
 
     async def _notify_readers(self, principal: Principal, run_id: str, new: port.Annotation, now: int) -> None:
@@ -167,5 +132,35 @@ class Annotations:
             self._runtime.feeds.notify(run, sequence, frame)
 
 
-def _run_not_found() -> ClientFault:
-    return ClientFault("not_found", "There is no such run.")
+class SecretScanner:
+    """Masks in a text what its run hides. Reads one log at a time, and again only when it has grown."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._lock = asyncio.Semaphore(1)
+        self._cache: OrderedDict[RunKey, tuple[int, Redactor]] = OrderedDict()
+
+    async def redact(self, run: StoredRun, plan: Plan | None, texts: dict[str, str]) -> dict[str, Any]:
+        """The texts, with copies of what the run hides masked. Without its plan, all of them if it hides anything."""
+        if plan is None:
+            hidden = await self._log.hidden_values(run.header.key)
+            return {name: redaction_marker(COPY_NAME) for name in texts} if hidden else texts
+        if not plan.has_sensitive_data or not texts:
+            return texts
+        async with self._lock:
+            redactor = await self._redactor(run, plan)
+        return redactor.visible_value(texts)
+
+    async def _redactor(self, run: StoredRun, plan: Plan) -> Redactor:
+        key = run.header.key
+        last, redactor = self._cache.get(key, (-2, None))
+        if redactor is None or last < run.projection.last_sequence:
+            state = await load_state(self._log, run.header, plan)
+            redactor = Redactor(plan)
+            redactor.learn_inputs(state.inputs)
+            redactor.learn_state(state)
+            self._cache[key] = state.last_sequence, redactor
+        self._cache.move_to_end(key)
+        if len(self._cache) > MAX_CACHED_REDACTORS:
+            self._cache.popitem(last=False)
+        return redactor

@@ -1,14 +1,13 @@
-"""The facade of debug bundles: a run's log read a page at a time, and given on in pieces."""
+"""Debug bundles for callers: the log of a run is read page by page and written in chunks."""
 
 import asyncio
 from typing import Final
 
-from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.keyring import Principal, run_not_found
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.assets import StoredAsset
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.review.debug_bundle import MAX_BYTES, AssetLink, DebugBundle
 from weftwork.protocol.run.projection import StoredRun
 
@@ -47,7 +46,7 @@ class BundleStream:
             await asyncio.sleep(0)
             page = await self._log.read(self._key, self._sequence, PAGE_EVENTS, PAGE_BYTES)
         if not page:
-            raise ClientFault("not_found", "There is no such run.")
+            raise run_not_found()
         self._sequence = page[-1].sequence
         return self._bundle.write_events(page)
 

@@ -1,4 +1,4 @@
-"""A claim: one caller's Idempotency-Key on one operation. The outcome it leads to is kept and given again."""
+"""Idempotency keys: one caller's key on one operation. The outcome is recorded, and replayed for a repeat."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,6 +1,7 @@
-"""Interrupts for callers: finding them, answering them, and links that let somebody without a key do so.
+"""Interrupts for callers: list them, answer them, and make links with which a person without a key can answer.
 
-Links to interrupts: tokens made, dated and opened again. The only user of the signer for interrupts.
+A link carries a signed token with an expiry. `InterruptLinks` makes and verifies the tokens; nothing else uses the
+signer for interrupts.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -9,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.api.idempotency import IdempotencyClaim
-from weftwork.engine.api.keyring import Principal, require_scope
+from weftwork.engine.api.keyring import Principal, require_scope, run_not_found
 from weftwork.engine.api.run_control import ControlOutcome, apply_control
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.host.executor import Executor
@@ -42,6 +43,13 @@ from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.timestamps import iso, parse_iso
 
 DAY_MS: Final = 86_400_000
+RESPOND_SCOPE: Final = "approvals:respond"
+DELEGATE_SCOPE: Final = "approvals:delegate"
+OVERRIDE_SCOPE: Final = "approvals:override"
+_INSPECT_MEMBERS: Final = ("kind", "key", "data", "resumeSchema", "timeoutMs", "requestedAt", "dueAt", "votes")
+
+Row = dict[str, Any]
+"""The state row of an interrupt, decoded."""
 
 
 class InterruptLinks:
@@ -114,15 +122,6 @@ def _due(row: dict[str, Any]) -> int | None:
     return parse_iso(text) if text is not None else None
 
 
-RESPOND_SCOPE: Final = "approvals:respond"
-DELEGATE_SCOPE: Final = "approvals:delegate"
-OVERRIDE_SCOPE: Final = "approvals:override"
-_INSPECT_MEMBERS: Final = ("kind", "key", "data", "resumeSchema", "timeoutMs", "requestedAt", "dueAt", "votes")
-
-Row = dict[str, Any]
-"""The state row of an interrupt, decoded."""
-
-
 class Interrupts:
     """Raises ClientFault, StoreUnavailable or HostFault."""
 
@@ -135,7 +134,7 @@ class Interrupts:
         """Those of one run in the order in which they were asked: the open ones, or all."""
         stored = await self._executor.read_run(principal.run(run_id))
         if stored is None:
-            raise ClientFault("not_found", "There is no such run.")
+            raise run_not_found()
         rows = [row for row in _interrupt_rows(stored) if closed or row["status"] == "open"]
         workflow_id = stored.header.workflow_id
         return {"interrupts": [self._document(principal, run_id, workflow_id, row) for row in rows]}
@@ -207,7 +206,7 @@ class Interrupts:
             require_scope(principal, DELEGATE_SCOPE)
         stored = await self._executor.read_run(principal.run(run_id))
         if stored is None:
-            raise ClientFault("not_found", "There is no such run.")
+            raise run_not_found()
         mine = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
         row = next((row for row in mine if row["status"] == "open"), None)
         if row is None:

@@ -1,6 +1,7 @@
-"""Who asks, and whether they may.
+"""API keys and the callers behind them.
 
-The keyring: API keys in use. Kept as keyed digests; a key is shown once, when it is made.
+A key is stored as a keyed digest, and shown once, when it is created. `Keyring.authenticate` turns a key into a
+`Principal`, which every operation takes and which decides what the caller can reach.
 """
 
 import hashlib
@@ -16,6 +17,10 @@ from weftwork.ports.storage.api_keys import ApiKeyRow, ApiKeys
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import TEST_KEY_PREFIX, Mode, is_tenant, mode_of_key, partition
 from weftwork.protocol.run.header import Owner, RunKey
+
+LIVE_KEY_PREFIX = "hk_live_"
+STARTUP_LABEL = "given at start"
+"""The label of keys that were given on the command line; no approver can be named by it."""
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -42,15 +47,15 @@ class Principal(msgspec.Struct, frozen=True):
         return Owner(self.tenant, self.key_id)
 
 
+def run_not_found() -> ClientFault:
+    """The fault for a run that does not exist, and for one of another tenant."""
+    return ClientFault("not_found", "There is no such run.")
+
+
 def require_scope(principal: Principal, scope: str) -> None:
     """auth-01 (OpenWOP auth): the key holds the scope, or 403 naming the scope it lacks."""
     if scope not in principal.scopes:
         raise ClientFault("forbidden", f"This key lacks the scope {scope}.", {"scopeRequired": scope})
-
-
-LIVE_KEY_PREFIX = "hk_live_"
-STARTUP_LABEL = "given at start"
-"""The label of keys that were; it is nobody's name."""
 
 
 class Keyring:

@@ -1,4 +1,4 @@
-"""Retention: how runs leave the store, one by one when a caller says so and by age when the operator does."""
+"""Deletes ended runs: single ones for callers, and by age for the operator."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from typing import Final, Protocol
 import msgspec
 
 from weftwork.engine.api.idempotency import IdempotencyClaim
-from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.keyring import Principal, run_not_found
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import EventLog, SlotTaken, StillLive, StoreUnavailable
@@ -76,7 +76,7 @@ class Retention:
             raise await self._refusal(run) from None
         fault_point("delete.durable")
         if deleted is False:
-            raise ClientFault("not_found", "There is no such run.")
+            raise run_not_found()
         if deleted is True:
             self._purge_soon()
         return isinstance(deleted, SlotTaken)

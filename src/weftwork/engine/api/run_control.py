@@ -1,8 +1,8 @@
-"""Control of single runs: pause, resume, and the artifacts a run has made.
+"""Controls runs for callers: pause, resume, variables and artifacts of one run, and cancelling many at once.
 
-Steering one run for a caller: asked once for each claim, and answered with how the run stands then.
-
-Cancelling many runs with one request: each by itself, several at a time, one answer for all.
+Each operation is applied once per idempotency key, and answered with the status of the run when it is durable
+(`apply_control`). A bulk cancel (`BulkCancel`) cancels each run by itself, several concurrently, and gives one answer
+for all of them.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
-from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.keyring import Principal, run_not_found
 from weftwork.engine.decide.inputs import Input, PauseRequested, ResumeRequested, VariablesOverwritten
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
@@ -25,44 +25,17 @@ from weftwork.protocol.run.header import DRAIN_POLICIES, RunKey, Status
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.timestamps import iso
 
+MAX_CONCURRENT_CANCELS: Final = 16
+"""Runs of one request that are cancelled at the same time."""
+
 
 class ControlOutcome(ReplayableOutcome, frozen=True):
-    """The outcome of steering a run."""
+    """The outcome of an operation that controls a run."""
 
     run_id: str
     status: str
     at: int
     node_id: str = ""
-
-
-async def apply_control(
-    executor: Executor,
-    run: RunKey,
-    claim: IdempotencyClaim,
-    given: Input,
-    outcome: ControlOutcome,
-    late: Callable[[StoredRun], ClientFault],
-) -> ControlOutcome:
-    """What came of it, once that is durable. `late` says why a run that has ended cannot be steered so."""
-
-    def answered(status: Status) -> ControlOutcome:
-        """How the run stands is the answer, unless what was asked for has a name of its own."""
-        return msgspec.structs.replace(outcome, status=outcome.status or status)
-
-    try:
-        answer = await executor.request(run, given, claim.record_maker(answered))
-        if answer is None:
-            raise ClientFault("not_found", "There is no such run.")
-        if isinstance(answer, StoredRun):
-            raise late(answer)
-    except ClientFault:
-        # idem-03: the same request may have been first, after this one had looked for it.
-        if (known := await claim.find_outcome(ControlOutcome)) is not None:
-            return known
-        raise
-    if isinstance(answer, SlotTaken):
-        return claim.replay(answer.record, ControlOutcome)
-    return answered(answer)
 
 
 class RunControl:
@@ -102,7 +75,7 @@ class RunControl:
         schema.require("set-variables", document)
         answer = await self._executor.request(principal.run(run_id), VariablesOverwritten(document["variables"]))
         if answer is None:
-            raise ClientFault("not_found", "There is no such run.")
+            raise run_not_found()
         if isinstance(answer, StoredRun):
             raise _run_has_ended(answer)
         return str(answer)
@@ -128,13 +101,39 @@ class RunControl:
         return await apply_control(self._executor, principal.run(outcome.run_id), claim, given, outcome, _run_has_ended)
 
 
+async def apply_control(
+    executor: Executor,
+    run: RunKey,
+    claim: IdempotencyClaim,
+    given: Input,
+    outcome: ControlOutcome,
+    late: Callable[[StoredRun], ClientFault],
+) -> ControlOutcome:
+    """Apply an input to a run; returns when it is durable. `late` makes the fault for a run that has ended."""
+
+    def answered(status: Status) -> ControlOutcome:
+        """How the run stands is the answer, unless what was asked for has a name of its own."""
+        return msgspec.structs.replace(outcome, status=outcome.status or status)
+
+    try:
+        answer = await executor.request(run, given, claim.record_maker(answered))
+        if answer is None:
+            raise run_not_found()
+        if isinstance(answer, StoredRun):
+            raise late(answer)
+    except ClientFault:
+        # idem-03: the same request may have been first, after this one had looked for it.
+        if (known := await claim.find_outcome(ControlOutcome)) is not None:
+            return known
+        raise
+    if isinstance(answer, SlotTaken):
+        return claim.replay(answer.record, ControlOutcome)
+    return answered(answer)
+
+
 def _run_has_ended(run: StoredRun) -> ClientFault:
     status = run.projection.status
     return ClientFault("conflict", f"The run has ended: it is {status}.", {"runStatus": status})
-
-
-MAX_CONCURRENT_CANCELS: Final = 16
-"""Runs of one request that are cancelled at the same time."""
 
 
 class BulkCancelOutcome(ReplayableOutcome, frozen=True):
@@ -164,10 +163,10 @@ class BulkCancel:
     async def _cancel_all(
         self, principal: Principal, run_ids: list[str], reason: str | None
     ) -> dict[str, dict[str, Any]]:
-        turns = asyncio.Semaphore(MAX_CONCURRENT_CANCELS)
+        limiter = asyncio.Semaphore(MAX_CONCURRENT_CANCELS)
 
         async def one(run_id: str) -> dict[str, Any]:
-            async with turns:
+            async with limiter:
                 return await self._cancel(principal, run_id, reason)
 
         # Each to its end: one that fails must not stop those after it.

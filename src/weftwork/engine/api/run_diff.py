@@ -1,12 +1,11 @@
-"""The facade of comparing runs: two logs read side by side, a page at a time."""
+"""Compares two runs for callers: their logs are read in parallel, page by page."""
 
 import asyncio
 from typing import Any, Final
 
-from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.keyring import Principal, run_not_found
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
-from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.review.run_diff import RunDiff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
@@ -55,19 +54,15 @@ class RunDiffs:
             return []
         page = await self._log.read(run.header.key, start - 1, min(PAGE, end - start + 1), PAGE_BYTES)
         if not page:
-            raise _run_not_found()  # deleted meanwhile
+            raise run_not_found()  # deleted meanwhile
         return page
 
     async def _read_run(self, run: RunKey) -> StoredRun:
         stored = await self._executor.read_run(run)
         if stored is None:
-            raise _run_not_found()
+            raise run_not_found()
         return stored
 
 
 def _event_at(page: list[Event], index: int) -> Event | None:
     return page[index] if index < len(page) else None
-
-
-def _run_not_found() -> ClientFault:
-    return ClientFault("not_found", "There is no such run.")

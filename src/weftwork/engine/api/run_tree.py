@@ -1,13 +1,12 @@
-"""The facade of runs that start runs: who started one, and the tree below it."""
+"""Family trees of runs for callers: the ancestry of a run, and the tree below it."""
 
 import asyncio
 from typing import Any, Final
 
-from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.keyring import Principal, run_not_found
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.child_runs import ancestry, tree_entry
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import MAX_CHILDREN, StoredRun, has_children
@@ -39,7 +38,7 @@ class RunTrees:
     async def _read_run(self, principal: Principal, run_id: str) -> StoredRun:
         stored = await self._executor.read_run(principal.run(run_id))
         if stored is None:
-            raise ClientFault("not_found", "There is no such run.")
+            raise run_not_found()
         return stored
 
 

@@ -1,6 +1,6 @@
-"""The facade: one method per operation. Every edge calls this and nothing behind it.
+"""Runs for callers: create, read, list and cancel them, and follow their events. One method per operation.
 
-The span recorder: spans of runs that were asked for, projected from their logs and kept while there is room.
+Spans are projected from the log when they are asked for, and cached for ended runs (`SpanCache`).
 """
 
 from collections import OrderedDict
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
-from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.keyring import Principal, run_not_found
 from weftwork.engine.api.run_tree import snapshot_children
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
@@ -32,41 +32,6 @@ from weftwork.protocol.workflow.plan import Plan
 
 MAX_CACHED_RUNS: Final = 256
 MAX_EVENTS_READ: Final = 10_000
-
-
-class SpanCache:
-    """Bounded: at most RUNS_KEPT ended runs in memory, and about EVENTS_READ events read for one run.
-
-    Nothing is recorded while a run goes on, so tracing costs a run nothing; what falls out of memory is
-    projected again from the log, and comes out equal.
-    """
-
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
-        self._cache: OrderedDict[RunKey, list[dict[str, Any]]] = OrderedDict()
-
-    async def spans(self, run: StoredRun) -> list[dict[str, Any]]:
-        """The run's spans so far."""
-        key = run.header.key
-        kept = self._cache.get(key)
-        if kept is not None:
-            self._cache.move_to_end(key)
-            return kept
-        found, last = RunSpans(run.header), -1
-        while last + 1 < MAX_EVENTS_READ and (
-            page := await self._log.read(key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
-        ):
-            for event in page:
-                if event.type in SPAN_EVENT_TYPES:
-                    found.add(span_fact(event))
-            last = page[-1].sequence
-        if run.projection.status in TERMINAL_STATUSES:
-            self._cache[key] = found.spans
-            if len(self._cache) > MAX_CACHED_RUNS:
-                self._cache.popitem(last=False)
-        return found.spans
-
-
 RETRY_AFTER_S: Final = 5
 """What callers are told to wait when a run of their scope is live or the host is full."""
 
@@ -133,7 +98,7 @@ class Runs:
 
     async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
         """The snapshot."""
-        return await self.make_snapshot(await self._read_run(principal, run_id))
+        return await self.make_snapshot(await self.read_run(principal, run_id))
 
     async def make_snapshot(self, run: StoredRun) -> dict[str, Any]:
         """The snapshot of a run that was read, with its children as they stand now."""
@@ -158,7 +123,7 @@ class Runs:
         record = claim.record_maker(partial(RunOutcome, run_id))
         status = await self._executor.cancel(principal.run(run_id), document.get("reason"), record)
         if status is None:
-            raise ClientFault("not_found", "There is no such run.")
+            raise run_not_found()
         fault_point("cancel.durable")
         if isinstance(status, SlotTaken):
             return claim.replay(status.record, RunOutcome)
@@ -203,12 +168,15 @@ class Runs:
         """How the run stands, without what may be large."""
         projection = await self._executor.projection(principal.run(run_id))
         if projection is None:
-            raise ClientFault("not_found", "There is no such run.")
+            raise run_not_found()
         return projection
 
     async def read_run(self, principal: Principal, run_id: str) -> StoredRun:
         """The run as committed, for readers that make their own document of it."""
-        return await self._read_run(principal, run_id)
+        stored = await self._executor.read_run(principal.run(run_id))
+        if stored is None:
+            raise run_not_found()
+        return stored
 
     async def run_spans(self, principal: Principal, run_id: str) -> list[dict[str, Any]]:
         """The run's spans, projected from its log; none for a run that is not there."""
@@ -220,12 +188,6 @@ class Runs:
     async def check_ready(self) -> None:
         """Return if the store takes writes; raises StoreUnavailable."""
         await self._runtime.log.check_ready()
-
-    async def _read_run(self, principal: Principal, run_id: str) -> StoredRun:
-        stored = await self._executor.read_run(principal.run(run_id))
-        if stored is None:
-            raise ClientFault("not_found", "There is no such run.")
-        return stored
 
     async def _check_create(self, principal: Principal, document: Any) -> Plan:
         """run-07 (OpenWOP rest-endpoints): the order of checks after the idempotency key."""
@@ -258,6 +220,39 @@ class Runs:
         most = limits.max_live_runs_per_tenant
         if most and self._executor.live_in(partition) >= most:
             raise _rate_limited("This tenant has as many unfinished runs as it may.", "tenant")
+
+
+class SpanCache:
+    """Spans of runs: at most MAX_CACHED_RUNS ended runs in memory, and about MAX_EVENTS_READ events read for one run.
+
+    Nothing is recorded while a run goes on, so tracing costs a run nothing; what falls out of memory is
+    projected again from the log, and comes out equal.
+    """
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._cache: OrderedDict[RunKey, list[dict[str, Any]]] = OrderedDict()
+
+    async def spans(self, run: StoredRun) -> list[dict[str, Any]]:
+        """The run's spans so far."""
+        key = run.header.key
+        kept = self._cache.get(key)
+        if kept is not None:
+            self._cache.move_to_end(key)
+            return kept
+        found, last = RunSpans(run.header), -1
+        while last + 1 < MAX_EVENTS_READ and (
+            page := await self._log.read(key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
+        ):
+            for event in page:
+                if event.type in SPAN_EVENT_TYPES:
+                    found.add(span_fact(event))
+            last = page[-1].sequence
+        if run.projection.status in TERMINAL_STATUSES:
+            self._cache[key] = found.spans
+            if len(self._cache) > MAX_CACHED_RUNS:
+                self._cache.popitem(last=False)
+        return found.spans
 
 
 def _rate_limited(message: str, scope: str) -> ClientFault:

@@ -1,10 +1,8 @@
-"""The test log: what seams project for runs that need not exist, kept in memory while there is room.
+"""What the test endpoints of the conformance suite (its "seams") need; used only where they are enabled.
 
-No run is touched by it and nothing of it is stored. It exists only where test seams are on.
-
-The facade of the seams that look at runs from outside: events, spans and bundles, of runs and of the test log.
-
-Records of envelopes: what a run has recorded under a correlation id, read from its log.
+`TestLog` holds events that a test projects for an id, whether or not such a run exists. It is bounded, in memory
+only, and touches no run. `RunObservation` reads events, spans and bundles of a run together with those of the test
+log. `EnvelopeRecords` reads from a log what a run has recorded under a correlation id.
 """
 
 from collections import OrderedDict
@@ -35,7 +33,13 @@ MAX_RUNS: Final = 256
 MAX_EVENTS_PER_RUN: Final = 1000
 """Of one run; the oldest go first."""
 MAX_BYTES: Final = 8 * 2**20
-"""Of all runs together; the run that had no news for the longest time goes first."""
+"""Of all runs together; the run that was written to least recently goes first."""
+MAX_EVENTS_READ: Final = 10_000
+"""Events of one run that are read for one answer."""
+PAGE_EVENTS: Final = 256
+PAGE_BYTES: Final = 262_144
+MAX_EXPORT_BYTES: Final = 1_000_000
+MAX_EVENTS_SCANNED: Final = 10_000
 
 
 class EventQuery(msgspec.Struct, frozen=True):
@@ -131,15 +135,8 @@ def event_document(event: Event) -> dict[str, Any]:
     return msgspec.json.decode(event.document)
 
 
-MAX_EVENTS_READ: Final = 10_000
-"""Of one run that are looked at for one answer."""
-PAGE_EVENTS: Final = 256
-PAGE_BYTES: Final = 262_144
-MAX_EXPORT_BYTES: Final = 1_000_000
-
-
 class RunObservation:
-    """An id that nothing is known of is no error here, and shows nothing."""
+    """Events, spans and bundles by run id. An unknown id is no error, and gives nothing."""
 
     def __init__(self, runtime: Runtime, service: Runs, bundles: Bundles, log: TestLog) -> None:
         self._log: EventLog = runtime.log
@@ -182,11 +179,8 @@ class RunObservation:
         return msgspec.json.decode(b"".join(parts))
 
 
-MAX_EVENTS_SCANNED: Final = 10_000
-
-
 class EnvelopeRecords:
-    """Looks the log through, so this is for seams alone; a live run has its records in its state."""
+    """Scans the log, so this is for test endpoints only; a live run has its records in its state."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log

@@ -1,4 +1,4 @@
-"""The facade of workflow definitions: one method per operation."""
+"""Workflow definitions for callers: register, read and list them. One method per operation."""
 
 import logging
 from typing import Any
@@ -72,7 +72,7 @@ class Workflows:
         return await self._register(principal, "registerWorkflow", key, document, document, "")
 
     async def register_sample(self, principal: Principal, body: Any, key: str | None = None) -> RegistrationOutcome:
-        """The same for the bodies of the seam."""
+        """The same for the bodies of the test endpoint."""
         document, at = read_test_definition(body)
         return await self._register(principal, "registerSampleWorkflow", key, body, document, at)
 
