@@ -1,4 +1,4 @@
-"""The alarm: wakes parked runs when they have something to do by themselves. One for all runs of a host."""
+"""Wakes parked runs when a timer of theirs is due. One alarm for all runs of a host."""
 
 import asyncio
 import logging

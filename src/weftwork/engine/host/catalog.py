@@ -1,10 +1,9 @@
-"""The catalogue: which workflows can be started, and the plans of those that runs have pinned.
+"""The workflow catalog: which workflows can be started, and the plans of those that runs have pinned.
 
 Theory. Workflows of files are the operator's: they are read at start and held for good. Workflows that tenants
 register are in the store and stay there until somebody asks for one, so neither the start nor the memory of a host
-grows with them. What was found, and what was not, is remembered for a while, because every new run asks.
-
-Plans that were used lately, so that the next run of a workflow does not make its plan again.
+grows with them. Lookups are cached, also those that found nothing, because every new run makes one. Plans that were
+used recently are cached by digest (`PlanCache`), so that the next run of a workflow does not build its plan again.
 """
 
 import asyncio
@@ -39,32 +38,6 @@ from weftwork.protocol.workflow.validation import parse_workflow
 MAX_CACHED_PLANS: Final = 256
 MAX_CACHED_PLAN_BYTES: Final = 8 * 2**20
 """Of their definitions in JSON; in memory a plan takes some ten times as much."""
-
-
-class PlanCache:
-    """By digest, bounded in number and size. What was not asked for the longest time goes first."""
-
-    def __init__(self) -> None:
-        self._cache: OrderedDict[str, tuple[Plan, int]] = OrderedDict()
-        self._bytes = 0
-
-    def get(self, digest: str) -> Plan | None:
-        kept = self._cache.get(digest)
-        if kept is None:
-            return None
-        self._cache.move_to_end(digest)
-        return kept[0]
-
-    def add(self, plan: Plan, size: int) -> None:
-        """`size` is that of the definition in JSON. The plan kept last stays, however large it is."""
-        _, before = self._cache.pop(plan.workflow.digest, (plan, 0))
-        self._cache[plan.workflow.digest] = plan, size
-        self._bytes += size - before
-        while len(self._cache) > 1 and (len(self._cache) > MAX_CACHED_PLANS or self._bytes > MAX_CACHED_PLAN_BYTES):
-            _, (_, size) = self._cache.popitem(last=False)
-            self._bytes -= size
-
-
 MAX_CACHED_DIGESTS: Final = 4096
 """Pairs of tenant and workflow id of which is remembered whether the tenant registered such a workflow."""
 
@@ -227,3 +200,27 @@ class WorkflowCatalog:
         if stored is None:
             raise HostFault(f"the definition {digest} of workflow {workflow_id} is not in the store")
         return stored
+
+
+class PlanCache:
+    """Plans by digest, bounded in number and size; the least recently used goes first."""
+
+    def __init__(self) -> None:
+        self._cache: OrderedDict[str, tuple[Plan, int]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, digest: str) -> Plan | None:
+        kept = self._cache.get(digest)
+        if kept is None:
+            return None
+        self._cache.move_to_end(digest)
+        return kept[0]
+
+    def add(self, plan: Plan, size: int) -> None:
+        """`size` is that of the definition in JSON. The plan kept last stays, however large it is."""
+        _, before = self._cache.pop(plan.workflow.digest, (plan, 0))
+        self._cache[plan.workflow.digest] = plan, size
+        self._bytes += size - before
+        while len(self._cache) > 1 and (len(self._cache) > MAX_CACHED_PLANS or self._bytes > MAX_CACHED_PLAN_BYTES):
+            _, (_, size) = self._cache.popitem(last=False)
+            self._bytes -= size

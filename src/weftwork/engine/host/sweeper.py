@@ -1,4 +1,4 @@
-"""The sweeper: forgets idempotency records that no longer answer for their key, and does other chores."""
+"""Background cleanup: deletes expired idempotency records at an interval, and then runs other chores."""
 
 import asyncio
 import logging
