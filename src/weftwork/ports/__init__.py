@@ -1,1 +1,1 @@
-"""What the engine needs from the world, as Protocol classes whose docstrings are promises."""
+"""What the engine needs from its surroundings: Protocol classes whose docstrings are contracts."""

@@ -1,4 +1,4 @@
-"""Time as an argument."""
+"""The clock of the host, passed in so that tests control time."""
 
 from typing import Protocol
 

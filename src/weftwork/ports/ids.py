@@ -1,4 +1,4 @@
-"""Identity and chance as arguments."""
+"""Ids and random numbers, passed in so that tests control them."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Models: one port for every provider. A request goes in, pieces of an answer come out, and a last one says why it
+"""Models: one port for every provider. A request goes in, deltas of an answer come out, and a last item says why it
 ended."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping

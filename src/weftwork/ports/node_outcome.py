@@ -1,6 +1,7 @@
-"""Outcomes of a node: how it ends its turn, and what it raises to get there.
+"""Outcomes of a node: how a call ends, and the exceptions with which a node can end it from within.
 
-What a node does to its run: committed together with its end, or with what it wants of its children.
+Effects are what a node does to its run: variables, channels, log lines, events, artifacts and child runs. They are
+committed together with the outcome that carries them.
 """
 
 from collections.abc import Mapping
@@ -58,7 +59,7 @@ class EmitEvent(msgspec.Struct, frozen=True):
 
 
 class NewChild(msgspec.Struct, frozen=True):
-    """A child run that can be started; made by NodeContext.child and by nobody else."""
+    """A child run that can be started; made only by NodeContext.prepare_child."""
 
     key: str
     header: RunHeader
@@ -161,7 +162,7 @@ class NotDone(Exception):
 
 
 class ChildRequest(msgspec.Struct, frozen=True):
-    """What a node wants of a child: see NodeContext.child."""
+    """What a node wants of a child: see NodeContext.prepare_child."""
 
     key: str
     workflow_id: str

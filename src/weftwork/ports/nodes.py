@@ -1,8 +1,7 @@
-"""Node types: a declaration and the code behind it.
+"""Node types: what a node is called with, what it may ask of the host, and the two kinds of nodes.
 
-What a node sees of the run around it: its variables and expressions, and what the edges brought.
-
-An emission: an envelope that a model sent, with what holds for it beside the host's own rules.
+An instant node is a pure function of its `NodeCall`. A waiting node also gets a `NodeContext`, with which it does
+everything that takes time or must be recorded.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -90,7 +89,7 @@ class NodeCall(msgspec.Struct, frozen=True):
     iteration: int = 0
     """How often the loop around this node has come round to it, since the loop was entered."""
     arrivals: tuple[Arrival, ...] = ()
-    """For gathering types."""
+    """For node types that declare `gathers_edges`."""
     answers: Mapping[str, Resolution] = {}
     """What became of interrupts of this run, by key."""
     visit: int = 0
@@ -148,17 +147,18 @@ class NodeContext(Protocol):
         """What a step came to, as JSON. `run` is called once per name; later entries of the node
         get what was recorded. A name is good for one step in an entry.
 
-        `run` gives JSON or raises StepFailed, which is recorded and raised again, or NotDone. Raises Asking when the
-        step was begun before, its outcome is unknown and its effect is `once`. `plain`: `run` holds a thread that the
-        node does not hold yet, so it waits for one before anything is claimed.
+        `run` gives JSON or raises StepFailed, which is recorded and raised again, or NotDone. Raises
+        InterruptPending when the step was begun before, its outcome is unknown and its effect is `once`. `plain`: `run`
+        holds a thread that the node does not hold yet, so it waits for one before anything is claimed.
         """
         ...
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
         """What became of a question of this run, by its key: its recorded answer, or that nobody gave one in time.
 
-        Raises Asking when it is still to be asked. One of a kind that passes returns when it is durable; so does one
-        that is answered with `instead` and not asked of anybody. Raises StepFailed for one that cannot be asked.
+        Raises InterruptPending when it is still to be asked. One of a kind that passes returns when it is durable; so
+        does one that is answered with `instead` and not asked of anybody. Raises StepFailed for one that cannot be
+        asked.
         """
         ...
 
@@ -224,7 +224,8 @@ class NodeContext(Protocol):
         """Send an envelope of a model through the gate: the one way for any of them.
 
         Its outcome is recorded under its correlation id, in one commit with all that its handler does; sent again, in
-        whatever entry, it gets that outcome and no handler runs. Raises Asking for a clarification that is open.
+        whatever entry, it gets that outcome and no handler runs. Raises InterruptPending for a clarification that is
+        open.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The way out: the one client for every request that the host makes to somebody else."""
+"""The outbound client: the only one for requests that this host makes to others."""
 
 from typing import Protocol
 

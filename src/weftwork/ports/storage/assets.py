@@ -2,8 +2,9 @@
 
 Theory. A row says that bytes are there; a reference says that a run needs them. References are written in the commit
 of the events that name the asset, and go with their run, so an asset is referred to exactly as long as a log names it.
-What nobody refers to and nobody holds is doomed: its row goes and its key is written down, in one transaction; then
-its bytes are deleted, then the note. A process that dies anywhere in between leaves a note, never a row without bytes.
+An asset without references and holds is deleted in steps: its row is replaced by a tombstone of its key, in one
+transaction; then its bytes are deleted, then the tombstone. A crash in between leaves a tombstone, never a row without
+bytes.
 
 Durable on return; raises StoreUnavailable. Each call is one transaction.
 """

@@ -2,7 +2,7 @@
 
 Theory. A blob is written under a key that nobody has used before, and never changed: the tenant's folder, the digest of
 its bytes, and a mark of the writing. So whoever deletes a key cannot hit what another has just written with the same
-bytes, in this process or in any other. Nobody sees a blob before `keep` has returned, and from then on it survives the
+bytes, in this process or in any other. No reader sees a blob before `commit` has returned; after that it survives the
 death of the process and of the machine.
 
 Faults of the disk or of the service are StoreUnavailable.
@@ -38,7 +38,7 @@ class BlobSink(Protocol):
         ...
 
     async def discard(self) -> None:
-        """Leave nothing of it. Does nothing after `keep`, so it may stand in a `finally`."""
+        """Leave nothing of it. Does nothing after `commit`, so it may stand in a `finally`."""
         ...
 
 

@@ -181,7 +181,7 @@ class EventLog(Protocol):
     async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
         """Events with sequence > after, ascending, at most `limit`. The cost does not depend on the log's length.
 
-        With `budget`: none behind the one with which their weights reach so many bytes.
+        With `budget`: stops after the event with which their sizes reach so many bytes.
         """
         ...
 
