@@ -18,7 +18,7 @@ from weftwork.ports.models import ModelProviders
 from weftwork.ports.node_outcome import ChildRequest, Failed, NewChild
 from weftwork.ports.nodes import NodeCall, NodeType
 from weftwork.ports.outbound import Outbound
-from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog
 from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.fold.state import RunState
@@ -53,3 +53,7 @@ class Runtime(msgspec.Struct, frozen=True):
     """The one client for requests to other hosts; fetches media for models."""
     kinds: KindSet = BUILTIN_KINDS
     """Envelope kinds that are known; discovery advertises those that are displayed."""
+
+    async def wait_for_store(self) -> None:
+        """Wait before the next attempt at a store that is unavailable."""
+        await self.clock.sleep_until(self.clock.now() + STORE_RETRY_MS)

@@ -21,11 +21,11 @@ MAX_CONCURRENT_READS: Final = 4
 class BundleStream:
     """bundle-07: one bundle on its way. It holds one page of the log at a time, and spans up to their bound."""
 
-    def __init__(self, bundle: DebugBundle, log: EventLog, run: StoredRun, turns: asyncio.Semaphore) -> None:
+    def __init__(self, bundle: DebugBundle, log: EventLog, run: StoredRun, reads: asyncio.Semaphore) -> None:
         self._bundle = bundle
         self._log = log
         self._key = run.header.key
-        self._reads = turns
+        self._reads = reads
         self._next: bytes | None = bundle.head
         self._sequence = -1
         self._ended = False

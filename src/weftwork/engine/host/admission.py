@@ -42,8 +42,8 @@ class _TenantSlots(msgspec.Struct):
 class Admission:
     """`wake` executes a run that is stored."""
 
-    def __init__(self, most: int, clock: Clock, wake: Callable[[RunKey], Awaitable[object]]) -> None:
-        self._max_slots = most
+    def __init__(self, max_slots: int, clock: Clock, wake: Callable[[RunKey], Awaitable[object]]) -> None:
+        self._max_slots = max_slots
         self._clock = clock
         self._wake = wake
         self._tenants: dict[str, _TenantSlots] = {}
@@ -52,9 +52,9 @@ class Admission:
         self._cancelling_roots: set[str] = set()
         self._closed = False
 
-    def admit(self, run: RunKey, weight: int = 0, root: str = "") -> bool:
+    def admit(self, run: RunKey, input_bytes: int = 0, root: str = "") -> bool:
         """lim-16 (host): whether the run may be executed now; otherwise it is, when there is room."""
-        wanted = 1 + weight // SLOT_BYTES
+        wanted = 1 + input_bytes // SLOT_BYTES
         slots = self._tenants.setdefault(run.partition, _TenantSlots())
         if root in self._cancelling_roots or slots.waiting or not self._has_room(slots, wanted):
             slots.waiting.append((run, wanted, root))

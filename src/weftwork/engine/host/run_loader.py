@@ -18,7 +18,7 @@ from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
@@ -100,9 +100,9 @@ class RunLoader:
         except HostFault as fault:
             log.error("run left as it is: %s", fault, extra={"runId": run.run_id})
             return None
-        weights: list[int] = []
-        state = await load_state(self._runtime.log, header, plan, weights.append)
-        return LoadedRun(state, stored, sum(weights))
+        sizes: list[int] = []
+        state = await load_state(self._runtime.log, header, plan, sizes.append)
+        return LoadedRun(state, stored, sum(sizes))
 
 
 class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
@@ -181,7 +181,7 @@ async def load_with_retry(runtime: Runtime, catalog: WorkflowCatalog, run: RunKe
             plan = await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
             return await load_state(runtime.log, stored.header, plan)
         except StoreUnavailable:
-            await runtime.clock.sleep_until(runtime.clock.now() + STORE_RETRY_MS)
+            await runtime.wait_for_store()
 
 
 async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun) -> Exception:

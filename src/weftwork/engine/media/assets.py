@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from weftwork.engine.signer import Signer
 from weftwork.ports.clock import Clock
@@ -33,11 +33,29 @@ LISTING_URL_MS: Final = 1_800_000
 """How long a URL lasts that comes with a listing."""
 
 
+T = TypeVar("T")
 WaitForStore = Callable[[], Awaitable[None]]
+"""Waits before the next attempt at a store that is unavailable."""
 
 
 class BytesMissing(StoreUnavailable):
     """There is a row and there are no bytes. Waiting does not help; the same bytes sent again do."""
+
+
+async def retry_store(work: Callable[[], Awaitable[T]], wait: WaitForStore | None) -> T:
+    """Repeat the work while the store is unavailable; without `wait`, raise StoreUnavailable at once.
+
+    Raises BytesMissing at once as well, because waiting does not bring the bytes back.
+    """
+    while True:
+        try:
+            return await work()
+        except BytesMissing:
+            raise
+        except StoreUnavailable:
+            if wait is None:
+                raise
+            await wait()
 
 
 def upload_too_large(cap: int) -> ClientFault:

@@ -5,13 +5,12 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-from weftwork.engine.media.assets import Assets, BytesMissing
+from weftwork.engine.media.assets import Assets, BytesMissing, retry_store
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import GeneratedMedia
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.storage.assets import StoredAsset
-from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.errors import ClientFault
@@ -192,23 +191,17 @@ class EntryMediaStore:
         cap = self._runtime.limits.max_upload_bytes
         try:
             return await self._retry_store(
-                lambda: self._assets.put(self._partition, data, cap=cap, away=self._wait_for_store)
+                lambda: self._assets.put(self._partition, data, cap=cap, away=self._runtime.wait_for_store)
             )
         except ClientFault as fault:
             raise StepFailed(Failed("media_too_large", fault.message, fault.details, retryable=False)) from None
 
     async def _retry_store(self, work: Callable[[], Awaitable[T]]) -> T:
-        """No fault of the node: it waits, as its run does."""
-        while True:
-            try:
-                return await work()
-            except BytesMissing:
-                raise StepFailed(MEDIA_NOT_FOUND) from None
-            except StoreUnavailable:
-                await self._wait_for_store()
-
-    async def _wait_for_store(self) -> None:
-        await self._runtime.clock.sleep_until(self._runtime.clock.now() + STORE_RETRY_MS)
+        """An unavailable store is no fault of the node: the node waits, as its run does."""
+        try:
+            return await retry_store(work, self._runtime.wait_for_store)
+        except BytesMissing:
+            raise StepFailed(MEDIA_NOT_FOUND) from None
 
     @property
     def _inline_cap(self) -> int:

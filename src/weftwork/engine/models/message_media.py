@@ -14,12 +14,11 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from weftwork.engine.media.assets import Assets, BytesMissing
+from weftwork.engine.media.assets import Assets, BytesMissing, retry_store
 from weftwork.ports.models import Message, ModelMediaPart, ModelProvider, ModelRequest, ModelTextPart, Role
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest
 from weftwork.ports.storage.assets import StoredAsset
-from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.media.asset_references import ASSET_PREFIX, SAMPLE_ASSET_PREFIX, media_ref
@@ -236,15 +235,7 @@ class MessageMedia:
         return response.content
 
     async def _retry_store(self, work: Callable[[], Awaitable[T]]) -> T:
-        while True:
-            try:
-                return await work()
-            except BytesMissing:
-                raise
-            except StoreUnavailable:
-                if self._wait_for_store is None:
-                    raise
-                await self._wait_for_store()
+        return await retry_store(work, self._wait_for_store)
 
 
 def part_failure(wrong: PartError) -> Failed:

@@ -12,7 +12,6 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import aclosing, suppress
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -30,12 +29,10 @@ from weftwork.engine.models.envelope_gate import EnvelopeGate, GateResult
 from weftwork.engine.models.message_media import MessageMedia, input_modalities
 from weftwork.engine.node_events import BufferedEvents, effect_events
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.clock import Clock
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, StepFailed
 from weftwork.ports.nodes import Emission, NodeCall
-from weftwork.ports.storage.event_log import STORE_RETRY_MS
 from weftwork.protocol.envelopes.completion import usage_event
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
@@ -197,9 +194,14 @@ class EntryModelCalls:
 
     @property
     def _message_media(self) -> MessageMedia:
-        runtime, partition = self._runtime, self._state.header.partition
-        away = partial(_wait_for_store, runtime.clock)
-        return MessageMedia(runtime.assets, runtime.outbound, partition, runtime.limits.max_bytes_per_part, away)
+        runtime = self._runtime
+        return MessageMedia(
+            runtime.assets,
+            runtime.outbound,
+            self._state.header.partition,
+            runtime.limits.max_bytes_per_part,
+            runtime.wait_for_store,
+        )
 
     async def _recordable(self, answer: ModelAnswer, made: list[dict[str, Any]], request: ModelRequest) -> ModelAnswer:
         """The answer as it may be recorded: media in it are assets by now, and assets that the model was shown are
@@ -302,10 +304,6 @@ def _recorded_answer(record: dict[str, Any], turn: str) -> ModelAnswer:
     if (fault := fault_from_record(record)) is not None:
         raise StepFailed(Failed(fault.code, fault.message, retryable=fault.retryable))
     return answer_from_record(record, turn)
-
-
-async def _wait_for_store(clock: Clock) -> None:
-    await clock.sleep_until(clock.now() + STORE_RETRY_MS)
 
 
 def _raised_at(error: BaseException) -> str:

@@ -21,12 +21,12 @@ class ConcurrencyLimiter:
         self._busy: dict[str, int] = {}
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
-    async def acquire(self, turn: Slots) -> bool:
-        """Wait for the turn; returns whether there was a wait. Cancelled, it holds nothing."""
+    async def acquire(self, slots: Slots) -> bool:
+        """Acquire all slots; returns whether there was a wait. Holds none when it is cancelled."""
         waited = False
         taken: list[str] = []
         try:
-            for name, most in turn:
+            for name, most in slots:
                 waited = await self._acquire(name, most) or waited
                 taken.append(name)
         except BaseException:
@@ -35,8 +35,8 @@ class ConcurrencyLimiter:
             raise
         return waited
 
-    def release(self, turn: Slots) -> None:
-        for name, _ in turn:
+    def release(self, slots: Slots) -> None:
+        for name, _ in slots:
             self._release(name)
 
     async def _acquire(self, name: str, most: int) -> bool:
@@ -50,7 +50,7 @@ class ConcurrencyLimiter:
             await mine
         except asyncio.CancelledError:
             if mine.done() and not mine.cancelled():
-                # It had the turn already, handed over by somebody who left.
+                # It held the slot already, handed over by a node that released it.
                 self._release(name)
             else:
                 self._waiting[name].remove(mine)
@@ -73,12 +73,12 @@ class ConcurrencyLimiter:
 
 def slots_for(declaration: NodeDeclaration, partition: str, limits: Limits) -> Slots:
     """lim-12 (host): what a node has to wait for. A node that only waits itself counts for no limit of its tenant."""
-    turn: Slots = ()
+    slots: Slots = ()
     if limits.max_nodes_per_tenant and not declaration.resumes_after_crash:
-        turn += ((f"tenant:{partition}", limits.max_nodes_per_tenant),)
+        slots += ((f"tenant:{partition}", limits.max_nodes_per_tenant),)
     if declaration.concurrency:
-        turn += ((f"type:{declaration.type_id}", declaration.concurrency),)
-    return turn + thread_slots(limits) if declaration.holds_thread else turn
+        slots += ((f"type:{declaration.type_id}", declaration.concurrency),)
+    return slots + thread_slots(limits) if declaration.holds_thread else slots
 
 
 def thread_slots(limits: Limits) -> Slots:

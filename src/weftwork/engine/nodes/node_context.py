@@ -39,7 +39,7 @@ from weftwork.ports.node_outcome import (
     Suspended,
 )
 from weftwork.ports.nodes import Emission, InstantNode, NodeCall, WaitingNode
-from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.fold.state import NodeState, RunState
@@ -137,8 +137,8 @@ class EntryContext:
 
     async def run_as_part(self, node_type: WaitingNode, partition: str) -> NodeOutcome:
         """Run as an item of a map, whose end the map records."""
-        turn = slots_for(node_type.declaration, partition, self._runtime.limits)
-        await self._runtime.limiter.acquire(turn)
+        slots = slots_for(node_type.declaration, partition, self._runtime.limits)
+        await self._runtime.limiter.acquire(slots)
         once = node_type.declaration.effect == "once"
         try:
             outcome = await self.run(node_type)
@@ -148,13 +148,13 @@ class EntryContext:
             log.exception("node raised", extra={"runId": self._call.run_id, "nodeId": self._call.node_id})
             outcome = Failed("node_failed", RAISED_MESSAGE, retryable=not once)
         finally:
-            self._runtime.limiter.release(turn)
+            self._runtime.limiter.release(slots)
         if once:
             await self._effects.record_node_end(outcome)
         return outcome
 
     async def run(self, node_type: WaitingNode) -> NodeOutcome:
-        """The outcome of the node, which has its turn. A node that must not happen twice is claimed first."""
+        """The outcome of the node, which holds its slots. A node that must not happen twice is claimed first."""
         try:
             once = node_type.declaration.effect == "once" or self._effects.has_unknown_outcome
             if once and (known := await self._effects.claim_node(node_type.declaration.outputs)) is not None:
@@ -185,12 +185,12 @@ class EntryContext:
         self._buffered.flush()
         if not plain:
             return await self._effects.step(name, effect, run)
-        turn = thread_slots(self._runtime.limits)
-        await self._runtime.limiter.acquire(turn)
+        slots = thread_slots(self._runtime.limits)
+        await self._runtime.limiter.acquire(slots)
         try:
             return await self._effects.step(name, effect, run)
         finally:
-            self._runtime.limiter.release(turn)
+            self._runtime.limiter.release(slots)
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
         known = self._call.answers.get(interrupt.key)
@@ -239,7 +239,7 @@ class EntryContext:
                 return await self._runtime.child_starter.prepare(self._state, self._call, wanted)
             except StoreUnavailable:
                 # No fault of the node: it waits, as its run does.
-                await self.sleep_until(self._runtime.clock.now() + STORE_RETRY_MS)
+                await self._runtime.wait_for_store()
 
     @property
     def untrusted(self) -> bool:

@@ -124,13 +124,13 @@ class NodeRunner:
         reporter.stopped = True
         self._tasks.pop(node_id).cancel()
         if reporter.slots:
-            # One that does not heed it must not hold its turn for ever.
+            # A node that ignores its cancellation must not hold its slots for ever.
             asyncio.get_running_loop().call_later(STOP_GRACE_S, self._release_slots, reporter)
 
     def _release_slots(self, reporter: _Reporter) -> None:
-        turn, reporter.slots = reporter.slots, ()
-        if turn:
-            self._runtime.limiter.release(turn)
+        slots, reporter.slots = reporter.slots, ()
+        if slots:
+            self._runtime.limiter.release(slots)
 
     def is_running_entry(self, node_id: str, entered: int) -> bool:
         """Whether that entry of a node runs here and has not reported its end."""
@@ -167,14 +167,14 @@ class NodeRunner:
     async def _run_node(
         self, state: RunState, node_type: WaitingNode, call: NodeCall, reporter: _Reporter
     ) -> NodeOutcome:
-        """What the node comes to once it has its turn. Waiting for that does not count towards its time limit."""
+        """The outcome of the node once it holds its slots. Waiting for them does not count towards its time limit."""
         runtime, node = self._runtime, state.nodes[call.node_id]
         began = node.time_limit_start
-        turn = slots_for(node_type.declaration, state.header.partition, runtime.limits)
-        if turn:
-            if await runtime.limiter.acquire(turn):
+        slots = slots_for(node_type.declaration, state.header.partition, runtime.limits)
+        if slots:
+            if await runtime.limiter.acquire(slots):
                 began = runtime.clock.now()
-            reporter.slots = turn
+            reporter.slots = slots
         try:
             context = EntryContext(runtime, reporter, state, call, redactor=self._redactor)
             work = context.run(node_type)

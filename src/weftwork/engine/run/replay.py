@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.redaction import reveal
@@ -27,9 +27,9 @@ REPLAY_PAGE_BYTES: Final = 4 * 2**20
 
 
 async def load_state(
-    eventlog: EventLog, header: RunHeader, plan: Plan, weigh: Callable[[int], None] = lambda weight: None
+    eventlog: EventLog, header: RunHeader, plan: Plan, add_size: Callable[[int], object] = lambda size: None
 ) -> RunState:
-    """Fold the whole log; `weigh` is told what each event weighs. Raises StoreUnavailable."""
+    """Fold the whole log; `add_size` is called with the size of each event. Raises StoreUnavailable."""
     removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
     if plan.has_sensitive_data:
         for hidden in await eventlog.hidden_values(header.key):
@@ -43,7 +43,7 @@ async def load_state(
     del state.hidden_values[MAX_LEARNT_VALUES:]
     while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
         for event in page:
-            weigh(event.size)
+            add_size(event.size)
             apply(state, fact_of_event(event, removed.get(event.sequence, ())))
     return state
 
@@ -59,14 +59,14 @@ async def reload_run(
 ) -> tuple[StoredRun | None, RunState] | None:
     """The run as the store has it, read until the store answers; None if `is_over` holds before that.
 
-    Each time the store is unavailable, `away` is called and the next attempt waits STORE_RETRY_MS. With `pause` the
-    first attempt waits as well.
+    Each time the store is unavailable, `away` is called and the next attempt waits a while. With `pause` the first
+    attempt waits as well.
     """
     while not is_over():
         if pause:
             log.warning("store unavailable, trying again in a second", extra={"runId": state.header.run_id})
             away()
-            await runtime.clock.sleep_until(runtime.clock.now() + STORE_RETRY_MS)
+            await runtime.wait_for_store()
         try:
             stored = await runtime.log.read_run(state.header.key)
             return stored, await load_state(runtime.log, state.header, state.plan)

@@ -99,19 +99,20 @@ class Reader:
     )
 
     def __init__(
-        self, feed: Feed, notes: Notifications, log: EventLog, turns: asyncio.Semaphore, run: RunKey, sequence: int
+        self, feed: Feed, notes: Notifications, log: EventLog, reads: asyncio.Semaphore, run: RunKey, sequence: int
     ) -> None:
         self._feed = feed
         self._notifications = notes
         self._last_number = notes.count
         self._log = log
-        self._reads = turns
+        self._reads = reads
         self._run = run
         self.sequence = sequence
         self.ended = False
         """No further event will come: the run is over, or the host is shutting down."""
         self.wants_notifications = False
-        """Whether this reader wants notes; then `next` returns early while there is one, and `told` gives it."""
+        """Whether this reader wants notifications; then `next` returns early while there is one, and
+        `take_notifications` gives it."""
 
     @property
     def has_notification(self) -> bool:
