@@ -58,6 +58,22 @@ class EmitEvent(msgspec.Struct, frozen=True):
     """From NodeContext.event_id, where another event is to point at this one."""
 
 
+class ChildRequest(msgspec.Struct, frozen=True):
+    """What a node wants of a child: see NodeContext.prepare_child."""
+
+    key: str
+    workflow_id: str
+    mapping: Mapping[str, str]
+    inputs: Mapping[str, Any]
+    cause: str
+    variables: tuple[str, ...] = ()
+    outputs: bool = False
+    awaited: bool = True
+    cascade: bool = True
+    untrusted: bool = False
+    """Whether the node is."""
+
+
 class NewChild(msgspec.Struct, frozen=True):
     """A child run that can be started; made only by NodeContext.prepare_child."""
 
@@ -159,19 +175,3 @@ class StepFailed(Exception):
 
 class NotDone(Exception):
     """Raised inside a step: its effect did not happen, so nothing is recorded and it may be run again."""
-
-
-class ChildRequest(msgspec.Struct, frozen=True):
-    """What a node wants of a child: see NodeContext.prepare_child."""
-
-    key: str
-    workflow_id: str
-    mapping: Mapping[str, str]
-    inputs: Mapping[str, Any]
-    cause: str
-    variables: tuple[str, ...] = ()
-    outputs: bool = False
-    awaited: bool = True
-    cascade: bool = True
-    untrusted: bool = False
-    """Whether the node is."""
