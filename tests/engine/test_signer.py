@@ -20,7 +20,7 @@ from weftwork.testing.deterministic import ManualClock
 TEXT = b"what is signed"
 
 
-class Desk:
+class SignerHarness:
     """Signers over one store in memory, one after the other."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Desk:
 @pytest.mark.rule("tok-02")
 def test_a_signature_is_known_again_even_after_a_restart() -> None:
     async def work() -> None:
-        desk = Desk()
+        desk = SignerHarness()
         first = await desk.opened()
         signature = first.sign("interrupt", TEXT)
         assert len(signature) == 32
@@ -56,8 +56,8 @@ def test_a_signature_is_known_again_even_after_a_restart() -> None:
 @given(st.binary(max_size=64), st.binary(max_size=64), st.integers(0, 255))
 def test_nothing_else_is(text: bytes, other: bytes, bit: int) -> None:
     async def work() -> None:
-        desk = Desk()
-        mine, theirs = await desk.opened(), await Desk().opened()
+        desk = SignerHarness()
+        mine, theirs = await desk.opened(), await SignerHarness().opened()
         signature = mine.sign("interrupt", text)
         flipped = bytearray(signature)
         flipped[bit // 8] ^= 1 << bit % 8
@@ -75,7 +75,7 @@ def test_nothing_else_is(text: bytes, other: bytes, bit: int) -> None:
 @pytest.mark.rule("tok-02")
 def test_a_signature_for_one_purpose_is_none_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> bool:
-        desk = Desk()
+        desk = SignerHarness()
         signer = await desk.opened()
         return signer.verify("asset", signer.kid, TEXT, signer.sign("interrupt", TEXT))
 
@@ -94,7 +94,7 @@ def test_a_key_that_is_not_there_takes_the_same_way(monkeypatch: pytest.MonkeyPa
         return True
 
     async def work() -> None:
-        signer = await Desk().opened()
+        signer = await SignerHarness().opened()
         monkeypatch.setattr(hmac, "compare_digest", compare)
         assert module.hmac is hmac
         assert not signer.verify("interrupt", "nobody", TEXT, b"x" * 32)
@@ -108,7 +108,7 @@ def test_a_key_that_is_not_there_takes_the_same_way(monkeypatch: pytest.MonkeyPa
 @pytest.mark.rule("tok-06")
 def test_a_new_key_signs_and_the_old_ones_verify() -> None:
     async def work() -> None:
-        desk = Desk()
+        desk = SignerHarness()
         signer = await desk.opened()
         signed: list[tuple[str, bytes]] = []
         for _ in range(3):
@@ -128,7 +128,7 @@ def test_a_new_key_signs_and_the_old_ones_verify() -> None:
 @pytest.mark.rule("tok-06")
 def test_a_key_may_be_renewed_within_one_millisecond() -> None:
     async def work() -> None:
-        desk = Desk()
+        desk = SignerHarness()
         signer = await desk.opened()
         await signer.rotate()
         newest = await signer.rotate()
@@ -140,7 +140,7 @@ def test_a_key_may_be_renewed_within_one_millisecond() -> None:
 @pytest.mark.rule("tok-06")
 def test_what_a_dropped_key_has_signed_counts_no_more() -> None:
     async def work() -> None:
-        desk = Desk()
+        desk = SignerHarness()
         signer = await desk.opened()
         old, signature = signer.kid, signer.sign("interrupt", TEXT)
         await signer.rotate()
@@ -165,7 +165,7 @@ def test_what_a_dropped_key_has_signed_counts_no_more() -> None:
 @pytest.mark.rule("tok-06")
 def test_a_key_that_could_not_be_stored_does_not_sign() -> None:
     async def work() -> None:
-        desk = Desk()
+        desk = SignerHarness()
         signer = await desk.opened()
         kid = signer.kid
         await desk.store.close()

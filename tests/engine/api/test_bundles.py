@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, Witness
+from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, RecordingNodes
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.adapters.memory.store import MemoryStore
@@ -55,7 +55,7 @@ async def long_run(store: MemoryStore, count: int, size: int) -> RunKey:
     return header.key
 
 
-class Pages:
+class PageRecordingLog:
     """A log that counts what is read of it."""
 
     def __init__(self, log: Any) -> None:
@@ -97,7 +97,7 @@ def test_a_log_is_read_one_page_at_a_time(count: int, size: int) -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await long_run(bench.store, count, size)
-        pages = Pages(bench.runtime.log)
+        pages = PageRecordingLog(bench.runtime.log)
         made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
         pieces = await made.open(CALLER, key.run_id)
         assert pages.read_at == [], "nothing is read before it is wanted"
@@ -120,7 +120,7 @@ def test_nothing_is_read_behind_the_cap() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await long_run(bench.store, 12_000, 1_000)
-        pages = Pages(bench.runtime.log)
+        pages = PageRecordingLog(bench.runtime.log)
         made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
         pieces = await made.open(CALLER, key.run_id)
         body = await _rest(pieces)
@@ -204,7 +204,7 @@ def test_a_run_that_goes_on_meanwhile_is_told_as_it_stood() -> None:
 
 @pytest.mark.rule("bundle-02", "hide-03")
 def test_what_the_log_hides_is_in_no_bundle() -> None:
-    witness = Witness()
+    witness = RecordingNodes()
 
     async def work() -> None:
         bench = EngineHarness(*witness.types())

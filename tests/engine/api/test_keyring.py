@@ -19,7 +19,7 @@ from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.testing.deterministic import ManualClock, SequentialIds
 
 
-class Desk:
+class KeyringHarness:
     """A keyring over a store in memory."""
 
     def __init__(self, store: MemoryStore | None = None) -> None:
@@ -30,7 +30,7 @@ class Desk:
         self.signer = Signer(self.store.signing, self.clock, SequentialIds())
         self.office = Administration(self.ring, Retention(self.store.log, self.clock), catalog, self.signer)
 
-    async def opened(self) -> "Desk":
+    async def opened(self) -> "KeyringHarness":
         await self.store.open()
         await self.ring.load()
         await self.signer.load()
@@ -48,7 +48,7 @@ def refused(ring: Keyring, key: str | None) -> str:
 @pytest.mark.rule("auth-02")
 def test_a_key_lets_its_tenant_in_and_nothing_else_does() -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         key, row = await desk.ring.create("acme", ["runs:read"], label="ci")
         caller = desk.ring.authenticate(key)
         assert (caller.tenant, caller.mode, caller.scopes) == ("acme", "live", {"runs:read"})
@@ -63,7 +63,7 @@ def test_a_known_key_is_found_without_its_stored_digest_and_strangers_leave_noth
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         key, _ = await desk.ring.create("acme")
         for number in range(50):
             refused(desk.ring, f"stranger-{number}")
@@ -83,7 +83,7 @@ def test_a_known_key_is_found_without_its_stored_digest_and_strangers_leave_noth
 @pytest.mark.rule("auth-02")
 def test_expired_and_revoked_keys_say_so() -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         key, row = await desk.ring.create("acme", expires_at=desk.clock.now() + 10)
         desk.clock.advance(9)
         desk.ring.authenticate(key)
@@ -103,7 +103,7 @@ def test_expired_and_revoked_keys_say_so() -> None:
 @pytest.mark.rule("auth-03")
 def test_a_test_key_lives_in_a_partition_of_its_own() -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         live, _ = await desk.ring.create("acme")
         test, row = await desk.ring.create("acme", mode="test")
         assert live.startswith("hk_live_")
@@ -117,11 +117,11 @@ def test_a_test_key_lives_in_a_partition_of_its_own() -> None:
 
 def test_keys_survive_a_restart_as_digests_only() -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         key, row = await desk.ring.create("acme")
         gone, other = await desk.ring.create("acme")
         await desk.ring.revoke(other.key_id)
-        again = await Desk(desk.store).opened()
+        again = await KeyringHarness(desk.store).opened()
         assert again.ring.authenticate(key).key_id == row.key_id
         assert refused(again.ring, gone) == "key_revoked"
         kept = repr(await desk.store.keys.all())
@@ -134,7 +134,7 @@ def test_keys_survive_a_restart_as_digests_only() -> None:
 
 def test_a_digest_depends_on_the_store_and_the_key() -> None:
     async def work() -> None:
-        one, other = await Desk().opened(), await Desk().opened()
+        one, other = await KeyringHarness().opened(), await KeyringHarness().opened()
         first, second = (
             one.ring.accept_for_process("same", "acme", None),
             other.ring.accept_for_process("same", "acme", None),
@@ -150,7 +150,7 @@ def test_a_digest_that_were_the_key_would_be_seen(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module.Keyring, "_digest", lambda self, key: key.encode())
 
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         key, _ = await desk.ring.create("acme")
         assert key in repr(await desk.store.keys.all())
 
@@ -159,7 +159,7 @@ def test_a_digest_that_were_the_key_would_be_seen(monkeypatch: pytest.MonkeyPatc
 
 def test_an_admitted_key_is_not_stored_and_a_revoked_one_stays_revoked() -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         row = desk.ring.accept_for_process("a-key", "acme", ["runs:read"])
         assert desk.ring.authenticate("a-key").scopes == {"runs:read"}
         assert await desk.store.keys.all() == []
@@ -186,7 +186,7 @@ def test_an_operation_needs_its_own_scope() -> None:
 @pytest.mark.parametrize("scopes", [["runs:write"], ["runs:read", "*"], [""], ["RUNS:READ"]])
 def test_a_scope_outside_the_vocabulary_is_refused(scopes: list[str]) -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         with pytest.raises(ClientFault, match="Unknown scope"):
             await desk.ring.create("acme", scopes)
         assert desk.ring.all() == []
@@ -194,13 +194,13 @@ def test_a_scope_outside_the_vocabulary_is_refused(scopes: list[str]) -> None:
     run(work)
 
 
-async def asked(desk: Desk, operation: Any, **arguments: Any) -> dict[str, Any]:
+async def asked(desk: KeyringHarness, operation: Any, **arguments: Any) -> dict[str, Any]:
     return await desk.office.handle({"operation": operation, "arguments": arguments})
 
 
 def test_the_office_creates_lists_and_revokes() -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         expires = desk.clock.now() + 1000
         made = await asked(desk, "keys.create", tenant="acme", scopes=["runs:read"], label="ci", expires_at=expires)
         key = made.pop("key")
@@ -244,7 +244,7 @@ def test_the_office_creates_lists_and_revokes() -> None:
 )
 def test_a_bad_request_is_answered_and_changes_nothing(request_: Any) -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         answer = await desk.office.handle(request_)
         assert answer["error"] in ("validation_error", "not_found")
         assert set(answer) <= {"error", "message", "details"}
@@ -255,7 +255,7 @@ def test_a_bad_request_is_answered_and_changes_nothing(request_: Any) -> None:
 
 def test_a_store_that_is_away_is_said_so_and_not_raised() -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         await desk.store.close()
         answer = await desk.office.handle({"operation": "keys.create", "arguments": {"tenant": "acme"}})
         assert answer["error"] == "service_unavailable"
@@ -265,10 +265,10 @@ def test_a_store_that_is_away_is_said_so_and_not_raised() -> None:
 
 def test_a_key_that_was_revoked_is_not_admitted_again() -> None:
     async def work() -> None:
-        desk = await Desk().opened()
+        desk = await KeyringHarness().opened()
         row = desk.ring.accept_for_process("given", "acme", None)
         await desk.ring.revoke(row.key_id)
-        later = await Desk(desk.store).opened()
+        later = await KeyringHarness(desk.store).opened()
         with pytest.raises(ClientFault, match="revoked"):
             later.ring.accept_for_process("given", "acme", None)
         assert refused(later.ring, "given") == "key_revoked"

@@ -120,7 +120,7 @@ def test_the_key_of_a_deleted_run_makes_no_second_one() -> None:
 def test_a_run_that_ends_and_is_deleted_at_once_stays_deleted() -> None:
     """The delete comes while the last commit is under way: it waits for it, and the host does not remember the run."""
 
-    class Slow:
+    class SlowLog:
         def __init__(self, log: EventLog) -> None:
             self._log = log
             self.go = asyncio.Event()
@@ -134,7 +134,7 @@ def test_a_run_that_ends_and_is_deleted_at_once_stays_deleted() -> None:
             return answer
 
     async def work() -> None:
-        bench = EngineHarness(wrap=Slow)
+        bench = EngineHarness(wrap=SlowLog)
         live = await bench.start(GATE)
         await until(lambda: bench.gate_node.waiting)
         bench.gate_node.release("a")

@@ -26,7 +26,7 @@ TREES = st.lists(st.integers(0, 100), max_size=25).map(lambda picks: [pick % (at
 """For each run but the first, the number of its parent, which is less than its own."""
 
 
-class Counted:
+class CountingLog:
     """A log that counts what is asked of it."""
 
     def __init__(self, log: Any) -> None:
@@ -45,12 +45,12 @@ class Counted:
         return found
 
 
-class Planted:
+class StoredTree:
     """A bench with a tree of runs in its store: `run-0` at the top, numbered in the order of their creation."""
 
     def __init__(self, parents: list[int]) -> None:
-        self.bench = EngineHarness(wrap=Counted)
-        self.log: Counted = self.bench.log
+        self.bench = EngineHarness(wrap=CountingLog)
+        self.log: CountingLog = self.bench.log
         self.kinship = RunTrees(self.bench.runtime, self.bench.executor, "here")
         self.parents = parents
 
@@ -80,16 +80,16 @@ class Planted:
         return found
 
 
-def planted(parents: list[int], work: Callable[[Planted], Any]) -> Any:
+def planted(parents: list[int], work: Callable[[StoredTree], Any]) -> Any:
     async def go() -> Any:
-        tree = Planted(parents)
+        tree = StoredTree(parents)
         await tree.plant()
         return await work(tree)
 
     return run(go)
 
 
-async def check_tree(tree: Planted, top: int, limit: int) -> None:
+async def check_tree(tree: StoredTree, top: int, limit: int) -> None:
     document = await tree.kinship.tree(CALLER, f"run-{top}", limit)
     assert schema.check("run-tree", msgspec.json.decode(msgspec.json.encode(document))) == []
     whole = tree.below(top)
@@ -103,7 +103,7 @@ async def check_tree(tree: Planted, top: int, limit: int) -> None:
     assert tree.log.asked.get("children", 0) <= len(rows)
 
 
-async def check_leaves(tree: Planted) -> None:
+async def check_leaves(tree: StoredTree) -> None:
     document = await tree.kinship.tree(CALLER, "run-0", 1_000)
     assert (len(document["runs"]), document["truncated"]) == (1_000, False)
     assert tree.log.asked == {"read_run": 1, "children": 1, "count_descendants": 1}
@@ -150,7 +150,7 @@ def test_a_walk_without_its_bounds_is_found(
 
 @pytest.mark.rule("kin-10")
 def test_a_run_without_children_costs_no_question_and_one_with_many_a_single_one() -> None:
-    async def look(tree: Planted) -> None:
+    async def look(tree: StoredTree) -> None:
         shown = [await tree.bench.service.get_run(CALLER, f"run-{at}") for at in (1, 0)]
         assert "childRuns" not in shown[0]
         assert [each["runId"] for each in shown[1]["childRuns"]] == [f"run-{at}" for at in range(1, MAX_CHILDREN + 1)]
@@ -167,7 +167,7 @@ def test_a_run_without_children_costs_no_question_and_one_with_many_a_single_one
 def test_without_the_row_every_snapshot_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_tree, "has_children", lambda run: True)
 
-    async def look(tree: Planted) -> None:
+    async def look(tree: StoredTree) -> None:
         await tree.bench.service.get_run(CALLER, "run-0")
         assert tree.log.asked == {"read_run": 1, "children": 1}
 
@@ -176,7 +176,7 @@ def test_without_the_row_every_snapshot_asks(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.rule("kin-09")
 def test_an_ancestry_names_the_nearest_run_above() -> None:
-    async def look(tree: Planted) -> None:
+    async def look(tree: StoredTree) -> None:
         above = [await tree.kinship.ancestry(CALLER, f"run-{at}") for at in range(3)]
         assert [each["parent"] for each in above] == [
             None,
@@ -190,7 +190,7 @@ def test_an_ancestry_names_the_nearest_run_above() -> None:
 
 @pytest.mark.rule("kin-12", "auth-05")
 def test_an_unknown_run_and_that_of_another_tenant_are_not_there() -> None:
-    async def look(tree: Planted) -> None:
+    async def look(tree: StoredTree) -> None:
         for caller, run_id in ((CALLER, "nobody"), (STRANGER, "run-0"), (STRANGER, "run-1")):
             for asked in (tree.kinship.ancestry(caller, run_id), tree.kinship.tree(caller, run_id, 10)):
                 with pytest.raises(ClientFault) as refused:

@@ -115,7 +115,7 @@ def test_a_full_host_says_when_to_come_again() -> None:
     run(work)
 
 
-class Slow:
+class SlowLog:
     """A log whose commits take a turn of the loop, as on a disk."""
 
     def __init__(self, log: EventLog) -> None:
@@ -131,7 +131,7 @@ class Slow:
 
 def test_runs_that_are_being_created_count_as_live() -> None:
     async def work() -> None:
-        bench = EngineHarness(limits=Limits(max_live_runs=5), wrap=Slow)
+        bench = EngineHarness(limits=Limits(max_live_runs=5), wrap=SlowLog)
         await bench.start(GATE)
         await until(lambda: bench.gate_node.waiting)
         body = {"workflowId": "sample"}

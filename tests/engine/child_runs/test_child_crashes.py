@@ -38,7 +38,7 @@ STORIES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[int]]] = {
 """Definitions, the variables of the parent in the end, and how many runs there are on each level below it."""
 
 
-class Dying:
+class CrashingLog:
     """A store whose host dies at one of its appends: when that is durable, or just before."""
 
     def __init__(self, log: EventLog, at: int, written: bool) -> None:
@@ -64,10 +64,10 @@ class Dying:
 async def lived(name: str, at: int, written: bool, slow: bool) -> bool:
     """A story with a death in it; False if it was over before. `slow`: only commits stop at first."""
     documents, variables, levels = STORIES[name]
-    logs: list[Dying] = []
+    logs: list[CrashingLog] = []
 
-    def wrap(log: EventLog) -> Dying:
-        logs.append(Dying(log, at, written))
+    def wrap(log: EventLog) -> CrashingLog:
+        logs.append(CrashingLog(log, at, written))
         return logs[0]
 
     bench = EngineHarness(wrap=wrap)

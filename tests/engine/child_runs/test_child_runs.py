@@ -47,7 +47,7 @@ def test_nothing_of_a_parent_is_in_memory_while_its_child_works() -> None:
     run(work)
 
 
-class Refusing:
+class RefusingLog:
     """A log that takes no child, once."""
 
     def __init__(self, log: Any) -> None:
@@ -67,7 +67,7 @@ class Refusing:
 @pytest.mark.rule("kin-02")
 def test_a_child_that_could_not_be_stored_is_made_again_and_there_is_one() -> None:
     async def work() -> None:
-        bench, key = await start_run(calling_workflow("quick"), QUICK, bench=EngineHarness(wrap=Refusing))
+        bench, key = await start_run(calling_workflow("quick"), QUICK, bench=EngineHarness(wrap=RefusingLog))
         assert bench.log.refused == 1
         assert await child_keys(bench, key) == []
         await pass_time(bench, 2000)
@@ -78,7 +78,7 @@ def test_a_child_that_could_not_be_stored_is_made_again_and_there_is_one() -> No
     run(work)
 
 
-class Silent:
+class LostReplyLog:
     """A log that takes a child and says that it did not, once."""
 
     def __init__(self, log: Any) -> None:
@@ -98,7 +98,7 @@ class Silent:
 
 def test_a_child_that_was_stored_without_a_word_is_found_and_executed() -> None:
     async def work() -> None:
-        bench, key = await start_run(calling_workflow("quick"), QUICK, bench=EngineHarness(wrap=Silent))
+        bench, key = await start_run(calling_workflow("quick"), QUICK, bench=EngineHarness(wrap=LostReplyLog))
         assert bench.log.lied == 1
         await pass_time(bench, 5000)
         assert await bench.status(key) == "completed"

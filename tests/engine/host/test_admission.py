@@ -24,7 +24,7 @@ MANY = workflow(
 HELD = workflow([node("h", "test.room")], id="held")
 
 
-class Room:
+class HoldingNode:
     """The node type `test.room`: who is in it stays until the test lets one go."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Room:
 
 
 async def _most_at_once() -> int:
-    room = Room()
+    room = HoldingNode()
     bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=2)))
     for _ in range(6):
         await room.let_go()
@@ -66,7 +66,7 @@ def test_so_many_children_are_executed_at_once(monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_that_is_cancelled_before_its_turn_takes_no_place() -> None:
     async def work() -> None:
-        room = Room()
+        room = HoldingNode()
         free = {**MANY["nodes"][0]["config"], "items": [1]}
         bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
         assert await bench.cancel(key) == "cancelled"
@@ -82,7 +82,7 @@ def test_one_that_is_cancelled_before_its_turn_takes_no_place() -> None:
 
 def test_a_host_that_starts_lets_in_what_it_has_room_for() -> None:
     async def work() -> None:
-        room = Room()
+        room = HoldingNode()
         bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type))
         assert room.most == 6
         await bench.crash()
@@ -100,7 +100,7 @@ def test_a_host_that_starts_lets_in_what_it_has_room_for() -> None:
     run(work)
 
 
-class Store:
+class RecordingWaker:
     """Wakes runs, in order, unless it is away."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class Store:
 
 def test_tenants_do_not_wait_for_each_other() -> None:
     async def work() -> list[str]:
-        store = Store()
+        store = RecordingWaker()
         admission = Admission(1, ManualClock(), store.wake)
         assert admission.admit(RunKey("a", "first"))
         assert not admission.admit(RunKey("a", "a1"))
@@ -137,10 +137,10 @@ def test_tenants_do_not_wait_for_each_other() -> None:
 
 def test_a_large_child_takes_several_seats_and_one_that_is_larger_than_the_room_has_it_alone() -> None:
     async def work() -> list[bool]:
-        admission = Admission(4, ManualClock(), Store().wake)
+        admission = Admission(4, ManualClock(), RecordingWaker().wake)
         sizes = {"small": 10, "large": 2 * SLOT_BYTES, "another": 10}
         admitted = [admission.admit(RunKey("a", name), weight) for name, weight in sizes.items()]
-        alone = Admission(4, ManualClock(), Store().wake)
+        alone = Admission(4, ManualClock(), RecordingWaker().wake)
         admitted += [alone.admit(RunKey("a", "huge"), 99 * SLOT_BYTES), alone.admit(RunKey("a", "small"))]
         return admitted
 
@@ -149,7 +149,7 @@ def test_a_large_child_takes_several_seats_and_one_that_is_larger_than_the_room_
 
 def test_a_store_that_is_away_and_a_run_that_cannot_be_read_keep_nobody_from_their_turn() -> None:
     async def work() -> list[str]:
-        store, clock = Store(), ManualClock()
+        store, clock = RecordingWaker(), ManualClock()
         admission = Admission(1, clock, store.wake)
         assert admission.admit(RunKey("a", "first"))
         for name in ("broken", "a1"):
@@ -170,7 +170,7 @@ def test_a_store_that_is_away_and_a_run_that_cannot_be_read_keep_nobody_from_the
 
 def test_nothing_is_let_in_once_the_host_closes() -> None:
     async def work() -> None:
-        room = Room()
+        room = HoldingNode()
         bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
         await bench.close()
         await pass_time(bench, 5000)
@@ -181,7 +181,7 @@ def test_nothing_is_let_in_once_the_host_closes() -> None:
 
 def test_a_tree_that_is_being_cancelled_begins_nothing_until_that_is_done() -> None:
     async def work() -> list[str]:
-        store = Store()
+        store = RecordingWaker()
         admission = Admission(2, ManualClock(), store.wake)
         admission.hold_tree("doomed")
         assert not admission.admit(RunKey("a", "d1"), 0, "doomed")
@@ -203,7 +203,7 @@ def test_a_tree_that_is_being_cancelled_begins_nothing_until_that_is_done() -> N
 
 def test_a_child_that_is_cancelled_before_it_began_does_not_begin() -> None:
     async def work() -> None:
-        room = Room()
+        room = HoldingNode()
         bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
         waiting = (await child_keys(bench, key))[-1]
         assert await bench.cancel(waiting) == "cancelled"

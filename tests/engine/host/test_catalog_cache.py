@@ -16,7 +16,7 @@ from weftwork.ports.storage.definitions import VersionRegistered
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 
-class Slow:
+class SlowDefinitions:
     """Definitions whose `find` and `register` come back when the test says so."""
 
     def __init__(self, real: Any) -> None:
@@ -51,10 +51,10 @@ class Slow:
             await gate
 
 
-async def slow_catalog() -> tuple[WorkflowCatalog, Slow]:
+async def slow_catalog() -> tuple[WorkflowCatalog, SlowDefinitions]:
     store = MemoryStore()
     await store.open()
-    slow: Any = Slow(store.definitions)
+    slow: Any = SlowDefinitions(store.definitions)
     return WorkflowCatalog(slow, TYPES), slow
 
 

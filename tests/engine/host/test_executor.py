@@ -21,7 +21,7 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 NOOP = workflow([node("a")])
 
 
-class Counting:
+class CountingLog:
     """A log that counts batches: those that come with a run, and appends."""
 
     def __init__(self, log: EventLog) -> None:
@@ -160,7 +160,7 @@ def test_inputs_that_are_missing_or_do_not_fit_fail_the_node(port: dict[str, Any
 
 def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Counting)
+        bench = EngineHarness(wrap=CountingLog)
         names = [f"n{index:02}" for index in range(50)]
         edges = [edge(a, b) for a, b in pairwise(names)]
         await finished(bench, workflow([node(n) for n in names], edges))
@@ -173,7 +173,7 @@ def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.Mon
     monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 5)
 
     async def work() -> None:
-        bench = EngineHarness(wrap=Counting)
+        bench = EngineHarness(wrap=CountingLog)
         names = [f"n{index:02}" for index in range(20)]
         edges = [edge(a, b) for a, b in pairwise(names)]
         await finished(bench, workflow([node(n) for n in names], edges))
@@ -185,7 +185,7 @@ def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.Mon
 
 def test_the_start_of_a_waiting_node_is_durable_before_it_runs() -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Counting)
+        bench = EngineHarness(wrap=CountingLog)
         key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]))
         await until(lambda: bench.gate_node.calls)
         assert await bench.event_types(key) == ["run.started", "node.started", "node.completed", "node.started"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.host.test_store_failure import Flaky
+from tests.engine.host.test_store_failure import FlakyLog
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
 from weftwork.engine.run import live_run
@@ -77,7 +77,7 @@ def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.Monke
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
 
     async def work() -> None:
-        bench = EngineHarness(wrap=Flaky)
+        bench = EngineHarness(wrap=FlakyLog)
         bench.log.reads_down = 2
         key = await bench.start(workflow([node("a")]), at_once=False)
         await bench.run_to_end(key)

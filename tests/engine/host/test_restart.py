@@ -6,8 +6,8 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from tests.engine.nodes.test_waiting_nodes import Stubborn
-from tests.engine.run.test_cancel import Slow
+from tests.engine.nodes.test_waiting_nodes import UncancellableNode
+from tests.engine.run.test_cancel import SlowLog
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
 from weftwork.engine.nodes import node_runner
@@ -72,7 +72,7 @@ def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
 
 @pytest.mark.parametrize("limited", [False, True])
 def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: bool) -> None:
-    stubborn = Stubborn()
+    stubborn = UncancellableNode()
 
     async def work() -> None:
         bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
@@ -186,7 +186,7 @@ def test_a_run_keeps_the_definition_it_started_with() -> None:
 @pytest.mark.parametrize("crash", [False, True])
 def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Slow)
+        bench = EngineHarness(wrap=SlowLog)
         key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]), at_once=False)
         bench.log.gate.clear()
         asking = asyncio.create_task(bench.cancel(key))

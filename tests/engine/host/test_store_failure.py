@@ -15,7 +15,7 @@ DOWN = StoreUnavailable("no disk")
 CONFLICT = SequenceConflict("somebody else")
 
 
-class Flaky:
+class FlakyLog:
     """A log that fails as told: `plan` maps the number of an append to what it does instead."""
 
     def __init__(self, log: EventLog) -> None:
@@ -101,20 +101,21 @@ def test_a_run_ends_right_whichever_append_fails(
         monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 2)
 
     async def work() -> None:
-        bench = EngineHarness(wrap=Flaky)
+        bench = EngineHarness(wrap=FlakyLog)
         expected = await story(bench, WORKFLOWS[name], {}, at_once)
         assert at_once or bench.log.appends
         for number in range(1, bench.log.appends + 1):
-            assert await story(EngineHarness(wrap=Flaky), WORKFLOWS[name], {number: fate}, at_once) == expected, number
+            once = {number: fate}
+            assert await story(EngineHarness(wrap=FlakyLog), WORKFLOWS[name], once, at_once) == expected, once
             twice = {number: fate, number + 1: "down"}
-            assert await story(EngineHarness(wrap=Flaky), WORKFLOWS[name], twice, at_once) == expected, twice
+            assert await story(EngineHarness(wrap=FlakyLog), WORKFLOWS[name], twice, at_once) == expected, twice
 
     run(work)
 
 
 def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Flaky)
+        bench = EngineHarness(wrap=FlakyLog)
         bench.log.plan = dict.fromkeys(range(1, 6), "down")
         key = await bench.start(WORKFLOWS["pure"], at_once=False)
         started = bench.clock.now()
@@ -126,7 +127,7 @@ def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
 
 def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Flaky)
+        bench = EngineHarness(wrap=FlakyLog)
         bench.log.plan = {1: "down", 2: "conflict"}
         key = await bench.start(workflow([node("a", "test.gate"), node("b", "test.gate")]))
         await until(lambda: len(bench.gate_node.waiting) == 2)
@@ -144,7 +145,7 @@ def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
 @pytest.mark.parametrize("fate", ["down", "conflict"])
 def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: str) -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Flaky)
+        bench = EngineHarness(wrap=FlakyLog)
         bench.log.plan = {1: fate}
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.gate_node.waiting)
@@ -159,7 +160,7 @@ def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: st
 
 def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Flaky)
+        bench = EngineHarness(wrap=FlakyLog)
         bench.log.plan = dict.fromkeys(range(1, 4), "lost reads")
         key = await bench.start(workflow([node("a")]), at_once=False)
         await run_ready_tasks()
@@ -177,7 +178,7 @@ def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None:
 
 def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Flaky)
+        bench = EngineHarness(wrap=FlakyLog)
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.gate_node.waiting)
         assert await bench.cancel(key) == "cancelling"
@@ -210,7 +211,7 @@ def test_a_start_that_could_not_be_kept_starts_nothing(monkeypatch: pytest.Monke
 
 def test_a_look_at_a_run_that_waits_for_the_store_is_answered_at_once() -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Flaky)
+        bench = EngineHarness(wrap=FlakyLog)
         bench.log.plan = {1: "down"}
         key = await bench.start(workflow([node("a", "test.gate")]))
         await until(lambda: bench.gate_node.waiting)
@@ -230,7 +231,7 @@ def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
     monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Flaky)
+        bench = EngineHarness(wrap=FlakyLog)
         honest = bench.store.log.create
 
         async def lost(*given: Any) -> Any:

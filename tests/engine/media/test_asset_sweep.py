@@ -22,7 +22,7 @@ from weftwork.testing.storage.harness import batch, header
 PLACE = "acme~live"
 
 
-class House:
+class AssetHarness:
     """A store with assets, and runs that refer to them."""
 
     def __init__(self, limits: Limits | None = None) -> None:
@@ -33,7 +33,7 @@ class House:
         self.assets = Assets(self.store.assets, self.blobs, signer, self.clock, limits or Limits())
         self.sweep = AssetSweep(self.store.assets, self.blobs, self.clock, self.assets.unconfirmed_keys)
 
-    async def open(self) -> "House":
+    async def open(self) -> "AssetHarness":
         await self.store.open()
         await self.blobs.open()
         return self
@@ -51,7 +51,7 @@ class House:
 @pytest.mark.rule("media-80")
 def test_what_nobody_refers_to_goes_when_nobody_holds_it_any_more() -> None:
     async def work() -> None:
-        house = await House().open()
+        house = await AssetHarness().open()
         needed = await house.assets.put(PLACE, b"needed")
         idle = await house.assets.put(PLACE, b"idle")
         await house.referring("run-0000000000000001", needed)
@@ -70,7 +70,7 @@ def test_what_nobody_refers_to_goes_when_nobody_holds_it_any_more() -> None:
 @pytest.mark.rule("media-80")
 def test_an_asset_of_two_runs_stays_until_both_are_gone() -> None:
     async def work() -> None:
-        house = await House().open()
+        house = await AssetHarness().open()
         shared = await house.assets.put(PLACE, b"shared")
         runs = [await house.referring(f"run-000000000000000{at}", shared) for at in (1, 2)]
         house.clock.advance(DEFAULT_HOLD_MS + 1)
@@ -89,7 +89,7 @@ def test_an_asset_of_two_runs_stays_until_both_are_gone() -> None:
 @pytest.mark.rule("media-80")
 def test_a_sweep_that_was_cut_off_is_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        house = await House().open()
+        house = await AssetHarness().open()
         for text in (b"a", b"b", b"c"):
             await house.assets.put(PLACE, text)
         house.clock.advance(DEFAULT_HOLD_MS + 1)
@@ -120,7 +120,7 @@ def test_a_sweep_that_was_cut_off_is_gone_on_with(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.rule("media-80")
 def test_bytes_without_an_asset_go_once_no_writer_can_be_left() -> None:
     async def work() -> None:
-        house = await House().open()
+        house = await AssetHarness().open()
         kept = await house.assets.put(PLACE, b"kept")
         await house.referring("run-0000000000000001", kept)
         sink = await house.blobs.sink(PLACE)
@@ -137,7 +137,7 @@ def test_bytes_without_an_asset_go_once_no_writer_can_be_left() -> None:
 
 def test_the_same_bytes_are_kept_once() -> None:
     async def work() -> None:
-        house = await House().open()
+        house = await AssetHarness().open()
         first, second = await house.assets.put(PLACE, b"x"), await house.assets.put(PLACE, b"x")
         assert first.key == second.key
         assert await house.keys() == {first.key}
@@ -158,7 +158,7 @@ def test_too_many_bytes_are_refused_and_leave_nothing(limits: Limits, cap: int |
             yield piece
 
     async def work() -> None:
-        house = await House(limits).open()
+        house = await AssetHarness(limits).open()
         with pytest.raises(ClientFault) as refused:
             await house.assets.put(PLACE, pieces(), cap=cap)
         assert refused.value.status == 413
@@ -172,7 +172,7 @@ def test_too_many_bytes_are_refused_and_leave_nothing(limits: Limits, cap: int |
 
 def test_bytes_that_were_lost_are_mended_by_sending_them_again() -> None:
     async def work() -> None:
-        house = await House().open()
+        house = await AssetHarness().open()
         lost = await house.assets.put(PLACE, b"x")
         await house.blobs.delete(lost.key)
         with pytest.raises(BytesMissing):
@@ -189,7 +189,7 @@ def test_bytes_that_were_lost_are_mended_by_sending_them_again() -> None:
 
 def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        house = await House().open()
+        house = await AssetHarness().open()
         keep = house.store.assets.add
 
         async def lost(asset: StoredAsset, quota: int = 0) -> StoredAsset:
@@ -215,7 +215,7 @@ def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pyte
 
 def test_who_can_wait_writes_bytes_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        house = await House().open()
+        house = await AssetHarness().open()
         keep, waits = house.store.assets.add, [3]
 
         async def away() -> None:

@@ -37,7 +37,7 @@ TASK = workflow(
 )
 
 
-class Colleague:
+class ReplayableModel:
     """A model that answers by what it was told, so that it says the same however often it is asked."""
 
     name = "test"
@@ -51,7 +51,7 @@ class Colleague:
     def modalities(self, model: str) -> frozenset[Modality]:
         return self.input_modalities
 
-    def find(self, request: ModelRequest) -> "Colleague":
+    def find(self, request: ModelRequest) -> "ReplayableModel":
         return self
 
     async def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | AnswerEnd, None]:
@@ -66,7 +66,7 @@ class Colleague:
         yield AnswerEnd("stop", TokenUsage(1, 1))
 
 
-class Dying:
+class CrashingLog:
     """A log whose process dies at one of its appends: before it is written, or after."""
 
     def __init__(self, log: Any) -> None:
@@ -95,7 +95,7 @@ class Dying:
 
 async def lived(number: int, when: str) -> tuple[Counter[str], dict[str, Any], bool]:
     """What is in the log of a run whose process died there, its outputs, and whether it died."""
-    bench = EngineHarness(wrap=Dying, models=Colleague())
+    bench = EngineHarness(wrap=CrashingLog, models=ReplayableModel())
     bench.log.number, bench.log.when = number, when
     dying = bench.log
     key = await bench.start(TASK, at_once=False)

@@ -32,7 +32,7 @@ async def looked(seen: MessageMedia, parts: list[Any]) -> ModelRequest:
 
 @pytest.mark.rule("media-44")
 def test_fetched_bytes_are_counted_over_the_request() -> None:
-    class Endless:
+    class EndlessOutbound:
         """Gives as much as it is asked for."""
 
         def __init__(self) -> None:
@@ -44,7 +44,7 @@ def test_fetched_bytes_are_counted_over_the_request() -> None:
 
         async def close(self) -> None: ...
 
-    outbound = Endless()
+    outbound = EndlessOutbound()
     most = MAX_TOTAL_BYTES // 2 - 1
     seen = MessageMedia(None, outbound, "live:acme", most)
     with pytest.raises(message_media.StepFailed) as failed:
@@ -60,7 +60,7 @@ def test_a_host_without_a_way_out_or_assets_says_so() -> None:
         assert failed.value.failure.code == code
 
 
-class Away:
+class UnavailableAssets:
     """Assets whose store is away the first time, each time."""
 
     base = ""
@@ -94,7 +94,7 @@ def test_a_store_that_is_away_is_waited_for_or_told() -> None:
         waited.append(1)
 
     async def work() -> bytes:
-        assets = Away()
+        assets = UnavailableAssets()
         request = await looked(MessageMedia(cast("Any", assets), None, "live:acme", 100, away), [part])
         assert assets.calls == ["find", "find", "hold", "hold"]
         (seen,) = request.messages[0].media
@@ -103,7 +103,7 @@ def test_a_store_that_is_away_is_waited_for_or_told() -> None:
     assert asyncio.run(work()) == PNG
     assert len(waited) == 3
     with pytest.raises(StoreUnavailable):
-        asyncio.run(looked(MessageMedia(cast("Any", Away()), None, "live:acme", 100), [part]))
+        asyncio.run(looked(MessageMedia(cast("Any", UnavailableAssets()), None, "live:acme", 100), [part]))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_megabytes_are_read_while_others_go_on(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.rule("media-46")
 def test_an_asset_counts_for_the_whole_request_and_lost_bytes_are_told() -> None:
-    class Kept(Away):
+    class LostBytesAssets(UnavailableAssets):
         def _once(self, call: str) -> None:
             if call == "read":
                 raise BytesMissing("lost")
@@ -135,7 +135,7 @@ def test_an_asset_counts_for_the_whole_request_and_lost_bytes_are_told() -> None
             return KeptAsset(partition, SHA, "key", MAX_TOTAL_BYTES // 2, "image/png", 0, 0)
 
     part = {"type": "image", "mimeType": "image/png", "mediaRef": media_ref(SHA)}
-    seen = MessageMedia(cast("Any", Kept()), None, "live:acme", MAX_TOTAL_BYTES)
+    seen = MessageMedia(cast("Any", LostBytesAssets()), None, "live:acme", MAX_TOTAL_BYTES)
 
     async def work(count: int) -> Any:
         return (await looked(seen, [part] * count)).messages[0].media[0]

@@ -108,12 +108,12 @@ def test_calls_of_tools_and_names_of_models_hold_no_secret(guarded: bool, monkey
 
 
 def test_what_a_provider_raises_is_not_repeated_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(ScriptedModel):
+    class RaisingModel(ScriptedModel):
         def find(self, request: Any) -> Any:
             raise KeyError(f"key {SECRET}")
 
     async def work() -> None:
-        bench = EngineHarness(models=Broken())
+        bench = EngineHarness(models=RaisingModel())
         key = await bench.start(TEXT)
         await ended(bench, key)
         assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "provider_unavailable"

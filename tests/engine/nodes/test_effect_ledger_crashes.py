@@ -21,7 +21,7 @@ RETRY = {"maxRetries": 5, "retryDelayMs": 1}
 CLAIMED, RECORDED = "weftwork.effect.claimed", "weftwork.effect.recorded"
 
 
-class Cut:
+class CrashingLog:
     """A log that dies with its process at the n-th append: before it is written, or after."""
 
     def __init__(self, log: Any, at: int, written: bool) -> None:
@@ -55,7 +55,7 @@ def test_wherever_the_process_dies_nothing_happens_twice(at: int, written: bool,
 async def _die(at: int, written: bool, whole: bool, effect: Any) -> bool:
     world = ExternalSystem()
     types = world.effect_node(effect) if whole else world.step_node("x", "y", effect=effect)
-    bench = EngineHarness(types, wrap=lambda log: Cut(log, at, written))
+    bench = EngineHarness(types, wrap=lambda log: CrashingLog(log, at, written))
     document = workflow([node("a", "test.pay" if whole else "test.steps"), node("b")], [edge("a", "b")])
     key = await bench.start(document)
     for _ in range(20):
@@ -158,7 +158,7 @@ def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, who
 def test_a_commit_that_was_thought_lost_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim is durable, but the answer is not heard: the effect happens all the same, and once."""
 
-    class Lost:
+    class LostReplyLog:
         def __init__(self, log: Any) -> None:
             self._log, self.appends = log, 0
 
@@ -174,7 +174,7 @@ def test_a_commit_that_was_thought_lost_is_still_ours(monkeypatch: pytest.Monkey
 
     async def work(at: int) -> None:
         world = ExternalSystem()
-        bench = EngineHarness(world.step_node("x", "y"), wrap=Lost)
+        bench = EngineHarness(world.step_node("x", "y"), wrap=LostReplyLog)
         lost.add(at)
         key = await bench.start(STEPS)
         await bench.run_to_end(key)

@@ -166,7 +166,7 @@ def test_a_once_node_that_ran_out_of_time_is_not_tried_again() -> None:
 def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
     """The claim is being written while the time limit passes: nothing was sent, and whoever claimed it knows that."""
 
-    class Slow:
+    class SlowLog:
         def __init__(self, log: Any) -> None:
             self._log = log
             self.gate: asyncio.Event | None = None
@@ -182,7 +182,7 @@ def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
 
     async def work() -> None:
         world = ExternalSystem()
-        bench = EngineHarness(world.step_node("x"), wrap=Slow)
+        bench = EngineHarness(world.step_node("x"), wrap=SlowLog)
         key = await bench.start(workflow([node("a", "test.steps", settings={**RETRY, "timeoutMs": 50})]))
         await until(lambda: bench.log.gate)
         bench.clock.advance(60)

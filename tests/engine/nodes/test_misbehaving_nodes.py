@@ -18,7 +18,7 @@ from weftwork.protocol.run.interrupts import Interrupt
 ONE = workflow([node("a", "test.body")])
 
 
-class Own(BaseException):
+class UnexpectedError(BaseException):
     """What nobody expects."""
 
 
@@ -35,7 +35,7 @@ async def raises(error: type[BaseException]) -> None:
 
 
 ENDS: dict[str, Any] = {
-    "a base exception": lambda: raises(Own),
+    "a base exception": lambda: raises(UnexpectedError),
     "an interrupt from the keyboard": lambda: raises(KeyboardInterrupt),
     "an exit": lambda: raises(SystemExit),
     "the end of a generator": lambda: raises(GeneratorExit),

@@ -98,7 +98,7 @@ def test_a_waiting_node_that_raises_fails_and_the_run_goes_on(work_of_node: Any)
     run(work)
 
 
-class Stubborn:
+class UncancellableNode:
     """A node that hears once that it should stop, and goes on until the test lets it end."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ def test_a_node_that_does_not_stop_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
-    stubborn = Stubborn()
+    stubborn = UncancellableNode()
 
     async def work() -> None:
         bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
@@ -147,7 +147,7 @@ def test_a_node_that_does_not_stop_is_abandoned(
 
 
 def test_a_node_that_cleans_up_is_told_to_stop_once() -> None:
-    stubborn = Stubborn()
+    stubborn = UncancellableNode()
 
     async def work() -> None:
         bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))

@@ -61,7 +61,7 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
             durable.append(any(event.node_id == call.node_id for event in await bench.events(key)))
             return Completed({})
 
-        class Counted:
+        class CountingLog:
             def __init__(self, log: Any) -> None:
                 self._log = log
 
@@ -72,7 +72,7 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
                 appends.append(len(arguments[2].events))
                 return await self._log.append(*arguments)
 
-        bench = EngineHarness(effect_node_type("test.body", body, effect), wrap=Counted)
+        bench = EngineHarness(effect_node_type("test.body", body, effect), wrap=CountingLog)
         names = [f"n{number}" for number in range(4)]
         edges = [edge("g", "n0"), *(edge(a, b) for a, b in pairwise(names))]
         nodes = [node("g", "test.gate"), *(node(name, "test.body") for name in names)]

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.engine.host.test_store_failure import Flaky
+from tests.engine.host.test_store_failure import FlakyLog
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -25,7 +25,7 @@ def from_variable(name: str) -> dict[str, Any]:
     return {"x": {"type": "variable", "variableName": name}}
 
 
-class Witness:
+class RecordingNodes:
     """Node types that keep what they were given, make a secret of their own, or fail with one in their words."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ async def through_the_gate(bench: EngineHarness, key: RunKey) -> None:
 @pytest.mark.rule("hide-02", "hide-03", "hide-04")
 @pytest.mark.parametrize("restarts", [0, 1, 2])
 def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
-    witness = Witness()
+    witness = RecordingNodes()
 
     async def work() -> None:
         bench = EngineHarness(*witness.types())
@@ -173,7 +173,7 @@ def flows(kind: str) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("flow", ["variable", "connection", "edge", "hops", "declared"])
 def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
     kind, secret, words = SHAPES[shape]
-    witness = Witness()
+    witness = RecordingNodes()
     giver = InstantNode(NodeDeclaration("test.pass", "Gives the secret."), lambda call: Completed({"given": secret}))
 
     async def work() -> None:
@@ -198,7 +198,7 @@ def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
 
 async def shown_of(secret: str) -> tuple[str, str]:
     """All that a reader gets of the same run with another secret, at its gate and at its end."""
-    bench = EngineHarness(*Witness().types())
+    bench = EngineHarness(*RecordingNodes().types())
     key = await bench.start(DOCUMENT, inputs={"secret": secret, "plain": "p"})
     await at_the_gate(bench)
     before = await everything_shown(bench, key)
@@ -218,7 +218,7 @@ def test_nothing_but_values_depends_on_the_secret(word: str) -> None:
 
 @pytest.mark.rule("hide-04")
 def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
-    witness = Witness()
+    witness = RecordingNodes()
     document = workflow(
         [node("gate", "test.gate"), node("last", "test.witness", inputs=from_variable("plain"))],
         [edge("gate", "last")],
@@ -239,7 +239,7 @@ def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
 
 
 def test_a_default_that_is_sensitive_is_hidden_too() -> None:
-    witness = Witness()
+    witness = RecordingNodes()
     document = workflow(
         [node("a", "test.witness", inputs=from_variable("secret"))],
         None,
@@ -257,10 +257,10 @@ def test_a_default_that_is_sensitive_is_hidden_too() -> None:
 
 
 def test_a_rewound_run_still_hides() -> None:
-    witness = Witness()
+    witness = RecordingNodes()
 
     async def work() -> None:
-        bench = EngineHarness(*witness.types(), wrap=Flaky)
+        bench = EngineHarness(*witness.types(), wrap=FlakyLog)
         bench.log.plan = {1: "down", 3: "lost", 4: "down"}
         key = await bench.start(DOCUMENT, inputs=INPUTS)
         await run_ready_tasks()
@@ -274,7 +274,7 @@ def test_a_rewound_run_still_hides() -> None:
 
 def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction.Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
-    witness = Witness()
+    witness = RecordingNodes()
 
     async def work() -> None:
         bench = EngineHarness(*witness.types())

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.engine.nodes.test_waiting_nodes import Stubborn
+from tests.engine.nodes.test_waiting_nodes import UncancellableNode
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
 from weftwork.engine.decide.inputs import CancelRequested
@@ -103,7 +103,7 @@ def test_a_node_that_ends_as_the_cancel_comes_counts_as_it_ended() -> None:
     run(work)
 
 
-class Slow:
+class SlowLog:
     """A log whose appends wait while the gate is shut."""
 
     def __init__(self, log: EventLog) -> None:
@@ -121,7 +121,7 @@ class Slow:
 
 def test_a_caller_who_went_away_does_not_hurt_the_run() -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Slow)
+        bench = EngineHarness(wrap=SlowLog)
         key = await waiting(bench)
         bench.log.gate.clear()
         asking = asyncio.create_task(bench.cancel(key))
@@ -136,7 +136,7 @@ def test_a_caller_who_went_away_does_not_hurt_the_run() -> None:
 
 
 def test_a_cancel_while_a_limit_ends_the_run_is_answered_by_the_end() -> None:
-    stubborn = Stubborn()
+    stubborn = UncancellableNode()
 
     async def work() -> None:
         bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
@@ -172,7 +172,7 @@ def test_a_node_stopped_before_its_first_step_ends_at_once(monkeypatch: pytest.M
 
 def test_a_cancel_is_answered_when_the_host_closes() -> None:
     async def work() -> None:
-        bench = EngineHarness(wrap=Slow)
+        bench = EngineHarness(wrap=SlowLog)
         key = await waiting(bench)
         bench.log.gate.clear()
         asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.host.test_store_failure import Flaky
+from tests.engine.host.test_store_failure import FlakyLog
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from weftwork.engine.run import append
@@ -66,7 +66,7 @@ def a_graph(dice: random.Random) -> dict[str, Any]:
 
 async def lived(dice: random.Random) -> tuple[EngineHarness, RunKey]:
     """One run from start to end, with whatever the dice do to it on the way."""
-    bench = EngineHarness(wrap=Flaky)
+    bench = EngineHarness(wrap=FlakyLog)
     bench.log.plan = {n: dice.choice(["down", "lost", "conflict"]) for n in range(1, 20) if dice.random() < 0.1}
     configurable = {"recursionLimit": dice.randint(1, 6)} if dice.random() < 0.2 else {}
     if dice.random() < 0.3:
@@ -86,7 +86,7 @@ async def lived(dice: random.Random) -> tuple[EngineHarness, RunKey]:
                 bench.clock.advance(1000)
                 await run_ready_tasks()
                 await bench.close()
-            bench = bench.successor(wrap=Flaky)
+            bench = bench.successor(wrap=FlakyLog)
             await bench.executor.recover()
         elif act < 0.5 and bench.clock.next_wake is not None:
             bench.clock.advance(bench.clock.next_wake - bench.clock.now())

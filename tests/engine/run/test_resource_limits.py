@@ -136,7 +136,7 @@ def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> N
 def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
     lied: list[int] = []
 
-    class Liar:
+    class LostReplyLog:
         def __init__(self, log: Any) -> None:
             self._log = log
 
@@ -154,7 +154,7 @@ def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
     document = workflow([node("m", "core.flow.map", config={"items": [1, 2, 3], "body": body, "concurrency": 1})])
 
     async def work() -> None:
-        bench = EngineHarness(wrap=Liar)
+        bench = EngineHarness(wrap=LostReplyLog)
         key = await bench.start(document)
         await bench.run_to_end(key)
         assert lied

@@ -239,7 +239,7 @@ def test_a_host_that_parked_none_left_runs_that_are_parked_when_they_are_next_se
 
 
 def test_an_alarm_goes_on_when_its_store_was_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Away:
+    class UnavailableDueRuns:
         def __init__(self, log: Any) -> None:
             self._log = log
             self.times = 2
@@ -256,7 +256,7 @@ def test_an_alarm_goes_on_when_its_store_was_away(monkeypatch: pytest.MonkeyPatc
     async def work() -> None:
         bench, key = await asked("custom", timeout_ms=500)
         await bench.crash()
-        bench = bench.successor(wrap=Away)
+        bench = bench.successor(wrap=UnavailableDueRuns)
         await bench.executor.recover()
         await pass_time(bench, 10_000)
         await bench.run_to_end(key)

@@ -192,7 +192,7 @@ def test_a_reader_who_is_cancelled_leaves_nothing_in_the_feed() -> None:
 def test_a_reader_who_looks_before_it_can_be_woken_misses_events(early: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log is read with the waiter in place: what is committed and published while it is read ends the wait."""
 
-    class Late(set[Any]):
+    class LateWaiters(set[Any]):
         def add(self, waiter: Any) -> None:
             asyncio.get_running_loop().call_later(0.01, super().add, waiter)
 
@@ -200,7 +200,7 @@ def test_a_reader_who_looks_before_it_can_be_woken_misses_events(early: bool, mo
         log, feeds = source_and_feeds()
         reader = feeds.join(KEY, -1)
         if not early:
-            reader._feed.waiters = Late()
+            reader._feed.waiters = LateWaiters()
         honest = log.read
 
         async def read(*arguments: Any) -> list[Event]:
