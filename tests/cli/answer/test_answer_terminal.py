@@ -223,7 +223,7 @@ def test_a_text_of_several_lines_confirms_nothing(foreign: ForeignHost, tmp_path
 
 
 def test_unless_what_was_typed_before_is_kept(foreign: ForeignHost, tmp_path: Path) -> None:
-    assert pasted(foreign, tmp_path, "answer_prompt._forget_what_was_typed = lambda: None") == 0
+    assert pasted(foreign, tmp_path, "answer_prompt._flush_typed_input = lambda: None") == 0
     assert len(posted(foreign)) == 1
 
 

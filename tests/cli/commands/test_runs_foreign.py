@@ -126,8 +126,8 @@ def test_texts_of_a_host_move_no_cursor(foreign: ForeignHost) -> None:
 
 
 def test_without_the_guard_they_would(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (run_details, run_details, table):
-        monkeypatch.setattr(module, "shown", lambda text, most=0: str(text))
+    for module in (run_details, table):
+        monkeypatch.setattr(module, "clean", lambda text, most=0: str(text))
     foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [evil_run()]})
     foreign.replies["GET /v1/runs/r1"] = CannedResponse(200, evil_run())
     assert not harmless(foreign.run_command("runs", "ls").stdout)

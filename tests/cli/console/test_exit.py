@@ -60,7 +60,7 @@ def test_output_that_cannot_be_written_is_one_line(host: Host, args: tuple[str, 
 
 
 def test_without_the_guard_it_would_be_a_traceback(host: Host) -> None:
-    line = "from weftwork.cli.console import root_group; root_group._WRITING = ()"
+    line = "from weftwork.cli.console import root_group; root_group._WRITE_ERRORS = ()"
     line += "; from weftwork.cli.main import main; main()"
     program, *_ = command()
     done = shell(host, f'{program} -c "{line}" runs ls >/dev/full')

@@ -15,7 +15,6 @@ from rich.console import Console
 from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreign_host
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.follow.run_views import LiveView
-from weftwork.cli.render.drawing import layout
 from weftwork.cli.render.event_line import event_line
 from weftwork.cli.render.interrupt_text import curl_lines, describe_interrupt
 from weftwork.cli.render.outline import outline
@@ -133,7 +132,7 @@ def test_each_event_stays_on_its_line(foreign: ForeignHost) -> None:
 
 
 def test_without_the_guard_escapes_would_be_printed(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "printable", lambda text, most=60: text)
+    monkeypatch.setattr("weftwork.cli.console.text.printable", lambda text, most=60: text)
     found = shown(foreign)
     assert all(escapes(found[name]) for name in ("lines", "events", "followed", "refused", "tree", "id"))
 

@@ -163,7 +163,7 @@ def test_without_the_guard_a_name_would_move_the_terminal(name: str, monkeypatch
     document = workflow([node(name)])
     assert is_safe(document)
     for module in (drawing, layout):
-        monkeypatch.setattr(module, "plain", lambda text, most=0: text)
+        monkeypatch.setattr(module, "printable", lambda text, most=0: text)
     assert not is_safe(document)
 
 

@@ -41,7 +41,7 @@ class AdminSession:
         answer = self._ask_host(request) if self._store is None else None
         if answer is None:
             administration, _ = self._store = self._store or self._open_store(makes_store)
-            answer = self._runner.run(administration.answer(request))
+            answer = self._runner.run(administration.handle(request))
         if "error" in answer:
             raise click.ClickException(str(answer["message"]))
         return answer

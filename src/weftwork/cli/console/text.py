@@ -4,13 +4,9 @@ import json
 import os
 import sys
 import unicodedata
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
-
-if TYPE_CHECKING:
-    pass
-
 
 MAX_LENGTH: Final = 1024
 """Characters of one text that are shown."""
@@ -34,8 +30,6 @@ def clean(text: object, most: int = MAX_LENGTH) -> str:
 
     What rich prints goes into a `rich.text.Text`, or through `rich.markup.escape` after this.
     """
-    # Imported late: `weftwork --help` needs none of it.
-
     return printable(text if isinstance(text, str) else json.dumps(text, ensure_ascii=False), most)
 
 
