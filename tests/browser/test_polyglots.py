@@ -15,8 +15,8 @@ from tests.live.host import Host, start_host
 from tests.live.listening_host import ListeningHost, in_thread, open_listening
 from weftwork.adapters.http.routes import assets as asset_routes
 from weftwork.protocol.media.asset_headers import SECURITY_HEADERS
-from weftwork.protocol.media.asset_references import ASSET_PREFIX
 from weftwork.protocol.media.media_types import INLINE_TYPES
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
 
 pytestmark = pytest.mark.slow
 

@@ -33,6 +33,7 @@ from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import StoredRun
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan
@@ -159,7 +160,10 @@ class EngineHarness:
         self.assets: Assets | None = None
         kinds = KINDS
         if blobs is not None:
-            self.assets = Assets(self.store.assets, blobs, self.signer, self.clock, limits, "https://flows.example")
+            base = "https://flows.example"
+            self.assets = Assets(
+                self.store.assets, blobs, self.signer, self.clock, limits, base, prefixes=ASSET_PREFIXES
+            )
             kinds = KINDS.with_displayed(MEDIA_KINDS)
         more = {"models": models, "assets": self.assets, "kinds": kinds}
         self.runtime = Runtime(*ports, self.types, limits, provided, **more)

@@ -17,9 +17,9 @@ from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.outcome import outcome_document
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.asset_references import ASSET_PREFIX
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"p" * 100

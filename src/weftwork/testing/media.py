@@ -9,8 +9,9 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from weftwork.protocol.media.asset_references import ASSET_PREFIX, decode_asset_token, media_ref
+from weftwork.protocol.media.asset_references import decode_asset_token, media_ref
 from weftwork.protocol.media.media_types import SNIFF_BYTES, resolve_media_type, sniff_media_type
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
 
 MEDIA_BASE: Final = "https://media.test"
 """Where assets would be served from."""

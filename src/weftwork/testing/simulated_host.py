@@ -24,6 +24,7 @@ from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS, KindDefinition
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.testing.call_recorder import PerformedCalls, ProcessGuard, record_calls
 from weftwork.testing.deterministic import ManualClock, SequentialIds
 from weftwork.testing.fake_model import FakeModel, FakeModels
@@ -81,12 +82,28 @@ class HostProcess:
         types = {node.declaration.type_id: node for node in (*builtin_types(outbound), *library.types.values())}
         types = {name: record_calls(node, self.guard, world.first_attempt) for name, node in types.items()}
         log = FaultyLog.wrap(world.store.log, world.faults, self.guard, self.settle, self.kill)
-        ports = log, Feeds(log), world.clock, world.ids
         # With ids of its own: those of a run do not depend on what is signed beside it.
         self.signer = Signer(world.store.signing, world.clock, SequentialIds())
-        self.assets = Assets(world.store.assets, world.blobs, self.signer, world.clock, world.limits, MEDIA_BASE)
+        self.assets = Assets(
+            world.store.assets,
+            world.blobs,
+            self.signer,
+            world.clock,
+            world.limits,
+            MEDIA_BASE,
+            prefixes=ASSET_PREFIXES,
+        )
         runtime = Runtime(
-            *ports, types, world.limits, models=world.models, kinds=world.kinds, assets=self.assets, outbound=outbound
+            log,
+            Feeds(log),
+            world.clock,
+            world.ids,
+            types,
+            world.limits,
+            models=world.models,
+            kinds=world.kinds,
+            assets=self.assets,
+            outbound=outbound,
         )
         self.catalog = WorkflowCatalog(
             world.store.definitions, {name: node.declaration for name, node in types.items()}

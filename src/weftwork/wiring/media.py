@@ -12,6 +12,7 @@ from weftwork.ports.models import ModelProviders
 from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.assets import AssetIndex
 from weftwork.protocol.media.asset_headers import ResourcePolicy
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.settings import Settings
 from weftwork.wiring.blob_store import build_blobs
 
@@ -24,7 +25,9 @@ class MediaWiring:
         self._limits = settings.limits()
         self._reach: ResourcePolicy = settings.media_reach
         self.blobs = build_blobs(settings, clock, ids)
-        self.assets = Assets(rows, self.blobs, signer, clock, self._limits, settings.media_base())
+        self.assets = Assets(
+            rows, self.blobs, signer, clock, self._limits, settings.media_base(), prefixes=ASSET_PREFIXES
+        )
         self.sweep = AssetSweep(rows, self.blobs, clock, self.assets.unconfirmed_keys)
 
     def handlers(self, models: ModelProviders, outbound: Outbound) -> dict[str, Handler]:

@@ -16,6 +16,7 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.testing.deterministic import ManualClock, SequentialIds
 from weftwork.testing.storage.harness import batch, header
 
@@ -30,7 +31,9 @@ class AssetHarness:
         self.store = MemoryStore()
         self.blobs = MemoryBlobs(self.clock, ids)
         signer = Signer(self.store.signing, self.clock, ids)
-        self.assets = Assets(self.store.assets, self.blobs, signer, self.clock, limits or Limits())
+        self.assets = Assets(
+            self.store.assets, self.blobs, signer, self.clock, limits or Limits(), prefixes=ASSET_PREFIXES
+        )
         self.sweep = AssetSweep(self.store.assets, self.blobs, self.clock, self.assets.unconfirmed_keys)
 
     async def open(self) -> "AssetHarness":

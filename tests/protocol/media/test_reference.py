@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
 from weftwork.protocol.media.asset_references import (
-    ASSET_PREFIX,
-    SAMPLE_ASSET_PREFIX,
     AssetToken,
     encode_asset_token,
     media_ref,
     media_ref_digest,
     referenced_assets,
 )
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIX, SAMPLE_ASSET_PREFIX
 
 HERE = "live:acme"
 digests = st.binary(min_size=32, max_size=32).map(bytes.hex)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.harness.definitions import example_count
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
-from weftwork.protocol.media.asset_references import ASSET_PREFIX, AssetToken, decode_asset_token, encode_asset_token
+from weftwork.protocol.media.asset_references import AssetToken, decode_asset_token, encode_asset_token
 from weftwork.protocol.review import credential_patterns, debug_bundle
 from weftwork.protocol.review.credential_patterns import MARKER, mask_credentials_in_text
 from weftwork.protocol.review.debug_bundle import (
@@ -28,6 +28,7 @@ from weftwork.protocol.review.debug_bundle import (
 )
 from weftwork.protocol.run.events import ENVELOPE_RECORDED
 from weftwork.protocol.run.projection import StateRow
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 TOKENS = 300_000 if FULL else 4_000

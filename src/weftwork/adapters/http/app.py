@@ -20,6 +20,7 @@ from weftwork.protocol.review.spans import format_traceparent, parse_traceparent
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_TOKEN_PREFIX
+from weftwork.protocol.wire.v1.paths import VERSION_PREFIX
 from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED_PATHS, UNVERSIONED_NAMES
 
 log = logging.getLogger("weftwork.http")
@@ -29,6 +30,7 @@ Handler = Callable[[Request], Awaitable[Response | None]]
 
 _SEGMENT_CHECKS = {"nodeId": is_node_id, "schemaFile": is_schema_file}
 """Parts of a path that may be more than an id."""
+_VERSIONED = f"{VERSION_PREFIX}/"
 _NO_STORE = (b"cache-control", b"no-store")
 _NO_REFERRER = (b"referrer-policy", b"no-referrer")
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
@@ -98,7 +100,7 @@ class App:
             return render_fault(request, ClientFault("internal_error", message, {"correlationId": correlation}))
 
     def _resolve(self, request: Request) -> Handler:
-        """auth-05 (readings, Paths): under /v1 the key is looked at before anything else, then the path."""
+        """auth-05 (readings, Paths): below VERSION_PREFIX the key is looked at before anything else, then the path."""
         path: str = request.scope.get("raw_path", request.path.encode()).split(b"?")[0].decode("latin-1")
         method: str = request.scope["method"]
         found = self._router.find(path)
@@ -106,7 +108,7 @@ class App:
         if found is not None:
             route = found[0].get("GET" if method == "HEAD" else method)
         if route is None or route.scope is not None:
-            if not path.startswith("/v1/") and path != "/v1":
+            if not path.startswith(_VERSIONED) and path != VERSION_PREFIX:
                 raise _unknown_path_fault(path, found is not None, found[0] if found else {})
             request.principal = self._keyring.authenticate(_bearer(request))
         if found is None:
@@ -163,7 +165,7 @@ def _unknown_path_fault(path: str, known: bool, methods: Mapping[str, Route | No
     first = path.partition("/")[2].partition("/")[0].partition(":")[0]
     if first in UNVERSIONED_NAMES:
         # wire-01: an old or hand-typed path is told what is missing, without a key.
-        return ClientFault("validation_error", "Protocol paths start with /v1.")
+        return ClientFault("validation_error", f"Protocol paths start with {VERSION_PREFIX}.")
     return ClientFault("not_found", "There is nothing at this path.")
 
 

@@ -14,7 +14,6 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import (
-    ASSET_PREFIX,
     ASSET_TOKEN_PURPOSE,
     AssetToken,
     decode_asset_token,
@@ -71,7 +70,15 @@ class Assets:
     """`base` is where assets are served from, without a slash at the end; it is known once the host listens."""
 
     def __init__(
-        self, rows: AssetIndex, blobs: Blobs, signer: Signer, clock: Clock, limits: Limits, base: str = ""
+        self,
+        rows: AssetIndex,
+        blobs: Blobs,
+        signer: Signer,
+        clock: Clock,
+        limits: Limits,
+        base: str = "",
+        *,
+        prefixes: tuple[str, ...],
     ) -> None:
         self._rows = rows
         self._blobs = blobs
@@ -79,6 +86,8 @@ class Assets:
         self._clock = clock
         self._limits = limits
         self.base = base
+        self.prefixes = prefixes
+        """Paths below which assets are served, by their tokens. URLs are made with the first one."""
         self.unconfirmed_keys: list[str] = []
         """Keys of bytes of which nobody knows whether they have a row; the sweep looks."""
 
@@ -178,11 +187,12 @@ class Assets:
         run_id: str = "",
         name: str = "",
         expires_at: int | None = None,
-        prefix: str = ASSET_PREFIX,
+        prefix: str | None = None,
     ) -> str:
         """media-03 (RFC 0055 C): an absolute URL that opens the asset. Without `expires_at` it does so as long as a run
         refers to the asset, and is the same each time that it is made."""
-        return self.base + prefix + self.make_token(asset, media_type, run_id, name, expires_at)
+        token = self.make_token(asset, media_type, run_id, name, expires_at)
+        return self.base + (self.prefixes[0] if prefix is None else prefix) + token
 
     def make_token(
         self, asset: StoredAsset, media_type: str, run_id: str = "", name: str = "", expires_at: int | None = None

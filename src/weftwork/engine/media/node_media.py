@@ -19,8 +19,6 @@ from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.media.asset_headers import safe_file_name, sanitize_name
 from weftwork.protocol.media.asset_references import (
-    ASSET_PREFIX,
-    SAMPLE_ASSET_PREFIX,
     find_asset_tokens,
     media_ref,
     referenced_assets,
@@ -152,7 +150,7 @@ class EntryMediaStore:
         found = [token for text in find_asset_tokens(url) if (token := self._assets.verify_token(text)) is not None]
         if not found:
             at = url.lower().removeprefix(self._assets.base.lower())
-            return at.startswith((ASSET_PREFIX, SAMPLE_ASSET_PREFIX))
+            return at.startswith(self._assets.prefixes)
         return any(token.partition != self._partition for token in found)
 
     async def _own_asset_payload(self, url: object, declared: str) -> dict[str, Any] | None:

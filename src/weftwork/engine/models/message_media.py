@@ -21,7 +21,7 @@ from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, Outboun
 from weftwork.ports.storage.assets import StoredAsset
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.media.asset_references import ASSET_PREFIX, SAMPLE_ASSET_PREFIX, media_ref
+from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.media.message_parts import (
     MAX_TOTAL_BYTES,
     AssetInput,
@@ -184,11 +184,10 @@ class MessageMedia:
         """media-53 (RFC 0055 C, tenant scope): a URL of this host is not fetched: it opens what the partition has, and
         nothing of anybody else's, whoever has handed it on."""
         assets = self._assets
-        place = next(
-            (each for each in (ASSET_PREFIX, SAMPLE_ASSET_PREFIX) if assets and url.startswith(assets.base + each)),
-            None,
-        )
-        if assets is None or place is None or not assets.base:
+        if assets is None or not assets.base:
+            return None
+        place = next((prefix for prefix in assets.prefixes if url.startswith(assets.base + prefix)), None)
+        if place is None:
             return None
         try:
             token, asset = await self._retry_store(lambda: assets.open_token(url.removeprefix(assets.base + place)))

@@ -25,9 +25,6 @@ import msgspec
 
 MEDIA_REF_SCHEME: Final = "weftwork-asset:"
 MEDIA_REF_PATTERN: Final = f"^{MEDIA_REF_SCHEME}[0-9a-f]{{64}}$"
-ASSET_PREFIX: Final = "/v1/host/weftwork/assets/"
-"""Where assets are served; what stands behind it is a token."""
-SAMPLE_ASSET_PREFIX: Final = "/v1/host/sample/assets/"
 
 ASSET_WORD: Final = b"asset"
 """What stands in every document that names one."""

@@ -1,16 +1,14 @@
 """OpenAPI 3.1, generated from the wire table and our schemas, so that it cannot say anything else."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from weftwork.protocol.errors import ERRORS
-from weftwork.protocol.ids import ID_PATTERN, SCHEMA_FILE_PATTERN
+from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.media.asset_references import ASSET_TOKEN_PATTERN
-from weftwork.protocol.people.interrupt_tokens import TOKEN_PATTERN
 from weftwork.protocol.wire.route import ANY_TYPE, REPLAY_HEADER, Parameter, Route
-from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 
 _COMMON_ERRORS: Final[tuple[str, ...]] = (
     "validation_error",
@@ -24,26 +22,6 @@ _KEY_ERRORS: Final[tuple[str, ...]] = (
     "key_revoked",
     "forbidden",
     "not_found",
-)
-_BODY_REQUIRED: Final[frozenset[str]] = frozenset(
-    {
-        "callAi",
-        "createRun",
-        "bulkCancelRuns",
-        "acceptEnvelope",
-        "createAnnotation",
-        "emitEnvelopeReliability",
-        "programMockAi",
-        "putMedia",
-        "registerWorkflow",
-        "registerSampleWorkflow",
-        "resolveApproval",
-        "resolveInterruptByRun",
-        "resolveInterruptByToken",
-        "safeFetch",
-        "toggleCapability",
-        "wrapPrompt",
-    }
 )
 _BODY_ERRORS: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
 _TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
@@ -101,14 +79,14 @@ def _operation(route: Route) -> dict[str, Any]:
     }
     if route.scope:
         operation["description"] = f"Needs the scope `{route.scope}`."
-    parameters = [_path_parameter(name, route.path) for name in _path_parameter_names(route.path)] + [
+    parameters = [_path_parameter(name, route.path_patterns) for name in _path_parameter_names(route.path)] + [
         _parameter(p) for p in route.params
     ]
     if parameters:
         operation["parameters"] = parameters
     if route.request:
         content = {"application/json": {"schema": _ref(route.request)}}
-        operation["requestBody"] = {"content": content, "required": route.operation_id in _BODY_REQUIRED}
+        operation["requestBody"] = {"content": content, "required": route.body_required}
     elif route.raw_body:
         operation["requestBody"] = {"content": {ANY_TYPE: {"schema": _BYTES}}, "required": True}
     return operation
@@ -179,9 +157,8 @@ def _path_parameter_names(path: str) -> list[str]:
     return re.findall(r"{(\w+)}", path)
 
 
-def _path_parameter(name: str, path: str) -> dict[str, Any]:
-    token = ASSET_TOKEN_PATTERN if path.startswith(ASSET_PREFIXES) else TOKEN_PATTERN
-    pattern = {"token": token, "schemaFile": SCHEMA_FILE_PATTERN}.get(name, ID_PATTERN)
+def _path_parameter(name: str, patterns: Mapping[str, str]) -> dict[str, Any]:
+    pattern = patterns.get(name, ID_PATTERN)
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
 
 

@@ -25,11 +25,13 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One operation. `scope` None means public; `seam` routes exist only with --test-seams.
+    """One operation of the wire.
 
-    `ok` is the status of success, `also` holds others with the same body. `unprocessable`: a body can be refused with
-    422 for what it means. `content` is the media type of success, `refusal` the schema of one more form of 400. `raw`:
-    the body is any bytes.
+    `scope` None means public. `success_status` has the status of success, `other_success_statuses` more with the same
+    body, and `content` their media type. `test_only` routes exist only with --test-seams. `unprocessable`: a valid body
+    can be refused with 422 for what it means. `refusal` is the schema of one more form of 400. `raw_body`: the body is
+    any bytes. `body_required`: a request without a body is refused. `path_patterns` has the pattern of each path
+    parameter that is not an id.
     """
 
     operation_id: str
@@ -49,6 +51,8 @@ class Route(msgspec.Struct, frozen=True):
     content: str = "application/json"
     refusal: str | None = None
     raw_body: bool = False
+    body_required: bool = False
+    path_patterns: dict[str, str] = {}
 
 
 STRING_SCHEMA: Final[dict[str, Any]] = {"type": "string"}

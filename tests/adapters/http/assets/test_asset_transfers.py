@@ -23,7 +23,7 @@ from weftwork.engine.media.assets import Assets
 from weftwork.ports.storage.blobs import BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.media import asset_headers
-from weftwork.protocol.media.asset_references import ASSET_PREFIX
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
 
 LARGE = b"x" * 12_000_000
 """More than the system takes off the host's hands for a client that does not read."""

@@ -66,7 +66,7 @@ def _text(encoded: bytes, limit: int) -> str:
 
 
 def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any:
-    """The answer that a filled form stands for, as POST /v1/interrupts/{token} takes it. Raises ClientFault.
+    """The answer that a filled form stands for, as resolveInterruptByToken takes it. Raises ClientFault.
 
     Only fields that belong to the pressed button are read. Errors name the place in the answer and, as `field`, the
     name of the field; `violations` lists them all.

@@ -69,7 +69,7 @@ class FormPlan(msgspec.Struct, frozen=True):
 
 
 def plan_for(question: dict[str, Any]) -> FormPlan:
-    """The plan of any question, as GET /v1/interrupts/{token} shows it."""
+    """The plan of any question, as inspectInterruptByToken shows it."""
     try:
         plan = FormPlan((_free_text_button(),), is_malformed=True) if is_malformed(question) else _build_plan(question)
     except (AttributeError, KeyError, TypeError):

@@ -9,6 +9,7 @@ from weftwork.engine.api.run_diff import RunDiffs
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
 from weftwork.protocol.wire.route import MAX_CURSOR
+from weftwork.protocol.wire.v1.paths import path_for
 
 _HEADERS: Final = [
     (b"content-type", JSON),
@@ -28,7 +29,7 @@ class ReviewRoutes:
         run_id = request.params["runId"]
         document = await request.json()
         said = await self._annotations.create(request.caller, run_id, document, request.header(b"idempotency-key"))
-        place = (b"location", f"/v1/runs/{run_id}/annotations".encode())
+        place = (b"location", path_for("listAnnotations", runId=run_id).encode())
         return Response(201, said.document, [*replay_headers(said.replayed), place])
 
     async def list_annotations(self, request: Request) -> Response:

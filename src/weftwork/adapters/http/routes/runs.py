@@ -1,5 +1,7 @@
 """Routes of runs: create, list, read, cancel, pause, resume, set variables, delete, and the tree of child runs."""
 
+from typing import Final
+
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.engine.api.retention import Retention
@@ -14,6 +16,10 @@ from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire import idempotency
 from weftwork.protocol.wire.route import MAX_PAGE
+from weftwork.protocol.wire.v1.paths import PATHS
+
+_RUN_PATH: Final = PATHS["getRun"][1]
+_EVENTS_PATH: Final = PATHS["streamRunEvents"][1]
 
 
 class RunRoutes:
@@ -32,14 +38,14 @@ class RunRoutes:
             exclusive=idempotency.parse_dedup(request.header(b"x-dedup")),
             traceparent=_traceparent(request),
         )
-        base = f"/v1/runs/{outcome.run_id}"
+        status_url = _RUN_PATH.replace("{runId}", outcome.run_id)
         body = {
             "runId": outcome.run_id,
             "status": outcome.status,
-            "eventsUrl": f"{base}/events",
-            "statusUrl": base,
+            "eventsUrl": _EVENTS_PATH.replace("{runId}", outcome.run_id),
+            "statusUrl": status_url,
         }
-        return json_response(201, body, [*replay_headers(outcome.replayed), (b"location", base.encode())])
+        return json_response(201, body, [*replay_headers(outcome.replayed), (b"location", status_url.encode())])
 
     async def list_runs(self, request: Request) -> Response:
         """kin-11: of all runs, or of those that one run has started."""

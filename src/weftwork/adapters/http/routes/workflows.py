@@ -7,6 +7,7 @@ from weftwork.engine.api.workflows import RegistrationOutcome, Workflows
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.route import MAX_PAGE
+from weftwork.protocol.wire.v1.paths import path_for
 from weftwork.protocol.workflow.registration import MAX_VERSION_LENGTH
 
 
@@ -44,6 +45,6 @@ def _registration_response(outcome: RegistrationOutcome) -> Response:
         "digest": outcome.digest,
         "createdAt": iso(outcome.created_at),
     }
-    place = f"/v1/workflows/{outcome.workflow_id}?version={quote(outcome.version, safe='')}"
+    place = f"{path_for('getWorkflow', workflowId=outcome.workflow_id)}?version={quote(outcome.version, safe='')}"
     headers = [*replay_headers(outcome.replayed), (b"location", place.encode())]
     return json_response(201 if outcome.created else 200, body, headers)

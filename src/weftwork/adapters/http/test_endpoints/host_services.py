@@ -19,10 +19,10 @@ from weftwork.ports.outbound import Outbound
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.asset_references import SAMPLE_ASSET_PREFIX
 from weftwork.protocol.media.media_types import resolve_media_type
 from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.protocol.timestamps import iso
+from weftwork.protocol.wire.v1.assets import SAMPLE_ASSET_PREFIX
 from weftwork.protocol.wire.v1.test_endpoints import MAX_NODE_ID
 
 _WIRE_CODES: Final = {mine: wire for wire, mine in RUN_ERROR_CODES.items()} | {

@@ -3,11 +3,15 @@
 from typing import Any, Final
 
 from weftwork.protocol.ids import ID_PATTERN
-from weftwork.protocol.media.asset_references import ASSET_PREFIX, SAMPLE_ASSET_PREFIX
+from weftwork.protocol.media.asset_references import ASSET_TOKEN_PATTERN
 from weftwork.protocol.wire.route import ANY_TYPE, IF_NONE_MATCH, MAX_PAGE, STRING_SCHEMA, Parameter, Route
+from weftwork.protocol.wire.v1.paths import PATHS, path_prefix
 
+ASSET_PREFIX: Final = path_prefix("getAsset")
+"""Where assets are served; the rest of the path is a token."""
+SAMPLE_ASSET_PREFIX: Final = path_prefix("getSampleAsset")
 ASSET_PREFIXES: Final = (ASSET_PREFIX, SAMPLE_ASSET_PREFIX)
-"""What a token of an asset stands behind in a path. Whatever is answered there has the headers of an asset."""
+"""Every response below these paths has the headers of an asset, errors included."""
 MAX_UPLOAD_DAYS: Final = 3_650
 DIGEST_PATTERN: Final = "^[0-9a-f]{64}$"
 ASSET_CURSOR_PATTERN: Final = "^[0-9]{1,15}[.][0-9a-f]{64}$"
@@ -23,8 +27,7 @@ _SERVING_PARAMETERS: Final = (
 ASSET_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "uploadAsset",
-        "POST",
-        ASSET_PREFIX.rstrip("/"),
+        *PATHS["uploadAsset"],
         "Keep the bytes of the body, whatever they are, for runs to refer to.",
         scope="runs:create",
         success_status=201,
@@ -46,8 +49,7 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "listAssets",
-        "GET",
-        ASSET_PREFIX.rstrip("/"),
+        *PATHS["listAssets"],
         "The tenant's assets, newest first, each with a URL that lasts for 30 minutes.",
         scope="artifacts:read",
         response="asset-list",
@@ -61,30 +63,30 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "getAsset",
-        "GET",
-        f"{ASSET_PREFIX}{{token}}",
+        *PATHS["getAsset"],
         "The bytes that a URL of an asset leads to. Needs no key.",
+        path_patterns={"token": ASSET_TOKEN_PATTERN},
         params=_SERVING_PARAMETERS,
         errors=("not_found",),
         content=ANY_TYPE,
     ),
     Route(
         "getSampleAsset",
-        "GET",
-        f"{SAMPLE_ASSET_PREFIX}{{token}}",
+        *PATHS["getSampleAsset"],
         "The same under the path of the conformance suite. Needs no key.",
+        path_patterns={"token": ASSET_TOKEN_PATTERN},
         params=_SERVING_PARAMETERS,
         errors=("not_found",),
         content=ANY_TYPE,
     ),
     Route(
         "putMedia",
-        "POST",
-        "/v1/host/sample/media/put",
+        *PATHS["putMedia"],
         "Keep bytes for a while and tell their URL.",
         scope="runs:create",
         success_status=201,
         request="media-put",
+        body_required=True,
         response="media-put-response",
         test_only=True,
     ),

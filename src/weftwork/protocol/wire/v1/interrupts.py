@@ -3,12 +3,14 @@
 from typing import Any, Final
 
 from weftwork.protocol.ids import ID_PATTERN
+from weftwork.protocol.people.interrupt_tokens import TOKEN_PATTERN
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.timestamps import INSTANT_PATTERN
 from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, MAX_PAGE, Parameter, Route
+from weftwork.protocol.wire.v1.paths import PATHS, path_prefix
 
-INTERRUPT_TOKEN_PREFIX: Final = "/v1/interrupts/"
-"""What a token stands behind in a path."""
+INTERRUPT_TOKEN_PREFIX: Final = path_prefix("inspectInterruptByToken")
+"""The path of an interrupt link, up to its token."""
 INTERRUPT_CURSOR_PATTERN: Final = "^[A-Za-z0-9_-]{1,2048}$"
 INTERRUPT_FILTERS: Final = ("open", "all")
 
@@ -20,8 +22,7 @@ _MUTATION_ERRORS: Final = ("idempotency_key_mismatch", "service_unavailable")
 INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "listRunInterrupts",
-        "GET",
-        "/v1/runs/{runId}/interrupts",
+        *PATHS["listRunInterrupts"],
         "What a run has asked, in order; open interrupts come with a token.",
         scope="runs:read",
         response="interrupt-list",
@@ -34,11 +35,11 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "resolveInterruptByRun",
-        "POST",
-        "/v1/runs/{runId}/interrupts/{nodeId}",
+        *PATHS["resolveInterruptByRun"],
         "Answer the open interrupt of a node.",
         scope="approvals:respond",
         request="resolve-interrupt",
+        body_required=True,
         response="resolve-interrupt-response",
         params=(
             IDEMPOTENCY_KEY,
@@ -49,11 +50,11 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "resolveApproval",
-        "POST",
-        "/v1/runs/{runId}/approvals/{nodeId}",
+        *PATHS["resolveApproval"],
         "resolveInterruptByRun under an older name; the body may be the answer itself.",
         scope="approvals:respond",
         request="resolve-approval",
+        body_required=True,
         response="resolve-interrupt-response",
         params=(IDEMPOTENCY_KEY,),
         errors=("not_found", *_ANSWER_ERRORS, "conflict", *_MUTATION_ERRORS),
@@ -61,18 +62,19 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "inspectInterruptByToken",
-        "GET",
-        "/v1/interrupts/{token}",
+        *PATHS["inspectInterruptByToken"],
         "The question behind a link, as JSON, or as a page for a browser. Needs no key.",
+        path_patterns={"token": TOKEN_PATTERN},
         response="interrupt-question",
         errors=(*_ANSWER_ERRORS, "interrupt_expired"),
     ),
     Route(
         "resolveInterruptByToken",
-        "POST",
-        "/v1/interrupts/{token}",
+        *PATHS["resolveInterruptByToken"],
         "Answer the question behind a link. Needs no key.",
+        path_patterns={"token": TOKEN_PATTERN},
         request="resolve-interrupt",
+        body_required=True,
         response="resolve-interrupt-response",
         params=(IDEMPOTENCY_KEY,),
         errors=(*_ANSWER_ERRORS, "interrupt_expired", "forbidden", "conflict", *_MUTATION_ERRORS),
@@ -80,8 +82,7 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "listInterrupts",
-        "GET",
-        "/v1/host/weftwork/interrupts",
+        *PATHS["listInterrupts"],
         "The tenant's open interrupts, oldest first, each with a token.",
         scope="runs:read",
         response="interrupt-list",
@@ -109,8 +110,7 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "createInterruptLink",
-        "POST",
-        "/v1/host/weftwork/runs/{runId}/interrupts/{nodeId}/links",
+        *PATHS["createInterruptLink"],
         "A link to the open interrupt of a node, for a person without a key.",
         scope="approvals:respond",
         success_status=201,

@@ -8,24 +8,24 @@ from typing import Final
 from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
 from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, MAX_CURSOR, STRING_SCHEMA, Parameter, Route
+from weftwork.protocol.wire.v1.paths import PATHS
 
 REVIEW_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "createAnnotation",
-        "POST",
-        "/v1/runs/{runId}/annotations",
+        *PATHS["createAnnotation"],
         "Say something of a run, an event or a node: a rating, a correction, a label or a flag.",
         scope="approvals:respond",
         success_status=201,
         request="annotation-create",
+        body_required=True,
         response="annotation",
         params=(IDEMPOTENCY_KEY,),
         errors=("not_found", "annotation_limit_reached", "idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
         "listAnnotations",
-        "GET",
-        "/v1/runs/{runId}/annotations",
+        *PATHS["listAnnotations"],
         "What was said of a run, oldest first.",
         scope="runs:read",
         response="annotation-list",
@@ -41,8 +41,7 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "diffRun",
-        "GET",
-        "/v1/runs/{runId}:diff",
+        *PATHS["diffRun"],
         "How the events and the state of another run differ from those of this one.",
         scope="runs:read",
         response="run-diff-response",
@@ -55,8 +54,7 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
 BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "getDebugBundle",
-        "GET",
-        "/v1/runs/{runId}/debug-bundle",
+        *PATHS["getDebugBundle"],
         "A run with its events and spans as one document that can be passed on.",
         scope="runs:read",
         response="debug-bundle",
@@ -71,8 +69,7 @@ BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "listTestEvents",
-        "GET",
-        "/v1/host/sample/test/runs/{runId}/events",
+        *PATHS["listTestEvents"],
         "Events of a run, and those that seams have projected for its id.",
         scope="runs:read",
         response="test-event-list",
@@ -86,8 +83,7 @@ BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "scrapeSpans",
-        "GET",
-        "/v1/host/sample/test/otel/spans",
+        *PATHS["scrapeSpans"],
         "Spans of a run, projected from its log, and of what seams have projected for its id.",
         scope="runs:read",
         params=(
@@ -99,8 +95,7 @@ BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "exportDebugBundle",
-        "POST",
-        "/v1/host/sample/test/debug-bundle/export",
+        *PATHS["exportDebugBundle"],
         "The debug bundle of a run, or of what seams have projected for its id.",
         scope="runs:read",
         request="debug-bundle-export",
@@ -109,8 +104,7 @@ BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "resetSeams",
-        "POST",
-        "/v1/host/sample/test/reset",
+        *PATHS["resetSeams"],
         "Make all seams forget what they were told.",
         scope="runs:create",
         request="seam-reset",

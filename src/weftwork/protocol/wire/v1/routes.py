@@ -27,6 +27,7 @@ from weftwork.protocol.wire.streams import MAX_BUFFER_MS
 from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
 from weftwork.protocol.wire.v1.envelopes import ENVELOPE_ROUTES
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_ROUTES
+from weftwork.protocol.wire.v1.paths import PATHS
 from weftwork.protocol.wire.v1.review import BUNDLE_ROUTES, REVIEW_ROUTES
 from weftwork.protocol.wire.v1.runs import RUN_ADMIN_ROUTES, RUN_STATE_ROUTES, RUN_TREE_ROUTES
 from weftwork.protocol.wire.v1.test_endpoints import FETCH_TEST_ROUTES, MODEL_TEST_ROUTES
@@ -59,26 +60,23 @@ SCOPES: Final[tuple[str, ...]] = (
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "getCapabilities",
-        "GET",
-        "/.well-known/openwop",
+        *PATHS["getCapabilities"],
         "What this host offers.",
         response="capabilities",
         params=(IF_NONE_MATCH,),
     ),
-    Route("getOpenApiSpec", "GET", "/v1/openapi.json", "This interface as OpenAPI 3.1.", params=(IF_NONE_MATCH,)),
-    Route("getHealth", "GET", "/health", "Whether the process answers.", response="health"),
+    Route("getOpenApiSpec", *PATHS["getOpenApiSpec"], "This interface as OpenAPI 3.1.", params=(IF_NONE_MATCH,)),
+    Route("getHealth", *PATHS["getHealth"], "Whether the process answers.", response="health"),
     Route(
         "getReadiness",
-        "GET",
-        "/readiness",
+        *PATHS["getReadiness"],
         "Whether the host can take work.",
         response="health",
         errors=("service_unavailable",),
     ),
     Route(
         "getWorkflow",
-        "GET",
-        "/v1/workflows/{workflowId}",
+        *PATHS["getWorkflow"],
         "A workflow definition, verbatim.",
         scope="manifest:read",
         response="workflow-definition",
@@ -93,12 +91,12 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "createRun",
-        "POST",
-        "/v1/runs",
+        *PATHS["createRun"],
         "Start a run.",
         scope="runs:create",
         success_status=201,
         request="create-run",
+        body_required=True,
         response="create-run-response",
         params=(IDEMPOTENCY_KEY, DEDUP),
         errors=(
@@ -113,8 +111,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "listRuns",
-        "GET",
-        "/v1/runs",
+        *PATHS["listRuns"],
         "The tenant's runs, newest first.",
         scope="runs:read",
         response="run-list",
@@ -143,8 +140,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "getRun",
-        "GET",
-        "/v1/runs/{runId}",
+        *PATHS["getRun"],
         "The run's snapshot.",
         scope="runs:read",
         response="run-snapshot",
@@ -152,8 +148,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "cancelRun",
-        "POST",
-        "/v1/runs/{runId}/cancel",
+        *PATHS["cancelRun"],
         "Cancel a run; an ended run answers with how it ended.",
         scope="runs:cancel",
         request="cancel-run",
@@ -163,8 +158,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "streamRunEvents",
-        "GET",
-        "/v1/runs/{runId}/events",
+        *PATHS["streamRunEvents"],
         "The run's events as server-sent events, or as JSON when that alone is accepted.",
         scope="runs:read",
         response="event-list",
@@ -200,8 +194,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "pollRunEvents",
-        "GET",
-        "/v1/runs/{runId}/events/poll",
+        *PATHS["pollRunEvents"],
         "Events after a sequence; waits for news while the run is live.",
         scope="runs:read",
         response="poll",

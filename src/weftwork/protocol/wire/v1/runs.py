@@ -9,12 +9,12 @@ from typing import Final
 
 from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
 from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route
+from weftwork.protocol.wire.v1.paths import PATHS
 
 RUN_STATE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "pauseRun",
-        "POST",
-        "/v1/runs/{runId}:pause",
+        *PATHS["pauseRun"],
         "Pause a run, at once or when the nodes that run have ended.",
         scope="runs:cancel",
         success_status=202,
@@ -25,8 +25,7 @@ RUN_STATE_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "resumeRun",
-        "POST",
-        "/v1/runs/{runId}:resume",
+        *PATHS["resumeRun"],
         "Let a paused run go on.",
         scope="runs:cancel",
         success_status=202,
@@ -37,8 +36,7 @@ RUN_STATE_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "getArtifact",
-        "GET",
-        "/v1/runs/{runId}/artifacts/{artifactId}",
+        *PATHS["getArtifact"],
         "Something that a run made.",
         scope="artifacts:read",
         response="artifact",
@@ -46,8 +44,7 @@ RUN_STATE_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "setVariables",
-        "POST",
-        "/v1/host/sample/test/runs/{runId}/variables",
+        *PATHS["setVariables"],
         "Set variables of a run, for what comes after the node at which it stands.",
         scope="runs:create",
         request="set-variables",
@@ -61,19 +58,18 @@ RUN_STATE_ROUTES: Final[tuple[Route, ...]] = (
 RUN_ADMIN_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "bulkCancelRuns",
-        "POST",
-        "/v1/runs:bulk-cancel",
+        *PATHS["bulkCancelRuns"],
         "Cancel up to 100 runs; each has its own entry in the answer.",
         scope="runs:cancel",
         request="bulk-cancel",
+        body_required=True,
         response="bulk-cancel-response",
         params=(IDEMPOTENCY_KEY,),
         errors=("idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
         "deleteRun",
-        "DELETE",
-        "/v1/runs/{runId}",
+        *PATHS["deleteRun"],
         "Delete an ended run with everything that belongs to it.",
         scope="runs:delete",
         success_status=204,
@@ -86,8 +82,7 @@ RUN_ADMIN_ROUTES: Final[tuple[Route, ...]] = (
 RUN_TREE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "getRunAncestry",
-        "GET",
-        "/v1/runs/{runId}/ancestry",
+        *PATHS["getRunAncestry"],
         "Which run started this one.",
         scope="runs:read",
         response="run-ancestry-response",
@@ -95,8 +90,7 @@ RUN_TREE_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "getRunTree",
-        "GET",
-        "/v1/host/weftwork/runs/{runId}/tree",
+        *PATHS["getRunTree"],
         "A run and those below it: each parent before its children, siblings in the order of their creation.",
         scope="runs:read",
         response="run-tree",

@@ -6,6 +6,7 @@ The seam that sends one request by the guarded client. Part of the table in wire
 from typing import Final
 
 from weftwork.protocol.wire.route import Parameter, Route
+from weftwork.protocol.wire.v1.paths import PATHS
 
 MAX_NODE_ID: Final = 256
 NODE_PARAMETER = Parameter(
@@ -17,29 +18,28 @@ NODE_PARAMETER = Parameter(
 MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "callAi",
-        "POST",
-        "/v1/host/sample/ai/call",
+        *PATHS["callAi"],
         "Look at messages as nodes do before they ask a model; none is asked.",
         scope="runs:create",
         request="ai-call",
+        body_required=True,
         response="ai-call-response",
         errors=("unsupported_modality",),
         test_only=True,
     ),
     Route(
         "programMockAi",
-        "POST",
-        "/v1/host/sample/test/mock-ai/program",
+        *PATHS["programMockAi"],
         "Tell the scripted provider what to say to a node, one entry per call.",
         scope="runs:create",
         request="mock-ai-program",
+        body_required=True,
         response="mock-ai-program-response",
         test_only=True,
     ),
     Route(
         "getMockAiBudget",
-        "GET",
-        "/v1/host/sample/test/mock-ai/last-dispatch-budget",
+        *PATHS["getMockAiBudget"],
         "The most tokens that the last call of a node asked the scripted provider for.",
         scope="runs:read",
         response="mock-ai-budget",
@@ -52,11 +52,11 @@ MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
 FETCH_TEST_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "safeFetch",
-        "POST",
-        "/v1/host/sample/http/safe-fetch",
+        *PATHS["safeFetch"],
         "Send a request by the guarded client and tell what became of it.",
         scope="runs:create",
         request="safe-fetch",
+        body_required=True,
         response="safe-fetch-response",
         test_only=True,
     ),

@@ -7,6 +7,7 @@ from typing import Final
 
 from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, MAX_PAGE, Parameter, Route
+from weftwork.protocol.wire.v1.paths import PATHS
 
 _REGISTRATION_ERRORS: Final[tuple[str, ...]] = (
     "workflow_version_conflict",
@@ -18,8 +19,7 @@ _REGISTRATION_ERRORS: Final[tuple[str, ...]] = (
 WORKFLOW_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "listWorkflows",
-        "GET",
-        "/v1/workflows",
+        *PATHS["listWorkflows"],
         "The workflows that the tenant can start, by id.",
         scope="manifest:read",
         response="workflow-list",
@@ -34,26 +34,26 @@ WORKFLOW_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "registerWorkflow",
-        "POST",
-        "/v1/workflows",
+        *PATHS["registerWorkflow"],
         "Register a workflow, or a new version of one, for the tenant.",
         scope="manifest:write",
         success_status=201,
         other_success_statuses=(200,),
         request="workflow-definition",
+        body_required=True,
         response="register-workflow-response",
         params=(IDEMPOTENCY_KEY,),
         errors=_REGISTRATION_ERRORS,
     ),
     Route(
         "registerSampleWorkflow",
-        "POST",
-        "/v1/host/sample/workflows",
+        *PATHS["registerSampleWorkflow"],
         "The same, also for the shorter bodies of the conformance suite and of example programs.",
         scope="manifest:write",
         success_status=201,
         other_success_statuses=(200,),
         request="register-sample-workflow",
+        body_required=True,
         response="register-workflow-response",
         params=(IDEMPOTENCY_KEY,),
         errors=_REGISTRATION_ERRORS,
@@ -65,16 +65,14 @@ WORKFLOW_ROUTES: Final[tuple[Route, ...]] = (
 NODE_TYPE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "listNodeTypes",
-        "GET",
-        "/v1/host/weftwork/node-types",
+        *PATHS["listNodeTypes"],
         "The node types that definitions can use, by id.",
         scope="manifest:read",
         response="node-type-list",
     ),
     Route(
         "getNodeType",
-        "GET",
-        "/v1/host/weftwork/node-types/{typeId}",
+        *PATHS["getNodeType"],
         "One node type, with its schemas.",
         scope="manifest:read",
         response="node-type",
