@@ -10,7 +10,8 @@ from tests.cli.foreign_host import HANG_UP, KEY, CannedResponse, ForeignHost, Re
 from weftwork.cli.client import http_client as client_module
 from weftwork.cli.client import transport
 from weftwork.cli.client.errors import HostUnreachable, RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.http_client import Client
+from weftwork.protocol.wire.v1.paths import path_for
 
 NOBODY = "http://127.0.0.1:1"
 
@@ -36,7 +37,7 @@ def in_turn(*answers: CannedResponse) -> Callable[[ReceivedRequest], CannedRespo
 def test_a_request_carries_the_key_and_its_parameters(foreign: ForeignHost) -> None:
     foreign.replies["GET /base/v1/runs/a%2Fb"] = CannedResponse(200, {"ok": [1.5, None, "ä"]})
     client = Client(foreign.url + "/base/", KEY)
-    assert client.get(f"/v1/runs/{segment('a/b')}", status=["a b", "c&d"], no=None, yes=True) == {
+    assert client.get(path_for("getRun", runId="a/b"), status=["a b", "c&d"], no=None, yes=True) == {
         "ok": [1.5, None, "ä"]
     }
     asked = foreign.requests[0]

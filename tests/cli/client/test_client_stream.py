@@ -68,7 +68,7 @@ def reading(host: ForeignHost, timeout: float = 10) -> tuple[Client, list[str]]:
 
 
 def read(client: Client, **more: Any) -> list[int | None]:
-    return [each.sequence for each in client.stream(PATH, **more)]
+    return [each.sequence for each in client.stream("r", **more)]
 
 
 def test_a_broken_stream_goes_on_where_it_was(foreign: ForeignHost) -> None:
@@ -126,7 +126,7 @@ def test_two_frames_of_one_event_both_come(foreign: ForeignHost) -> None:
     annotated = b'event: run.annotated\ndata: {"type": "run.annotated", "sequence": 0}\n\n'
     body = frame(LOG[0]) + frame(LOG[1]) + chunk + annotated + frame(LOG[9])
     foreign.replies[f"GET {PATH}"] = CannedResponse(stream=lambda write: write(body))
-    kinds = [each.event_type for each in reading(foreign)[0].stream(PATH)]
+    kinds = [each.event_type for each in reading(foreign)[0].stream("r")]
     assert kinds == ["run.started", "node.started", "ai.message.chunk", "run.annotated", "run.completed"]
 
 
@@ -145,7 +145,7 @@ def test_a_stream_ends_with_its_run_even_if_the_host_does_not_close_it(foreign: 
 def test_a_snapshot_of_an_ended_run_ends_the_stream(foreign: ForeignHost) -> None:
     frames = [f'event: state.snapshot\ndata: {{"status": "{each}"}}\n\n'.encode() for each in ("running", "failed")]
     foreign.replies[f"GET {PATH}"] = CannedResponse(stream=lambda write: write(b"".join(frames)))
-    found = [each.data["status"] for each in reading(foreign)[0].stream(PATH, streamMode="values")]
+    found = [each.data["status"] for each in reading(foreign)[0].stream("r", streamMode="values")]
     assert found == ["running", "failed"]
 
 
@@ -161,7 +161,7 @@ def test_a_stream_without_an_end_ends_when_the_run_is_over(foreign: ForeignHost,
     chunk = b'event: ai.message.chunk\ndata: {"chunk": "x"}\n\n'
     foreign.replies[f"GET {PATH}"] = lambda asked: CannedResponse(stream=lambda write: write(chunk))
     foreign.replies["GET /v1/runs/r"] = status
-    found = [each.event_type for each in itertools.islice(reading(foreign)[0].stream(PATH, streamMode="messages"), 5)]
+    found = [each.event_type for each in itertools.islice(reading(foreign)[0].stream("r", streamMode="messages"), 5)]
     assert found == ["ai.message.chunk"]
 
 
@@ -197,7 +197,7 @@ def test_polling_has_an_end(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(event_stream, "RECONNECT_SECONDS", 0.5)
     Story(foreign, 2, *([0] * 50))
     client, said = reading(foreign)
-    frames = client.stream(PATH)
+    frames = client.stream("r")
     assert [next(frames).sequence, next(frames).sequence] == [0, 1]
     if how == "gone":
         foreign.replies = {f"GET {PATH}": CannedResponse(503, {}), "GET /v1/runs/r": CannedResponse(503, {})}
@@ -211,7 +211,7 @@ def test_a_host_that_was_never_there_is_not_waited_for() -> None:
         pass
     client, said = reading(gone)
     with pytest.raises(HostUnreachable, match="nothing listens"):
-        next(client.stream(PATH))
+        next(client.stream("r"))
     assert said == []
 
 
@@ -219,7 +219,7 @@ def test_a_host_that_was_never_there_is_not_waited_for() -> None:
 def test_a_refusal_on_the_way_is_told(foreign: ForeignHost, status: int) -> None:
     Story(foreign, 2)
     client, _ = reading(foreign)
-    frames = client.stream(PATH)
+    frames = client.stream("r")
     assert next(frames).sequence == 0
     foreign.replies[f"GET {PATH}"] = CannedResponse(status, {"error": "no", "message": "No."})
     with pytest.raises(RequestRefused):
@@ -247,7 +247,7 @@ def test_time_is_up_in_the_middle_of_silence(foreign: ForeignHost) -> None:
     foreign.replies[f"GET {PATH}"] = CannedResponse(stream=send)
     client, _ = reading(foreign)
     client.deadline = time.monotonic() + 0.2
-    frames = client.stream(PATH)
+    frames = client.stream("r")
     assert next(frames).sequence == 0
     with pytest.raises(DeadlineReached):
         next(frames)
@@ -265,7 +265,7 @@ def test_what_is_no_json_is_left_out_and_told_once(foreign: ForeignHost) -> None
 def test_a_run_that_is_not_there_is_told_so(foreign: ForeignHost) -> None:
     client, _ = reading(foreign)
     with pytest.raises(RequestRefused, match="Nothing here"):
-        list(client.stream(PATH))
+        list(client.stream("r"))
 
 
 def test_a_frame_knows_its_event_by_its_document() -> None:

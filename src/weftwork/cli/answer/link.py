@@ -2,20 +2,19 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
 from weftwork.cli.answer.target import AnswerTarget
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
+from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.console.units import format_time
 from weftwork.cli.render.interrupt_text import due_text
 from weftwork.protocol.json.values import is_object
-
-_NOT_OFFERED: Final = (404, 405, 501)
+from weftwork.protocol.wire.v1.paths import path_for
 
 
 def print_link(
@@ -39,9 +38,10 @@ def print_link(
 
 def _create_link(client: Client, target: AnswerTarget, wanted: dict[str, Any]) -> dict[str, Any]:
     try:
-        made = client.post(f"/v1/host/weftwork/{target.path}/links", wanted)
+        path = path_for("createInterruptLink", runId=target.run_id, nodeId=target.node_id)
+        made = client.post(path, wanted)
     except RequestRefused as refused:
-        if refused.status in _NOT_OFFERED and not refused.code.startswith("interrupt_"):
+        if refused.status in NOT_OFFERED and not refused.code.startswith("interrupt_"):
             raise click.ClickException("this host makes no links: only a weftwork host does.") from None
         raise
     if not is_object(made):

@@ -5,11 +5,12 @@ from typing import Any, Final
 
 from weftwork.cli.answer.target import AnswerTarget
 from weftwork.cli.client.errors import HostUnreachable, RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.interrupts import open_interrupts
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.render.interrupt_text import MAX_VOTERS, quote_id, takes_votes, vote_progress
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.wire.v1.paths import path_for
 
 SNAPSHOT_TIMEOUT: Final = 3.0
 """Seconds for the snapshot that says how the votes stand now."""
@@ -22,7 +23,7 @@ def submit_answer(client: Client, target: AnswerTarget, value: Any) -> dict[str,
 
     The Idempotency-Key is of this call alone: the same words of another person are another answer.
     """
-    path = f"/v1/{target.path}"
+    path = path_for("resolveInterruptByRun", runId=target.run_id, nodeId=target.node_id)
     try:
         answer = client.post(
             path, {"resumeValue": value}, idempotency_key=str(uuid.uuid4()), interruptId=target.interrupt_id
@@ -74,7 +75,7 @@ def _approvers_hint(target: AnswerTarget, refused: RequestRefused) -> str:
 
 
 def _find_still_open(client: Client, target: AnswerTarget) -> dict[str, Any] | None:
-    run = client.try_get(f"/v1/runs/{segment(target.run_id)}", SNAPSHOT_TIMEOUT)
+    run = client.try_get(path_for("getRun", runId=target.run_id), SNAPSHOT_TIMEOUT)
     rows = open_interrupts(run) if is_object(run) else []
     same = ("nodeId", "interruptId")
     wanted = {**target.interrupt, "nodeId": target.node_id}

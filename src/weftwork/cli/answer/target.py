@@ -6,11 +6,12 @@ import click
 import msgspec
 
 from weftwork.cli.client.errors import RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.interrupts import list_open_interrupts, open_interrupts
 from weftwork.cli.console.text import clean
 from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.wire.v1.paths import path_for
 
 MIN_PREFIX: Final = 4
 """Characters that a beginning of a run's id has at least."""
@@ -28,10 +29,6 @@ class AnswerTarget(msgspec.Struct, frozen=True):
     node_id: str
     workflow_id: str
     interrupt: dict[str, Any]
-
-    @property
-    def path(self) -> str:
-        return f"runs/{segment(self.run_id)}/interrupts/{segment(self.node_id)}"
 
     @property
     def interrupt_id(self) -> str | None:
@@ -67,14 +64,14 @@ def find_target(client: Client, name: str) -> AnswerTarget:
 def _get_run(client: Client, run_id: str) -> dict[str, Any]:
     """The run's snapshot; its id may be the beginning of one, if only one run that waits begins so."""
     try:
-        found = client.get(f"/v1/runs/{segment(run_id)}")
+        found = client.get(path_for("getRun", runId=run_id))
     except RequestRefused as refused:
         if refused.status != 404 or len(run_id) < MIN_PREFIX:
             raise
         whole = _complete_run_id(client, run_id)
         if whole is None:
             raise
-        found = client.get(f"/v1/runs/{segment(whole)}")
+        found = client.get(path_for("getRun", runId=whole))
     if not is_object(found):
         raise click.ClickException("the host's answer is not a run.")
     return found

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
+from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.upload import Upload
 from weftwork.cli.console.progress import transfer_progress
@@ -13,19 +13,18 @@ from weftwork.cli.console.text import clean, say
 from weftwork.cli.console.units import format_size
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.media_types import UNKNOWN_TYPE
-
-ASSETS_PATH: Final = "/v1/host/weftwork/assets"
-_NOT_OFFERED: Final = (404, 405, 501)
+from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
 
 def upload_asset(client: "Client", upload: Upload, name: str | None = None, days: int | None = None) -> dict[str, Any]:
     """What the host says of the asset that it has made. Raises Refused, Unreachable or ClickException."""
     upload.on_progress, clear = transfer_progress(f"sent of {format_size(upload.size)}:")
     try:
-        answer = client.upload(ASSETS_PATH, upload, name=name or upload.name or None, days=days)
+        answer = client.upload(path_for("uploadAsset"), upload, name=name or upload.name or None, days=days)
     except RequestRefused as refused:
-        if refused.status in _NOT_OFFERED:
-            raise click.ClickException("this host takes no files; it has no POST /v1/host/weftwork/assets.") from None
+        if refused.status in NOT_OFFERED:
+            text = f"this host takes no files; it has no {method_and_path('uploadAsset')}."
+            raise click.ClickException(text) from None
         limit = refused.details.get("limit")
         if refused.status == 413 and isinstance(limit, int):
             refused.advice = (
@@ -57,14 +56,16 @@ def list_assets(client: Client, run_id: str | None, most: int | None) -> Iterato
     while True:
         left = PAGE_SIZE if most is None else min(PAGE_SIZE, most - count)
         try:
-            page = client.get(ASSETS_PATH, **query, limit=left)
+            page = client.get(path_for("listAssets"), **query, limit=left)
         except RequestRefused as refused:
-            if refused.status in _NOT_OFFERED:
-                raise click.ClickException(f"this host does not list assets; it has no GET {ASSETS_PATH}.") from None
+            if refused.status in NOT_OFFERED:
+                text = f"this host does not list assets; it has no {method_and_path('listAssets')}."
+                raise click.ClickException(text) from None
             raise
         found = page.get("assets") if is_object(page) else None
         if not is_array(found):
-            raise click.ClickException(f"the host's answer to GET {ASSETS_PATH} is not a list of assets.")
+            asked = method_and_path("listAssets")
+            raise click.ClickException(f"the host's answer to {asked} is not a list of assets.")
         for asset in found[:left]:
             yield (asset if is_object(asset) else {}), page.get("usage")
         count += len(found)

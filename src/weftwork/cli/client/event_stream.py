@@ -6,18 +6,15 @@ host. What a host sends again all the same is left out. A host that does not str
 
 import http.client
 import time
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Protocol
 
 from weftwork.cli.client.errors import ConnectionLost, DeadlineReached, HostUnreachable, RequestRefused
 from weftwork.cli.client.sse import FrameParser, FrameTooLarge, ReceivedFrame, UnreadableFrame, frame_of_document
 from weftwork.cli.client.transport import OpenResponse, Transport
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES
-
-if TYPE_CHECKING:
-    from weftwork.cli.client.http_client import Client
-
+from weftwork.protocol.wire.v1.paths import path_for
 
 RECONNECT_SECONDS: Final = 60.0
 """Seconds without a sign of the host before it is given up."""
@@ -36,15 +33,36 @@ class _StreamingUnsupported(Exception):
     """The host does not stream."""
 
 
+class StreamClient(Protocol):
+    """What a stream needs of the client that opened it, besides its transport."""
+
+    notify: Callable[[str], None]
+
+    @property
+    def url(self) -> str: ...
+
+    def get(self, path: str, **query: Any) -> Any: ...
+
+    def time_left(self) -> float | None: ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+
 class EventStream:
     """Iterate once. Ends behind the last event of the run, or when the run is over and nothing more comes."""
 
     def __init__(
-        self, client: "Client", connection: Transport, path: str, last_event_id: str | None, query: Mapping[str, Any]
+        self,
+        client: StreamClient,
+        connection: Transport,
+        run_id: str,
+        last_event_id: str | None,
+        query: Mapping[str, Any],
     ) -> None:
         self._client = client
         self._transport = connection
-        self._path = path
+        self._run_id = run_id
+        self._path = path_for("streamRunEvents", runId=run_id)
         self._query = query
         self._last_id = last_event_id or ""
         self._last_sequence = _sequence_of(last_event_id)
@@ -162,7 +180,7 @@ class EventStream:
     def _status(self) -> str | None:
         """How the run stands; None if nobody can say. A run that is gone is over."""
         try:
-            document = self._client.get(self._path.removesuffix("/events"))
+            document = self._client.get(path_for("getRun", runId=self._run_id))
         except HostUnreachable:
             return None
         except RequestRefused as refused:
@@ -173,7 +191,7 @@ class EventStream:
     def _is_missing(self) -> bool:
         """Whether there is no such run, rather than no such stream."""
         try:
-            self._client.get(self._path.removesuffix("/events"))
+            self._client.get(path_for("getRun", runId=self._run_id))
         except RequestRefused as refused:
             return refused.status == 404
         except HostUnreachable:
@@ -227,7 +245,9 @@ class EventStream:
             raise DeadlineReached
         wait = POLL_SECONDS if left is None else max(1, min(POLL_SECONDS, int(left)))
         try:
-            page = self._client.get(f"{self._path}/poll", lastSequence=self._last_sequence, timeout=wait)
+            page = self._client.get(
+                path_for("pollRunEvents", runId=self._run_id), lastSequence=self._last_sequence, timeout=wait
+            )
         except HostUnreachable as error:
             if not self._connected:
                 raise

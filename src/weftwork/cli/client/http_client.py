@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
+from weftwork.cli.client.errors import ConnectionLost, DeadlineReached, HostUnreachable, ReadTimeout, RequestRefused
 
 if TYPE_CHECKING:
     from weftwork.cli.client.sse import ReceivedFrame
@@ -25,19 +25,12 @@ MAX_WAIT: Final = 10.0
 """Seconds. A host that asks for more patience than this is told about instead of waited for."""
 
 
-def segment(text: str) -> str:
-    """An id as one segment of a path, whatever it holds."""
-    from urllib.parse import quote
-
-    return quote(text, safe="")
-
-
 def _print_note(text: str) -> None:
     click.echo(text, err=True)
 
 
 class Client:
-    """Asks one host. Paths start with a slash and are already quoted; see `segment`.
+    """Asks one host. Paths come from `path_for`, which quotes what it fills in.
 
     Answers are decoded strictly and up to a size. Raises Refused for an answer that is an error and Unreachable for
     none; both say what to do next.
@@ -90,11 +83,11 @@ class Client:
         """The document of the answer; most hosts give none."""
         return self._request("DELETE", path, {}, None, None)
 
-    def stream(self, path: str, *, last_event_id: str | None = None, **query: Any) -> "Iterator[ReceivedFrame]":
-        """The frames of an event stream, over broken connections, until the run has ended and the host closes."""
+    def stream(self, run_id: str, *, last_event_id: str | None = None, **query: Any) -> "Iterator[ReceivedFrame]":
+        """The frames of a run's event stream, over broken connections, until the run has ended and the host closes."""
         from weftwork.cli.client.event_stream import EventStream
 
-        return iter(EventStream(self, self._transport, path, last_event_id, query))
+        return iter(EventStream(self, self._transport, run_id, last_event_id, query))
 
     def time_left(self) -> float | None:
         """Seconds to the deadline, at least 0; None without one."""
@@ -102,8 +95,6 @@ class Client:
 
     def sleep(self, seconds: float) -> None:
         """At most until the deadline."""
-        from weftwork.cli.client.errors import DeadlineReached
-
         left = self.time_left()
         time.sleep(seconds if left is None else min(seconds, left))
         if self.time_left() == 0:
@@ -116,8 +107,6 @@ class Client:
         return self._with_retries(ask, MAX_TRIES if repeatable else 1)
 
     def _with_retries(self, ask: Callable[[], T], tries: int) -> T:
-        from weftwork.cli.client.errors import ConnectionLost, ReadTimeout
-
         while True:
             tries -= 1
             try:

@@ -8,8 +8,8 @@ import click
 from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
-INTERRUPTS_PATH: Final = "/v1/host/weftwork/interrupts"
 PAGE_SIZE: Final = 200
 """Most questions that are asked for at once."""
 
@@ -21,7 +21,7 @@ def list_open_interrupts(client: Client, most: int | None, **wanted: Any) -> Ite
     while True:
         left = PAGE_SIZE if most is None else most - count
         try:
-            page = client.get(INTERRUPTS_PATH, **wanted, cursor=cursor, limit=min(PAGE_SIZE, left))
+            page = client.get(path_for("listInterrupts"), **wanted, cursor=cursor, limit=min(PAGE_SIZE, left))
         except RequestRefused as refused:
             if refused.status in NOT_OFFERED:
                 text = "this host has no inbox: only a weftwork host lists what its runs ask"
@@ -31,7 +31,8 @@ def list_open_interrupts(client: Client, most: int | None, **wanted: Any) -> Ite
             raise
         found = page.get("interrupts") if is_object(page) else None
         if not is_array(found):
-            raise click.ClickException(f"the host's answer to GET {INTERRUPTS_PATH} is not a list of questions.")
+            asked = method_and_path("listInterrupts")
+            raise click.ClickException(f"the host's answer to {asked} is not a list of questions.")
         yield from (each if is_object(each) else {} for each in found[:left])
         count += len(found)
         again, cursor = cursor, page.get("nextCursor")

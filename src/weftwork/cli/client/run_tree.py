@@ -6,14 +6,14 @@ Nothing here is shown; texts are kept as they came.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from weftwork.cli.client.http_client import segment
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import TERMINAL_STATUSES
+from weftwork.protocol.wire.v1.paths import path_for
 
 
 def run_tree_path(run_id: str) -> str:
     """Where a weftwork host tells of the runs below a run."""
-    return f"/v1/host/weftwork/runs/{segment(run_id)}/tree"
+    return path_for("getRunTree", runId=run_id)
 
 
 class TreeRun:

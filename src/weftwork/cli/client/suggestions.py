@@ -10,11 +10,11 @@ from click.core import ParameterSource
 
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.wire.v1.paths import path_for
 
 TIMEOUT_SECONDS: Final = 1.0
 """A shell that waits longer is worse than one that offers nothing."""
 _LIMIT_QUERY: Final[Mapping[str, int]] = {"limit": 50}
-NODE_TYPES_PATH: Final = "/v1/host/weftwork/node-types"
 _SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """What comes from a host goes into a command line: nothing that a shell could take for more than a word."""
 
@@ -25,7 +25,7 @@ def suggest_statuses(_context: click.Context, _parameter: click.Parameter, typed
 
 def suggest_runs(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """The newest runs."""
-    return _suggest_from_host(context, typed, "/v1/runs", "runs", "runId")
+    return _suggest_from_host(context, typed, "listRuns", "runs", "runId")
 
 
 def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
@@ -37,23 +37,21 @@ def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: s
 
 def suggest_waiting_runs(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """The runs that have waited longest for an answer."""
-    return list(
-        dict.fromkeys(_suggest_from_host(context, typed, "/v1/host/weftwork/interrupts", "interrupts", "runId"))
-    )
+    return list(dict.fromkeys(_suggest_from_host(context, typed, "listInterrupts", "interrupts", "runId")))
 
 
 def suggest_workflows(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """The first workflows by id."""
-    return _suggest_from_host(context, typed, "/v1/workflows", "workflows", "workflowId")
+    return _suggest_from_host(context, typed, "listWorkflows", "workflows", "workflowId")
 
 
 def suggest_nodes(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Node types, which only a host of ours names."""
-    return _suggest_from_host(context, typed, NODE_TYPES_PATH, "nodeTypes", "typeId", {})
+    return _suggest_from_host(context, typed, "listNodeTypes", "nodeTypes", "typeId", {})
 
 
 def _suggest_from_host(
-    context: click.Context, typed: str, path: str, member: str, name: str, query: Mapping[str, int] = _LIMIT_QUERY
+    context: click.Context, typed: str, operation: str, member: str, name: str, query: Mapping[str, int] = _LIMIT_QUERY
 ) -> list[str]:
     typed_url, typed_key = (
         context.get_parameter_source(each) is ParameterSource.COMMANDLINE for each in ("url", "key")
@@ -64,7 +62,7 @@ def _suggest_from_host(
     if not key or (typed_url and not typed_key):
         return []
     try:
-        found = _request(url, key, path, query)
+        found = _request(url, key, path_for(operation), query)
     except Exception:
         # Whatever goes wrong, the shell only wants words.
         return []

@@ -11,12 +11,13 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 import click
 
-from weftwork.cli.client.errors import ConnectionLost, HostUnreachable, ReadTimeout, RequestRefused
+from weftwork.cli.client.errors import NOT_OFFERED, ConnectionLost, HostUnreachable, ReadTimeout, RequestRefused
 from weftwork.cli.client.upload import Upload
 from weftwork.cli.console.text import clean
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.wire.v1.paths import VERSION_PREFIX
 
 MAX_RESPONSE_BYTES: Final = 64 * 2**20
 _JSON: Final = "application/json"
@@ -159,10 +160,11 @@ class Transport:
             document = self._decode(self._read(response))
         except HostUnreachable:
             document = None
-        if response.status in (404, 405, 501) and self._base.path.endswith("/v1"):
+        if response.status in NOT_OFFERED and self._base.path.endswith(VERSION_PREFIX):
             # What people paste. No route of any host begins with it twice.
-            wanted = self.url.removesuffix("/v1")
-            return HostUnreachable(f"{self.url} has no {clean(path, 200)}; name the host without /v1: --url {wanted}")
+            wanted = self.url.removesuffix(VERSION_PREFIX)
+            said = f"{self.url} has no {clean(path, 200)}"
+            return HostUnreachable(f"{said}; name the host without {VERSION_PREFIX}: --url {wanted}")
         code, message, details = _error_fields(document)
         if 300 <= response.status < 400:
             message = f"the host sends on to {clean(response.headers.get('Location', 'another address'), 200)}"

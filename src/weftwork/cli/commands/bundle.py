@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs
 from weftwork.cli.console.progress import transfer_progress
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.console.units import format_size
+from weftwork.protocol.wire.v1.paths import path_for
 
 if TYPE_CHECKING:
     from weftwork.cli.render.bundle_file import BundleFile
@@ -170,12 +171,12 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
 
 
 def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
-    path = f"/v1/runs/{segment(run_id)}/debug-bundle"
+    path = path_for("getDebugBundle", runId=run_id)
     heard, clear = transfer_progress("received")
     try:
         return client.download(path, heard, maxEvents=max_events)
     except RequestRefused as refused:
-        if refused.status in (404, 405, 501) and not _is_offered(client):
+        if refused.status in NOT_OFFERED and not _is_offered(client):
             raise click.ClickException("this host does not offer debug bundles.") from None
         raise
     finally:
@@ -185,7 +186,7 @@ def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
 def _is_offered(client: Client) -> bool:
     from weftwork.protocol.json.values import is_object
 
-    found = client.get("/.well-known/openwop")
+    found = client.get(path_for("getCapabilities"))
     block = found.get("debugBundle") if is_object(found) else None
     return is_object(block) and block.get("supported") is True
 

@@ -9,6 +9,7 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs
 from weftwork.cli.console.text import say
+from weftwork.protocol.wire.v1.paths import path_for
 
 MODES: Final = ("updates", "values", "messages", "debug")
 
@@ -56,7 +57,7 @@ def _print_events(client: Client, run_id: str, frames: Iterator[Any], follow: bo
         known = {row.node_id for row in tree.waiting_nodes}
         tree.apply(frame)
         say(run_event_line(tree, frame))
-        if follow and frame.kind in INTERRUPT_EVENTS:
+        if follow and frame.event_type in INTERRUPT_EVENTS:
             for row in tree.waiting_nodes:
                 if row.node_id not in known and is_still_open(client, tree, row):
                     print_node_interrupt(client.url, run_id, row)
@@ -66,26 +67,22 @@ def _print_events(client: Client, run_id: str, frames: Iterator[Any], follow: bo
 
 
 def _follow_events(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
-    from weftwork.cli.client.http_client import segment
-
     last = str(start - 1) if start else None
-    return client.stream(f"/v1/runs/{segment(run_id)}/events", last_event_id=last, streamMode=mode)
+    return client.stream(run_id, last_event_id=last, streamMode=mode)
 
 
 def _read_events(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
     """Read by polling, which every host offers and which ends; the mode is applied here."""
-    from weftwork.cli.client.http_client import segment
     from weftwork.cli.client.sse import ReceivedFrame, frame_of_document
     from weftwork.protocol.json.values import is_array, is_object
     from weftwork.protocol.wire.streams import UPDATE_TYPES
 
-    path = f"/v1/runs/{segment(run_id)}"
     if mode == "values":
-        yield ReceivedFrame("state.snapshot", client.get(path), "")
+        yield ReceivedFrame("state.snapshot", client.get(path_for("getRun", runId=run_id)), "")
         return
     last = start - 1
     while True:
-        page = client.get(f"{path}/events/poll", lastSequence=last, timeout=1)
+        page = client.get(path_for("pollRunEvents", runId=run_id), lastSequence=last, timeout=1)
         listed = page.get("events") if is_object(page) else None
         found = [frame_of_document(each, "") for each in listed] if is_array(listed) else []
         new = [frame for frame in found if frame.sequence is not None and frame.sequence > last]

@@ -7,13 +7,13 @@ from typing import Any, Final
 import click
 
 from weftwork.cli.client.errors import RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.console.text import clean, say
 from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
-DISCOVERY_PATH: Final = "/.well-known/openwop"
 _MAX_CELL: Final = 120
 
 
@@ -55,7 +55,7 @@ def show(client: Client, as_json: bool, kind: str) -> None:
       weftwork kinds show clarification.request
     """
     try:
-        schema = client.get(f"/schemas/envelopes/{segment(kind)}.schema.json")
+        schema = client.get(path_for("getEnvelopeSchema", schemaFile=f"{kind}.schema.json"))
     except RequestRefused as refused:
         if refused.status != 404:
             raise
@@ -71,10 +71,12 @@ def show(client: Client, as_json: bool, kind: str) -> None:
 
 def _advertised(client: Client) -> dict[str, int | None]:
     """Kinds with their versions, in the order of the host."""
-    answer = client.get(DISCOVERY_PATH)
+    answer = client.get(path_for("getCapabilities"))
     found: Any = answer.get("supportedEnvelopes") if is_object(answer) else None
     if not is_array(found):
-        raise click.ClickException(f"the host's answer to GET {DISCOVERY_PATH} does not list kinds of envelopes.")
+        raise click.ClickException(
+            f"the host's answer to {method_and_path('getCapabilities')} does not list kinds of envelopes."
+        )
     versions: Any = answer.get("schemaVersions")
     known: dict[str, Any] = versions if is_object(versions) else {}
     numbers = {name: known.get(name) for name in found if isinstance(name, str)}

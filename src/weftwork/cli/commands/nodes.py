@@ -7,13 +7,13 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
+from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
-from weftwork.cli.client.suggestions import NODE_TYPES_PATH as ROUTE
 from weftwork.cli.client.suggestions import suggest_nodes
 from weftwork.cli.console.text import clean, say
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
 _TEST_PREFIXES: Final = ("conformance.", "core.conformance.", "local.sample.")
 """Types that hosts have for those who test hosts."""
@@ -92,20 +92,22 @@ def _node_types(client: Client, offline: bool) -> list[dict[str, Any]]:
     if offline:
         return _builtin_types()
     try:
-        answer = client.get(ROUTE)
+        answer = client.get(path_for("listNodeTypes"))
     except HostUnreachable:
         if click.get_current_context().get_parameter_source("url") is not ParameterSource.DEFAULT:
             raise
         say(f"no host answers on {client.url}; these come with the package.", err=True)
         return _builtin_types()
     except RequestRefused as refused:
-        if refused.status not in (404, 405, 501):
+        if refused.status not in NOT_OFFERED:
             raise
-        text = f"this host does not say which node types it has: {ROUTE} is weftwork's own"
+        text = f"this host does not say which node types it has: {path_for('listNodeTypes')} is weftwork's own"
         raise click.ClickException(f"{text}. --offline shows the types that come with the package.") from None
     rows = answer.get("nodeTypes") if is_object(answer) else None
     if not is_array(rows):
-        raise click.ClickException(f"the host's answer to GET {ROUTE} is not a list of node types.")
+        raise click.ClickException(
+            f"the host's answer to {method_and_path('listNodeTypes')} is not a list of node types."
+        )
     return [row for row in rows if is_object(row)]
 
 

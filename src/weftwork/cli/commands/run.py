@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_workflows
 from weftwork.cli.console.text import clean, say
+from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
 if TYPE_CHECKING:
     from weftwork.cli.client.upload import Upload
@@ -153,10 +154,10 @@ def _require_workflow(client: Client, workflow_id: str) -> None:
     from weftwork.protocol.json.values import is_object
 
     try:
-        client.get(f"/v1/workflows/{segment(workflow_id)}")
+        client.get(path_for("getWorkflow", workflowId=workflow_id))
     except RequestRefused as refused:
         # Not every host shows its workflows; one that lists some does.
-        if refused.status == 404 and is_object(client.try_get("/v1/workflows", LOOKUP_TIMEOUT)):
+        if refused.status == 404 and is_object(client.try_get(path_for("listWorkflows"), LOOKUP_TIMEOUT)):
             say(_LIST_HINT, err=True)
             raise
 
@@ -179,7 +180,7 @@ def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) ->
     from weftwork.protocol.json.values import is_object
 
     try:
-        answer = client.post("/v1/runs", body, idempotency_key=idempotency_key or token_urlsafe(24))
+        answer = client.post(path_for("createRun"), body, idempotency_key=idempotency_key or token_urlsafe(24))
     except KeyboardInterrupt:
         say("the host had not answered yet, and may have started the run; see `weftwork runs ls`.", err=True)
         raise
@@ -219,15 +220,12 @@ def _register(client: Client, name: str) -> tuple[str, Any]:
     if problems:
         raise click.UsageError("\n".join(map(definition_file.problem_line, problems)))
     try:
-        answer = client.post("/v1/workflows", document)
+        answer = client.post(path_for("registerWorkflow"), document)
     except RequestRefused as refused:
-        if refused.status in (404, 405, 501):
-            raise RequestRefused(
-                refused.status,
-                "",
-                "this host takes no definitions at POST /v1/workflows; register it in the host's own way and name it "
-                "by its id",
-            ) from None
+        if refused.status in NOT_OFFERED:
+            text = f"this host takes no definitions at {method_and_path('registerWorkflow')}"
+            advice = "register it in the host's own way and name it by its id"
+            raise RequestRefused(refused.status, "", f"{text}; {advice}") from None
         for problem in definition_file.locate_problems(name, data, refused.message, refused.details):
             say(definition_file.problem_line(problem), err=True)
         raise

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from weftwork.cli.client.admin_session import AdminSession
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs, suggest_statuses, suggest_workflows
 from weftwork.cli.console.text import clean, say
@@ -24,12 +24,10 @@ from weftwork.cli.console.units import parse_duration
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
 from weftwork.protocol.timestamps import iso
+from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
 if TYPE_CHECKING:
     from weftwork.cli.follow.run_tree_views import RunTreeView
-
-
-_NOT_OFFERED: Final = (404, 405, 501)
 
 
 @click.command()
@@ -80,10 +78,10 @@ def _get_tree(client: Client, run_id: str) -> Any:
     try:
         document = client.get(run_tree_path(run_id), limit=MAX_RUNS)
     except RequestRefused as refused:
-        if refused.status not in _NOT_OFFERED:
+        if refused.status not in NOT_OFFERED:
             raise
         # If there is no such run, the host says so here.
-        client.get(f"/v1/runs/{segment(run_id)}")
+        client.get(path_for("getRun", runId=run_id))
         document = None
     if read_tree(document) is None:
         text = "this host does not tell which runs a run has started: only a weftwork host does"
@@ -254,17 +252,18 @@ def _list_runs(client: Client, query: dict[str, Any], most: int | None) -> Itera
     while True:
         left = PAGE_SIZE if most is None else most - count
         try:
-            page = client.get("/v1/runs", **query, limit=min(PAGE_SIZE, left))
+            page = client.get(path_for("listRuns"), **query, limit=min(PAGE_SIZE, left))
         except RequestRefused as refused:
-            if refused.status in _NOT_OFFERED:
-                text = "this host does not list runs: GET /v1/runs is not part of every OpenWOP host"
+            if refused.status in NOT_OFFERED:
+                asked = method_and_path("listRuns")
+                text = f"this host does not list runs: {asked} is not part of every OpenWOP host"
                 raise click.ClickException(f"{text}. Name a run: `weftwork runs show RUN`.") from None
             if refused.status in (400, 422) and not set(statuses) <= set(STATUSES):
                 say(f"the statuses of runs are {', '.join(STATUSES)}.", err=True)
             raise
         found = page.get("runs") if is_object(page) else None
         if not is_array(found):
-            raise click.ClickException("the host's answer to GET /v1/runs is not a list of runs.")
+            raise click.ClickException(f"the host's answer to {method_and_path('listRuns')} is not a list of runs.")
         yield from found[:left]
         count += len(found)
         cursor = page.get("nextCursor")
@@ -302,7 +301,7 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
     Example:
       weftwork runs show 01m7f5zzhp2z8y1fpzhf93nsbb
     """
-    found = client.get(_path(run_id))
+    found = client.get(path_for("getRun", runId=run_id))
     if as_json:
         say(json.dumps(found, indent=2))
         return
@@ -336,7 +335,7 @@ def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str 
     refusal: RequestRefused | None = None
     for run_id in run_ids:
         try:
-            answer = client.post(f"{_path(run_id)}/cancel", body, idempotency_key=str(uuid.uuid4()))
+            answer = client.post(path_for("cancelRun", runId=run_id), body, idempotency_key=str(uuid.uuid4()))
         except RequestRefused as refused:
             if refused.status in (401, 403):
                 raise
@@ -381,12 +380,12 @@ def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, 
       weftwork runs pause 01m7f5zzhp2z8y1fpzhf93nsbb --drain-policy immediate
     """
     body = {"drainPolicy": drain_policy, "reason": reason}
-    answer = _pause_or_resume(client, run_id, "pause", body)
+    answer = _pause_or_resume(client, run_id, "pauseRun", body)
     if as_json:
         say(json.dumps(answer, indent=2))
         return
     # A host accepts it either way; its snapshot says whether there was something to wait for.
-    now = None if drain_policy == "immediate" else client.try_get(_path(run_id), SNAPSHOT_TIMEOUT)
+    now = None if drain_policy == "immediate" else client.try_get(path_for("getRun", runId=run_id), SNAPSHOT_TIMEOUT)
     is_paused = drain_policy == "immediate" or (is_object(now) and now.get("status") == "paused")
     say(f"{clean(run_id)} is paused{'' if is_paused else ', once the nodes that run have ended'}")
 
@@ -402,17 +401,17 @@ def resume(client: Client, as_json: bool, run_id: str, reason: str | None) -> No
     Example:
       weftwork runs resume 01m7f5zzhp2z8y1fpzhf93nsbb
     """
-    answer = _pause_or_resume(client, run_id, "resume", {"reason": reason})
+    answer = _pause_or_resume(client, run_id, "resumeRun", {"reason": reason})
     say(json.dumps(answer, indent=2) if as_json else f"{clean(run_id)} goes on")
 
 
-def _pause_or_resume(client: Client, run_id: str, verb: str, body: dict[str, Any]) -> Any:
+def _pause_or_resume(client: Client, run_id: str, operation: str, body: dict[str, Any]) -> Any:
     """Pausing is optional in the protocol, and a host without it answers as if there were no such run."""
     given = {name: value for name, value in body.items() if value is not None}
     try:
-        answer = client.post(f"{_path(run_id)}:{verb}", given or None, idempotency_key=str(uuid.uuid4()))
+        answer = client.post(path_for(operation, runId=run_id), given or None, idempotency_key=str(uuid.uuid4()))
     except RequestRefused as refused:
-        if refused.status in _NOT_OFFERED and not _supports_pause(client.get):
+        if refused.status in NOT_OFFERED and not _supports_pause(client.get):
             raise click.ClickException("this host does not offer to pause and resume runs.") from None
         raise
     _require_status(client, run_id, answer)
@@ -420,14 +419,10 @@ def _pause_or_resume(client: Client, run_id: str, verb: str, body: dict[str, Any
 
 
 def _supports_pause(get: Callable[[str], Any]) -> bool:
-    found: Any = get("/.well-known/openwop")
+    found: Any = get(path_for("getCapabilities"))
     for name in ("runs", "pauseResume", "supported"):
         found = found.get(name) if is_object(found) else None
     return found is True
-
-
-def _path(run_id: str) -> str:
-    return f"/v1/runs/{segment(run_id)}"
 
 
 def _require_status(client: Client, run_id: str, answer: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from weftwork.protocol.wire.v1.paths import SAMPLE_PREFIX
 from weftwork.settings import Settings, SettingsError, load_settings
 
 
@@ -57,7 +58,7 @@ from weftwork.settings import Settings, SettingsError, load_settings
     default=None,
     help="Do without conversations: workflows that hold one are refused.",
 )
-@click.option("--test-seams", is_flag=True, default=None, help="Mount the conformance seams under /v1/host/sample/.")
+@click.option("--test-seams", is_flag=True, default=None, help=f"Mount the conformance seams under {SAMPLE_PREFIX}.")
 @click.option(
     "--allow-private-network",
     is_flag=True,

@@ -13,8 +13,8 @@ import click
 from click.core import ParameterSource
 
 from weftwork.cli.client.admin_session import AdminSession
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_workflows
 from weftwork.cli.console.text import clean, say
@@ -30,6 +30,7 @@ from weftwork.cli.render.definition_file import (
     unreadable_problem,
 )
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
 
 class WorkflowSource(Protocol):
@@ -74,7 +75,8 @@ class _HttpWorkflowSource:
             page = self._page(cursor)
             rows = page.get("workflows") if is_object(page) else None
             if not is_array(rows):
-                raise click.ClickException("the host's answer to GET /v1/workflows is not a list of workflows.")
+                asked = method_and_path("listWorkflows")
+                raise click.ClickException(f"the host's answer to {asked} is not a list of workflows.")
             yield from (row for row in rows if is_object(row))
             following = page.get("nextCursor")
             # A host that gives the same page again would never come to an end.
@@ -84,15 +86,16 @@ class _HttpWorkflowSource:
 
     def _page(self, cursor: Any) -> Any:
         try:
-            return self._client.get("/v1/workflows", limit=200, cursor=cursor)
+            return self._client.get(path_for("listWorkflows"), limit=200, cursor=cursor)
         except RequestRefused as refused:
-            if refused.status not in (404, 405, 501):
+            if refused.status not in NOT_OFFERED:
                 raise
-            text = "this host does not list workflows: GET /v1/workflows is not part of every OpenWOP host"
+            asked = method_and_path("listWorkflows")
+            text = f"this host does not list workflows: {asked} is not part of every OpenWOP host"
             raise click.ClickException(f"{text}. Name one: `weftwork workflows show ID`.") from None
 
     def get(self, workflow_id: str, version: str | None) -> Any:
-        return self._client.get(f"/v1/workflows/{segment(workflow_id)}", version=version)
+        return self._client.get(path_for("getWorkflow", workflowId=workflow_id), version=version)
 
 
 class _AdminWorkflowSource:
@@ -206,10 +209,11 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
     if problems:
         return None, problems
     try:
-        answer = client.post("/v1/workflows", document, idempotency_key=str(uuid.uuid4()))
+        answer = client.post(path_for("registerWorkflow"), document, idempotency_key=str(uuid.uuid4()))
     except RequestRefused as refused:
-        if refused.status in (404, 405, 501):
-            text = "this host takes no definitions: POST /v1/workflows is not part of every OpenWOP host."
+        if refused.status in NOT_OFFERED:
+            asked = method_and_path("registerWorkflow")
+            text = f"this host takes no definitions: {asked} is not part of every OpenWOP host."
             raise click.ClickException(text) from None
         placed = locate_problems(name, data, refused.message, refused.details)
         if not placed and refused.status in (400, 409, 413, 422):

@@ -7,23 +7,22 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
-from weftwork.cli.client.http_client import segment
+from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.transport import Transport
 from weftwork.cli.console.text import clean
 from weftwork.cli.doctor.finding import Finding
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.wire.v1.paths import path_for
 
 TIMEOUT_SECONDS: Final = 5.0
 MAX_CLOCK_SKEW: Final = 5.0
 """Clocks that differ by less are as good as equal: the header has whole seconds."""
 _NO_RUN: Final = "weftwork-doctor-no-such-run"
 _MAX_LINES: Final = 50
-_NOT_OFFERED: Final = (404, 405, 501)
 _SCOPE_PROBES: Final = {
-    "runs:read": f"/v1/runs/{_NO_RUN}",
-    "manifest:read": f"/v1/workflows/{_NO_RUN}",
-    "artifacts:read": f"/v1/runs/{_NO_RUN}/artifacts/none",
+    "runs:read": path_for("getRun", runId=_NO_RUN),
+    "manifest:read": path_for("getWorkflow", workflowId=_NO_RUN),
+    "artifacts:read": path_for("getArtifact", runId=_NO_RUN, artifactId="none"),
 }
 """Requests that change nothing. Whoever may ask is told that there is nothing there."""
 
@@ -42,18 +41,18 @@ def check_host(url: str, key: str | None, named: bool) -> Iterator[Finding]:
     yield Finding("ok", "host", f"{connection.url} answers within {took * 1000:.0f} ms")
     yield from _check_protocol(document)
     yield from check_clock(date, before + took / 2)
-    yield _check_status(connection, "health", "/health")
-    yield _check_status(connection, "readiness", "/readiness")
+    yield _check_status(connection, "health", path_for("getHealth"))
+    yield _check_status(connection, "readiness", path_for("getReadiness"))
     yield from _check_key(connection, url, key)
 
 
 def _discover(connection: Transport) -> tuple[Any, str | None]:
-    opened = connection.open("GET", "/.well-known/openwop", {}, None, {"Accept": "application/json"})
+    opened = connection.open("GET", path_for("getCapabilities"), {}, None, {"Accept": "application/json"})
     try:
         date = opened.response.headers.get("Date")
     finally:
         opened.close()
-    return connection.request("GET", "/.well-known/openwop", {}, None, {}), date
+    return connection.request("GET", path_for("getCapabilities"), {}, None, {}), date
 
 
 def _check_protocol(document: Any) -> Iterator[Finding]:
@@ -86,7 +85,7 @@ def _check_status(connection: Transport, check: str, path: str) -> Finding:
     try:
         answer = connection.request("GET", path, {}, None, {})
     except RequestRefused as refused:
-        if refused.status in _NOT_OFFERED:
+        if refused.status in NOT_OFFERED:
             return Finding("warn", check, f"the host has no {path}", "ask its operator how to see that it is well")
         return Finding("fail", check, clean(refused.format_message()), "see the host's log")
     except HostUnreachable as error:
@@ -139,15 +138,15 @@ def _is_plaintext(url: str) -> bool:
 def _check_stream(connection: Transport) -> Iterator[Finding]:
     """Whether the events of the newest run come as a stream."""
     try:
-        page = connection.request("GET", "/v1/runs", {"limit": 1}, None, {})
+        page = connection.request("GET", path_for("listRuns"), {"limit": 1}, None, {})
         rows = page.get("runs") if is_object(page) else None
         if not is_array(rows) or not rows or not is_object(rows[0]):
             yield Finding("ok", "events", "not tried: there is no run yet")
             return
-        path = f"/v1/runs/{segment(str(rows[0].get('runId')))}/events"
+        path = path_for("streamRunEvents", runId=str(rows[0].get("runId")))
         yield _read_stream(connection, path)
     except RequestRefused as refused:
-        if refused.status in _NOT_OFFERED:
+        if refused.status in NOT_OFFERED:
             yield Finding("ok", "events", "not tried: this host does not list its runs")
         else:
             yield Finding("fail", "events", clean(refused.format_message()))

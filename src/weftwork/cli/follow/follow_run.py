@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.run_tree import CHILD_EVENTS
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.text import clean, say
@@ -17,6 +17,7 @@ from weftwork.cli.follow.run_views import LineView, LiveView, RunView, pick_view
 from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.cli.render.run_progress import INTERRUPT_EVENTS, RunProgress
 from weftwork.protocol.run.events import CHILD_STATUS
+from weftwork.protocol.wire.v1.paths import path_for
 
 EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 3}
 EXIT_WAITING: Final = 4
@@ -53,9 +54,8 @@ def follow_run(
             if isinstance(view, LiveView):
                 from weftwork.cli.render.outline import outline
 
-                view.set_outline(
-                    outline(definition or client.try_get(f"/v1/workflows/{segment(workflow_id)}", DEFINITION_TIMEOUT))
-                )
+                path = path_for("getWorkflow", workflowId=workflow_id)
+                view.set_outline(outline(definition or client.try_get(path, DEFINITION_TIMEOUT)))
             for frame in _frames(client, run_id):
                 _show(client, tree, view, frame, begun)
                 if watch is not None and frame.event_type in CHILD_EVENTS:
@@ -87,7 +87,7 @@ def _finish(client: Client, tree: RunProgress, view: RunView) -> None:
         client, tree.run_id, [each for each in tree.children if each.is_awaited or tree.status != "completed"]
     )
     try:
-        snapshot = client.get(f"/v1/runs/{segment(tree.run_id)}")
+        snapshot = client.get(path_for("getRun", runId=tree.run_id))
     except RequestRefused:
         # Deleted right after its end, which the stream has told.
         if tree.status not in EXIT_CODES:
@@ -103,14 +103,13 @@ def _finish(client: Client, tree: RunProgress, view: RunView) -> None:
 
 def _frames(client: Client, run_id: str) -> Iterator[ReceivedFrame]:
     """Every event where the host shows them all, else those that it shows."""
-    path = f"/v1/runs/{segment(run_id)}/events"
-    frames = client.stream(path, streamMode="debug")
+    frames = client.stream(run_id, streamMode="debug")
     try:
         first = next(frames, None)
     except RequestRefused as refused:
         if refused.status not in (400, 403):
             raise
-        frames = client.stream(path)
+        frames = client.stream(run_id)
         first = next(frames, None)
     if first is not None:
         yield first

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.run_tree import TreeRun, read_tree, run_tree_path
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.follow.run_tree_watch import load_interrupts
@@ -11,6 +11,7 @@ from weftwork.cli.render.interrupt_text import answer_command, describe_interrup
 from weftwork.cli.render.run_progress import NodeProgress, RunProgress
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import TERMINAL_STATUSES
+from weftwork.protocol.wire.v1.paths import path_for
 
 SNAPSHOT_TIMEOUT = 3.0
 """Seconds for the snapshot that says whether an old question is still open."""
@@ -47,7 +48,7 @@ def is_still_open(client: Client, tree: RunProgress, row: NodeProgress) -> bool:
 
     If so, the row has learned from the snapshot who has voted meanwhile.
     """
-    snapshot = client.try_get(f"/v1/runs/{segment(tree.run_id)}", SNAPSHOT_TIMEOUT)
+    snapshot = client.try_get(path_for("getRun", runId=tree.run_id), SNAPSHOT_TIMEOUT)
     if not is_object(snapshot):
         return True
     if snapshot.get("status") in TERMINAL_STATUSES:

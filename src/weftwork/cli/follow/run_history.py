@@ -3,12 +3,13 @@
 from typing import Final
 
 from weftwork.cli.client.errors import HostUnreachable, RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.units import format_duration
 from weftwork.cli.render.run_progress import RunProgress
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.wire.v1.paths import path_for
 
 MAX_PAGES: Final = 5
 """Of a run with more events than this many answers hold, the first ones are read."""
@@ -21,7 +22,7 @@ def read_history(client: Client, run_id: str) -> RunProgress:
     for _ in range(MAX_PAGES):
         last = tree.sequence
         try:
-            page = client.get(f"/v1/runs/{segment(run_id)}/events/poll", lastSequence=last, timeout=1)
+            page = client.get(path_for("pollRunEvents", runId=run_id), lastSequence=last, timeout=1)
         except (RequestRefused, HostUnreachable):
             break
         events = page.get("events") if is_object(page) else None

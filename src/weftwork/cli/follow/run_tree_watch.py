@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, RequestRefused
-from weftwork.cli.client.http_client import Client, segment
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.interrupts import open_interrupts
 from weftwork.cli.client.run_tree import (
     MAX_LISTED_INTERRUPTS,
@@ -21,6 +21,7 @@ from weftwork.cli.client.run_tree import (
     update_statuses,
 )
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.wire.v1.paths import path_for
 
 SNAPSHOT_TIMEOUT: Final = 3.0
 """Seconds for each."""
@@ -30,7 +31,7 @@ def load_interrupts(client: Client, top: TreeRun, most: int = MAX_LISTED_INTERRU
     """The runs that ask something, in the order of the tree; the first ones with what they ask, if the host tells."""
     found = find_waiting_runs(top)
     for run in found[:most]:
-        snapshot = client.try_get(f"/v1/runs/{segment(run.run_id)}", SNAPSHOT_TIMEOUT)
+        snapshot = client.try_get(path_for("getRun", runId=run.run_id), SNAPSHOT_TIMEOUT)
         rows = open_interrupts(snapshot) if is_object(snapshot) else []
         run.interrupt = next((row for row in rows if row["nodeId"] == run.detail), rows[0] if rows else None)
         if run.interrupt is not None:
@@ -116,7 +117,7 @@ class RunEventsWatch(BackgroundThread):
 
     def __init__(self, client: Client, run_id: str) -> None:
         super().__init__()
-        self._frames = client.stream(f"/v1/runs/{segment(run_id)}/events")
+        self._frames = client.stream(run_id)
         self.is_finished = False
         self.error: RequestRefused | HostUnreachable | None = None
 

@@ -20,6 +20,7 @@ from weftwork.cli.render import low_confidence
 from weftwork.cli.render.schema_text import SchemaText
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
+from weftwork.protocol.wire.v1.paths import path_for
 
 MAX_VOTERS: Final = 10
 """Of so many the names are shown."""
@@ -151,9 +152,7 @@ def curl_lines(url: str, run_id: str, node_id: str, question: dict[str, Any]) ->
     Sent twice, it answers once: it has an Idempotency-Key that belongs to this question. Nothing of the host can leave
     its quotes, and the key of the user is not in it.
     """
-    from weftwork.cli.client.http_client import segment
-
-    where = f"{url}/v1/runs/{segment(run_id)}/interrupts/{segment(node_id)}"
+    where = url + path_for("resolveInterruptByRun", runId=run_id, nodeId=node_id)
     # Spelled in ASCII, so that nothing in it can move a cursor.
     body = json.dumps({"resumeValue": _example_answer(question)})
     if len(body) > _MAX_BODY:
@@ -235,7 +234,8 @@ def _question_choice_lines(question: dict[str, Any]) -> Iterator[str]:
     data = question.get("data")
     for each in islice(_questions(data) if is_object(data) else (), MAX_DETAIL_LINES):
         if is_object(shape := each.get("schema")) and shape:
-            yield f"{_INDENT}{clean(each.get('id', '?'), _MAX_SHORT)} in the answer: {clean(SchemaText(shape).type_text(), _MAX_SHORT)}"
+            name = clean(each.get("id", "?"), _MAX_SHORT)
+            yield f"{_INDENT}{name} in the answer: {clean(SchemaText(shape).type_text(), _MAX_SHORT)}"
 
 
 def _limit_lines(lines: Iterator[str] | list[str]) -> Iterator[str]:

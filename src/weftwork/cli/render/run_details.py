@@ -37,7 +37,8 @@ def child_lines(run: dict[str, Any], past: Sequence[TreeRun]) -> Iterator[str]:
     yield from align([_child_row(each) for each in rows], _CHILD_INDENT)
     if more or len(found) > len(rows):
         rest = "" if more else f"and {len(found) - len(rows)} more; "
-        yield f"{_CHILD_INDENT}{rest}`weftwork runs ls --parent {quote_id(str(run.get('runId', 'RUN')))} --all` lists all"
+        parent = quote_id(str(run.get("runId", "RUN")))
+        yield f"{_CHILD_INDENT}{rest}`weftwork runs ls --parent {parent} --all` lists all"
 
 
 def _listed_children(run: dict[str, Any]) -> list[TreeRun]:

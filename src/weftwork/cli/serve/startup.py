@@ -25,6 +25,7 @@ from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.ids import parse_api_key
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.wire.v1.paths import path_for
 from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import DocumentFileError, read_document
@@ -207,9 +208,9 @@ def _banner(host: Host, address: str, key: str | None, count: str, recovered: in
     ids = host.catalog.public_ids()
     if ids:
         body = f"-H 'Content-Type: application/json' -d '{{\"workflowId\":\"{_example_workflow(ids)}\"}}'"
-        yield f'  try        curl -s {address}/v1/runs -H "Authorization: Bearer {shown}" {body}'
+        yield f'  try        curl -s {address}{path_for("createRun")} -H "Authorization: Bearer {shown}" {body}'
     else:
-        yield f'  try        curl -s {address}/v1/runs -H "Authorization: Bearer {shown}"'
+        yield f'  try        curl -s {address}{path_for("listRuns")} -H "Authorization: Bearer {shown}"'
 
 
 def _example_workflow(ids: list[str]) -> str:
