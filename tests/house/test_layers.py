@@ -70,6 +70,13 @@ def test_the_contracts_hold() -> None:
         ("engine/runtime.py", "import weftwork.engine.host.child_start", "engine packages are layered"),
         ("engine/streams/feeds.py", "import weftwork.engine.signer", "engine packages are layered"),
         ("engine/host/__init__.py", "import weftwork.protocol.wire.v1.routes", "engine knows no wire version"),
+        ("protocol/wire/openapi.py", "import weftwork.protocol.wire.v1.paths", "wire knows no version of it"),
+        ("cli/console/text.py", "import weftwork.cli.client.errors", "Layers of the command line"),
+        ("cli/client/event_stream.py", "import weftwork.cli.render.outline", "Layers of the command line"),
+        ("cli/render/outline.py", "import weftwork.cli.follow.run_history", "Layers of the command line"),
+        ("cli/follow/run_history.py", "import weftwork.cli.answer.target", "Layers of the command line"),
+        ("cli/doctor/finding.py", "import weftwork.cli.serve.startup", "Layers of the command line"),
+        ("cli/answer/target.py", "import weftwork.cli.commands.run", "Layers of the command line"),
         ("engine/__init__.py", "import apsw", "engine and ports know no drivers"),
         ("adapters/memory/__init__.py", "import weftwork.adapters.http", "Adapters do not import each other"),
         ("adapters/outbound/__init__.py", "import weftwork.adapters.nodes", "Adapters do not import each other"),
@@ -146,6 +153,10 @@ def test_the_contracts_name_every_module_they_are_about() -> None:
     """A new module is under no contract until it is named in it."""
     wires = modules(*(each.parent for each in (SOURCE / "protocol" / "wire").glob("v*/__init__.py")))
     assert wires == sorted(contract("engine knows no wire version")["forbidden_modules"]) != []
+    shared = {each.name for each in (SOURCE / "protocol" / "wire").glob("*.py")} - {"__init__.py"}
+    named = contract("wire knows no version of it")
+    assert modules(*(SOURCE / "protocol" / "wire" / name for name in shared)) == sorted(named["source_modules"])
+    assert wires == sorted(named["forbidden_modules"])
     adapters = modules(*(each.parent for each in (SOURCE / "adapters").glob("*/__init__.py")))
     assert adapters == sorted(contract("Adapters do not import each other")["modules"])
     decide = contract("decide sees the protocol only")

@@ -1,0 +1,119 @@
+"""No path of the OpenWOP wire is written outside protocol/wire/v1: everything else asks the table for it."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.house.test_purity import imported
+from weftwork.protocol.wire.v1.paths import PATHS, VERSION_PREFIX, method_and_path, path_for, path_prefix
+from weftwork.protocol.wire.v1.routes import ROUTES
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "weftwork"
+TABLES = SOURCE / "protocol" / "wire" / "v1"
+
+WIRE_PATH = re.compile(r"(?<![\w.])/(?:v1(?![\w.])|\.well-known/openwop|health\b|readiness\b|schemas/)")
+"""What only a wire path looks like. Docstrings count as well: they name the operation id instead."""
+FRAGMENT = re.compile(
+    r"(?:^|[})])/(?:runs|workflows|interrupts|events|poll|cancel|tree|links|annotations|artifacts|debug-bundle)\b"
+)
+"""The rest of a path behind something that a program filled in."""
+
+ALLOWED = {"protocol/envelopes/contract.py": frozenset({"{}/artifacts/{}"})}
+"""Module -> strings that look like one and are something else: this one is a JSON pointer."""
+
+
+def path_literals(source: str) -> list[str]:
+    """Every string of a module that holds a wire path, f-strings with `{}` for what is filled in."""
+    found: list[str] = []
+    tree = ast.parse(source)
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and id(node) not in parts:
+            text = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+        else:
+            continue
+        if WIRE_PATH.search(text) or FRAGMENT.search(text):
+            found.append(text)
+    return found
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in SOURCE.glob("**/*.py") if TABLES not in path.parents)
+
+
+def test_no_wire_path_is_written_outside_the_tables() -> None:
+    found: list[str] = []
+    for path in modules():
+        name = path.relative_to(SOURCE).as_posix()
+        allowed = ALLOWED.get(name, frozenset())
+        found += [f"{name}: {text[:80]!r}" for text in path_literals(path.read_text("utf-8")) if text not in allowed]
+    assert not found, "take it from weftwork.protocol.wire.v1.paths:\n" + "\n".join(found)
+
+
+def test_what_is_allowed_is_there() -> None:
+    for name, texts in ALLOWED.items():
+        assert texts <= set(path_literals((SOURCE / name).read_text("utf-8"))), name
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ('client.get("/v1/runs")', "/v1/runs"),
+        ('client.get(f"/v1/runs/{segment(run_id)}/events")', "/v1/runs/{}/events"),
+        ('client.get(f"{base}/runs")', "{}/runs"),
+        ('client.get(f"{path}/events/poll")', "{}/events/poll"),
+        ('text = f"{address}/v1/runs"', "{}/v1/runs"),
+        ('get("/.well-known/openwop")', "/.well-known/openwop"),
+        ('check("/health")', "/health"),
+        ('path.startswith("/v1/")', "/v1/"),
+        ('path == b"/v1"', "/v1"),
+        ('raise ClickException("this host has no GET /v1/runs.")', "this host has no GET /v1/runs."),
+        ('def f():\n    """Asks GET /v1/runs."""', "Asks GET /v1/runs."),
+    ],
+)
+def test_a_wire_path_is_seen(source: str, said: str) -> None:
+    assert path_literals(source) == [said]
+
+
+@pytest.mark.parametrize("source", ['"/assets/v1."', '"https://x.test/api/v1.json"', "'a/v1x'", '"/tmp/runs"'])
+def test_other_texts_pass(source: str) -> None:
+    assert path_literals(source) == []
+
+
+def test_the_check_looks_at_every_package_of_the_source() -> None:
+    assert {path.relative_to(SOURCE).parts[0] for path in modules()} >= {"adapters", "cli", "engine", "protocol"}
+    assert path_literals((TABLES / "paths.py").read_text("utf-8"))
+
+
+def test_the_routes_and_the_paths_are_the_same_table() -> None:
+    assert [each.operation_id for each in ROUTES] == list(PATHS)
+    assert {each.operation_id: (each.method, each.path) for each in ROUTES} == PATHS
+
+
+def test_the_table_of_paths_imports_nothing_of_ours() -> None:
+    """The command line imports it at start-up, also to complete a word in a shell."""
+    tree = ast.parse((TABLES / "paths.py").read_text("utf-8"))
+    assert not [name for node in ast.walk(tree) for name in imported(node) if name.startswith((".", "weftwork"))]
+
+
+def test_parameters_are_filled_in_as_one_segment_each() -> None:
+    assert path_for("listRuns") == f"{VERSION_PREFIX}/runs"
+    filled = path_for("resolveInterruptByRun", runId="a/b", nodeId="{runId} ä?")
+    assert filled == f"{VERSION_PREFIX}/runs/a%2Fb/interrupts/%7BrunId%7D%20%C3%A4%3F"
+    assert path_for("pauseRun", runId="r:x") == f"{VERSION_PREFIX}/runs/r%3Ax:pause"
+    assert path_prefix("getAsset") + "t" == path_for("getAsset", token="t")
+    assert method_and_path("registerWorkflow") == f"POST {VERSION_PREFIX}/workflows"
+
+
+def test_a_path_that_cannot_be_made_is_a_bug_of_the_caller() -> None:
+    with pytest.raises(KeyError):
+        path_for("getNothing")
+    with pytest.raises(KeyError):
+        path_for("getRun")
+    with pytest.raises(TypeError, match="has no parameter nodeId"):
+        path_for("getRun", runId="r", nodeId="n")
