@@ -1,7 +1,4 @@
-"""A clock for tests: time stands still until somebody moves it.
-
-Ids for tests: the same in every run of a test.
-"""
+"""A clock that moves only when a test moves it, and ids that are the same in every run of a test."""
 
 import asyncio
 from itertools import count

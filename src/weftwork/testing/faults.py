@@ -1,6 +1,6 @@
-"""Faults that a test asks for, and the places where they happen: commits of the host.
+"""Faults that a test asks for, and the event log of a host under test, where they happen.
 
-The log as one process under test sees it: with the faults of the test, and dead once the process is.
+A fault happens at a commit. After a crash the log of that process refuses every call.
 """
 
 import asyncio

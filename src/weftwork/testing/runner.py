@@ -1,6 +1,6 @@
-"""Run a node or a workflow in a test, on the real engine, without a host and without waiting.
+"""Runs a node or a workflow in a test: on the real engine, without a host and without waiting.
 
-What a test gives for one run, and the run that follows from it.
+A setup collects what the test gives for one run; the runner starts a simulated host with it and returns the result.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""What a question that is no approval wants to know, field by field, and the answer made of the fields.
+"""The fields of an interrupt that is not an approval: what each one takes, and the answer made of them.
 
-One thing that is to be answered: what it takes, how that is said, and how what somebody writes becomes a value.
+A field knows its schema, says in words what it takes, and turns what a person writes into a value.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Assets as a host lists them: page by page, and as rows for people. Nothing in an answer is taken for granted."""
+"""Uploading an asset to a host, and listing the assets that it has. Nothing in an answer is taken for granted."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -17,7 +17,7 @@ from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
 
 def upload_asset(client: "Client", upload: Upload, name: str | None = None, days: int | None = None) -> dict[str, Any]:
-    """What the host says of the asset that it has made. Raises Refused, Unreachable or ClickException."""
+    """What the host says of the asset that it has made. Raises RequestRefused, HostUnreachable or ClickException."""
     upload.on_progress, clear = transfer_progress(f"sent of {format_size(upload.size)}:")
     try:
         answer = client.upload(path_for("uploadAsset"), upload, name=name or upload.name or None, days=days)

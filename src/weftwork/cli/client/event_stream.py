@@ -1,7 +1,7 @@
-"""One event stream over many connections, to the end of its run.
+"""The event stream of one run, over as many connections as it takes, until the run has ended.
 
-A connection that breaks is made anew with the id that came last, for as long as `PATIENCE` without a sign of the
-host. What a host sends again all the same is left out. A host that does not stream is polled.
+A broken connection is opened again with the last event id, for up to `RECONNECT_SECONDS` without a byte from the
+host. Events that a host sends twice are dropped. A host that does not stream is polled.
 """
 
 import http.client

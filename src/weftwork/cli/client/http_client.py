@@ -32,8 +32,8 @@ def _print_note(text: str) -> None:
 class Client:
     """Asks one host. Paths come from `path_for`, which quotes what it fills in.
 
-    Answers are decoded strictly and up to a size. Raises Refused for an answer that is an error and Unreachable for
-    none; both say what to do next.
+    Answers are decoded strictly and up to a size. Raises RequestRefused for an error and HostUnreachable if
+    there is no answer; both say what to do next.
     """
 
     def __init__(self, url: str, key: str | None, timeout: float = 30) -> None:
@@ -44,7 +44,7 @@ class Client:
         self.notify: Callable[[str], None] = _print_note
         """Where to say what happens meanwhile, such as a broken connection."""
         self.deadline: float | None = None
-        """On the monotonic clock: when streams end with TimeUp, and nothing is waited for any more."""
+        """On the monotonic clock: when streams end with DeadlineReached, and nothing is waited for any more."""
 
     @property
     def url(self) -> str:

@@ -1,4 +1,4 @@
-"""The tenant's open questions, page by page."""
+"""Open interrupts: of a tenant, page by page, and of one run, from its snapshot."""
 
 from collections.abc import Iterator
 from typing import Any, Final

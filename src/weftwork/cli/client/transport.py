@@ -66,7 +66,10 @@ class Transport:
         headers: Mapping[str, str],
         most: float | None = None,
     ) -> Any:
-        """The decoded answer, read with `most` seconds of silence. Raises Refused, Unreachable or Broken."""
+        """The decoded answer, read with `most` seconds of silence.
+
+        Raises RequestRefused, HostUnreachable or ConnectionLost.
+        """
         opened = self.open(method, path, query, body, {"Accept": _JSON, **headers}, most)
         try:
             return self._decode(self._read(opened.response))
@@ -74,7 +77,10 @@ class Transport:
             opened.close()
 
     def download(self, path: str, query: Mapping[str, Any], heard: Callable[[int], None]) -> bytes:
-        """The answer as it is; `heard` is told how much of it has come. Raises Refused, Unreachable or Broken."""
+        """The bytes of the answer; `heard` is called with the number received so far.
+
+        Raises RequestRefused, HostUnreachable or ConnectionLost.
+        """
         opened = self.open("GET", path, query, None, {"Accept": _JSON})
         try:
             return self._read(opened.response, heard)

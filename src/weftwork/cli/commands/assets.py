@@ -1,8 +1,7 @@
-"""`weftwork assets`: what a tenant has in images, sounds and files, and what nobody needs any more.
+"""`weftwork assets`: upload, list, download and prune the images, sounds and files of a tenant.
 
-`weftwork assets get`: the bytes of an asset, by its URL or by its mediaRef.
-
-`weftwork assets prune`: delete assets that nobody needs, on a running host or on its store.
+`put`, `ls` and `get` ask a host over HTTP with a key. `prune` deletes assets that no run needs, on a running host
+through its admin socket or on the store of a stopped one.
 """
 
 import contextlib
@@ -123,7 +122,7 @@ def _etag_digest(opened: "OpenResponse") -> str | None:
 
 
 def _copy(opened: "OpenResponse", into: BinaryIO, expected: str | None) -> tuple[int, str]:
-    """How many bytes have come, and their digest. Raises Unreachable if they are not all, or not those."""
+    """How many bytes have come, and their digest. Raises HostUnreachable if they are not all, or not those."""
     heard, clear = transfer_progress("received")
     seen, count = hashlib.sha256(), 0
     try:

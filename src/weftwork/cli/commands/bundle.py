@@ -1,7 +1,4 @@
-"""`weftwork bundle`: a run in one file, for somebody else to look at.
-
-`weftwork bundle open`: a bundle that somebody has passed on, shown without any host.
-"""
+"""`weftwork bundle`: download a run as one file, and show such a file without a host."""
 
 import json
 from pathlib import Path
@@ -192,7 +189,7 @@ def _is_offered(client: Client) -> bool:
 
 
 def _read_summary(client: Client, data: bytes) -> dict[str, Any]:
-    """What the bundle says of itself. Raises Unreachable for what is none."""
+    """What the bundle says of itself. Raises HostUnreachable for what is none."""
     # Imported late: `weftwork --help` needs none of it.
     import msgspec
 

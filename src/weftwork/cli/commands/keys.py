@@ -1,6 +1,6 @@
-"""`weftwork keys`: create, list and revoke API keys, on a running host or on its store.
+"""`weftwork keys` and `weftwork signing`: API keys, and the keys that sign links and tokens.
 
-`weftwork signing`: the keys that links are signed with, on a running host or on its store.
+Both work on a running host through its admin socket, or on the store of a stopped one.
 """
 
 import json

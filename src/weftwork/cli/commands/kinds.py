@@ -10,7 +10,6 @@ from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.console.text import clean, say
-from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
@@ -84,6 +83,9 @@ def _advertised(client: Client) -> dict[str, int | None]:
 
 
 def _origin(name: str) -> str:
+    # Imported late: it loads the JSON Schema validator, which `weftwork --help` does not need.
+    from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
+
     return "the protocol" if name in UNIVERSAL_KINDS or name in DISPLAY_KINDS else "the host"
 
 

@@ -150,7 +150,7 @@ def _media_files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, U
 
 
 def _require_workflow(client: Client, workflow_id: str) -> None:
-    """Raises Refused if the host has no such workflow: then nothing needs to be sent. Whoever may not know goes on."""
+    """Raises RequestRefused if the host has no such workflow. A key that may not read workflows passes."""
     from weftwork.protocol.json.values import is_object
 
     try:

@@ -1,8 +1,6 @@
-"""`weftwork runs`: look at runs of any OpenWOP host and steer them; delete old ones of our own.
+"""`weftwork runs`: list, show and control the runs of any OpenWOP host, and show the tree of child runs.
 
-`weftwork runs tree`: a run and all that were started below it, as they stand or as they go on.
-
-`weftwork runs prune`: delete old runs, on a running host or on its store.
+`prune` deletes old runs of our own host, through its admin socket if it is running or on its store if it is stopped.
 """
 
 import json
@@ -426,7 +424,7 @@ def _supports_pause(get: Callable[[str], Any]) -> bool:
 
 
 def _require_status(client: Client, run_id: str, answer: Any) -> str:
-    """How the run stands now. Raises Unreachable for what is no answer of an OpenWOP host."""
+    """How the run stands now. Raises HostUnreachable for what is no answer of an OpenWOP host."""
     status = answer.get("status") if is_object(answer) else None
     if not isinstance(status, str):
         raise HostUnreachable(

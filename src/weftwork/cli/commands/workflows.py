@@ -1,6 +1,6 @@
-"""`weftwork workflows`: check definitions, draw them, list what a host has, and hand new ones in.
+"""`weftwork workflows`: check definition files, draw them, list what a host has, and register new ones.
 
-The workflows of a host, for whoever asks: a client with a key over HTTP, or the operator on its own machine.
+A list comes from a host over HTTP with a key, or from the operator's own host through its admin socket or store.
 """
 
 import json

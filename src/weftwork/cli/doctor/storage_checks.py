@@ -1,6 +1,6 @@
-"""Whether the file of a store that no host holds is whole. Only reads.
+"""Checks of a store that no host has open: whether its file is whole, and whether there is room for assets.
 
-Whether the bytes of assets can be kept, and how much room they take up. Only reads.
+All of them only read.
 """
 
 import os

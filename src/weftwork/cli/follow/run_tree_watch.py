@@ -1,6 +1,6 @@
-"""Looking at the runs below a run again and again, beside whatever else goes on.
+"""Threads that watch a run and its child runs in the background, and the interrupts of the child runs.
 
-What the runs below a run ask, which only their own snapshots say.
+What a child run asks is only in its own snapshot, so each one that waits is asked for it.
 """
 
 import threading

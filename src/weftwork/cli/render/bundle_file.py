@@ -1,6 +1,6 @@
-"""The file of a bundle, ours or another host's: read strictly, bounded, and looked through for what is not well.
+"""The file of a debug bundle, from any host: read strictly and with bounds, checked, and shown line by line.
 
-A bundle for people, line by line. Everything in it was written by others and is made safe to print.
+Every text in it was written by others and is made safe to print.
 """
 
 import sys

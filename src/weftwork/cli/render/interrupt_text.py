@@ -1,7 +1,4 @@
-"""What a run asks and how to answer it, as a command to paste into a shell.
-
-How an open question stands: who has voted, and until when it takes an answer.
-"""
+"""An open interrupt in text: what it asks, its votes and deadline, and a command that answers it."""
 
 import hashlib
 import json

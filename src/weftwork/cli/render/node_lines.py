@@ -1,8 +1,7 @@
-"""What is told of one node of a run: a sign, a few words, and lines below for what needs more.
+"""The lines of one node of a run, and the choice of nodes where not all of them fit the screen.
 
-All texts of the host go through `shown`.
-
-Which nodes are shown when there are more than fit: those that matter now, and what is next to them.
+Every text of the host goes through `clean`. The nodes that are chosen are those that matter now, and their
+neighbours.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
-"""A run's snapshot for people. Reads what any host may send, so nothing in it is taken for granted.
+"""The snapshot of a run for people, with its child runs: all of them counted, and a few of each status.
 
-The child runs on the sheet of a run: all of them counted, and a few of each kind, those that need somebody first.
+Reads what any host may send, so nothing in it is taken for granted.
 """
 
 import json

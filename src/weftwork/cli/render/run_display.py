@@ -1,6 +1,6 @@
-"""The picture of a run on a terminal: a tree of nodes with states, attempts and times, and log lines below.
+"""The display of a run on a terminal: a tree of nodes with states, attempts and times, and log lines below.
 
-All texts of the host go through `shown` into rich texts, which take neither escapes nor markup.
+Every text of the host goes through `clean` into rich texts, which interpret neither escapes nor markup.
 """
 
 import json

@@ -1,8 +1,6 @@
-"""How a run stands, put together from its events, and its definition where that is known: any host's, whatever it adds.
+"""The state of a run and of its nodes, put together from events and, where it is known, the definition.
 
-Nothing here is shown; texts are kept as they came. Events of unknown types change nothing.
-
-One node of a run, as far as its events tell. Texts are kept as they came.
+Works with the events of any host: unknown types change nothing. Texts are kept as they came; nothing is printed here.
 """
 
 from collections import deque

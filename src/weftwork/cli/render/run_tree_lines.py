@@ -1,6 +1,6 @@
-"""A tree of runs in lines: one for each run, and one for many that stand alike.
+"""A tree of runs in lines: one line per run, and one for many that have the same status.
 
-All texts of the host go through `shown`.
+Every text of the host goes through `clean`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,16 +1,11 @@
-"""Discovery: what the host offers, from the very values that enforce it.
+"""The discovery document: what the host offers, from the same values that enforce it.
 
-Every family stands at the document root, and once more, identical, under `capabilities` for older
-readers (readings, Discovery layout); so do the kinds of envelopes and the limits. A block is shown only when what it
-says is wired.
+Every family is at the root of the document, and again, identical, under `capabilities` for older readers (readings,
+Discovery layout); so are the kinds of envelopes and the limits. A block is present only if what it says is wired.
+What it says about supervised runs and agents comes from the values of the node types, what it says about models and
+envelopes from those of the gate.
 
-What discovery says about supervised runs and agents, from the values that the node types are made of.
-
-Sources: RFC 0006, 0007, 0022, 0023, 0024, 0037, 0039, 0040 D.
-
-What discovery says about models and their envelopes, from the values that the gate and its attempts are made of.
-
-Sources: RFC 0021, 0026, 0030, 0032, 0033, RFC 0094 F.
+Sources: RFC 0006, 0007, 0021, 0022, 0023, 0024, 0026, 0030, 0032, 0033, 0037, 0039, 0040 D, 0094 F.
 """
 
 import hashlib

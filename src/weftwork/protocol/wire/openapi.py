@@ -1,4 +1,4 @@
-"""OpenAPI 3.1, generated from the wire table and our schemas, so that it cannot say anything else."""
+"""The OpenAPI 3.1 document, generated from a table of routes and our schemas, so that it cannot disagree with them."""
 
 import re
 from collections.abc import Mapping

@@ -90,7 +90,7 @@ async def wrap_prompt(request: Request) -> Response:
 
 
 class EnvelopeEndpoints:
-    """All handlers of wire_v1_envelopes, with the memory that they share."""
+    """All handlers of wire.v1.envelopes, with the memory that they share."""
 
     def __init__(self, kinds: KindSet, log: TestLog, records: EnvelopeRecords) -> None:
         self._overlay = CapabilityOverlay()

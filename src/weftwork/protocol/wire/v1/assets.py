@@ -1,4 +1,4 @@
-"""Operations on assets: what is uploaded, listed and served. Part of the table in wire_v1."""
+"""Operations on assets: upload, list, serve."""
 
 from typing import Any, Final
 

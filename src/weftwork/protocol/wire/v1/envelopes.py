@@ -1,4 +1,4 @@
-"""Schemas for everybody, and the seams on the gate for envelopes. Part of the table in wire_v1."""
+"""Operations that serve JSON Schemas, and the test endpoints of the envelope gate."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Operations on interrupts: who is asked what, and the answers, with a key or by a link. Part of wire_v1."""
+"""Operations on interrupts: list them, answer them with a key or by a link, and create links."""
 
 from typing import Any, Final
 

@@ -1,7 +1,4 @@
-"""Operations that look back at runs: what people said of them, how two of them differ. Part of wire_v1.
-
-The debug bundle, and the seams that look at runs from outside. Part of the table in wire_v1.
-"""
+"""Operations that look back at runs: annotations, diffs, debug bundles, and the test endpoints for events and spans."""
 
 from typing import Final
 

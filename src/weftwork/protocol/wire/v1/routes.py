@@ -1,7 +1,7 @@
-"""OpenWOP v1 as a table: paths, operation ids, scopes, parameters, schemas. Only the wire_v1 modules know v1 paths.
+"""OpenWOP v1 as a table: operations with their scopes, parameters and schemas, in one order.
 
-Routing and the OpenAPI document are both made from ROUTES, so neither can know an operation that the
-other does not. Source: OpenWOP rest-endpoints.
+Routing and the OpenAPI document are both made from ROUTES, so neither can know an operation that the other does not.
+The order of ROUTES is the order of the document, and its ETag depends on it. Source: OpenWOP rest-endpoints.
 """
 
 from typing import Final

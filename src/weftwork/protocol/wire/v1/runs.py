@@ -1,9 +1,4 @@
-"""Operations on single runs: pause, resume, artifacts. Part of the table in wire_v1.
-
-Operations that steer runs. Part of the table in wire_v1.
-
-Operations on runs that start runs. Part of the table in wire_v1.
-"""
+"""Operations on runs beyond create, read and cancel: pause, resume, artifacts, bulk cancel, delete, run tree."""
 
 from typing import Final
 

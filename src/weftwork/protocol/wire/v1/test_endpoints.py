@@ -1,6 +1,6 @@
-"""The seams that tell the scripted provider what to say, and show messages to a model. Part of the table in wire_v1.
+"""Test endpoints for models and outbound requests. The conformance suite calls them seams.
 
-The seam that sends one request by the guarded client. Part of the table in wire_v1.
+One programs the scripted provider, one shows messages to a model, and one sends a request by the guarded client.
 """
 
 from typing import Final

@@ -1,7 +1,4 @@
-"""Operations on workflow definitions beyond reading one. Part of the table in wire_v1.
-
-Operations on node types. Part of the table in wire_v1.
-"""
+"""Operations on workflow definitions beyond reading one, and on node types."""
 
 from typing import Final
 
