@@ -33,6 +33,12 @@ from weftwork.testing.simulated_host import SimulatedHost
 
 DEFAULT_SECONDS: Final = 30.0
 """How long a run may take in real time."""
+MAX_CRASHES: Final = 500
+NODE_ID: Final = "node"
+"""The id of the node that `run_node` runs."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Document = Mapping[str, Any] | str | Path
 Functions = Iterable[Callable[..., Any]]
@@ -132,14 +138,6 @@ def _check_no_loop() -> None:
     raise RuntimeError("the kit runs an event loop of its own: in an async test, await arun_node or arun_workflow")
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-MAX_CRASHES: Final = 500
-NODE_ID: Final = "node"
-"""The id of the node that `run_node` runs."""
-
-
 def run_node(
     function: Callable[..., Any],
     *,
@@ -172,9 +170,19 @@ def run_node(
     }
     empty: dict[str, Any] = {"edges": [], "triggers": [], "variables": [], "metadata": {}, "settings": {}}
     document = {"id": "one-node", "name": "One node", "version": "1", "nodes": [only], **empty}
-    setup = RunSetup(document=document, nodes=[function], answers=answers, clock=clock, faults=faults, fetch=fetch)
-    setup.seconds, setup.first_attempt, setup.model, setup.kinds = seconds, attempt, model, kinds
-    setup.assets = assets_in([inputs, config])
+    setup = RunSetup(
+        document=document,
+        nodes=[function],
+        answers=answers,
+        clock=clock,
+        faults=faults,
+        fetch=fetch,
+        model=model,
+        kinds=kinds,
+        seconds=seconds,
+        first_attempt=attempt,
+        assets=assets_in([inputs, config]),
+    )
     return _run_checked(setup).nodes[NODE_ID]
 
 
@@ -246,10 +254,19 @@ def crash_everywhere(
     def once(faults: list[Fault]) -> tuple[RunResult, list[Fault]]:
         if fresh is not None:
             fresh()
-        setup = RunSetup(document=document, nodes=listed, inputs=inputs, configurable=configurable, answers=replies)
-        setup.faults, setup.limits, setup.seconds = faults, limits, seconds
-        setup.fetch = fetch() if fetch is not None else None
-        setup.model, setup.kinds = model() if model is not None else None, known
+        setup = RunSetup(
+            document=document,
+            nodes=listed,
+            inputs=inputs,
+            configurable=configurable,
+            answers=replies,
+            faults=faults,
+            fetch=fetch() if fetch is not None else None,
+            model=model() if model is not None else None,
+            kinds=known,
+            limits=limits,
+            seconds=seconds,
+        )
         return setup.run()
 
     whole, _ = once([])

@@ -1,4 +1,4 @@
-"""The options of every command that talks to a host, and the client that they make."""
+"""Options that several commands share: those of a client and the client they make, the data folder, JSON output."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -7,6 +7,9 @@ from typing import Any, Final
 import click
 
 DEFAULT_URL: Final = "http://127.0.0.1:8787"
+
+data_option = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def client_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,7 +29,7 @@ def client_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="KEY",
         help="An API key of that host. Better as WEFTWORK_KEY: other users can see a command line.",
     )
-    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @json_option
     @wraps(command)
     def with_client(url: str, key: str | None, **arguments: Any) -> Any:
         # Imported late: `weftwork --help` needs none of it.

@@ -21,7 +21,7 @@ import click
 from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.errors import HostUnreachable
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import client_options
+from weftwork.cli.client.options import client_options, data_option
 from weftwork.cli.client.suggestions import suggest_runs
 from weftwork.cli.console.progress import transfer_progress
 from weftwork.cli.console.text import clean, say
@@ -185,7 +185,7 @@ def _move(made: Path, place: Path, force: bool) -> None:
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only say how many there are.")
 @click.option("--yes", is_flag=True, help="Do not ask. Nothing is asked either when no terminal is there to answer.")
-@click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
+@data_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and ask nothing.")
 def prune(dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
     """Delete assets of all tenants that no run refers to and whose time is over, and bytes that belong to none.

@@ -8,7 +8,7 @@ import msgspec
 from click.core import ParameterSource
 
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import client_options
+from weftwork.cli.client.options import client_options, data_option
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import say
 from weftwork.cli.doctor.finding import Finding
@@ -16,7 +16,7 @@ from weftwork.settings import SettingsError, load_settings
 
 
 @click.command()
-@click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
+@data_option
 @client_options
 def doctor(client: Client, as_json: bool, data: str | None) -> None:
     """Check this machine and a host, and say what to do about what is not well.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from weftwork.cli.client.options import json_option
 from weftwork.cli.console.text import clean, say
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ _kinds = click.option(
     multiple=True,
     help="Know the kinds whose schemas are in PATH too, a folder or a file. Repeatable.",
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
@@ -55,7 +55,7 @@ def envelope() -> None:
 )
 @click.option("--fill", is_flag=True, help="Fill in first what a run fills in: ids, origin, time and trust.")
 @click.option("--payload", "with_payload", is_flag=True, help="Print the payload of an accepted one, without secrets.")
-@_json
+@json_option
 def accept(
     file: str,
     envelope_kinds: tuple[str, ...],
@@ -111,7 +111,7 @@ def accept(
 
 @envelope.command()
 @_kinds
-@_json
+@json_option
 def kinds(envelope_kinds: tuple[str, ...], as_json: bool) -> None:
     """List the kinds of envelopes that come with the package, and those of --envelope-kinds.
 

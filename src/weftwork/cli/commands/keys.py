@@ -10,9 +10,7 @@ from typing import Any
 import click
 
 from weftwork.cli.client.admin_session import AdminSession
-
-_signing_data = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
-_signing_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+from weftwork.cli.client.options import data_option, json_option
 
 
 @click.group()
@@ -39,8 +37,8 @@ def keys() -> None:
     metavar="DAYS",
     help="Days until it expires.  [default: never]",
 )
-@_signing_data
-@_signing_json
+@data_option
+@json_option
 def create(
     tenant: str,
     scopes: tuple[str, ...],
@@ -70,8 +68,8 @@ def create(
 
 
 @keys.command("list")
-@_signing_data
-@_signing_json
+@data_option
+@json_option
 def list_keys(data: str | None, as_json: bool) -> None:
     """Show the keys: never the key itself, which is not kept."""
     found = _ask(data, "keys.list", {})
@@ -87,8 +85,8 @@ def list_keys(data: str | None, as_json: bool) -> None:
 
 @keys.command()
 @click.argument("key_id")
-@_signing_data
-@_signing_json
+@data_option
+@json_option
 def revoke(key_id: str, data: str | None, as_json: bool) -> None:
     """Stop a key from working, at once."""
     row = _ask(data, "keys.revoke", {"key_id": key_id})
@@ -109,11 +107,11 @@ def signing() -> None:
 
 
 @signing.command("ls")
-@_signing_data
-@_signing_json
+@data_option
+@json_option
 def list_signing_keys(data: str | None, as_json: bool) -> None:
     """Show the keys by their ids: never their secrets."""
-    found = _ask_signing(data, "signing.list", {})
+    found = _ask(data, "signing.list", {})
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
@@ -123,31 +121,26 @@ def list_signing_keys(data: str | None, as_json: bool) -> None:
 
 
 @signing.command()
-@_signing_data
-@_signing_json
+@data_option
+@json_option
 def rotate(data: str | None, as_json: bool) -> None:
     """Sign with a new key from now on.
 
     Links that were made before go on to work until they expire.
     """
-    made = _ask_signing(data, "signing.rotate", {})
+    made = _ask(data, "signing.rotate", {})
     click.echo(json.dumps(made, indent=2) if as_json else f"{made['kid']} signs from now on; older keys still verify.")
 
 
 @signing.command()
 @click.argument("kid")
-@_signing_data
-@_signing_json
+@data_option
+@json_option
 def drop(kid: str, data: str | None, as_json: bool) -> None:
     """Make nothing count that the key KID has signed, at once.
 
     For a key that others may know. If it is the one that signs, a new one is made first.
     """
-    done = _ask_signing(data, "signing.drop", {"kid": kid})
+    done = _ask(data, "signing.drop", {"kid": kid})
     text = f"{done['dropped']} is dropped, and every link that it signed; {done['signs']} signs."
     click.echo(json.dumps(done, indent=2) if as_json else text)
-
-
-def _ask_signing(data: str | None, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    with AdminSession(data) as operator:
-        return operator.request(operation, arguments)

@@ -15,7 +15,7 @@ import click
 from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import client_options
+from weftwork.cli.client.options import client_options, data_option
 from weftwork.cli.client.suggestions import suggest_runs, suggest_statuses, suggest_workflows
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.console.units import parse_duration
@@ -128,7 +128,7 @@ _PROGRESS_SECONDS: Final = 10.0
 @click.option("--tenant", metavar="NAME", help="Only runs of this tenant, live and test.  [default: of all]")
 @click.option("--dry-run", is_flag=True, help="Only say how many there are.")
 @click.option("--yes", is_flag=True, help="Do not ask. Nothing is asked either when no terminal is there to answer.")
-@click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
+@data_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and ask nothing.")
 def prune(older_than: int, tenant: str | None, dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
     """Delete runs that ended long ago, with their events and everything else that belongs to them.

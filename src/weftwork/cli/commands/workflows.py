@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import client_options
+from weftwork.cli.client.options import client_options, data_option, json_option
 from weftwork.cli.client.suggestions import suggest_workflows
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.render.definition_file import (
@@ -120,8 +120,6 @@ class _AdminWorkflowSource:
         return decode(self._operator.request("workflows.get", wanted)["definition"].encode())
 
 
-_data = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _tenant = click.option(
     "--tenant", default="default", show_default=True, help="The tenant whose workflows are meant, without a key."
 )
@@ -140,7 +138,7 @@ def workflows() -> None:
 @workflows.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--nodes", metavar="MODULE", multiple=True, help="Know the nodes of this Python module too. Repeatable.")
-@_json
+@json_option
 def validate(files: tuple[str, ...], nodes: tuple[str, ...], as_json: bool) -> None:
     """Check definitions as a host would, without one.
 
@@ -243,7 +241,7 @@ def _registered_text(answer: Any) -> str:
 )
 @click.option("--version", metavar="VERSION", help="A registered version.  [default: the one that new runs take]")
 @_tenant
-@_data
+@data_option
 @client_options
 def show(
     client: Client,
@@ -317,8 +315,8 @@ def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
         say("There are no workflows.", err=True)
 
 
-workflows.command("ls")(_tenant(_data(client_options(_list))))
-workflows.command("list", hidden=True, short_help="The same as ls.")(_tenant(_data(client_options(_list))))
+workflows.command("ls")(_tenant(data_option(client_options(_list))))
+workflows.command("list", hidden=True, short_help="The same as ls.")(_tenant(data_option(client_options(_list))))
 
 
 def _draw(document: dict[str, Any], style: str) -> str:

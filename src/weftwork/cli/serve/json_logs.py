@@ -10,15 +10,14 @@ from weftwork.protocol.timestamps import iso
 
 MAX_TEXT: Final = 256
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-# Control characters are escaped by JSON; these would still move a terminal or split a line elsewhere, and lone
-# surrogates, the last of them, cannot be written at all.
-_UNSAFE_CHARACTERS = {
-    code: f"\\u{code:04x}"
-    for code in (
-        *(0x7F, *range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
-        *range(0xD800, 0xE000),
-    )
-}
+# JSON escapes the other control characters. These would still move a terminal's cursor or split a line elsewhere.
+_UNSAFE_RANGES = (
+    range(0x7F, 0xA0),  # delete, and the C1 control characters
+    range(0x2028, 0x202F),  # line and paragraph separators, and embedding of text directions
+    range(0x2066, 0x206A),  # isolation of text directions
+    range(0xD800, 0xE000),  # lone surrogates, which cannot be encoded at all
+)
+_UNSAFE_CHARACTERS = {code: f"\\u{code:04x}" for codes in _UNSAFE_RANGES for code in codes}
 
 
 def _clean(value: Any) -> Any:
