@@ -15,11 +15,11 @@ from tests.cli.commands.test_runs_foreign import EVIL, VALUES, harmless
 from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host, run_command
 from tests.live import KEY as LIVE_KEY
 from tests.live import start_host, weftwork
-from weftwork.cli.commands import nodes
 from weftwork.cli.main import main
 from weftwork.cli.render import node_type_details
 from weftwork.cli.render.node_type_details import example, node_type_lines
 from weftwork.cli.render.schema_text import SchemaText
+from weftwork.protocol.wire.v1.paths import method_and_path
 from weftwork.protocol.workflow.validation import parse_workflow
 from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
@@ -100,7 +100,7 @@ def test_each_type_is_explained_with_a_node_that_a_host_takes(type_id: str) -> N
 
 
 def test_a_type_of_the_host_is_explained(foreign: ForeignHost) -> None:
-    foreign.replies[f"GET {nodes.ROUTE}"] = CannedResponse(200, {"nodeTypes": [SCORE, "odd"]})
+    foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(200, {"nodeTypes": [SCORE, "odd"]})
     assert foreign.run_command("nodes", "ls").stdout.splitlines() == [
         "type        effect  source            title",
         "acme.score  once    acme_nodes.score  Scores a customer.",
@@ -146,7 +146,7 @@ def test_a_type_that_is_not_there_has_neighbours(foreign: ForeignHost) -> None:
         1,
         "Error: there is no node type core.delai; there is core.delay, core.wait, core.fail.\n",
     )
-    foreign.replies[f"GET {nodes.ROUTE}"] = CannedResponse(200, {"nodeTypes": []})
+    foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(200, {"nodeTypes": []})
     assert "`weftwork nodes ls` lists" in foreign.run_command("nodes", "show", EVIL).stderr
     assert harmless(foreign.run_command("nodes", "show", EVIL).stderr)
 
@@ -155,9 +155,11 @@ def test_a_host_without_the_route_is_said_to_be_one(foreign: ForeignHost) -> Non
     done = foreign.run_command("nodes", "ls")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "--offline" in done.stderr
-    foreign.replies[f"GET {nodes.ROUTE}"] = CannedResponse(200, {"nodeTypes": 5})
+    foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(200, {"nodeTypes": 5})
     assert "not a list of node types" in foreign.run_command("nodes", "ls").stderr
-    foreign.replies[f"GET {nodes.ROUTE}"] = CannedResponse(401, {"error": "unauthenticated", "message": "no"})
+    foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(
+        401, {"error": "unauthenticated", "message": "no"}
+    )
     assert foreign.run_command("nodes", "ls").exit_code == 7
 
 
@@ -185,7 +187,7 @@ EVIL_TYPE = {
 
 
 def test_texts_of_a_host_move_no_cursor(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
-    foreign.replies[f"GET {nodes.ROUTE}"] = CannedResponse(200, {"nodeTypes": [EVIL_TYPE]})
+    foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(200, {"nodeTypes": [EVIL_TYPE]})
     for args in (("ls",), ("show", EVIL), ("show", EVIL, "--json")):
         done = foreign.run_command("nodes", *args)
         assert (done.exit_code, harmless(done.stdout)) == (0, True), args
