@@ -67,7 +67,7 @@ def _facts(declaration: NodeDeclaration) -> Iterator[list[str]]:
     yield ["needs", ", ".join(f"`{name}`" for name in declaration.requires) or "nothing"]
     if declaration.branching:
         yield ["edges", "an edge from an output that was not given counts as skipped, except from `output`"]
-    if declaration.gathering:
+    if declaration.gathers_edges:
         yield ["takes", "every value that its edges bring"]
     for pattern, names in {**declaration.expressions, **declaration.templates}.items():
         kind = "expression" if pattern in declaration.expressions else "template"

@@ -18,7 +18,7 @@ import msgspec
 from weftwork import settings
 from weftwork.adapters.nodes.builtin import ALIASES
 from weftwork.cli.main import main as command
-from weftwork.protocol.errors import ERRORS, RUN_ERRORS
+from weftwork.protocol.errors import ERRORS, RUN_ERRORS, ClientFault, error_document
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, TRANSITIONS, WAITING_STATUSES
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.wire.route import Route
@@ -162,6 +162,10 @@ def _values(field: Any) -> str:
     return {bool: "true or false", str: "text", tuple[int, ...]: "list of ports"}.get(field.type, "list of texts")
 
 
+ANSWERS = (ClientFault.__name__, error_document.__name__)
+"""What the host calls with an error code as first argument to answer with it."""
+
+
 def raised_codes(folder: Path) -> set[str]:
     """Every error code that some line of the host can answer with."""
     found: set[str] = set()
@@ -169,7 +173,7 @@ def raised_codes(folder: Path) -> set[str]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
                 first = node.args[0]
-                if node.func.id in ("ClientFault", "error_document") and isinstance(first, ast.Constant):
+                if node.func.id in ANSWERS and isinstance(first, ast.Constant):
                     found.add(str(first.value))
     return found
 
@@ -240,7 +244,7 @@ def nodes() -> str:
 
 
 def operations() -> str:
-    rows = [[code(f"{one.method} {one.path}"), code(one.operation), _scope(one), one.text] for one in ROUTES]
+    rows = [[code(f"{one.method} {one.path}"), code(one.operation_id), _scope(one), one.summary] for one in ROUTES]
     return table(("request", "operation", "scope", "what it does"), rows)
 
 
@@ -252,16 +256,16 @@ def parameters(page: str) -> str:
     """Of the operations that are told on that page."""
     parts: list[str] = []
     for route in ROUTES:
-        if page != ("seams" if route.seam else "assets" if route in ASSET_ROUTES else "parameters"):
+        if page != ("seams" if route.test_only else "assets" if route in ASSET_ROUTES else "parameters"):
             continue
-        rows = [[code(one.name), one.where, _range(one.schema), one.text] for one in route.params]
-        facts = [f"Answers {' or '.join(map(str, (route.ok, *route.also)))}."]
+        rows = [[code(one.name), one.location, _range(one.schema), one.description] for one in route.params]
+        facts = [f"Answers {' or '.join(map(str, (route.success_status, *route.other_success_statuses)))}."]
         if route.request:
             facts.append(f"The body follows the schema `{route.request}`.")
         if route.response:
             facts.append(f"The answer follows the schema `{route.response}`.")
         body = "\n" + table(("parameter", "in", "values", "meaning"), rows) if rows else ""
-        parts.append(f"## {route.operation}\n\n`{route.method} {route.path}`: {' '.join(facts)}\n{body}")
+        parts.append(f"## {route.operation_id}\n\n`{route.method} {route.path}`: {' '.join(facts)}\n{body}")
     return "\n".join(parts)
 
 
@@ -274,7 +278,7 @@ def _range(shape: dict[str, Any]) -> str:
 
 
 def scopes() -> str:
-    opens = {scope: ", ".join(code(one.operation) for one in ROUTES if one.scope == scope) for scope in SCOPES}
+    opens = {scope: ", ".join(code(one.operation_id) for one in ROUTES if one.scope == scope) for scope in SCOPES}
     rows = ([code(name), found or SCOPES_TEXT.get(name, "nothing yet")] for name, found in opens.items())
     return table(("scope", "opens"), rows)
 

@@ -84,14 +84,14 @@ class Fanout:
         run = self._host.call("POST", "/v1/runs", {"workflowId": "wait", "inputs": {"delayMs": wait}})["runId"]
         share = self._count // READERS
         for reader in self._readers:
-            reader.tell({"run": run, "streams": share})
+            reader.send({"run": run, "streams": share})
         for reader in self._readers:
-            if reader.hear(WAIT_SECONDS) != share:
+            if reader.receive(WAIT_SECONDS) != share:
                 raise BenchError("the run ended before all of its readers were there")
         if not self.stream_kib:
             time.sleep(0.5)
             self.stream_kib = (rss_mib(self._host.pid) - before) * 1024 / (share * READERS)
-        late = [when for reader in self._readers for when in reader.hear(WAIT_SECONDS)]
+        late = [when for reader in self._readers for when in reader.receive(WAIT_SECONDS)]
         if self._host.call("GET", f"/v1/runs/{run}")["status"] != "completed":
             raise BenchError("the run that everybody followed did not complete")
         return percentile(late, 0.99)

@@ -67,7 +67,7 @@ class Transfer(asyncio.Protocol):
         return 0 if self._bodiless else length
 
     def _next(self) -> None:
-        if not self._stage.take():
+        if not self._stage.has_next():
             self._stage.leave()
             return
         self._began = time.perf_counter()

@@ -58,14 +58,14 @@ class PeerLibrary:
 
     def wait(self) -> float:
         began = time.perf_counter()
-        self.child.hear(START_SECONDS)
+        self.child.receive(START_SECONDS)
         return time.perf_counter() - began
 
     def run(self, steps: int, clients: int, runs: int, seconds: float) -> Sample:
         """One stage."""
         before = cpu_seconds(self.pid)
-        self.child.tell(Order(steps, clients, runs, seconds))
-        sample = msgspec.convert(self.child.hear(seconds + STALL_SECONDS), Sample)
+        self.child.send(Order(steps, clients, runs, seconds))
+        sample = msgspec.convert(self.child.receive(seconds + STALL_SECONDS), Sample)
         return msgspec.structs.replace(sample, cpu_seconds=cpu_seconds(self.pid) - before)
 
 
