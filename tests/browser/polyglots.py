@@ -34,8 +34,9 @@ SCRIPT_MARK = (
 )
 SCRIPT = b"<script>" + SCRIPT_MARK + b"</script><script src=" + TRAP + b"/s.js></script>"
 LOADING_MARKUP = (
-    b"<img src=" + TRAP + b"/i.png onerror=\"" + SCRIPT_MARK.replace(b"'", b"&#39;") + b'"><link rel=stylesheet href=' + TRAP
-    + b"/c.css><iframe src=" + TRAP + b"/f></iframe><meta http-equiv=refresh content='0;url=" + TRAP + b"/r'>"
+    b"<img src=" + TRAP + b"/i.png onerror=\"" + SCRIPT_MARK.replace(b"'", b"&#39;") + b'">'
+    + b"<link rel=stylesheet href=" + TRAP + b"/c.css>"
+    + b"<iframe src=" + TRAP + b"/f></iframe><meta http-equiv=refresh content='0;url=" + TRAP + b"/r'>"
 )  # fmt: skip
 PAGE = b"<!DOCTYPE html><html><body>" + SCRIPT + LOADING_MARKUP
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink' width='9' height='9'"

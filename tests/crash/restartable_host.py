@@ -16,14 +16,14 @@ SABOTAGE = Path(__file__).with_name("sabotage.py")
 class RestartableHost:
     """One data folder and its hosts. Use it as a context: no host outlives it.
 
-    `mischief` names the guard that is taken away from them, as `saboteur.py` knows it.
+    `sabotage` names the guard that is taken away from them, as `sabotage.py` knows it.
     """
 
-    def __init__(self, folder: Path, mischief: str | None = None) -> None:
+    def __init__(self, folder: Path, sabotage: str | None = None) -> None:
         self.folder = folder
         self.data = folder / "data"
         self._workflows = write_crash_workflows(folder / "flows")
-        self._command = [sys.executable, str(SABOTAGE), mischief] if mischief else command()
+        self._command = [sys.executable, str(SABOTAGE), sabotage] if sabotage else command()
         self._hosts: list[Host] = []
 
     def __enter__(self) -> Self:

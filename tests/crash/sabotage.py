@@ -1,6 +1,6 @@
 """A host with one guard taken away, so that a proof can show that it would notice.
 
-Started as a program of its own: `saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched like this.
+Started as a program of its own: `sabotage.py NAME serve ...`. Nothing in the product can be switched like this.
 """
 
 import asyncio
@@ -10,8 +10,7 @@ import sys
 from typing import Any
 
 from weftwork.adapters.http.routes import events
-from weftwork.adapters.sqlite import retention
-from weftwork.adapters.sqlite import transactions as creating
+from weftwork.adapters.sqlite import retention, transactions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.adapters.system import faults
 from weftwork.cli.main import main
@@ -107,7 +106,7 @@ def drop_idempotency_records() -> None:
 
 def check_key_outside_transaction() -> None:
     """Whether a key is taken is looked at first and not in the transaction that takes it."""
-    creating.idempotency.taken = lambda *_: None  # type: ignore[assignment]
+    transactions.idempotency.find_recorded = lambda *_: None  # type: ignore[assignment]
 
 
 def store_key_separately() -> None:

@@ -50,7 +50,7 @@ def test_one_key_is_one_run(tmp_path: Path) -> None:
 
 
 def test_looking_first_would_not_do(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "looking") as ground:
+    with RestartableHost(tmp_path, "check_key_outside_transaction") as ground:
         host = ground.start()
         with pytest.raises(AssertionError, match="told different things"):
             check_rounds(host, 10)

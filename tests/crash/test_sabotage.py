@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_run_that_was_acknowledged_too_early_is_missed(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "hasty") as ground:
+    with RestartableHost(tmp_path, "acknowledge_run_before_storing") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         assert client.create("quick") is not None
         client.host.kill()
@@ -27,7 +27,7 @@ def test_a_run_that_was_acknowledged_too_early_is_missed(tmp_path: Path) -> None
 
 
 def test_a_run_that_nobody_goes_on_with_is_missed(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "forgetful") as ground:
+    with RestartableHost(tmp_path, "skip_recovery") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         client.create("chain")
         client.host.kill()
@@ -36,7 +36,7 @@ def test_a_run_that_nobody_goes_on_with_is_missed(tmp_path: Path) -> None:
 
 
 def test_a_node_that_is_started_again_is_seen(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "repeating") as ground:
+    with RestartableHost(tmp_path, "restart_running_nodes") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         run_id = client.create("long")
         assert run_id is not None
@@ -47,7 +47,7 @@ def test_a_node_that_is_started_again_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_wait_that_begins_anew_is_seen(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "tardy") as ground:
+    with RestartableHost(tmp_path, "restart_delays") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         run_id = client.create("delay")
         assert run_id is not None
@@ -60,7 +60,7 @@ def test_a_wait_that_begins_anew_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_key_that_makes_two_runs_is_seen(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "keyless") as ground:
+    with RestartableHost(tmp_path, "drop_idempotency_records") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         client.create("quick", keyed=True)
         with pytest.raises(AssertionError, match=r"was 0\w+ and is 0\w+ now"):
@@ -68,7 +68,7 @@ def test_a_key_that_makes_two_runs_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_key_without_its_run_is_seen(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "halving") as ground:
+    with RestartableHost(tmp_path, "store_key_separately") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         with pytest.raises(HostGone):
             client.create("quick", keyed=True)
@@ -77,7 +77,7 @@ def test_a_key_without_its_run_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_deleted_and_comes_back_is_seen(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "deceiving") as ground:
+    with RestartableHost(tmp_path, "hide_instead_of_delete") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         run_id = client.create("quick")
         assert run_id is not None
@@ -88,7 +88,7 @@ def test_a_run_that_is_deleted_and_comes_back_is_seen(tmp_path: Path) -> None:
 
 
 def test_what_a_deleted_run_leaves_for_ever_is_seen(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "littering") as ground:
+    with RestartableHost(tmp_path, "purge_partially") as ground:
         client = RecordingClient(ground.start(), ClientHistory(), "c")
         run_id = client.create("bulk", text="x" * 400_000)
         assert run_id is not None
@@ -99,7 +99,7 @@ def test_what_a_deleted_run_leaves_for_ever_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_stream_that_skips_is_seen(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "skipping") as ground:
+    with RestartableHost(tmp_path, "skip_event_on_resume") as ground:
         client = RecordingClient(ground.start("stream.frame:3:kill"), ClientHistory(), "c")
         run_id = client.create("waits")
         assert run_id is not None
@@ -109,7 +109,7 @@ def test_a_stream_that_skips_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_point_that_is_never_reached_is_seen(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "unarmed") as ground:
+    with RestartableHost(tmp_path, "leave_faults_unarmed") as ground:
         host = ground.launch("create.durable:1:kill")
         run_workload(host, ClientHistory(), "fresh", rounds=1)
         host.stop()

@@ -42,14 +42,14 @@ LENGTH = settings(
 class Lives(RuleBasedStateMachine):
     """A real host in a folder of its own. The ledger is the model, and is held against it to the end."""
 
-    mischief: ClassVar[str | None] = None
+    sabotage: ClassVar[str | None] = None
     wishes = Bundle("wishes")
 
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.ledger = ClientHistory()
-        self.ground = RestartableHost(Path(self.folder.name), self.mischief)
+        self.ground = RestartableHost(Path(self.folder.name), self.sabotage)
         self.lives = 0
         self._live()
 
@@ -185,6 +185,6 @@ def test_a_host_that_dies_agrees_with_the_model() -> None:
 
 
 def test_a_host_that_cheats_does_not() -> None:
-    cheating = type("Cheating", (Lives,), {"mischief": "keyless"})
+    cheating = type("Cheating", (Lives,), {"sabotage": "drop_idempotency_records"})
     with pytest.raises(AssertionError, match=r"and is \w+ now|new twice|new \d+ times|not a replay"):
         run_state_machine_as_test(cheating, settings=settings(LENGTH, max_examples=20, stateful_step_count=6))

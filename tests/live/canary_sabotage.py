@@ -1,6 +1,6 @@
 """A host that does not hide what models repeat, so that a proof can show that it would notice.
 
-Started as a program of its own: `canary_saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched like
+Started as a program of its own: `canary_sabotage.py NAME serve ...`. Nothing in the product can be switched like
 this.
 """
 
@@ -33,7 +33,7 @@ def disable_hold_back() -> None:
     HoldBack.release = lambda self, piece, last=False: piece  # type: ignore[method-assign]
 
 
-SABOTAGES = {"blind": disable_secret_matching, "hasty": disable_hold_back}
+SABOTAGES = {each.__name__: each for each in (disable_secret_matching, disable_hold_back)}
 
 if __name__ == "__main__":
     SABOTAGES[sys.argv.pop(1)]()

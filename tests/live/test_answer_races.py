@@ -201,7 +201,7 @@ def test_an_answer_and_the_deadline_agree_on_which_was_first(host: Host, racers:
 def twice(state: Any, given: Any) -> Any:
     """An answer that does not look whether there is one."""
     for name, each in list(state.interrupts.items()):
-        state.interrupts[name] = state.asked[name] = msgspec.structs.replace(each, status="open")
+        state.interrupts[name] = state.open_interrupts[name] = msgspec.structs.replace(each, status="open")
     return interrupts.answer_interrupt(state, given)
 
 

@@ -35,7 +35,7 @@ SHOWN = {
 }
 """What is looked at. An `error` repeats nothing anyway."""
 SABOTAGED = 120
-SABOTEUR = Path(__file__).with_name("canary_sabotage.py")
+SABOTAGE = Path(__file__).with_name("canary_sabotage.py")
 
 
 @contextlib.contextmanager
@@ -144,8 +144,9 @@ def test_no_secret_that_a_model_repeats_is_seen_anywhere(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("mischief", "seen"), [("blind", SHOWN - {"error"} | {"log"}), ("hasty", {"chunks", "messages"})]
+    ("sabotage", "seen"),
+    [("disable_secret_matching", SHOWN - {"error"} | {"log"}), ("disable_hold_back", {"chunks", "messages"})],
 )
-def test_on_a_host_that_hides_less_they_are_seen(tmp_path: Path, mischief: str, seen: set[str]) -> None:
-    watch = watched(tmp_path, SABOTAGED, sys.executable, str(SABOTEUR), mischief)
+def test_on_a_host_that_hides_less_they_are_seen(tmp_path: Path, sabotage: str, seen: set[str]) -> None:
+    watch = watched(tmp_path, SABOTAGED, sys.executable, str(SABOTAGE), sabotage)
     assert {surface for surface, _, _ in watch.hits} >= seen

@@ -26,17 +26,17 @@ def _emitting_workflow(workflow_id: str, port: str, name: str) -> dict[str, Any]
 
 
 class AssetHost(RestartableHost):
-    """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
+    """One data folder and its hosts. `sabotage` names the guard that is removed, a function of the sabotage script."""
 
-    def __init__(self, folder: Path, mischief: str | None = None) -> None:
+    def __init__(self, folder: Path, sabotage: str | None = None) -> None:
         super().__init__(folder)
-        self._flows = write_workflows(
+        self._workflows = write_workflows(
             folder / "showing",
             _emitting_workflow("shows", "data", "data"),
             _emitting_workflow("refers", "mediaRef", "photo"),
         )
-        if mischief is not None:
-            self._program = [sys.executable, str(SABOTAGE), mischief]
+        if sabotage is not None:
+            self._command = [sys.executable, str(SABOTAGE), sabotage]
 
     @property
     def blobs(self) -> dict[str, Path]:

@@ -1,6 +1,6 @@
 """A host that is careless with assets, so that a proof can show that it would notice.
 
-Started as a program of its own: `asset_saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched
+Started as a program of its own: `asset_sabotage.py NAME serve ...`. Nothing in the product can be switched
 like this.
 """
 
@@ -21,8 +21,7 @@ _BELONGINGS: dict[str, Any] = retention.RUN_TABLES  # type: ignore[assignment]
 
 def drop_references() -> None:
     """No run refers to an asset, whatever it names."""
-    for module in (transactions, transactions):
-        module.refer = lambda *_: None  # type: ignore[assignment]
+    transactions.add_references = lambda *_: None
 
 
 def sweep_referenced() -> None:
@@ -36,7 +35,7 @@ def commit_blob_late() -> None:
     tasks: set[Any] = set()
 
     async def keep(self: Any) -> Any:
-        if self._waiting or self._descriptor is None:
+        if self._buffer or self._descriptor is None:
             await self._flush()
         await self._run(lambda: self._sync(self._clock.now()))
         digest = self._hash.hexdigest()
@@ -47,7 +46,7 @@ def commit_blob_late() -> None:
             await self._pool.run(lambda: rename(self, key))
 
         tasks.add(asyncio.create_task(later()))
-        self._over = self._gone = True
+        self._closed = self._cleaned_up = True
         return Blob(key, digest, self.size)
 
     LocalSink.commit = keep  # type: ignore[method-assign]

@@ -79,8 +79,13 @@ def test_an_asset_stays_until_the_last_run_that_refers_to_it_is_gone(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("mischief", "seen"), [("rash", "not served"), ("unreferred", "not served"), ("lingering", "the asset to be gone")]
+    ("sabotage", "seen"),
+    [
+        ("drop_references_of_other_runs", "not served"),
+        ("drop_references", "not served"),
+        ("keep_references_of_deleted_runs", "the asset to be gone"),
+    ],
 )
-def test_a_host_that_lets_go_too_early_or_too_late_is_seen(tmp_path: Path, mischief: str, seen: str) -> None:
-    with AssetHost(tmp_path, mischief) as ground, pytest.raises(AssertionError, match=seen):
+def test_a_host_that_lets_go_too_early_or_too_late_is_seen(tmp_path: Path, sabotage: str, seen: str) -> None:
+    with AssetHost(tmp_path, sabotage) as ground, pytest.raises(AssertionError, match=seen):
         share(ground, delete)

@@ -138,23 +138,28 @@ def test_killed_at_any_moment_a_host_keeps_every_asset_that_is_needed(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("mischief", "seen"),
-    [("unreferred", "not served"), ("greedy", "not served"), ("blind", "left over"), ("lingering", "left over")],
+    ("sabotage", "seen"),
+    [
+        ("drop_references", "not served"),
+        ("sweep_referenced", "not served"),
+        ("skip_orphan_scan", "left over"),
+        ("keep_references_of_deleted_runs", "left over"),
+    ],
 )
-def test_a_host_that_keeps_too_little_or_too_much_is_seen(tmp_path: Path, mischief: str, seen: str) -> None:
+def test_a_host_that_keeps_too_little_or_too_much_is_seen(tmp_path: Path, sabotage: str, seen: str) -> None:
     def proof(ground: AssetHost) -> None:
         album = leave_some(ground)
         host = ground.start()
         until(lambda: "assets that nothing refers to deleted" in host.errors, "the sweep to end")
         ground.await_sweep(album.check_assets(host), 0)
 
-    with AssetHost(tmp_path, mischief) as ground, pytest.raises(AssertionError, match=seen):
+    with AssetHost(tmp_path, sabotage) as ground, pytest.raises(AssertionError, match=seen):
         proof(ground)
 
 
 def test_a_host_that_speaks_before_its_bytes_are_there_is_seen(tmp_path: Path) -> None:
     album = AssetHistory()
-    with AssetHost(tmp_path, "hasty") as ground:
+    with AssetHost(tmp_path, "commit_blob_late") as ground:
         host = ground.start("asset.written:1:kill")
         album.upload(host, LARGE)
         check_killed_at(host, "asset.written")
@@ -163,7 +168,7 @@ def test_a_host_that_speaks_before_its_bytes_are_there_is_seen(tmp_path: Path) -
 
 
 def test_a_sweep_that_deletes_bytes_before_rows_is_seen(tmp_path: Path) -> None:
-    with AssetHost(tmp_path, "backwards") as ground:
+    with AssetHost(tmp_path, "delete_blob_before_row") as ground:
         leave_some(ground)
         host = ground.launch("asset.deleted:1:kill")
         has_started(host)
@@ -174,7 +179,7 @@ def test_a_sweep_that_deletes_bytes_before_rows_is_seen(tmp_path: Path) -> None:
 
 def test_a_host_that_leaves_parts_lying_about_is_seen(tmp_path: Path) -> None:
     album = AssetHistory()
-    with AssetHost(tmp_path, "littering") as ground:
+    with AssetHost(tmp_path, "keep_partial_files") as ground:
         host = ground.start("blob.synced:1:kill")
         album.upload(host, LARGE)
         check_killed_at(host, "blob.synced")

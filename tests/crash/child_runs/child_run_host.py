@@ -83,13 +83,13 @@ which one is enough; and maps over as many items as they are given, of children 
 
 
 class ChildRunHost(RestartableHost):
-    """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
+    """One data folder and its hosts. `sabotage` names the guard that is removed, a function of the sabotage script."""
 
-    def __init__(self, folder: Path, mischief: str | None = None) -> None:
+    def __init__(self, folder: Path, sabotage: str | None = None) -> None:
         super().__init__(folder)
-        self._flows = write_workflows(folder / "kin", *WORKFLOWS)
-        if mischief is not None:
-            self._program = [sys.executable, str(SABOTAGE), mischief]
+        self._workflows = write_workflows(folder / "kin", *WORKFLOWS)
+        if sabotage is not None:
+            self._command = [sys.executable, str(SABOTAGE), sabotage]
 
 
 def run_tree(host: Host, run_id: str) -> list[dict[str, Any]]:

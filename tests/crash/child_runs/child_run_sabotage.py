@@ -1,6 +1,7 @@
 """A host that breaks its word about child runs, so that a proof can show that it would notice.
 
-Started as a program of its own: `kin_saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched like this.
+Started as a program of its own: `child_run_sabotage.py NAME serve ...`. Nothing in the product can be switched
+like this.
 """
 
 import asyncio

@@ -39,7 +39,7 @@ def last_sequence(data: Path) -> int:
 
 
 def test_a_child_that_is_named_before_it_is_there_is_missed(tmp_path: Path) -> None:
-    with ChildRunHost(tmp_path, "late") as ground:
+    with ChildRunHost(tmp_path, "store_children_late") as ground:
         _, host = begin(ground, "call", 1)
         until(lambda: last_sequence(ground.data) >= 2, "the word of the child")
         host.kill()
@@ -48,7 +48,7 @@ def test_a_child_that_is_named_before_it_is_there_is_missed(tmp_path: Path) -> N
 
 
 def test_a_child_that_is_there_before_it_is_named_is_made_twice(tmp_path: Path) -> None:
-    with ChildRunHost(tmp_path, "early") as ground:
+    with ChildRunHost(tmp_path, "store_children_early") as ground:
         desk, host = begin(ground, "call", 1)
         until(lambda: children(host, desk.runs[0].run_id) or None, "the child")
         host.kill()
@@ -58,9 +58,9 @@ def test_a_child_that_is_there_before_it_is_named_is_made_twice(tmp_path: Path) 
             check_trees(ground.start(), desk)
 
 
-@pytest.mark.parametrize("mischief", ["mute", "vague"])
-def test_word_that_is_in_nobodys_store_is_missed(tmp_path: Path, mischief: str) -> None:
-    with ChildRunHost(tmp_path, mischief) as ground:
+@pytest.mark.parametrize("sabotage", ["drop_child_results", "clear_results_early"])
+def test_word_that_is_in_nobodys_store_is_missed(tmp_path: Path, sabotage: str) -> None:
+    with ChildRunHost(tmp_path, sabotage) as ground:
         desk, host = begin(ground, "fan", 1, "kin.deliver:1:kill")
         check_killed_at(host, "kin.deliver")
         with pytest.raises(AssertionError, match=r"the word of .* is lost"):
@@ -70,7 +70,7 @@ def test_word_that_is_in_nobodys_store_is_missed(tmp_path: Path, mischief: str) 
 
 
 def test_word_that_nobody_takes_up_is_missed(tmp_path: Path) -> None:
-    with ChildRunHost(tmp_path, "deaf") as ground:
+    with ChildRunHost(tmp_path, "skip_message_recovery") as ground:
         desk, host = begin(ground, "fan", 1, "kin.deliver:1:kill")
         check_killed_at(host, "kin.deliver")
         check_messages(ground.data, tmp_path / "image")
@@ -79,7 +79,7 @@ def test_word_that_nobody_takes_up_is_missed(tmp_path: Path) -> None:
 
 
 def test_word_that_counts_twice_is_seen(tmp_path: Path) -> None:
-    with ChildRunHost(tmp_path, "again") as ground:
+    with ChildRunHost(tmp_path, "apply_results_twice") as ground:
         _, host = begin(ground, "fan", 1, "kin.deliver:2:kill")
         check_killed_at(host, "kin.deliver")
         known = last_sequence(ground.data)
@@ -91,7 +91,7 @@ def test_word_that_counts_twice_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_cancel_that_is_in_nobodys_store_is_missed(tmp_path: Path) -> None:
-    with ChildRunHost(tmp_path, "lax") as ground:
+    with ChildRunHost(tmp_path, "drop_cancel_requests") as ground:
         desk, host = begin(ground, "fell")
         host.kill()
         with pytest.raises(AssertionError, match="has no order"):
@@ -101,7 +101,7 @@ def test_a_cancel_that_is_in_nobodys_store_is_missed(tmp_path: Path) -> None:
 
 
 def test_orders_that_stay_when_they_are_done_are_seen(tmp_path: Path) -> None:
-    with ChildRunHost(tmp_path, "stubborn") as ground:
+    with ChildRunHost(tmp_path, "keep_cancel_requests") as ground:
         desk, host = begin(ground, "fell")
         with pytest.raises(AssertionError, match="news and orders to be gone"):
             check_trees(host, desk, patience=2.0)

@@ -64,14 +64,14 @@ class EffectHost(RestartableHost):
     def __init__(self, folder: Path, sink: CountingSink, claimed: bool = True) -> None:
         super().__init__(folder)
         self._sink = sink
-        self._flows = write_workflows(folder / "effects", effect_workflow(sink.url), payment_workflow(sink.url))
-        self._program = command() if claimed else [sys.executable, str(FOLDER / "effect_sabotage.py")]
+        self._workflows = write_workflows(folder / "effects", effect_workflow(sink.url), payment_workflow(sink.url))
+        self._command = command() if claimed else [sys.executable, str(FOLDER / "effect_sabotage.py")]
 
     def launch(self, faults: str | None = None) -> Host:
         assert all(host.process.poll() is not None for host in self._hosts)
         number = len(self._hosts)
         output, errors = self.folder / f"out-{number}", self.folder / f"err-{number}"
-        line = [*self._program, "serve", "--port", "0", "--data", self.data, "--workflows", self._flows, *KEYS]
+        line = [*self._command, "serve", "--port", "0", "--data", self.data, "--workflows", self._workflows, *KEYS]
         line += ["--nodes", "effect_nodes", "--allow-private-network"]
         with output.open("wb") as out, errors.open("wb") as err:
             process = subprocess.Popen(line, stdout=out, stderr=err, env=environment(self.folder), cwd=FOLDER)

@@ -1,6 +1,6 @@
 """A host whose once nodes are not claimed, so that a proof can show that it would notice.
 
-Started as a program of its own: `effects_saboteur.py serve ...`. Nothing in the product can be switched like this.
+Started as a program of its own: `effect_sabotage.py serve ...`. Nothing in the product can be switched like this.
 """
 
 from typing import Any

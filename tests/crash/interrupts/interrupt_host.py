@@ -40,13 +40,13 @@ WORKFLOWS: list[dict[str, Any]] = [
 
 
 class InterruptHost(RestartableHost):
-    """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
+    """One data folder and its hosts. `sabotage` names the guard that is removed, a function of the sabotage script."""
 
-    def __init__(self, folder: Path, mischief: str | None = None) -> None:
+    def __init__(self, folder: Path, sabotage: str | None = None) -> None:
         super().__init__(folder)
-        self._flows = write_workflows(folder / "asking", *WORKFLOWS)
-        if mischief is not None:
-            self._program = [sys.executable, str(SABOTAGE), mischief]
+        self._workflows = write_workflows(folder / "asking", *WORKFLOWS)
+        if sabotage is not None:
+            self._command = [sys.executable, str(SABOTAGE), sabotage]
 
     def kill_and_restart(self, host: Host) -> Host:
         """Kill a host, and start the next one on what it left."""

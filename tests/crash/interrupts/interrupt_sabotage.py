@@ -1,6 +1,6 @@
 """A host that breaks its word about interrupts, so that a proof can show that it would notice.
 
-Started as a program of its own: `interrupts_saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched
+Started as a program of its own: `interrupt_sabotage.py NAME serve ...`. Nothing in the product can be switched
 like this.
 """
 
@@ -43,9 +43,9 @@ def keep_votes_in_memory() -> None:
     memory: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
 
     def answer(state: Any, given: Any) -> Decision:
-        for name, each in list(state.asked.items()):
+        for name, each in list(state.open_interrupts.items()):
             known = memory[state.header.run_id, name]
-            state.asked[name] = msgspec.structs.replace(each, votes={**each.votes, **known})
+            state.open_interrupts[name] = msgspec.structs.replace(each, votes={**each.votes, **known})
         found = real(state, given)
         if found.refusal is None and [event.type for event in found.events] == ["approval.granted"]:
             (vote,) = found.events

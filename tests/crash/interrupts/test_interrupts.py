@@ -190,10 +190,10 @@ def test_deadlines_and_reminders_outlive_their_host(tmp_path: Path) -> None:
 
 
 def broken(
-    tmp_path: Path, mischief: str, *workflows: str, steps: int | None = None
+    tmp_path: Path, sabotage: str, *workflows: str, steps: int | None = None
 ) -> tuple[InterruptHost, ScriptedClients]:
     """A host that breaks its word has been killed after some cases."""
-    ground, desk = InterruptHost(tmp_path, mischief), ScriptedClients(seed=24)
+    ground, desk = InterruptHost(tmp_path, sabotage), ScriptedClients(seed=24)
     with ground:
         host = ground.start()
         for workflow in workflows:
@@ -203,27 +203,27 @@ def broken(
 
 
 @pytest.mark.parametrize(
-    ("mischief", "workflow", "steps", "said"),
+    ("sabotage", "workflow", "steps", "said"),
     [
-        ("rash", "ask", 3, "was acknowledged and is lost"),
-        ("rash", "vote", 3, "was acknowledged and is lost"),
-        ("rash", "drop", 3, "the cancel is lost"),
-        ("unwritten", "vote", 4, "was acknowledged and is lost"),
-        ("strange", "ask", 2, "its link leads nowhere"),
-        ("unlisted", "ask", 1, "and the inbox has set"),
-        ("deaf", "due", 1, "did not go on"),
+        ("acknowledge_answer_before_storing", "ask", 3, "was acknowledged and is lost"),
+        ("acknowledge_answer_before_storing", "vote", 3, "was acknowledged and is lost"),
+        ("acknowledge_answer_before_storing", "drop", 3, "the cancel is lost"),
+        ("keep_votes_in_memory", "vote", 4, "was acknowledged and is lost"),
+        ("sign_with_new_secret", "ask", 2, "its link leads nowhere"),
+        ("skip_inbox_index", "ask", 1, "and the inbox has set"),
+        ("skip_alarm", "due", 1, "did not go on"),
     ],
 )
 def test_a_host_that_breaks_its_word_is_seen(
-    tmp_path: Path, mischief: str, workflow: str, steps: int, said: str
+    tmp_path: Path, sabotage: str, workflow: str, steps: int, said: str
 ) -> None:
-    ground, desk = broken(tmp_path, mischief, workflow, steps=steps)
+    ground, desk = broken(tmp_path, sabotage, workflow, steps=steps)
     with ground, pytest.raises(AssertionError, match=said):
         check_runs(ground.start(), desk, patience=2.0)
 
 
 def test_a_wait_for_people_that_begins_anew_is_seen(tmp_path: Path) -> None:
-    ground, desk = broken(tmp_path, "tardy", "late")
+    ground, desk = broken(tmp_path, "restart_timeouts", "late")
     restart = int(time.time() * 1000)
     with ground:
         logs = check_runs(ground.start(), desk)

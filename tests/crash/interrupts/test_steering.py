@@ -153,7 +153,7 @@ def test_killed_at_any_moment_a_host_keeps_its_word(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_acknowledged_too_early_is_missed(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "rash") as ground:
+    with RestartableHost(tmp_path, "acknowledge_append_before_storing") as ground:
         host = ground.start()
         busy = steering_clients(host, random.Random(1))
         assert work(host, busy, 1)
@@ -165,7 +165,7 @@ def test_an_answer_that_is_acknowledged_too_early_is_missed(tmp_path: Path) -> N
 
 
 def test_a_node_that_is_tried_again_too_early_is_seen(tmp_path: Path) -> None:
-    with RestartableHost(tmp_path, "restless") as ground:
+    with RestartableHost(tmp_path, "retry_without_delay") as ground:
         host = ground.start()
         run_id = host.create("retries")
         host.kill()

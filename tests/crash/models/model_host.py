@@ -72,21 +72,21 @@ TEXTS = [LONG_TEXT, '{"steps": []}', '{"steps": 1}', '{"steps": [1]}', *map(json
 
 
 class ModelHost(RestartableHost):
-    """One data folder and its hosts. `mischief` names a guard that is taken away, as the saboteur knows it."""
+    """One data folder and its hosts. `sabotage` names the guard that is removed, a function of the sabotage script."""
 
-    def __init__(self, folder: Path, mischief: str | None = None) -> None:
+    def __init__(self, folder: Path, sabotage: str | None = None) -> None:
         super().__init__(folder)
-        self._flows = write_workflows(folder / "talking", MODEL_WORKFLOW)
+        self._workflows = write_workflows(folder / "talking", MODEL_WORKFLOW)
         self._script = folder / "script.json"
         self._script.write_text(json.dumps(SCRIPT))
-        if mischief is not None:
-            self._program = [sys.executable, str(SABOTAGE), mischief]
+        if sabotage is not None:
+            self._command = [sys.executable, str(SABOTAGE), sabotage]
 
     def launch(self, faults: str | None = None) -> Host:
         assert all(host.process.poll() is not None for host in self._hosts)
         number = len(self._hosts)
         output, errors = self.folder / f"out-{number}", self.folder / f"err-{number}"
-        line = [*self._program, "serve", "--port", "0", "--data", self.data, "--workflows", self._flows, *KEYS]
+        line = [*self._command, "serve", "--port", "0", "--data", self.data, "--workflows", self._workflows, *KEYS]
         line += ["--model-script", self._script]
         env = environment(self.folder, {"WEFTWORK_FAULTS": faults} if faults else None)
         with output.open("wb") as out, errors.open("wb") as err:

@@ -1,6 +1,6 @@
 """A host that forgets what models said, so that a proof can show that it would notice.
 
-Started as a program of its own: `envelope_saboteur.py MISCHIEF serve ...`. Nothing in the product can be switched
+Started as a program of its own: `model_sabotage.py NAME serve ...`. Nothing in the product can be switched
 like this.
 """
 
@@ -52,7 +52,7 @@ def store_interrupt_separately() -> None:
     transitions.record_envelope = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))
 
 
-SABOTAGES = {"repeated": record_answer_twice, "apart": store_interrupt_separately}
+SABOTAGES = {each.__name__: each for each in (record_answer_twice, store_interrupt_separately)}
 
 if __name__ == "__main__":
     SABOTAGES[sys.argv.pop(1)]()

@@ -100,10 +100,12 @@ def test_the_points_that_a_turn_of_a_model_passes_are_put_to_the_proof(tmp_path:
     assert passed >= {*APPENDS, *OTHERS, "answer.durable", "run.ended"}
 
 
-@pytest.mark.parametrize(("mischief", "seen"), [("repeated", "recorded twice"), ("apart", "was handled")])
-def test_a_host_that_breaks_its_word_is_seen(tmp_path: Path, mischief: str, seen: str) -> None:
+@pytest.mark.parametrize(
+    ("sabotage", "seen"), [("record_answer_twice", "recorded twice"), ("store_interrupt_separately", "was handled")]
+)
+def test_a_host_that_breaks_its_word_is_seen(tmp_path: Path, sabotage: str, seen: str) -> None:
     person = AnsweringClient()
-    with ModelHost(tmp_path, mischief) as ground:
+    with ModelHost(tmp_path, sabotage) as ground:
         for nth in (6, 9):
             host = ground.launch(f"append.durable:{nth}:kill")
             if has_started(host):
