@@ -9,8 +9,6 @@ import msgspec
 import pytest
 
 from tests.docs.pages import ROOT
-from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE_NODES
-from weftwork.adapters.nodes.flow.basics import BASIC_NODES
 from weftwork.cli.main import main
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS
 from weftwork.protocol.json import schema
@@ -19,6 +17,7 @@ from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.wire.streams import ANNOTATED_TYPE, MODES
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
 from weftwork.settings import Settings
+from weftwork.wiring.node_types import builtin_node_types
 
 SOURCE = ROOT / "src" / "weftwork"
 CLI_PAGES = tuple(f"cli-{name}" for name in "run runs bundle assets answer keys workflows envelope".split())
@@ -84,9 +83,8 @@ def test_commands_and_options() -> None:
 
 
 def test_node_types() -> None:
-    assert not missing(
-        [node.declaration.type_id for node in (*BASIC_NODES, *CONFORMANCE_NODES)], page("reference/nodes.md")
-    )
+    assert {"core.noop", "core.ai.callPrompt", "local.sample.demo.mock-ai"} <= set(builtin_node_types())
+    assert not missing(list(builtin_node_types()), page("reference/nodes.md"))
 
 
 def test_operations_parameters_and_scopes() -> None:
