@@ -25,8 +25,8 @@ BESIDE_STARLETTE = {f"asset_{name}" for name in ("bare_4_per_s", "bare_16_per_s"
 
 CARELESS = """
 import sys
-from bench import child_process as child, cli
-child.Child.__exit__ = cli.end_all = lambda *_: None
+from bench import child_process, cli
+child_process.ChildProcess.__exit__ = cli.end_all = lambda *_: None
 sys.exit(cli.main(sys.argv[1:]))
 """
 
