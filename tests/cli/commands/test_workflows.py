@@ -147,8 +147,7 @@ def test_what_is_meant_must_be_said(folder: Path, args: tuple[str, ...]) -> None
 
 
 def test_the_help_loads_no_drawing() -> None:
-    script = (
-        "import sys, weftwork.cli.main; print([name for name in sys.modules if 'drawing' in name or 'source_locations' in name])"
-    )
+    script = "import sys, weftwork.cli.main\n"
+    script += "print([name for name in sys.modules if 'drawing' in name or 'source_locations' in name])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout == "[]\n"
