@@ -106,7 +106,7 @@ def test_an_answer_that_is_asked_for_again_is_seen(monkeypatch: pytest.MonkeyPat
 
     async def forgetful(self: Any, request: Any, along: Any) -> Any:
         node = self._state.nodes[self._node_id]
-        node.turns = Amnesia(node.turns)
+        node.model_answers = Amnesia(node.model_answers)
         return await generate(self, request, along)
 
     def trusting(state: RunState, given: ModelAnswered) -> Any:
