@@ -176,7 +176,7 @@ def test_a_join_that_does_not_go_by_who_ended_first_is_seen(
     mode: str, ends: tuple[tuple[int, str], ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play_out({"joinMode": mode}, *ends, at_once=True)
-    by_place = "judge", lambda mode, quorum, total, ends: join_outcome(mode, quorum, total, sorted(ends))
+    by_place = "join_outcome", lambda mode, quorum, total, ends: join_outcome(mode, quorum, total, sorted(ends))
     monkeypatch.setattr(dispatch_workers, *by_place)
     with pytest.raises(AssertionError):
         play_out({"joinMode": mode}, *ends, at_once=True)

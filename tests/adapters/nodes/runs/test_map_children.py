@@ -168,7 +168,7 @@ def walks_of(count: int) -> int:
     outcome = None
     for _ in range(count + 1):
         outcome = kin.call()
-        for key in [key for key, child in kin.children.items() if not child.ended][:1]:
+        for key in [key for key, child in kin.children.items() if not child.has_ended][:1]:
             kin.end(key, variables={"r": 1})
     assert isinstance(outcome, Completed)
     # The fake host goes through them too, once for each call.
