@@ -64,10 +64,14 @@ def purpose(texts: dict[str, str], function: str) -> str:
     return summary(texts.get(function, texts[""]))
 
 
+RINGS = "Arrows point inward"
+"""The import contract whose layers are the rings."""
+
+
 def ring_order(root: Path) -> list[str]:
     """The names directly below the package from the inmost ring outward, as the import contract has them."""
     contracts = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
-    (layers,) = [each["layers"] for each in contracts if each["type"] == "layers"]
+    (layers,) = [each["layers"] for each in contracts if each["name"] == RINGS]
     return [name.rpartition(".")[2] for name in reversed(layers)]
 
 
