@@ -14,8 +14,8 @@ from weftwork.ports.storage.host_lock import HostLock, HostLocked
 
 HOLDER = """
 import sys
-from weftwork.adapters.system.lock_file import LockFile as LockFileSeat
-LockFileSeat(sys.argv[1]).take()
+from weftwork.adapters.system.lock_file import LockFile
+LockFile(sys.argv[1]).acquire()
 print("taken", flush=True)
 sys.stdin.read()
 """
