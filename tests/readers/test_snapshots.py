@@ -98,7 +98,7 @@ def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.
     async def work() -> int:
         async with open_listening(WIDE) as served:
             path = await _wide(served)
-            honest = served.log.stored
+            honest = served.log.read_run
             reading: list[int] = [0]
 
             async def watched(*arguments: Any) -> Any:
@@ -107,7 +107,7 @@ def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.
                 reading.append(reading[-1] - 1)
                 return await honest(*arguments)
 
-            served.log.stored = watched
+            served.log.read_run = watched
             with contextlib.closing(await _stall(served, path)) as crowd:
                 await in_thread(crowd.finish)
             return max(reading)
