@@ -10,7 +10,7 @@ from tests.crash.client_history import ClientHistory
 from tests.crash.workflows import MIN_NODE_MS
 from tests.live import Host, frames
 
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
 """Seconds within which a run that was recovered must have ended."""
 TERMINAL = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}
 TAG_FIELDS = {"run.paused": "reason", "run.resumed": "reason", "interrupt.resolved": "resumeValue"}

@@ -44,7 +44,7 @@ def check_store_image(data: Path, copy: Path) -> None:
 
 async def _check_runs(path: Path) -> None:
     store = SqliteStore(path)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await store.open()
         try:
             catalog = WorkflowCatalog(

@@ -39,7 +39,7 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import ManualClock, SequentialIds
 
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 120.0
 MAX_LOOP_TURNS = 2_000
 CALLER = Principal.of("key_1", "acme", "live", frozenset(SCOPES))
 ANSWERER = Answerer("key_1")

@@ -8,7 +8,7 @@ from typing import Any
 from tests.live import KEY, Answer, dechunk
 from weftwork.protocol.json import schema
 
-WAIT = 15.0
+WAIT = 120.0
 HOST = b"Host: x\r\n"
 AUTH = b"Authorization: Bearer " + KEY.encode() + b"\r\n"
 HEALTH = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.!+]+)")
-BOUND = 30
+BOUND = 120
 
 FAKE_PYTHON = """#!/bin/sh
 echo "$*" >> calls

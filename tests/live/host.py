@@ -19,7 +19,7 @@ KEY = "key-of-acme"
 OTHER_KEY = "key-of-other"
 TEST_KEY = "hk_test_of_acme"
 KEYS = ("--api-key", f"{KEY}=acme", "--api-key", f"{OTHER_KEY}=other", "--api-key", f"{TEST_KEY}=acme")
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 120.0
 
 T = TypeVar("T")
 

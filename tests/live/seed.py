@@ -38,7 +38,7 @@ async def _write(data: Path) -> None:
     store = SqliteStore(data / DATABASE_FILE)
     await store.open()
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             await store.log.create(header)
             last = len(events) - 1
             projection = Projection("completed", last, _START, _START + last, executions=1)

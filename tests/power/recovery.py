@@ -16,7 +16,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.testing.deterministic import START, ManualClock, SequentialIds
 
 RESTART_TIME = START + 3_600_000
-BOUND = 30.0
+BOUND = 120.0
 
 
 class DistinctIds(SequentialIds):

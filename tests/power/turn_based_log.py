@@ -22,7 +22,7 @@ from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.header import RunHeader, RunKey
 
 IDLE_TURNS = 25
-WAIT = 20.0
+WAIT = 120.0
 
 _TAKE, _SETTLE = Worker._take, Worker._settle
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'meta' ORDER BY name"

@@ -17,7 +17,7 @@ from weftwork.protocol.net.address import Address, is_allowed
 from weftwork.protocol.net.outbound import FetchLimits
 from weftwork.protocol.net.target import OutboundPolicy
 
-BOUND = 20.0
+BOUND = 120.0
 AUTHORITY = Path(__file__).parent / "ca" / "authority.pem"
 """Good for 100 years, as is the certificate of api.test, *.wild.test, 127.0.0.1 and ::1."""
 CERTIFICATE = AUTHORITY.with_name("api-test.pem")

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     async def bounded() -> T:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             return await work
 
     return asyncio.run(bounded())

@@ -22,7 +22,7 @@ from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution
 
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 120.0
 NO_OUTCOME: Any = object()
 
 

@@ -20,7 +20,7 @@ from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 
-BOUND = 10.0
+BOUND = 120.0
 
 
 class Out:

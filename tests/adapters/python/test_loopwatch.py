@@ -15,7 +15,7 @@ from weftwork.adapters.python.loopwatch import LoopWatch
 
 BLOCKED = "a node blocks the event loop"
 AGAIN = "the event loop turns again"
-BOUND = 10.0
+BOUND = 120.0
 
 
 def told(caplog: pytest.LogCaptureFixture, message: str) -> list[logging.LogRecord]:

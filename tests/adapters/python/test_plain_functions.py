@@ -13,7 +13,7 @@ from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, Suspended
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 
-BOUND = 10.0
+BOUND = 120.0
 
 
 class Out:

@@ -14,7 +14,7 @@ from tests.live import until
 from weftwork.adapters.python import threads as module
 from weftwork.adapters.python.threads import ThreadPool, ThreadsExhausted
 
-BOUND = 10.0
+BOUND = 120.0
 mark: contextvars.ContextVar[str] = contextvars.ContextVar("mark", default="none")
 
 
@@ -43,7 +43,7 @@ async def settled(look: Any, what: str) -> None:
 
 def run(work: Any) -> Any:
     async def bounded() -> Any:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             return await work()
 
     return asyncio.run(bounded())

@@ -31,7 +31,7 @@ class Assets(Pair):
 
     def ask(self, method: str, *arguments: Any) -> Any:
         async def asked(store: Any) -> Any:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 try:
                     return await getattr(store.assets, method)(*arguments)
                 except Exception as error:

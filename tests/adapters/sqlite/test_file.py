@@ -319,7 +319,7 @@ def test_a_used_store_is_sound(tmp_path: Path) -> None:
         store = SqliteStore(tmp_path / "store.db")
         await store.open()
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 runs = [await make_run(store, f"run-{number}", tags=("a", "b")) for number in range(50)]
                 appends = [store.log.append(made, -1, batch(made, -1, 3, "completed")) for made in runs]
                 await asyncio.gather(*appends, store.log.save_record(record()))

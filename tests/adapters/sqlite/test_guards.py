@@ -248,7 +248,7 @@ def test_a_guard_that_is_taken_away_is_missed(
         store = SqliteStore(tmp_path / "store.db")
         await store.open()
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await CHECKS[check](store)
         finally:
             await store.close()

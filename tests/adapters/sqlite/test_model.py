@@ -59,7 +59,7 @@ class Pair(RuleBasedStateMachine):
 
     def both(self, method: str, *arguments: Any) -> Any:
         async def ask(log: Any) -> Any:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 try:
                     answer = await getattr(log, method)(*arguments)
                 except Exception as error:

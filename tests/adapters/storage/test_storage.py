@@ -30,7 +30,7 @@ def test_the_store_keeps_its_promise(make: Make, check: storage.Check) -> None:
 @pytest.mark.parametrize("check", storage.RESTART_CHECKS, ids=lambda check: check.__name__)
 def test_the_store_keeps_its_promise_across_a_restart(make: Make, check: storage.RestartCheck) -> None:
     async def prove() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await check(make)
 
     asyncio.run(prove())

@@ -51,7 +51,7 @@ class Timed(InProcessHost):
 async def timed() -> AsyncIterator[Timed]:
     clock = ManualClock()
     host = Host(Settings(store="memory"), clock=clock)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await host.open()
         try:
             host.keyring.accept_for_process(KEY, "acme", None)
@@ -207,7 +207,7 @@ def test_the_store_is_not_asked_about_a_token_that_is_not_ours(monkeypatch: pyte
         asked: list[Any] = []
         executor: Any = host.host._executor
         log: Any = host.host._store.log
-        for owner, name in ((executor, "stored"), (executor, "ask"), (log, "stored"), (log, "recall")):
+        for owner, name in ((executor, "read_run"), (executor, "request"), (log, "read_run"), (log, "find_record")):
             real = getattr(owner, name)
 
             def noted(*given: Any, real: Any = real) -> Any:

@@ -17,7 +17,7 @@ from weftwork.adapters.python.calls.steps import Steps
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.testing import RunResult, run_workflow
 
-BOUND = 10.0
+BOUND = 120.0
 
 
 async def slow(gate: asyncio.Event) -> str:
