@@ -30,6 +30,12 @@ SLOW = (
 """Folders whose tests start processes, fill disks or use sockets: all of them are marked as slow."""
 
 
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """The event loop of async tests and fixtures."""
+    return "asyncio"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rule", metavar="ID", help="only tests marked with this rule of rules.toml")
 
