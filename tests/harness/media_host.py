@@ -9,7 +9,7 @@ import msgspec
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness
 from weftwork.adapters.blobs.memory import MemoryBlobs
-from weftwork.engine.models.generation import generate_envelope, generate_text
+from weftwork.engine.sdk.generation import generate_envelope, generate_text
 from weftwork.ports.media import OutgoingMedia
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "weftwork"
 
 PROTOCOL_ORDER = "Packages of the protocol build on one another"
+NODE_CODE = "Nodes and providers see ports and the SDK"
 
 LINT = """
 import sys
@@ -69,6 +70,12 @@ def test_the_contracts_hold() -> None:
         ("engine/run/inbox.py", "import weftwork.engine.host.alarm", "engine packages are layered"),
         ("engine/runtime.py", "import weftwork.engine.host.child_start", "engine packages are layered"),
         ("engine/streams/feeds.py", "import weftwork.engine.signer", "engine packages are layered"),
+        ("engine/sdk/generation.py", "import weftwork.engine.decide.inputs", "engine packages are layered"),
+        ("adapters/nodes/ai/call_prompt.py", "import weftwork.engine.models.model_calls", NODE_CODE),
+        ("adapters/providers/registry.py", "import weftwork.engine.runtime", NODE_CODE),
+        ("adapters/python/calls/media.py", "import weftwork.engine.media.node_media", NODE_CODE),
+        ("testing/provider.py", "import weftwork.engine.models.message_media", NODE_CODE),
+        ("engine/sdk/model_request.py", "import weftwork.engine.models.message_media", NODE_CODE),
         ("engine/host/__init__.py", "import weftwork.protocol.wire.v1.routes", "engine knows no wire version"),
         ("protocol/wire/openapi.py", "import weftwork.protocol.wire.v1.paths", "wire knows no version of it"),
         ("cli/console/text.py", "import weftwork.cli.client.errors", "Layers of the command line"),
@@ -167,6 +174,7 @@ def test_the_contracts_name_every_module_they_are_about() -> None:
     assert {f"weftwork.engine.{name}" for name in others} <= set(decide["forbidden_modules"])
     engine = [name for layer in contract("engine packages are layered")["layers"] for name in layer.split(" | ")]
     assert {f"weftwork.engine.{name}" for name in (*others, "decide")} == set(engine)
+    assert set(contract(NODE_CODE)["forbidden_modules"]) == set(engine) - {"weftwork.engine.sdk"}
     layers = contract(PROTOCOL_ORDER)["layers"]
     named = {name.split(".")[2] for layer in layers for name in re.findall(r"[\w.]+", layer)}
     assert named == {each.split(".")[2] for each in modules(*_entries(SOURCE / "protocol"))}

@@ -1,8 +1,8 @@
 """Models: one port for every provider. A request goes in, deltas of an answer come out, and a last item says why it
 ended."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, Literal, Protocol
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 
@@ -47,6 +47,16 @@ class Message(msgspec.Struct, frozen=True):
         if isinstance(self.content, str):
             return ()
         return tuple(part for part in self.content if isinstance(part, ModelMediaPart))
+
+
+class UnresolvedMessage(Message, frozen=True):
+    """media-52 (host): a message whose parts nobody has looked at; `content` is the text in it. No provider ever gets
+    one."""
+
+    parts: tuple[Any, ...] = ()
+    resolved: list[Message] = msgspec.field(default_factory=list[Message])
+    """What it came to. Kept here, so that a model that is asked again is shown the same, and nothing outlives the
+    request."""
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
@@ -141,6 +151,12 @@ class ModelProvider(Protocol):
     def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | GeneratedMedia | AnswerEnd, None]:
         """The answer, piece by piece, and then one Stop. Raises ProviderFault. Closed when nobody listens any more."""
         ...
+
+
+def input_modalities(provider: ModelProvider, model: str) -> frozenset[Modality]:
+    """What the model takes beside text; one of a provider that does not say takes text alone."""
+    asked: Any = getattr(provider, "modalities", None)
+    return frozenset(cast("Iterable[Modality]", asked(model) if callable(asked) else ()))
 
 
 class ModelProviders(Protocol):

@@ -21,7 +21,6 @@ from typing import Any, Final, cast, get_args
 
 import msgspec
 
-from weftwork.engine.models.message_media import input_modalities
 from weftwork.ports.models import (
     AnswerEnd,
     Delta,
@@ -32,6 +31,7 @@ from weftwork.ports.models import (
     ModelRequest,
     ModelTextPart,
     ProviderFault,
+    input_modalities,
 )
 from weftwork.protocol.media.message_parts import MODALITIES, Modality
 from weftwork.protocol.models.answers import StopReason

@@ -16,7 +16,7 @@ from tests.live import Host, write_workflows
 from tests.live.host import KEYS, environment, until
 from tests.live.steering import answer_over_http, events, flow
 from tests.simulation.models import model_oracle as oracle
-from weftwork.engine.models.generation import STRUCTURED_KIND
+from weftwork.engine.sdk.generation import STRUCTURED_KIND
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import Fact
 

@@ -10,6 +10,7 @@ import pytest
 from weftwork.engine.media.assets import BytesMissing
 from weftwork.engine.models import message_media
 from weftwork.engine.models.message_media import MessageMedia
+from weftwork.engine.sdk.model_request import make_message
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.storage.assets import StoredAsset as KeptAsset
@@ -26,7 +27,7 @@ SHA = hashlib.sha256(PNG).hexdigest()
 
 
 async def looked(seen: MessageMedia, parts: list[Any]) -> ModelRequest:
-    request = ModelRequest("", "", (message_media.make_message("user", parts),))
+    request = ModelRequest("", "", (make_message("user", parts),))
     return await seen.resolve(request, ALL)
 
 

@@ -9,7 +9,8 @@ import pytest
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.scripted_model import AnswerPiece, ScriptedModel
-from weftwork.engine.models import generation, model_calls
+from weftwork.engine.models import model_calls
+from weftwork.engine.sdk import generation
 from weftwork.ports.models import AnswerEnd
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey

@@ -7,9 +7,8 @@ from weftwork.adapters.providers.mock_providers import MockProvider
 from weftwork.adapters.providers.programs import ScriptedPrograms
 from weftwork.adapters.providers.script import Script
 from weftwork.adapters.providers.scripted import ScriptedProvider
-from weftwork.engine.models.message_media import input_modalities
 from weftwork.ports.clock import Clock
-from weftwork.ports.models import ModelProvider, ModelRequest, ProviderFault
+from weftwork.ports.models import ModelProvider, ModelRequest, ProviderFault, input_modalities
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.mock_providers import MOCK_CONFIGS
 

@@ -1,1 +1,1 @@
-"""Model calls: requests, streams, attempts, and the envelope gate on the live path."""
+"""Model calls of a live run: streams, the media of messages, and the envelope gate."""

@@ -9,13 +9,13 @@ were fetched, are held as long as the request; those of assets are read when the
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from weftwork.engine.media.assets import Assets, BytesMissing, retry_store
-from weftwork.ports.models import Message, ModelMediaPart, ModelProvider, ModelRequest, ModelTextPart, Role
+from weftwork.ports.models import Message, ModelMediaPart, ModelRequest, ModelTextPart, UnresolvedMessage
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest
 from weftwork.ports.storage.assets import StoredAsset
@@ -31,7 +31,6 @@ from weftwork.protocol.media.message_parts import (
     PartError,
     TextInput,
     parse_contents,
-    plain_text,
     resolve_asset_part,
 )
 
@@ -44,40 +43,6 @@ THREAD_PARSE_CHARS: Final = 2**21
 """Characters of base64 that are read in a thread."""
 _RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may well succeed."""
-
-
-class UnresolvedMessage(Message, frozen=True):
-    """media-52 (host): a message whose parts nobody has looked at; `content` is the text in it. No provider ever gets
-    one."""
-
-    parts: tuple[Any, ...] = ()
-    resolved: list[Message] = msgspec.field(default_factory=list[Message])
-    """What it came to. Kept here, so that a model that is asked again is shown the same, and nothing outlives the
-    request."""
-
-
-def make_message(role: Role, content: Any, wrap: Callable[[str], str] | None = None) -> Message:
-    """ai-03 (RFC 0091, parts of messages): a message as its author gave it. `wrap` is put around each text."""
-    text = plain_text(content)
-    if text is not None:
-        return Message(role, wrap(text) if wrap is not None else text)
-    parts = tuple(_wrap_text(part, wrap) for part in content)
-    return UnresolvedMessage(role, "\n".join(part["text"] for part in parts if _is_text(part)), parts)
-
-
-def add_media(message: Message, media: Sequence[Any]) -> Message:
-    """The message with these parts behind it."""
-    if not media:
-        return message
-    known = message.parts if isinstance(message, UnresolvedMessage) else ()
-    texts = ({"type": "text", "text": message.text},) if not known and message.text else ()
-    return UnresolvedMessage(message.role, message.text, (*known, *texts, *media))
-
-
-def input_modalities(provider: ModelProvider, model: str) -> frozenset[Modality]:
-    """What the model takes beside text; one of a provider that does not say takes text alone."""
-    asked: Any = getattr(provider, "modalities", None)
-    return frozenset(cast("Iterable[Modality]", asked(model) if callable(asked) else ()))
 
 
 class MessageMedia:
@@ -263,11 +228,3 @@ def _loaded_part(part: MediaInput, data: bytes) -> ModelMediaPart:
 
 def _media_parts(parsed: Iterable[tuple[InputPart, ...]]) -> Iterable[MediaInput]:
     return (part for parts in parsed for part in parts if isinstance(part, MediaInput))
-
-
-def _is_text(part: Any) -> bool:
-    return is_object(part) and part.get("type") == "text" and isinstance(part.get("text"), str)
-
-
-def _wrap_text(part: Any, wrap: Callable[[str], str] | None) -> Any:
-    return {**part, "text": wrap(part["text"])} if wrap is not None and _is_text(part) else part

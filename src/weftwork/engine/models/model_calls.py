@@ -26,11 +26,11 @@ from weftwork.engine.media.node_media import (
 )
 from weftwork.engine.models.answer_stream import MAX_LABEL_CHARS, AnswerStream
 from weftwork.engine.models.envelope_gate import EnvelopeGate, GateResult
-from weftwork.engine.models.message_media import MessageMedia, input_modalities
+from weftwork.engine.models.message_media import MessageMedia
 from weftwork.engine.node_events import BufferedEvents, effect_events
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
-from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault
+from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault, input_modalities
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, StepFailed
 from weftwork.ports.nodes import Emission, NodeCall
 from weftwork.protocol.envelopes.completion import usage_event

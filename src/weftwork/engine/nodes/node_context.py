@@ -15,7 +15,6 @@ import msgspec
 from msgspec import UNSET
 
 from weftwork.engine.decide.inputs import Input, InterruptPassed, ItemsRecorded, VersionRequested
-from weftwork.engine.models.message_media import UnresolvedMessage
 from weftwork.engine.models.model_calls import AnswerEvents, EntryModelCalls
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE, BufferedEvents, interrupt_failure
 from weftwork.engine.nodes.concurrency import slots_for, thread_slots
@@ -23,7 +22,7 @@ from weftwork.engine.nodes.effect_ledger import EffectLedger
 from weftwork.engine.nodes.node_call import RAISED_MESSAGE, check_node_inputs, make_part_call
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
-from weftwork.ports.models import ModelRequest
+from weftwork.ports.models import ModelRequest, UnresolvedMessage
 from weftwork.ports.node_outcome import (
     INTERRUPT_KEY_REUSED,
     AppendLog,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.adapters.nodes.ai import fake_model_context as speaking_module
 from tests.adapters.nodes.ai.fake_model_context import FakeModelContext, model_answer
 from tests.adapters.nodes.fake_context import node_call, run_node
-from weftwork.engine.models import generation
+from weftwork.engine.sdk import generation
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.gate_rules import GateVerdict

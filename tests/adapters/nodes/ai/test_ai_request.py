@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import BROKEN_SOURCE, TYPES, EvaluatingScope, FakeScope, node_call, run_node
 from weftwork.adapters.nodes.ai import call_prompt, chat_completion, generate_envelope, model_request, structured_output
-from weftwork.engine.models.generation import GeneratedEnvelope, GeneratedText, GeneratedValue
-from weftwork.engine.models.message_media import UnresolvedMessage
-from weftwork.engine.models.model_request import START_MESSAGE
-from weftwork.ports.models import Message, ModelRequest
+from weftwork.engine.sdk.generation import GeneratedEnvelope, GeneratedText, GeneratedValue
+from weftwork.engine.sdk.model_request import START_MESSAGE
+from weftwork.ports.models import Message, ModelRequest, UnresolvedMessage
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.envelopes.contract import EnvelopeContract

@@ -11,9 +11,10 @@ import msgspec
 
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.engine.media.assets import Assets
-from weftwork.engine.models.message_media import RUN_ERROR_CODES, MessageMedia, input_modalities, make_message
+from weftwork.engine.models.message_media import RUN_ERROR_CODES, MessageMedia
+from weftwork.engine.sdk.model_request import make_message
 from weftwork.ports import outbound
-from weftwork.ports.models import ModelProviders, ModelRequest, ModelTextPart, ProviderFault
+from weftwork.ports.models import ModelProviders, ModelRequest, ModelTextPart, ProviderFault, input_modalities
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.errors import ClientFault, invalid

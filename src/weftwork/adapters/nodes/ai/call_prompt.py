@@ -11,7 +11,6 @@ from weftwork.adapters.nodes.ai.model_request import (
     PROMPT_CONFIG,
     PROMPT_MISSING,
     answer_outputs,
-    append_media,
     build_model_request,
     media_parts,
     system_prompt,
@@ -20,7 +19,8 @@ from weftwork.adapters.nodes.ai.model_request import (
 from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
 from weftwork.adapters.nodes.call_inputs import expression_failure
 from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, name_string, port_schema, reference_notes
-from weftwork.engine.models.generation import generate_text
+from weftwork.engine.sdk.generation import generate_text
+from weftwork.engine.sdk.model_request import append_media
 from weftwork.ports.models import Message
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode

@@ -13,7 +13,7 @@ from weftwork.adapters.nodes.ai.model_request import (
     build_request,
 )
 from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, port_schema, reference_notes
-from weftwork.engine.models.generation import generate_text
+from weftwork.engine.sdk.generation import generate_text
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.workflow.node_types import NodeDeclaration

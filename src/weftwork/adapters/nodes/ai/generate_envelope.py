@@ -10,7 +10,6 @@ from weftwork.adapters.nodes.ai.model_request import (
     MODEL_CONFIG,
     PROMPT_MISSING,
     answer_outputs,
-    append_media,
     build_model_request,
     media_parts,
     system_prompt,
@@ -26,8 +25,8 @@ from weftwork.adapters.nodes.schemas import (
     reference_notes,
     template_string,
 )
-from weftwork.engine.models.generation import generate_envelope
-from weftwork.engine.models.model_request import START_MESSAGE
+from weftwork.engine.sdk.generation import generate_envelope
+from weftwork.engine.sdk.model_request import START_MESSAGE, append_media
 from weftwork.ports.models import Message
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode

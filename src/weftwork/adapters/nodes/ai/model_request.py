@@ -6,15 +6,17 @@ import msgspec
 
 from weftwork.adapters.nodes.call_inputs import expression_failure, render
 from weftwork.adapters.nodes.schemas import Schema, integer, name_string, port_schema, template_string
-from weftwork.engine.models.message_media import add_media, make_message
-from weftwork.engine.models.model_request import (
+from weftwork.engine.sdk.model_request import (
     MAX_MESSAGES,
     MAX_MODEL_NAME,
     MAX_STOP_SEQUENCE_CHARS,
     MAX_STOP_SEQUENCES,
     MAX_TOKENS,
+    append_media,
     finish_reason,
+    make_message,
     make_model_request,
+    wrap_text_part,
 )
 from weftwork.ports.models import Message, ModelRequest, Role
 from weftwork.ports.node_outcome import Failed
@@ -189,7 +191,7 @@ def media_parts(call: NodeCall) -> list[Any]:
     if "media" in call.inputs:
         given: Any = call.inputs["media"]
         listed: list[Any] = [normalize_part(each) for each in (given if is_array(given) else [given])]
-        return [_fence_part(each) for each in listed] if "media" in call.untrusted else listed
+        return [wrap_text_part(each, fence_untrusted) for each in listed] if "media" in call.untrusted else listed
     return [normalize_part(_render_part(call, each)) for each in call.config.get("media", ())]
 
 
@@ -198,18 +200,6 @@ def _render_part(call: NodeCall, part: str | dict[str, Any]) -> Any:
     if isinstance(part, str):
         return render(call, part)
     return {name: value if name in ("type", "data") else render(call, value) for name, value in part.items()}
-
-
-def _fence_part(part: Any) -> Any:
-    fence = is_object(part) and part.get("type") == "text" and isinstance(part.get("text"), str)
-    return {**part, "text": fence_untrusted(part["text"])} if fence else part
-
-
-def append_media(messages: tuple[Message, ...], media: list[Any]) -> tuple[Message, ...]:
-    """The conversation with these parts at its end, as said by the user."""
-    if messages and messages[-1].role == "user":
-        return (*messages[:-1], add_media(messages[-1], media))
-    return (*messages, add_media(Message("user", ""), media)) if media else messages
 
 
 def build_messages(call: NodeCall) -> tuple[Message, ...] | Failed:

@@ -15,7 +15,7 @@ from weftwork.adapters.nodes.ai.model_request import (
     build_request,
 )
 from weftwork.adapters.nodes.schemas import any_value, closed_object, fixed_ports, integer, port_schema, reference_notes
-from weftwork.engine.models.generation import generate_value
+from weftwork.engine.sdk.generation import generate_value
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.caller_schema import check_caller_schema

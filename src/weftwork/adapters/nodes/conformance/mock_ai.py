@@ -5,7 +5,7 @@ from typing import Any, Final
 from weftwork.adapters.nodes.ai.model_request import fence_untrusted
 from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
 from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, reference_notes
-from weftwork.engine.models.generation import generate_text
+from weftwork.engine.sdk.generation import generate_text
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode

@@ -17,8 +17,8 @@ from weftwork.adapters.python.calls.prompts import ModelPrompt, OutputShape
 from weftwork.adapters.python.errors import NodeError, misuse_error, node_error
 from weftwork.adapters.python.node_tasks import TaskPath, current_task_path
 from weftwork.adapters.python.values import convert
-from weftwork.engine.models.generation import generate_envelope, generate_text, generate_value
-from weftwork.engine.models.model_request import START_MESSAGE, finish_reason, make_model_request
+from weftwork.engine.sdk.generation import generate_envelope, generate_text, generate_value
+from weftwork.engine.sdk.model_request import START_MESSAGE, finish_reason, make_model_request
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Failed, InterruptPending, NodeEffect, StepFailed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext

@@ -9,13 +9,14 @@ from weftwork.adapters.python.calls.media import Media, MediaContent
 from weftwork.adapters.python.declaration.type_schemas import is_record, object_schema
 from weftwork.adapters.python.errors import misuse_error
 from weftwork.adapters.python.values import NotJson, as_json, is_storable
-from weftwork.engine.models.message_media import add_media, make_message
-from weftwork.engine.models.model_request import (
+from weftwork.engine.sdk.model_request import (
     MAX_MESSAGES,
     MAX_MODEL_NAME,
     MAX_STOP_SEQUENCE_CHARS,
     MAX_STOP_SEQUENCES,
     MAX_TOKENS,
+    append_media,
+    make_message,
 )
 from weftwork.ports.models import Message, Role
 from weftwork.protocol.json.caller_schema import check_caller_schema
@@ -66,14 +67,10 @@ def build_prompt(
     listed = [*_conversation(name, messages)]
     if prompt is not None:
         listed.append(Message("user", _check_text(f"{name} takes prompt as a text", prompt)))
-    shown = media_parts(name, media)
-    if shown:
-        last = listed.pop() if listed and listed[-1].role == "user" else Message("user", "")
-        listed.append(add_media(last, shown))
-    if len(listed) > MAX_MESSAGES:
+    whole = append_media(listed, media_parts(name, media))
+    if len(whole) > MAX_MESSAGES:
         raise misuse_error(f"{name} takes up to {MAX_MESSAGES:,} messages.")
-    options = _model_options(name, provider, model, temperature, max_tokens, stop)
-    return ModelPrompt(tuple(listed), system_text, options)
+    return ModelPrompt(whole, system_text, _model_options(name, provider, model, temperature, max_tokens, stop))
 
 
 def _conversation(name: str, messages: Any) -> list[Message]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.models.answer_attempts import REFUSAL_MESSAGE, AnswerAttempts, AnswerSpec
+from weftwork.engine.sdk.answer_attempts import REFUSAL_MESSAGE, AnswerAttempts, AnswerSpec
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext

@@ -7,7 +7,7 @@ import pytest
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.scripted_model import AnswerPiece, ScriptedModel
-from weftwork.engine.models.answer_attempts import AnswerAttempts
+from weftwork.engine.sdk.answer_attempts import AnswerAttempts
 from weftwork.ports.models import AnswerEnd
 from weftwork.protocol.models.answers import TokenUsage
 
