@@ -15,7 +15,7 @@ from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, NewChild, NodeOutcome
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.kind import KindDefinition
-from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.answers import ModelAnswer
@@ -76,6 +76,16 @@ class Emission(msgspec.Struct, frozen=True):
     contract: EnvelopeContract = OPEN_CONTRACT
     kinds: tuple[KindDefinition, ...] = ()
     """Kinds that are known to this node alone."""
+
+
+class CheckedEnvelope(msgspec.Struct, frozen=True):
+    """An envelope that has passed `NodeContext.check_envelope`. The document is not to be changed after that: what was
+    validated is what gets recorded."""
+
+    document: Any
+    is_validated: bool
+    """Whether it fits the schemas of its form and its kind, which are applied once. False for one that the gate stops
+    before it looks at the payload."""
 
 
 class NodeCall(msgspec.Struct, frozen=True):
@@ -216,12 +226,14 @@ class NodeContext(Protocol):
         """A kind of envelope that this host, or this workflow, knows."""
         ...
 
-    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        """What `emit` would say, without any consequence."""
+    def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
+        """The envelope as `emit_envelope` takes it, or why it would be refused. No consequence, and no regard to what
+        was sent before."""
         ...
 
-    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        """Send an envelope of a model through the gate: the one way for any of them.
+    async def emit_envelope(self, envelope: Any, emission: Emission) -> EnvelopeOutcome:
+        """Send an envelope of a model through the gate: the one way for any of them. `envelope` is a document, or what
+        `check_envelope` gave for it; then all rules are applied as they stand now, but no schema a second time.
 
         Its outcome is recorded under its correlation id, in one commit with all that its handler does; sent again, in
         whatever entry, it gets that outcome and no handler runs. Raises InterruptPending for a clarification that is

@@ -20,9 +20,9 @@ from weftwork.ports.node_outcome import (
     NotDone,
     StepFailed,
 )
-from weftwork.ports.nodes import Emission, NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.envelopes.kind import KindDefinition
-from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
@@ -184,12 +184,12 @@ class _RecordingContext:
     def envelope_kind(self, name: str) -> KindDefinition | None:
         return self._host.envelope_kind(name)
 
-    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        return self._host.judge_envelope(document, emission)
+    def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
+        return self._host.check_envelope(document, emission)
 
-    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    async def emit_envelope(self, envelope: Any, emission: Emission) -> EnvelopeOutcome:
         self._process.check_alive()
-        return await self._host.emit_envelope(document, emission)
+        return await self._host.emit_envelope(envelope, emission)
 
     async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
         self._process.check_alive()

@@ -13,10 +13,10 @@ from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, InterruptPending, NewChild, NodeOutcome
-from weftwork.ports.nodes import Arrival, Emission, InstantNode, NodeCall, NodeType, WaitingNode
+from weftwork.ports.nodes import Arrival, CheckedEnvelope, Emission, InstantNode, NodeCall, NodeType, WaitingNode
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
-from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.expressions.template import parse_template
@@ -99,10 +99,10 @@ class UnusedContext:
     ) -> ModelAnswer:
         raise NotImplementedError
 
-    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
         raise NotImplementedError
 
-    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    async def emit_envelope(self, envelope: Any, emission: Emission) -> EnvelopeOutcome:
         raise NotImplementedError
 
     async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:

@@ -48,6 +48,8 @@ class GateResult(msgspec.Struct, frozen=True):
     interrupt: Interrupt | None = None
     clarifies: str | None = None
     """The correlation id of an accepted clarification."""
+    is_validated: bool = False
+    """Whether it fits the schemas of its form and its kind, and need not be held against them again."""
 
 
 class EnvelopeGate:
@@ -84,10 +86,11 @@ class EnvelopeGate:
         self._is_foreign = is_foreign
         self._clarified: set[str] = set()
 
-    def judge(self, document: Any, emission: Emission, records: bool = True) -> GateResult:
+    def judge(self, document: Any, emission: Emission, records: bool = True, is_validated: bool = False) -> GateResult:
         """What becomes of an envelope, by the rules of the host, the node, and this moment. No consequence yet.
 
-        Without `records` it is judged as if nothing had been sent before: the same whenever it is asked.
+        Without `records` it is judged as if nothing had been sent before: the same whenever it is asked. One that
+        `is_validated`, by an earlier result, is not validated again; what is filled in here is valid, whatever it is.
         """
         complete = fill_defaults(document, self._origin(emission))
         if is_object(complete) and complete.get("type") in MEDIA_KINDS:
@@ -96,8 +99,7 @@ class EnvelopeGate:
             return GateResult(UNJOINED_PARTIAL)
         if is_too_large(document):
             return GateResult(PAYLOAD_TOO_LARGE)
-        rules = self._rules(emission)
-        verdict = accept(complete, rules if records else msgspec.structs.replace(rules, find_recorded=no_record))
+        verdict = accept(complete, self._rules(emission, records, is_validated))
         outcome = verdict.outcome
         if isinstance(outcome, Invalid):
             return GateResult(outcome)
@@ -126,7 +128,7 @@ class EnvelopeGate:
             self._rendering(complete, outcome) if verdict.type in MEDIA_KINDS else None,
         )
         # An item of a map waits by way of its map.
-        return GateResult(outcome, judged, None if self._item else question, clarifies)
+        return GateResult(outcome, judged, None if self._item else question, clarifies, verdict.is_validated)
 
     def find_recorded(self, kind: str, emission: Emission) -> RecordedOutcome | None:
         """What stands in the log for an envelope that names no id of its own."""
@@ -169,7 +171,7 @@ class EnvelopeGate:
         kinds = self._runtime.kinds.with_missing(self._state.plan.workflow.envelope_kinds)
         return kinds.with_kinds(emission.kinds) if emission.kinds else kinds
 
-    def _rules(self, emission: Emission) -> GateRules:
+    def _rules(self, emission: Emission, records: bool, is_validated: bool) -> GateRules:
         limits = self._runtime.limits
         kinds = self._kinds(emission)
         counters = Counters(
@@ -183,5 +185,6 @@ class EnvelopeGate:
             emission.contract,
             counters=counters,
             secrets=self._redactor.matcher if self._redactor is not None else None,
-            find_recorded=self._state.envelopes.get,
+            find_recorded=self._state.envelopes.get if records else no_record,
+            is_validated=is_validated,
         )

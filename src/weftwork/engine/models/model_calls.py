@@ -32,7 +32,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault, input_modalities
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, StepFailed
-from weftwork.ports.nodes import Emission, NodeCall
+from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall
 from weftwork.protocol.envelopes.completion import usage_event
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
@@ -234,15 +234,22 @@ class EntryModelCalls:
     def _log_fields(self) -> dict[str, str]:
         return {"runId": self._call.run_id, "nodeId": self._call.node_id}
 
-    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        return self._gate.judge(self._media.by_url(document), emission, records=False).outcome
-
-    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
         """See ports.nodes.NodeContext."""
         document = self._media.by_url(document)
-        seen = self._gate.judge(document, emission)
+        seen = self._gate.judge(document, emission, records=False)
+        return seen.outcome if isinstance(seen.outcome, Invalid) else CheckedEnvelope(document, seen.is_validated)
+
+    async def emit_envelope(self, envelope: Any, emission: Emission) -> EnvelopeOutcome:
+        """See ports.nodes.NodeContext."""
+        if not isinstance(envelope, CheckedEnvelope):
+            envelope = CheckedEnvelope(self._media.by_url(envelope), is_validated=False)
+        seen = self._gate.judge(envelope.document, emission, is_validated=envelope.is_validated)
         if seen.judged is not None and seen.judged.type in MEDIA_KINDS and isinstance(seen.outcome, Accepted):
-            seen = self._gate.judge(await self._media.store_inline(document), emission)
+            # Judged again, because the URL and the size of the payload are others now. Its schema is not applied again:
+            # what the host puts in is what `emit_media` makes too, and all else is as the model sent it.
+            stored = await self._media.store_inline(envelope.document)
+            seen = self._gate.judge(stored, emission, is_validated=seen.is_validated)
         return await self._record_envelope(seen, emission)
 
     async def _record_envelope(self, seen: GateResult, emission: Emission) -> EnvelopeOutcome:

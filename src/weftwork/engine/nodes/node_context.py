@@ -37,10 +37,10 @@ from weftwork.ports.node_outcome import (
     StepFailed,
     Suspended,
 )
-from weftwork.ports.nodes import Emission, InstantNode, NodeCall, WaitingNode
+from weftwork.ports.nodes import CheckedEnvelope, Emission, InstantNode, NodeCall, WaitingNode
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.envelopes.kind import KindDefinition
-from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.json.values import is_too_large
 from weftwork.protocol.limits import Limits
@@ -285,12 +285,12 @@ class EntryContext:
     def envelope_kind(self, name: str) -> KindDefinition | None:
         return self._runtime.kinds.with_missing(self._state.plan.workflow.envelope_kinds).find(name)
 
-    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        return self._model_calls.judge_envelope(document, emission)
+    def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
+        return self._model_calls.check_envelope(document, emission)
 
-    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    async def emit_envelope(self, envelope: Any, emission: Emission) -> EnvelopeOutcome:
         self._buffered.flush()
-        return await self._model_calls.emit_envelope(document, emission)
+        return await self._model_calls.emit_envelope(envelope, emission)
 
     async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
         self._buffered.flush()

@@ -12,7 +12,7 @@ import msgspec
 from weftwork.engine.sdk.answer_attempts import REFUSAL_MESSAGE, AnswerAttempts, AnswerSpec
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
-from weftwork.ports.nodes import Emission, NodeCall, NodeContext
+from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall, NodeContext
 from weftwork.protocol.envelopes.checks import CORRELATION_CONFLICT
 from weftwork.protocol.envelopes.completion import MismatchedAnswer, refusal_event, retry_exhausted_event
 from weftwork.protocol.envelopes.contract import EnvelopeContract
@@ -95,10 +95,11 @@ async def generate_text(
         documents = find_envelopes(answer.text) if answer.stop == "stop" else None
         for document in documents.documents if documents is not None else ():
             known = context.envelope_kind(document["type"]) is not None
-            if not known or isinstance(context.judge_envelope(document, turn.emission(answer)), Invalid):
+            checked = context.check_envelope(document, turn.emission(answer)) if known else None
+            if not isinstance(checked, CheckedEnvelope):
                 # It only looks like one: text is text.
                 continue
-            failed = await turn.send(document, answer)
+            failed = await turn.send(checked, answer)
             if failed is not None and failed.code != CORRELATION_CONFLICT:
                 return failed
         found += turn.others
@@ -132,8 +133,10 @@ async def generate_value(
     if isinstance(result, Failed):
         return result
     complete, answer = result
+    # `check` has applied the schema of the kind, and the envelope around the value is the host's own.
     envelope = {"type": STRUCTURED_KIND, "schemaVersion": 1, "payload": complete.documents[0]}
-    outcome = await context.emit_envelope(envelope, Emission(answer.turn, 0, 0, contract, (kind,)))
+    checked = CheckedEnvelope(envelope, is_validated=True)
+    outcome = await context.emit_envelope(checked, Emission(answer.turn, 0, 0, contract, (kind,)))
     if isinstance(outcome, Accepted):
         return GeneratedValue(outcome.payload, answer)
     return _failure_of_outcome(outcome)
@@ -164,10 +167,10 @@ async def generate_envelope(
         result = await attempts.ask(asked)
         if isinstance(result, Failed):
             return result
-        complete, answer = result
+        _, answer = result
         rounds += attempts.retries
-        for document in complete.documents:
-            failed = await turn.send(_as_envelope(document, wanted), answer)
+        for checked in turn.checked:
+            failed = await turn.send(checked, answer)
             if failed is not None and failed.code != CORRELATION_CONFLICT:
                 return failed
         if turn.clarified:
@@ -195,6 +198,8 @@ class _ModelTurn:
         self._call = call
         self._contract = contract
         self._sent = 0
+        self.checked: list[CheckedEnvelope] = []
+        """The envelopes of the newest answer that have passed the check; of a complete answer, all of them."""
         self.rounds = rounds
         self.clarified = False
         self.others: list[Accepted] = []
@@ -206,8 +211,11 @@ class _ModelTurn:
 
     def answer_spec(self, wanted: KindDefinition) -> AnswerSpec:
         def check(answer: ModelAnswer, document: Any) -> list[Violation]:
-            outcome = self._context.judge_envelope(_as_envelope(document, wanted), self.emission(answer))
-            return _violations(outcome) if isinstance(outcome, Invalid) else []
+            checked = self._context.check_envelope(_as_envelope(document, wanted), self.emission(answer))
+            if isinstance(checked, Invalid):
+                return _violations(checked)
+            self.checked.append(checked)
+            return []
 
         correct = partial(_correction, wanted.name, wanted.schema)
         return AnswerSpec(
@@ -220,15 +228,16 @@ class _ModelTurn:
         )
 
     def _read(self, text: str) -> Extraction | None:
+        self.checked = []
         found = extract_envelopes(text, clean=True)
         if found is None:
             return None
         origin = EnvelopeOrigin(self._call.run_id, self._call.node_id, "pieces", 0, self._context.started_at, "trusted")
         return msgspec.structs.replace(found, documents=reassemble(found.documents, origin))
 
-    async def send(self, document: Any, answer: ModelAnswer) -> Failed | None:
+    async def send(self, envelope: CheckedEnvelope, answer: ModelAnswer) -> Failed | None:
         """Send an envelope through the gate and do what its kind asks for; or why the node fails by it."""
-        outcome = await self._context.emit_envelope(document, self.emission(answer))
+        outcome = await self._context.emit_envelope(envelope, self.emission(answer))
         self._sent += 1
         if envelope_failure(outcome) is not None:
             return _failure_of_outcome(outcome)

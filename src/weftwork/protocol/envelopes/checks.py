@@ -61,9 +61,10 @@ def is_instant(text: str) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
-def check_shape(document: Any) -> Invalid | None:
-    """env-04 (RFC 0021, ai-envelope.schema.json): what keeps a document from being an envelope."""
-    if not ENVELOPE_VALIDATOR.is_valid(document):
+def check_shape(document: Any, is_validated: bool = False) -> Invalid | None:
+    """env-04 (RFC 0021, ai-envelope.schema.json): what keeps a document from being an envelope. One that
+    `is_validated` is known to fit the schema."""
+    if not is_validated and not ENVELOPE_VALIDATOR.is_valid(document):
         return invalid_outcome(INVALID_SHAPE, ENVELOPE_VALIDATOR.error_details(document, ""))
     if not is_instant(document["meta"]["ts"]):
         message = "must be a time as ISO 8601 writes it, such as 2026-01-31T08:05:09Z"
@@ -117,10 +118,11 @@ def check_version(emitted: int, advertised: int, strict: bool) -> Invalid | None
 
 
 def check_payload(
-    kind: str, payload: Any, validator: DocumentValidator, supported: frozenset[str] | None
+    kind: str, payload: Any, validator: DocumentValidator, supported: frozenset[str] | None, is_validated: bool = False
 ) -> Invalid | None:
-    """env-06 (RFC 0021, RFC 0055, RFC 0102): what keeps a payload from being one of its kind."""
-    if not validator.is_valid(payload):
+    """env-06 (RFC 0021, RFC 0055, RFC 0102): what keeps a payload from being one of its kind. One that `is_validated`
+    is known to fit the schema."""
+    if not is_validated and not validator.is_valid(payload):
         return _check_catalog(kind, payload) or invalid_outcome(
             INVALID_PAYLOAD, validator.error_details(payload, PAYLOAD_POINTER)
         )

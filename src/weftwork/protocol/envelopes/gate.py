@@ -59,6 +59,7 @@ class GateContext:
         "drift",
         "encoded",
         "envelope_id",
+        "is_validated",
         "payload",
         "redactions",
         "repeated",
@@ -81,6 +82,7 @@ class GateContext:
         self.version = 0
         self.payload: Any = None
         self.redactions = 0
+        self.is_validated = False
         self.drift = False
         self.repeated = False
         self.trust: Trust = "trusted"
@@ -142,6 +144,7 @@ class GateContext:
             envelope_id=self.envelope_id,
             correlation_id=self.correlation_id,
             schema_version=self.version,
+            is_validated=self.is_validated,
         )
 
     def _mask_name(self, text: str, longest: int) -> str:
@@ -167,7 +170,7 @@ def shape_step(case: GateContext) -> EnvelopeOutcome | None:
         return invalid_outcome(
             INVALID_SHAPE, (OutcomeDetail("", "#", "type", "must be JSON, and not nested too deep"),)
         )
-    invalid = check_shape(case.document)
+    invalid = check_shape(case.document, case.rules.is_validated)
     if invalid is None:
         case.encoded = text
         case.read_members(case.document)
@@ -212,7 +215,9 @@ def payload_step(case: GateContext) -> EnvelopeOutcome | None:
     if known is None:
         case.warnings = (UNCHECKED_WARNING,)
         return None
-    return check_payload(case.type, case.payload, known.validator, rules.supported)
+    invalid = check_payload(case.type, case.payload, known.validator, rules.supported, rules.is_validated)
+    case.is_validated = invalid is None
+    return invalid
 
 
 def contract_step(case: GateContext) -> EnvelopeOutcome | None:

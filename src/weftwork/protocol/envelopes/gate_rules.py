@@ -60,6 +60,9 @@ class GateRules(msgspec.Struct, frozen=True):
     envelopes_supported: bool = True
     """Whether the host offers envelopes at all."""
     find_recorded: Callable[[str], RecordedOutcome | None] = no_record
+    is_validated: bool = False
+    """Whether an earlier verdict on the same document, by the same kinds, was `is_validated`: then the schemas are not
+    applied a second time. All other rules are."""
 
     def advertised(self, kind: str) -> int | None:
         """The version that envelopes of this kind are measured by; None where there is none."""
@@ -77,6 +80,8 @@ class GateVerdict(msgspec.Struct, frozen=True):
     correlation_id: str = ""
     """What the envelope is known by, with secrets taken out of it; empty if it is none."""
     schema_version: int = 0
+    is_validated: bool = False
+    """Whether the document and its payload have been held against their schemas, and fit."""
 
 
 class GateStep(msgspec.Struct, frozen=True):

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from tests.adapters.nodes.fake_context import BUILTIN_KINDS, FakeContext, FakeScope
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent
-from weftwork.ports.nodes import Emission
+from weftwork.ports.nodes import CheckedEnvelope, Emission
 from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules
 from weftwork.protocol.envelopes.kind import KindDefinition
-from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
+from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.models.answers import ModelAnswer, TokenUsage
 
 
@@ -42,15 +42,19 @@ class FakeModelContext(FakeContext):
     def envelope_kind(self, name: str) -> KindDefinition | None:
         return self.kinds.find(name)
 
-    def judge_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
+        outcome = self._judge(document, emission)
+        return outcome if isinstance(outcome, Invalid) else CheckedEnvelope(document, is_validated=True)
+
+    def _judge(self, document: Any, emission: Emission) -> EnvelopeOutcome:
         origin = EnvelopeOrigin("run", "node", f"{emission.turn}", emission.index, 0, "trusted")
         kinds = self.kinds.with_kinds(emission.kinds)
         counters = Counters(Counter(emission.index, self.limits.envelopes_per_turn))
         rules = GateRules(kinds, frozenset(kinds.names), emission.contract, counters=counters)
         return accept(fill_defaults(document, origin), rules).outcome
 
-    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
-        outcome = self.judge_envelope(document, emission)
+    async def emit_envelope(self, envelope: CheckedEnvelope, emission: Emission) -> EnvelopeOutcome:
+        outcome = self._judge(envelope.document, emission)
         self.outcomes.append(outcome)
         return outcome
 

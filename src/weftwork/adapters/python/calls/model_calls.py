@@ -170,10 +170,10 @@ class _CallContext:
         self._calls.check_not_stopping()
         return await self._calls.host.generate(msgspec.structs.replace(request, turn_prefix=self._turn_prefix), along)
 
-    async def emit_envelope(self, document: Any, emission: Emission) -> EnvelopeOutcome:
+    async def emit_envelope(self, envelope: Any, emission: Emission) -> EnvelopeOutcome:
         async with self._calls.envelope_lock:
             self._calls.check_not_stopping()
-            return await self._calls.host.emit_envelope(document, emission)
+            return await self._calls.host.emit_envelope(envelope, emission)
 
 
 def _to_ai_answer(answer: ModelAnswer, data: Any) -> AiAnswer:
