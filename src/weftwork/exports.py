@@ -17,7 +17,7 @@ EXPORTS: Final[dict[str, str]] = {
     "MediaContent": "weftwork.adapters.python.calls.media",
     "NodeError": "weftwork.adapters.python.errors",
     "NotDone": "weftwork.ports.node_outcome",
-    "PlainContext": "weftwork.adapters.python.plain_context",
+    "PlainContext": "weftwork.adapters.python.context",
     "Settings": "weftwork.settings",
     "StepError": "weftwork.adapters.python.errors",
     "node": "weftwork.adapters.python.declaration.decorator",

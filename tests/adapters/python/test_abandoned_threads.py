@@ -11,11 +11,11 @@ import pytest
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.live import until
-from weftwork.adapters.python import plain_context as plain_module
+from weftwork.adapters.python import loop_bridge
 from weftwork.adapters.python.calls.call_state import CallState
 from weftwork.adapters.python.calls.steps import Steps
+from weftwork.adapters.python.context import PlainContext
 from weftwork.adapters.python.errors import CallAbandoned
-from weftwork.adapters.python.plain_context import PlainContext
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
@@ -94,7 +94,7 @@ def test_a_function_left_behind_can_do_nothing_more() -> None:
 
 def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a context that does not know that it was left."""
-    monkeypatch.setattr(plain_module.LoopBridge, "abandon", lambda self: None)
+    monkeypatch.setattr(loop_bridge.LoopBridge, "abandon", lambda self: None)
     for guard in ("check", "check_not_stopping"):
         monkeypatch.setattr(CallState, guard, lambda self: None)
     stage, left = FakeNodeHost(), Left()
@@ -113,7 +113,7 @@ def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_call_that_blocks_is_woken(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
-        monkeypatch.setattr(plain_module.LoopBridge, "abandon", lambda self: None)
+        monkeypatch.setattr(loop_bridge.LoopBridge, "abandon", lambda self: None)
         # It would end the step, and with it the call.
         monkeypatch.setattr(Steps, "cancel_all", lambda self: [])
     woken = threading.Event()

@@ -1,9 +1,8 @@
 """The context that a node function gets as its first argument: everything it can ask of the host.
 
-ContextBase holds the methods that async and plain functions share. They differ in how a call waits: in an async
+ContextBase defines every method once, for async and for plain functions. They differ in how a call waits: in an async
 function it returns something to await, in a plain function it blocks. The type parameters of ContextBase stand for
-that difference, and two hooks make it (`_request_interrupt`, `_run_call`). Context is for async functions, PlainContext
-(plain_context) for plain ones.
+that difference, and one hook makes it, `_call`. Context is for async functions, PlainContext for plain ones.
 
 Interrupts, answers of models, emitted media, steps and versions are recorded. A node that is entered again from its
 start gets the recorded result of each such call instead of a new one.
@@ -14,6 +13,7 @@ import random
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, Generic, TypeVar, cast, overload
 
 from weftwork.adapters.python.calls.call_state import ContextCall
@@ -23,9 +23,10 @@ from weftwork.adapters.python.calls.invocation import Invocation, NodeLog, build
 from weftwork.adapters.python.calls.media import Media, MediaContent, MediaReference, MediaSource
 from weftwork.adapters.python.calls.model_calls import AiAnswer, Envelope
 from weftwork.adapters.python.calls.prompts import Messages, PromptMedia, build_prompt, build_shape
-from weftwork.adapters.python.calls.steps import bind_step, convert_result
+from weftwork.adapters.python.calls.steps import PlainCaller, bind_step, convert_result
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
 from weftwork.adapters.python.errors import missing_capability_error, misuse_error
+from weftwork.adapters.python.loop_bridge import LoopBridge
 from weftwork.adapters.python.values import NotJson, as_json, is_storable
 from weftwork.ports.media import MediaKind
 from weftwork.protocol.envelopes.contract import MAX_KIND
@@ -35,21 +36,22 @@ from weftwork.protocol.workflow.node_types import Effect
 Texts = Collection[str]
 
 T = TypeVar("T")
+AsyncFunction = Callable[..., Coroutine[Any, Any, T]]
+Work = Callable[[PlainCaller], Coroutine[Any, Any, Any]]
+Finish = Callable[[Any], Any]
+
+# What calls give: the value itself, or in an async function what gives it when it is awaited.
 AnswerT = TypeVar("AnswerT")
-"""Any JSON, or in an async function what gives it when it is awaited."""
 RecordT = TypeVar("RecordT")
-"""An object, or in an async function what gives it when it is awaited."""
 AiAnswerT = TypeVar("AiAnswerT")
-"""An AiAnswer, or in an async function what gives it when it is awaited."""
 EnvelopeT = TypeVar("EnvelopeT")
-"""An Envelope, or in an async function what gives it when it is awaited."""
 MediaT = TypeVar("MediaT")
-"""A Media, or in an async function what gives it when it is awaited."""
 MediaContentT = TypeVar("MediaContentT")
-"""A MediaContent, or in an async function what gives it when it is awaited."""
+ResponseT = TypeVar("ResponseT")
+VersionT = TypeVar("VersionT")
 
 
-class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaContentT]):
+class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaContentT, ResponseT, VersionT]):
     """What the contexts of async and plain functions have in common. Valid for one call of the function."""
 
     __slots__ = ("_invocation", "attempt", "iteration", "log", "node_id", "run_id")
@@ -61,6 +63,13 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         self.attempt = invocation.call.attempt
         self.iteration = invocation.call.iteration
         self.log = NodeLog(invocation)
+
+    @abstractmethod
+    def _call(self, name: str, work: Work, finish: Finish | None = None) -> Any:
+        """Run `work` on the event loop, and wait for it in the way of the function; `name` is the call that the author
+        made. `work` is given what runs plain functions outside of the loop. `finish` makes what the author gets of the
+        result, in the thread of the function.
+        """
 
     def now(self) -> datetime:
         """The run's clock, in UTC: the same when the node is entered again. It stands still between steps."""
@@ -88,9 +97,8 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
 
     # Interrupts. The node ends where it asks, and is entered again from its start once there is an answer.
 
-    @abstractmethod
-    def _request_interrupt(self, name: str, asked: InterruptRequest) -> Any:
-        """Ask in the way of the function; `name` is the call that the author made."""
+    def _ask(self, name: str, asked: InterruptRequest) -> Any:
+        return self._call(name, lambda _: self._invocation.request_interrupt(asked))
 
     def interrupt(
         self,
@@ -119,7 +127,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             default=default,
             remind_after=remind_after,
         )
-        return self._request_interrupt("ctx.interrupt", asked)
+        return self._ask("ctx.interrupt", asked)
 
     def approve(
         self,
@@ -156,7 +164,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         }
         given = {name: value for name, value in data.items() if value is not None}
         asked = InterruptRequest(key=key, kind="approval", data=given, timeout=timeout, remind_after=remind_after)
-        return self._request_interrupt("ctx.approve", asked)
+        return self._ask("ctx.approve", asked)
 
     def clarify(
         self,
@@ -186,7 +194,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             remind_after=remind_after,
             answer_member="answers",
         )
-        return self._request_interrupt("ctx.clarify", asked)
+        return self._ask("ctx.clarify", asked)
 
     def wait_for_event(
         self,
@@ -209,13 +217,9 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             default=default,
             remind_after=remind_after,
         )
-        return self._request_interrupt("ctx.wait_for_event", asked)
+        return self._ask("ctx.wait_for_event", asked)
 
     # Models. The options of the run win over the arguments of a call.
-
-    @abstractmethod
-    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Run `work` in the way of the function; `name` is the call that the author made."""
 
     def call_ai(
         self,
@@ -239,16 +243,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         can be had.
         """
         asked = build_prompt(
-            "ctx.call_ai",
-            prompt,
-            messages,
-            system,
-            media,
-            provider=provider,
-            model=model,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            stop=stop,
+            "ctx.call_ai", prompt, messages, system, media, provider, model, temperature, max_tokens, stop
         )
         if not asked.messages:
             raise misuse_error("ctx.call_ai takes a prompt, or messages.")
@@ -259,7 +254,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             )
         models = self._invocation.models
         turn_prefix = models.next_turn_prefix()
-        return self._run_call("ctx.call_ai", lambda: models.call_ai(turn_prefix, asked, shape, bool(stream)))
+        return self._call("ctx.call_ai", lambda _: models.call_ai(turn_prefix, asked, shape, bool(stream)))
 
     def generate_envelope(
         self,
@@ -285,22 +280,13 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         if not isinstance(kind, str) or not 0 < len(kind) <= MAX_KIND:
             raise misuse_error(f"ctx.generate_envelope takes a kind of envelope: 1 to {MAX_KIND} characters.")
         asked = build_prompt(
-            "ctx.generate_envelope",
-            prompt,
-            messages,
-            system,
-            media,
-            provider=provider,
-            model=model,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            stop=stop,
+            "ctx.generate_envelope", prompt, messages, system, media, provider, model, temperature, max_tokens, stop
         )
         if not asked.messages and not asked.system:
             raise misuse_error("ctx.generate_envelope takes a prompt, messages, or a text as system.")
         models = self._invocation.models
         turn_prefix = models.next_turn_prefix()
-        return self._run_call("ctx.generate_envelope", lambda: models.generate_envelope(turn_prefix, asked, kind))
+        return self._call("ctx.generate_envelope", lambda _: models.generate_envelope(turn_prefix, asked, kind))
 
     def quote(self, value: Any, source: str = "input") -> str:
         """A value as a prompt is to hold it that you did not write yourself: between marks that nothing in it can
@@ -327,7 +313,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         `alt` says what is to be seen, for those who do not see it. `inline`: the bytes stand in the event itself, if
         they are few enough. Raises NodeError, and OSError for a file that cannot be read.
         """
-        return self._emit_media("image", data, alt, mime_type, title, name, inline)
+        return self._emit_media("image", data, inline, mime_type=mime_type, alt=alt, title=title, name=name)
 
     def emit_audio(
         self,
@@ -346,7 +332,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             not isinstance(length, int | float) or isinstance(length, bool) or not 0 <= length < math.inf
         ):
             raise misuse_error("ctx.emit_audio takes the duration in seconds, from 0 on.")
-        return self._emit_media("audio", data, alt, mime_type, title, name, inline, length)
+        return self._emit_media("audio", data, inline, length, mime_type=mime_type, alt=alt, title=title, name=name)
 
     def emit_file(
         self,
@@ -359,7 +345,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         inline: bool = False,
     ) -> MediaT:
         """The same with any file; `name` is the one under which it is saved."""
-        return self._emit_media("file", data, alt, mime_type, title, name, inline)
+        return self._emit_media("file", data, inline, mime_type=mime_type, alt=alt, title=title, name=name)
 
     def read_media(self, ref: MediaReference, *, most: int | None = None) -> MediaContentT:
         """The bytes of an asset, by its mediaRef or an object that has one: `data`, `mime_type`, `media_ref`.
@@ -368,68 +354,48 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         there or belongs to another tenant, media_too_large for more bytes than `most`.
         """
         media = self._invocation.media
-        return self._run_call("ctx.read_media", lambda: media.read(ref, most))
+        return self._call("ctx.read_media", lambda _: media.read(ref, most))
 
     def _emit_media(
-        self,
-        kind: MediaKind,
-        data: MediaSource,
-        alt: str,
-        mime_type: str,
-        title: str,
-        name: str,
-        inline: bool,
-        duration_seconds: float | None = None,
+        self, kind: MediaKind, data: MediaSource, inline: bool, seconds: float | None = None, **texts: Any
     ) -> MediaT:
-        said: dict[str, Any] = {"media_type": mime_type, "alt": alt, "title": title, "name": name}
-        for each, text in said.items():
+        for name, text in texts.items():
             if not isinstance(text, str) or not is_storable(text):
-                told = "mime_type" if each == "media_type" else each
-                raise misuse_error(f"ctx.emit_{kind} takes a text without NUL as {told}.")
-        said |= {"inline": bool(inline), "duration_seconds": duration_seconds}
-        media = self._invocation.media
+                raise misuse_error(f"ctx.emit_{kind} takes a text without NUL as {name}.")
+        media, media_type = self._invocation.media, texts.pop("mime_type")
+        said = {"media_type": media_type, **texts, "inline": bool(inline), "duration_seconds": seconds}
         turn_prefix = self._invocation.models.next_turn_prefix()
-        return self._run_call(f"ctx.emit_{kind}", lambda: media.emit(turn_prefix, data, kind, said))
+        return self._call(f"ctx.emit_{kind}", lambda _: media.emit(turn_prefix, data, kind, said))
 
-
-class Context(
-    ContextBase[
-        Coroutine[Any, Any, Any],
-        Coroutine[Any, Any, dict[str, Any]],
-        Coroutine[Any, Any, AiAnswer],
-        Coroutine[Any, Any, Envelope],
-        Coroutine[Any, Any, Media],
-        Coroutine[Any, Any, MediaContent],
-    ]
-):
-    """The first argument of a node that is an async function. Good for one call of it."""
-
-    __slots__ = ()
+    # Steps, requests and versions.
 
     @overload
     def step(
-        self, name: str, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, effect: Effect | None = None
+        self: "Context", name: str, function: AsyncFunction[T], *arguments: Any, effect: Effect | None = None
     ) -> Coroutine[Any, Any, T]: ...
     @overload
     def step(
-        self, name: str, function: Callable[..., T], *arguments: Any, effect: Effect | None = None
+        self: "Context", name: str, function: Callable[..., T], *arguments: Any, effect: Effect | None = None
     ) -> Coroutine[Any, Any, T]: ...
+    @overload
     def step(
-        self, name: str, function: Callable[..., Any], *arguments: Any, effect: Effect | None = None
-    ) -> Coroutine[Any, Any, Any]:
+        self: "PlainContext", name: str, function: AsyncFunction[T], *arguments: Any, effect: Effect | None = None
+    ) -> T: ...
+    @overload
+    def step(
+        self: "PlainContext", name: str, function: Callable[..., T], *arguments: Any, effect: Effect | None = None
+    ) -> T: ...
+    def step(self, name: str, function: Callable[..., Any], *arguments: Any, effect: Effect | None = None) -> Any:
         """Call a function once. When the node is entered again, what it returned or how it failed comes back instead.
 
-        Raises StepError for a failure. A plain function runs in a thread. To be awaited.
+        Raises StepError for a failure. A plain function runs in a thread, an async function on the event loop.
         """
-        entry, call = self._invocation, bind_step(function, arguments)
-
-        async def take() -> Any:
-            threads, type_id = entry.services.threads, entry.type_id
-            return convert_result(
-                function, await entry.step(name, call, effect, lambda plain: threads.run(plain, type_id))
-            )
-
-        return ContextCall(entry.state, "ctx.step", take)
+        bound = bind_step(function, arguments)
+        return self._call(
+            "ctx.step",
+            lambda call_plain: self._invocation.step(name, bound, effect, call_plain),
+            partial(convert_result, function),
+        )
 
     def fetch(
         self,
@@ -440,38 +406,67 @@ class Context(
         json: Any = None,
         content: bytes | str | None = None,
         timeout: float | None = None,
-    ) -> Coroutine[Any, Any, FetchResponse]:
-        """A request to a public address, through the guard of the host. Raises FetchError when no answer came.
-
-        To be awaited.
-        """
-
-        async def send() -> FetchResponse:
-            return FetchResponse(
-                await self._invocation.fetch(build_request(url, method, headers, json, content, timeout))
-            )
-
-        return ContextCall(self._invocation.state, "ctx.fetch", send)
+    ) -> ResponseT:
+        """A request to a public address, through the guard of the host. Raises FetchError when no answer came."""
+        request = build_request(url, method, headers, json, content, timeout)
+        return self._call("ctx.fetch", lambda _: self._invocation.fetch(request), FetchResponse)
 
     def heartbeat(self, **progress: Any) -> None:
-        """Tell that the node is alive; the fields go to the host's own log at the level debug."""
+        """Tell that the node is alive; the fields go to the host's own log at the level debug.
+
+        Raises when the run went on without this call, so that a long loop ends.
+        """
         self._invocation.heartbeat(progress)
 
-    def get_version(self, change_id: str, min: int, max: int) -> Coroutine[Any, Any, int]:  # noqa: A002
-        """The version of a change that this run keeps to: `max` for the first who asks, and that one ever after.
+    def get_version(self, change_id: str, min: int, max: int) -> VersionT:  # noqa: A002
+        """The version of a change that this run keeps to: `max` for the first who asks, and that one ever after."""
+        return self._call("ctx.get_version", lambda _: self._invocation.get_version(change_id, min, max))
 
-        To be awaited.
-        """
-        return ContextCall(
-            self._invocation.state, "ctx.get_version", lambda: self._invocation.get_version(change_id, min, max)
-        )
-
-    async def secret(self, *arguments: Any, **named: Any) -> Any:
+    def secret(self, *arguments: Any, **named: Any) -> AnswerT:
         """Not offered by this host: raises NodeError, host_capability_missing."""
-        raise missing_capability_error("secrets")
 
-    def _request_interrupt(self, name: str, asked: InterruptRequest) -> Coroutine[Any, Any, Any]:
-        return ContextCall(self._invocation.state, name, lambda: self._invocation.request_interrupt(asked))
+        async def refuse(_: PlainCaller) -> None:
+            raise missing_capability_error("secrets")
 
-    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
-        return ContextCall(self._invocation.state, name, work)
+        return self._call("ctx.secret", refuse)
+
+
+class Context(
+    ContextBase[
+        Coroutine[Any, Any, Any],
+        Coroutine[Any, Any, dict[str, Any]],
+        Coroutine[Any, Any, AiAnswer],
+        Coroutine[Any, Any, Envelope],
+        Coroutine[Any, Any, Media],
+        Coroutine[Any, Any, MediaContent],
+        Coroutine[Any, Any, FetchResponse],
+        Coroutine[Any, Any, int],
+    ]
+):
+    """The first argument of a node that is an async function. Good for one call of it. What takes time is to be
+    awaited."""
+
+    __slots__ = ()
+
+    def _call(self, name: str, work: Work, finish: Finish | None = None) -> Any:
+        invocation = self._invocation
+
+        async def run() -> Any:
+            result = await work(invocation.run_in_thread)
+            return result if finish is None else finish(result)
+
+        return ContextCall(invocation.state, name, run)
+
+
+class PlainContext(ContextBase[Any, dict[str, Any], AiAnswer, Envelope, Media, MediaContent, FetchResponse, int]):
+    """The first argument of a node that is a plain function. The same as Context, without await."""
+
+    __slots__ = ("_bridge",)
+
+    def __init__(self, bridge: LoopBridge) -> None:
+        super().__init__(bridge.invocation)
+        self._bridge = bridge
+
+    def _call(self, name: str, work: Work, finish: Finish | None = None) -> Any:
+        result = self._bridge.call(work)
+        return result if finish is None else finish(result)

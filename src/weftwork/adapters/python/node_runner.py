@@ -16,7 +16,7 @@ import msgspec
 
 from weftwork.adapters.python.calls.call_state import current_step
 from weftwork.adapters.python.calls.invocation import Invocation, NodeServices
-from weftwork.adapters.python.context import Context
+from weftwork.adapters.python.context import Context, PlainContext
 from weftwork.adapters.python.declaration.decorator import NodeFunction
 from weftwork.adapters.python.declaration.signature import Signature, expand_media_refs
 from weftwork.adapters.python.errors import (
@@ -28,9 +28,9 @@ from weftwork.adapters.python.errors import (
     threads_exhausted_error,
     to_failure,
 )
+from weftwork.adapters.python.loop_bridge import LoopBridge
 from weftwork.adapters.python.loopwatch import LoopWatch
 from weftwork.adapters.python.node_tasks import TaskPath, current_task_path, guard_tasks, in_node, wait_done
-from weftwork.adapters.python.plain_context import LoopBridge, PlainContext
 from weftwork.adapters.python.threads import ThreadPool, ThreadsExhausted
 from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, convert
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, NotDone

@@ -1,14 +1,14 @@
 """One call of a node: everything its context can do, in a form that async and plain functions share.
 
-The contexts of both (context, plain_context) are thin: they check how they are called and delegate to the Invocation.
-Its coroutines run on the event loop. `emit`, `heartbeat`, `now` and `idempotency_key` may be used from any thread.
+Their contexts (context) are thin: they check how they are called and delegate to the Invocation. Its coroutines run on
+the event loop. `emit`, `heartbeat`, `now` and `idempotency_key` may be used from any thread.
 """
 
 import asyncio
 import logging
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -141,6 +141,10 @@ class Invocation:
 
     def _record_heartbeat(self) -> None:
         self.last_heartbeat = self.loop.time()
+
+    def run_in_thread(self, call: Callable[[], Any]) -> Awaitable[Any]:
+        """Call a plain function in a thread of the host, for a node that holds none itself."""
+        return self.services.threads.run(call, self.type_id)
 
     async def step(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: PlainCaller) -> Any:
         """What the step came to, as JSON. Raises StepError, NotDone or InterruptPending."""

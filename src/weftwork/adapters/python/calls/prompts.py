@@ -54,13 +54,12 @@ def build_prompt(
     prompt: Any,
     messages: Any,
     system: Any,
-    media: Any = (),
-    *,
-    provider: Any = None,
-    model: Any = None,
-    temperature: Any = None,
-    max_tokens: Any = None,
-    stop: Any = (),
+    media: Any,
+    provider: Any,
+    model: Any,
+    temperature: Any,
+    max_tokens: Any,
+    stop: Any,
 ) -> ModelPrompt:
     """The prompt. Raises NodeError, node_misused; `name` is the call that the author made."""
     system_text = _check_text(f"{name} takes system as a text", system)

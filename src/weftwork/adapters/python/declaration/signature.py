@@ -22,7 +22,7 @@ ReturnKind = Literal["record", "mapping", "nothing", "value", "any"]
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _OBJECT_TYPES: Final = "a struct, a dataclass, a TypedDict or a dict"
-_CONTEXT_MODULES: Final = ("weftwork.adapters.python.context", "weftwork.adapters.python.plain_context")
+_CONTEXT_MODULE: Final = "weftwork.adapters.python.context"
 _NO_CONTEXT: Final = "the first parameter has to be the context: def name(ctx, ...)"
 _NO_MEMBERS: Final[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
 _MEDIA_REF: Final[Any] = Annotated[
@@ -95,7 +95,7 @@ def _check_context(function: Function, first: inspect.Parameter, names: dict[str
 
 def _context_name(kind: Any) -> str:
     """What the context is called, if this is its type. By name: a module with nodes loads nothing of what runs them."""
-    return kind.__name__ if getattr(kind, "__module__", "") in _CONTEXT_MODULES and inspect.isclass(kind) else ""
+    return kind.__name__ if getattr(kind, "__module__", "") == _CONTEXT_MODULE and inspect.isclass(kind) else ""
 
 
 def _split_parameters(parameters: list[inspect.Parameter]) -> tuple[list[inspect.Parameter], inspect.Parameter | None]:

@@ -1,22 +1,16 @@
-"""The context of a plain function: each call runs on the event loop and blocks the function's thread until it ends."""
+"""Calls of a plain function: each runs on the event loop and blocks the thread of the function until it ends."""
 
 import asyncio
 import contextvars
 from collections.abc import Callable, Coroutine
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
-from weftwork.adapters.python.calls.fetch import FetchResponse, Headers, build_request
-from weftwork.adapters.python.calls.interrupts import InterruptRequest
 from weftwork.adapters.python.calls.invocation import Invocation
-from weftwork.adapters.python.calls.media import Media, MediaContent
-from weftwork.adapters.python.calls.model_calls import AiAnswer, Envelope
-from weftwork.adapters.python.calls.steps import PlainCaller, bind_step, convert_result
-from weftwork.adapters.python.context import ContextBase
-from weftwork.adapters.python.errors import CallAbandoned, missing_capability_error
+from weftwork.adapters.python.calls.steps import PlainCaller
+from weftwork.adapters.python.errors import CallAbandoned
 from weftwork.adapters.python.threads import ThreadOutcome, capture_outcome
-from weftwork.protocol.workflow.node_types import Effect
 
 T = TypeVar("T")
 
@@ -112,63 +106,3 @@ class LoopBridge:
 
     def call(self, work: Callable[[PlainCaller], Coroutine[Any, Any, T]]) -> T:
         return _LoopCall(self, work).run()
-
-
-class PlainContext(ContextBase[Any, dict[str, Any], AiAnswer, Envelope, Media, MediaContent]):
-    """The first argument of a node that is a plain function. The same as Context, without await."""
-
-    __slots__ = ("_bridge",)
-
-    def __init__(self, bridge: LoopBridge) -> None:
-        super().__init__(bridge.invocation)
-        self._bridge = bridge
-
-    @overload
-    def step(
-        self, name: str, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, effect: Effect | None = None
-    ) -> T: ...
-    @overload
-    def step(self, name: str, function: Callable[..., T], *arguments: Any, effect: Effect | None = None) -> T: ...
-    def step(self, name: str, function: Callable[..., Any], *arguments: Any, effect: Effect | None = None) -> Any:
-        """Call a function once. When the node is entered again, what it returned or how it failed comes back instead.
-
-        Raises StepError for a failure. An async function runs on the event loop.
-        """
-        call = bind_step(function, arguments)
-        value = self._bridge.call(lambda call_plain: self._invocation.step(name, call, effect, call_plain))
-        return convert_result(function, value)
-
-    def fetch(
-        self,
-        url: str,
-        *,
-        method: str = "GET",
-        headers: Headers = (),
-        json: Any = None,
-        content: bytes | str | None = None,
-        timeout: float | None = None,
-    ) -> FetchResponse:
-        """A request to a public address, through the guard of the host. Raises FetchError when no answer came."""
-        request = build_request(url, method, headers, json, content, timeout)
-        return FetchResponse(self._bridge.call(lambda _: self._invocation.fetch(request)))
-
-    def heartbeat(self, **progress: Any) -> None:
-        """Tell that the node is alive; the fields go to the host's own log at the level debug.
-
-        Raises when the run went on without this call, so that a long loop ends.
-        """
-        self._invocation.heartbeat(progress)
-
-    def get_version(self, change_id: str, min: int, max: int) -> int:  # noqa: A002
-        """The version of a change that this run keeps to: `max` for the first who asks, and that one ever after."""
-        return self._bridge.call(lambda _: self._invocation.get_version(change_id, min, max))
-
-    def secret(self, *arguments: Any, **named: Any) -> Any:
-        """Not offered by this host: raises NodeError, host_capability_missing."""
-        raise missing_capability_error("secrets")
-
-    def _request_interrupt(self, name: str, asked: InterruptRequest) -> Any:
-        return self._bridge.call(lambda _: self._invocation.request_interrupt(asked))
-
-    def _run_call(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        return self._bridge.call(lambda _: work())
