@@ -90,7 +90,8 @@ class EnvelopeGate:
         """What becomes of an envelope, by the rules of the host, the node, and this moment. No consequence yet.
 
         Without `records` it is judged as if nothing had been sent before: the same whenever it is asked. One that
-        `is_validated`, by an earlier result, is not validated again; what is filled in here is valid, whatever it is.
+        `is_validated` by an earlier result is not held against its schemas again: the ids, the time and the trust that
+        are filled in here are valid by construction, though they may differ from those of that result.
         """
         complete = fill_defaults(document, self._origin(emission))
         if is_object(complete) and complete.get("type") in MEDIA_KINDS:
