@@ -52,6 +52,8 @@ from weftwork.protocol.privacy.trust import wrap_untrusted
 
 STRUCTURED_KIND: Final = "vendor.weftwork.structured-output"
 """The kind of a value that only one node knows the shape of."""
+DEFAULT_SHAPE_NAME: Final = "structured-output"
+MAX_SHAPE_NAME: Final = 128
 MAX_TURNS: Final = 32
 """Answers for one envelope, whatever they hold."""
 
@@ -110,10 +112,18 @@ async def generate_text(
     return _out_of_turns()
 
 
+def output_shape(schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name of the shape that a value is to have, which is the title of its schema, and the schema without `$id`:
+    references never leave it, so the name that it goes by elsewhere is of no use."""
+    title = schema.get("title")
+    name = title[:MAX_SHAPE_NAME] if isinstance(title, str) and title else DEFAULT_SHAPE_NAME
+    return name, {keyword: value for keyword, value in schema.items() if keyword != "$id"}
+
+
 async def generate_value(
     context: NodeContext, call: NodeCall, request: ModelRequest, schema: dict[str, Any], name: str
 ) -> GeneratedValue | Failed:
-    """A value that fits a schema, which has passed the check for callers' schemas."""
+    """A value that fits a schema, which has no `$id` and has passed the check for callers' schemas."""
     kind = KindDefinition(STRUCTURED_KIND, 1, schema)
     contract = EnvelopeContract(frozenset({STRUCTURED_KIND}))
 
@@ -128,7 +138,7 @@ async def generate_value(
         schema,
         coercion_instructions(name, schema),
     )
-    asked = _with_directive(request, output_directive(schema))
+    asked = _with_directive(msgspec.structs.replace(request, response_schema=schema), output_directive(schema))
     result = await AnswerAttempts(context, call.node_id, wish).ask(asked)
     if isinstance(result, Failed):
         return result

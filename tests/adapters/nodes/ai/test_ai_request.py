@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import BROKEN_SOURCE, TYPES, EvaluatingScope, FakeScope, node_call, run_node
 from weftwork.adapters.nodes.ai import call_prompt, chat_completion, generate_envelope, model_request, structured_output
+from weftwork.engine.sdk import generation
 from weftwork.engine.sdk.generation import GeneratedEnvelope, GeneratedText, GeneratedValue
 from weftwork.engine.sdk.model_request import START_MESSAGE
 from weftwork.ports.models import Message, ModelRequest, UnresolvedMessage
@@ -259,7 +260,7 @@ def test_a_schema_is_filled(asked: Asked) -> None:
     assert found == Completed({"data": {"valid": True}, **TOLD})
     ((request, schema, name),) = asked.given
     assert request.messages == (Message("user", "Hello"),)
-    assert schema == request.response_schema == {"title": "Verdict", **SCHEMA}
+    assert schema == {"title": "Verdict", **SCHEMA}
     assert name == "Verdict"
 
 
@@ -267,7 +268,7 @@ def test_a_schema_is_filled(asked: Asked) -> None:
 def test_a_schema_always_has_a_name(asked: Asked, title: Any) -> None:
     ran("structuredOutput", {"outputSchema": {"title": title}}, {"messages": USER})
     ((_, _, name),) = asked.given
-    assert 0 < len(name) <= structured_output.MAX_TITLE
+    assert 0 < len(name) <= generation.MAX_SHAPE_NAME
 
 
 def test_an_envelope_is_generated(asked: Asked) -> None:

@@ -2,8 +2,6 @@
 
 from typing import Any, Final
 
-import msgspec
-
 from weftwork.adapters.nodes.ai.model_request import (
     ANSWER_PORTS,
     MEDIA_CONFIG,
@@ -15,15 +13,12 @@ from weftwork.adapters.nodes.ai.model_request import (
     build_request,
 )
 from weftwork.adapters.nodes.schemas import any_value, closed_object, fixed_ports, integer, port_schema, reference_notes
-from weftwork.engine.sdk.generation import generate_value
+from weftwork.engine.sdk.generation import generate_value, output_shape
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.workflow.node_types import NodeDeclaration
-
-MAX_TITLE: Final = 128
-_DEFAULT_TITLE: Final = "structured-output"
 
 
 async def _structured(call: NodeCall, context: NodeContext) -> NodeOutcome:
@@ -31,24 +26,13 @@ async def _structured(call: NodeCall, context: NodeContext) -> NodeOutcome:
     request = build_request(call)
     if isinstance(request, Failed):
         return request
-    wanted = _without_id(call.config["outputSchema"])
-    request = msgspec.structs.replace(request, response_schema=wanted)
-    filled = await generate_value(context, call, request, wanted, _schema_title(call.config["outputSchema"]))
+    name, wanted = output_shape(call.config["outputSchema"])
+    filled = await generate_value(context, call, request, wanted, name)
     return filled if isinstance(filled, Failed) else Completed({"data": filled.value, **answer_outputs(filled.answer)})
 
 
-def _without_id(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without the name that it goes by elsewhere: references never leave it, so nothing is lost."""
-    return {keyword: value for keyword, value in schema.items() if keyword != "$id"}
-
-
-def _schema_title(schema: dict[str, Any]) -> str:
-    title = schema.get("title")
-    return title[:MAX_TITLE] if isinstance(title, str) and title else _DEFAULT_TITLE
-
-
 def _check(config: dict[str, Any]) -> list[Violation]:
-    return check_caller_schema(_without_id(config["outputSchema"]), "/outputSchema")
+    return check_caller_schema(output_shape(config["outputSchema"])[1], "/outputSchema")
 
 
 STRUCTURED_OUTPUT_NODES: Final[tuple[NodeType, ...]] = (

@@ -97,7 +97,6 @@ class ModelCalls:
         if shape is None:
             spoken = await self._run(turn_prefix, lambda context: generate_text(context, self._call, request))
             return _to_ai_answer(spoken.answer, None)
-        request = msgspec.structs.replace(request, response_schema=shape.document)
         filled = await self._run(
             turn_prefix, lambda context: generate_value(context, self._call, request, shape.document, shape.name)
         )

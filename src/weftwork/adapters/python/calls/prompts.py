@@ -9,6 +9,7 @@ from weftwork.adapters.python.calls.media import Media, MediaContent
 from weftwork.adapters.python.declaration.type_schemas import is_record, object_schema
 from weftwork.adapters.python.errors import misuse_error
 from weftwork.adapters.python.values import NotJson, as_json, is_storable
+from weftwork.engine.sdk.generation import DEFAULT_SHAPE_NAME, output_shape
 from weftwork.engine.sdk.model_request import (
     MAX_MESSAGES,
     MAX_MODEL_NAME,
@@ -25,8 +26,6 @@ from weftwork.protocol.media.asset_references import media_ref_digest
 from weftwork.protocol.media.message_parts import normalize_part
 
 ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "system")
-DEFAULT_SHAPE_NAME: Final = "structured-output"
-MAX_TITLE: Final = 128
 
 Messages = str | Collection[Mapping[str, Any]]
 PromptMedia = str | Media | MediaContent | Mapping[str, Any]
@@ -178,15 +177,13 @@ def build_shape(schema: Any) -> OutputShape:
     """The shape that an author wants: a JSON Schema, or a struct, dataclass or TypedDict. Raises NodeError."""
     if is_record(schema):
         try:
-            document, name, kind = object_schema(schema), getattr(schema, "__name__", DEFAULT_SHAPE_NAME), schema
+            _, document = output_shape(object_schema(schema))
         except TypeError as error:
             raise misuse_error(f"There is no JSON Schema of this type: {error}.") from None
+        name, kind = getattr(schema, "__name__", DEFAULT_SHAPE_NAME), schema
     else:
-        document, kind = _document(schema), Any
-        title = document.get("title")
-        name = title[:MAX_TITLE] if isinstance(title, str) and title else DEFAULT_SHAPE_NAME
-    # References never leave the schema, so the name that it goes by elsewhere is of no use.
-    document.pop("$id", None)
+        name, document = output_shape(_document(schema))
+        kind = Any
     if violations := check_caller_schema(document, ""):
         first = violations[0]
         raise misuse_error(f"The schema cannot be used: {first.pointer or '/'} {first.message}.")
