@@ -8,7 +8,7 @@ from typing import Any
 from weftwork.adapters.admin.server import AdminServer
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.routes.events import EventRoutes
-from weftwork.adapters.http.routes.host_info import HealthRoutes, NodeTypeRoutes, StaticDocument
+from weftwork.adapters.http.routes.host_info import HealthRoutes, NodeTypeRoutes, SchemaRoutes, StaticDocument
 from weftwork.adapters.http.routes.interrupts import InterruptRoutes
 from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
 from weftwork.adapters.http.routes.runs import RunCleanupRoutes, RunControlRoutes, RunRoutes, RunTreeRoutes
@@ -235,6 +235,7 @@ class Host:
         run_tree = RunTreeRoutes(self._run_tree)
         workflows = WorkflowRoutes(self._workflows)
         types = NodeTypeRoutes(declarations_by_type(self.types))
+        schemas = SchemaRoutes(self.kinds)
         steering = RunControlRoutes(self._control)
         interrupts = InterruptRoutes(self._interrupts)
         control = RunCleanupRoutes(self._bulk_cancel, self._retention)
@@ -254,6 +255,8 @@ class Host:
             "registerSampleWorkflow": workflows.register_sample,
             "listNodeTypes": types.list_node_types,
             "getNodeType": types.get_node_type,
+            "getSchema": schemas.wire_schema,
+            "getEnvelopeSchema": schemas.envelope_schema,
             "createRun": runs.create_run,
             "listRuns": runs.list_runs,
             "getRun": runs.get_run,

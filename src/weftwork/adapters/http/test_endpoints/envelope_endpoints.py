@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from weftwork.adapters.http.message import Request, Response, json_response
-from weftwork.adapters.http.routes.host_info import SchemaRoutes
 from weftwork.adapters.http.test_endpoints.envelope_acceptance import (
     CapabilityOverlay,
     EnvelopeAcceptEndpoint,
@@ -90,15 +89,12 @@ async def wrap_prompt(request: Request) -> Response:
 
 
 class EnvelopeEndpoints:
-    """All handlers of wire.v1.envelopes, with the memory that they share."""
+    """The test endpoints of wire.v1.envelopes, with the memory that they share."""
 
     def __init__(self, kinds: KindSet, log: TestLog, records: EnvelopeRecords) -> None:
         self._overlay = CapabilityOverlay()
         self._accept_endpoint = EnvelopeAcceptEndpoint(kinds, log, records, self._overlay)
-        schemas = SchemaRoutes(kinds)
         self.handlers: dict[str, Callable[[Request], Awaitable[Response]]] = {
-            "getSchema": schemas.wire_schema,
-            "getEnvelopeSchema": schemas.envelope_schema,
             "acceptEnvelope": self._accept_endpoint.accept,
             "toggleCapability": self._overlay.toggle,
             "wrapPrompt": wrap_prompt,
