@@ -194,6 +194,12 @@ class Host:
         agent = f"weftwork/{self.version}"
         return GuardedClient(settings.fetch_policy(), settings.fetch_limits(), resolver, agent=agent)
 
+    async def register_conformance_workflows(self) -> None:
+        from weftwork.conformance.workflows import conformance_workflows
+
+        for document in conformance_workflows():
+            await self.register_fixture(document)
+
     async def register_fixture(self, document: dict[str, Any]) -> None:
         """Register one of our own conformance workflows and advertise it, unless the host lacks what it needs."""
         if find_gated_node(document, self.types) is not None:

@@ -3,12 +3,13 @@
 import os
 from typing import Any
 
-from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.protocol.run.header import Owner, RunHeader
 from weftwork.protocol.workflow.plan import Plan, plan_workflow
 from weftwork.protocol.workflow.validation import parse_workflow
+from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
-TYPES = {node.declaration.type_id: node.declaration for node in BUILTIN_TYPES}
+NODE_TYPES = builtin_node_types()
+TYPES = declarations_by_type(NODE_TYPES)
 
 
 def example_count(count: int) -> int:

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tests.harness.definitions import NODE_TYPES
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.api.workflows import Workflows
@@ -151,7 +151,8 @@ class EngineHarness:
         self.log: Any = wrap(self.store.log)
         self.process_log: Any = CrashableLog(self.log)
         self.feeds = Feeds(self.process_log)
-        self.types = {node.declaration.type_id: node for node in (*BUILTIN_TYPES, self.gate_node.type, *types)}
+        more = (self.gate_node.type, *types)
+        self.types = {**NODE_TYPES, **{node.declaration.type_id: node for node in more}}
         self._options = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
         ports = self.process_log, self.feeds, self.clock, self.ids
         limits = limits or Limits()

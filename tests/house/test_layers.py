@@ -104,7 +104,7 @@ def test_the_contracts_hold() -> None:
         ),
         (
             "adapters/nodes/flow/basics.py",
-            "import weftwork.adapters.nodes.conformance.mock_ai",
+            "import weftwork.adapters.nodes.samples",
             "Node families build on each other one way",
         ),
         (
@@ -113,7 +113,7 @@ def test_the_contracts_hold() -> None:
             "Node families build on each other one way",
         ),
         (
-            "adapters/nodes/conformance/mock_ai.py",
+            "adapters/nodes/samples.py",
             "import weftwork.adapters.nodes.builtin",
             "Node families build on each other one way",
         ),

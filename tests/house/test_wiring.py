@@ -16,11 +16,12 @@ import pytest
 import weftwork.adapters.nodes
 import weftwork.adapters.providers
 import weftwork.cli.commands
+import weftwork.conformance.nodes
 from tests.adapters.providers.test_provider_suite import PROVIDERS
-from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.cli.main import main
 from weftwork.ports.nodes import NodeType
 from weftwork.settings import Settings
+from weftwork.wiring.node_types import builtin_node_types
 
 ROOT = Path(__file__).parents[2]
 STORAGE_TEST = ROOT / "tests" / "adapters" / "storage" / "test_storage.py"
@@ -71,9 +72,10 @@ def missing(found: Iterable[Any], known: Collection[Any]) -> list[Any]:
 
 
 def test_every_node_type_is_offered() -> None:
-    found = {type_id for module in modules_of(weftwork.adapters.nodes) for type_id in node_types_in(module)}
+    modules = [*modules_of(weftwork.adapters.nodes), *modules_of(weftwork.conformance.nodes)]
+    found = {type_id for module in modules for type_id in node_types_in(module)}
     assert len(found) > 20
-    assert missing(found, {each.declaration.type_id for each in BUILTIN_TYPES}) == []
+    assert missing(found, builtin_node_types()) == []
 
 
 def test_every_store_passes_the_suite() -> None:
@@ -97,12 +99,13 @@ def test_every_command_is_in_the_group() -> None:
 @pytest.fixture
 def forgotten() -> ModuleType:
     """A module with a node type, a provider and a command that nothing connects."""
-    declaration = msgspec.structs.replace(BUILTIN_TYPES[0].declaration, type_id="core.forgotten")
+    node = builtin_node_types()["core.noop"]
+    declaration = msgspec.structs.replace(node.declaration, type_id="core.forgotten")
     module = ModuleType("forgotten")
     provider = type("Forgotten", (), {"generate": lambda self, request: None, "__module__": "forgotten"})
     group = click.Group("group", commands={"inner": click.Command("inner")})
     vars(module).update(
-        NODES=(msgspec.structs.replace(BUILTIN_TYPES[0], declaration=declaration),),
+        NODES=(msgspec.structs.replace(node, declaration=declaration),),
         Forgotten=provider,
         group=group,
         inner=group.commands["inner"],
@@ -111,8 +114,7 @@ def forgotten() -> ModuleType:
 
 
 def test_what_is_forgotten_is_seen(forgotten: ModuleType) -> None:
-    offered = {each.declaration.type_id for each in BUILTIN_TYPES}
-    assert missing(node_types_in(forgotten), offered) == ["core.forgotten"]
+    assert missing(node_types_in(forgotten), builtin_node_types()) == ["core.forgotten"]
     assert [each.__name__ for each in missing(providers_in(forgotten), set())] == ["Forgotten"]
     assert missing(commands_in(forgotten), main.commands) == ["group"]
     assert missing(["sqlite", "postgres"], texts_in('make("sqlite")')) == ["postgres"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tests.harness.definitions import NODE_TYPES
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from tests.simulation.fold_driver import Chooser, answer_to
 from tests.simulation.random_workflows import FLAKY, INPUTS
@@ -198,8 +199,7 @@ def retrieve_exception(task: "asyncio.Task[Any]") -> None:
 
 def random_instant_types(dice: random.Random) -> frozenset[str]:
     """Types to leave as they are, which end as soon as they start."""
-    types = [each.declaration.type_id for each in BUILTIN_TYPES]
-    return frozenset(name for name in types if dice.random() < 0.5) if dice.random() < 0.5 else frozenset()
+    return frozenset(name for name in NODE_TYPES if dice.random() < 0.5) if dice.random() < 0.5 else frozenset()
 
 
 async def run_with_faults(gated: RunDriver, dice: random.Random, crashes: bool, pauses: bool) -> RunState:

@@ -7,7 +7,6 @@ from typing import Any, Final, TypeVar
 
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.builtin import builtin_types
 from weftwork.adapters.python.declaration.decorator import NodeFunction
 from weftwork.adapters.python.node_runner import PythonNodes
 from weftwork.adapters.python.node_tasks import guard_tasks
@@ -31,6 +30,7 @@ from weftwork.testing.fake_model import FakeModel, FakeModels
 from weftwork.testing.fake_outbound import FakeOutbound
 from weftwork.testing.faults import FaultPlan, FaultyLog
 from weftwork.testing.media import MEDIA_BASE
+from weftwork.wiring.node_types import builtin_node_types
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class HostProcess:
         self.threads = CountedThreads()
         outbound = _ProcessOutbound(self.guard, world.outbound)
         library = PythonNodes(world.nodes, self.threads, outbound)
-        types = {node.declaration.type_id: node for node in (*builtin_types(outbound), *library.types.values())}
+        types = {**builtin_node_types(outbound), **library.types}
         types = {name: record_calls(node, self.guard, world.first_attempt) for name, node in types.items()}
         log = FaultyLog.wrap(world.store.log, world.faults, self.guard, self.settle, self.kill)
         # With ids of its own: those of a run do not depend on what is signed beside it.

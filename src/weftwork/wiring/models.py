@@ -2,7 +2,6 @@
 settings name."""
 
 from collections.abc import Iterable, Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +10,6 @@ from weftwork.adapters.providers.registry import ProviderRegistry, default_provi
 from weftwork.adapters.providers.script import ScriptError, read_script
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider
-from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, check_template, parse_template
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import DocumentFileError, read_document
@@ -36,17 +34,15 @@ def build_providers(
 
 def load_templates(settings: Settings) -> PromptTemplates:
     """The templates that references of this host's nodes find. Raises SettingsError."""
-    found = [*_conformance_templates()] if settings.conformance else []
+    found: list[PromptTemplate] = []
+    if settings.conformance:
+        from weftwork.conformance.workflows import conformance_prompts
+
+        found += conformance_prompts()
     try:
         return PromptTemplates([*found, *(each for folder in settings.prompts for each in _load_folder(Path(folder)))])
     except ValueError as error:
         raise SettingsError(f"--prompts: {error}") from None
-
-
-def _conformance_templates() -> Iterator[PromptTemplate]:
-    folder = resources.files("weftwork.conformance").joinpath("prompts")
-    for file in sorted(folder.iterdir(), key=lambda each: each.name):
-        yield parse_template(decode(file.read_bytes()))
 
 
 def _load_folder(folder: Path) -> Iterator[PromptTemplate]:

@@ -25,7 +25,12 @@ def builtin_node_types(
     templates: PromptTemplates | None = None,
 ) -> dict[str, NodeType]:
     """The node types that come with the package, by the name that a definition uses; without a client none sends."""
-    return {node.declaration.type_id: node for node in builtin_types(outbound, conversation, conformance, templates)}
+    types = builtin_types(outbound, conversation, templates)
+    if conformance:
+        from weftwork.conformance.workflows import conformance_nodes
+
+        types += conformance_nodes(templates or PromptTemplates())
+    return {node.declaration.type_id: node for node in types}
 
 
 def load_python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]] = ()) -> list[NodeFunction]:

@@ -8,12 +8,12 @@ from typing import Any, cast
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from tests.harness.definitions import NODE_TYPES as TYPES
 from tests.harness.engine_harness import run
-from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, InterruptPending, NewChild, NodeOutcome
-from weftwork.ports.nodes import Arrival, CheckedEnvelope, Emission, InstantNode, NodeCall, NodeType, WaitingNode
+from weftwork.ports.nodes import Arrival, CheckedEnvelope, Emission, InstantNode, NodeCall, WaitingNode
 from weftwork.protocol.envelopes.kind import KindDefinition
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
@@ -29,8 +29,6 @@ from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Reso
 from weftwork.protocol.workflow.node_types import Effect
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import ManualClock
-
-TYPES: dict[str, NodeType] = {each.declaration.type_id: each for each in BUILTIN_TYPES}
 
 BROKEN_SOURCE = "broken"
 """The source of an expression that cannot be evaluated."""

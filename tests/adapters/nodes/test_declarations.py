@@ -13,12 +13,13 @@ import weftwork.adapters.nodes as package
 from tests.adapters.nodes.fake_context import TYPES
 from weftwork.adapters.nodes.builtin import ALIASES, BUILTIN_TYPES, with_aliases
 from weftwork.adapters.nodes.call_inputs import fail_on_expression_fault
-from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE_NODES
 from weftwork.adapters.nodes.flow.basics import BASIC_NODES
 from weftwork.adapters.nodes.flow.map import EXCLUDED_BODIES
+from weftwork.conformance.workflows import conformance_nodes
 from weftwork.ports.node_outcome import Failed
 from weftwork.ports.nodes import InstantNode
 from weftwork.protocol.json import schema
+from weftwork.protocol.models.prompt_templates import PromptTemplates
 from weftwork.protocol.workflow.node_config import check_config
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
@@ -26,8 +27,8 @@ FOLDER = Path(inspect.getfile(package)).parent
 OPEN_CONFIG = {"core.start", "local.sample.demo.uppercase"}
 WRITTEN = [
     each.declaration
-    for each in BUILTIN_TYPES
-    if each not in (*BASIC_NODES, *CONFORMANCE_NODES) and each.declaration.type_id not in ALIASES
+    for type_id, each in TYPES.items()
+    if each not in BASIC_NODES and type_id not in (*ALIASES, "conformance.requiresMissing")
 ]
 
 RESERVED = [
@@ -47,7 +48,7 @@ def test_the_reserved_types_are_there() -> None:
 
 
 def test_ids_are_unique_and_can_stand_in_a_definition() -> None:
-    ids = [each.declaration.type_id for each in BUILTIN_TYPES]
+    ids = [each.declaration.type_id for each in (*BUILTIN_TYPES, *conformance_nodes(PromptTemplates()))]
     assert len(ids) == len(set(ids)) == len(TYPES)
     assert all(re.fullmatch("[a-z][a-zA-Z0-9._-]*", type_id) for type_id in ids)
 
@@ -149,7 +150,7 @@ def test_variables_are_mapped_where_the_declaration_says(declaration: NodeDeclar
 def test_every_type_with_expressions_answers_when_one_is_at_fault() -> None:
     """The wrapper that turns a fault into a failure is there for every instant type that declares expressions."""
     wrapper = fail_on_expression_fault(lambda call: Failed("x", "x")).__code__
-    for each in BUILTIN_TYPES:
+    for each in TYPES.values():
         declares = bool(each.declaration.expressions or each.declaration.templates)
         if isinstance(each, InstantNode):
             assert (each.run.__code__ is wrapper) == declares, each.declaration.type_id
@@ -170,7 +171,7 @@ def codes_in(source: str) -> set[str]:
 def test_every_code_a_node_may_fail_with_stands_in_some_notes() -> None:
     codes: set[str] = set()
     for path in FOLDER.rglob("*.py"):
-        if path.name != "basics.py" and path.parent.name != "conformance":
+        if path.name not in ("basics.py", "samples.py"):
             codes |= codes_in(path.read_text("utf-8"))
     assert {"switch_no_match", "map_item_failed", "map_body_effect"} <= codes
     told = "\n".join(declaration.notes for declaration in WRITTEN)

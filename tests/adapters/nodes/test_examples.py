@@ -10,9 +10,9 @@ import pytest
 from tests.adapters.nodes.ai.fake_model_context import FakeModelContext
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, new_child, node_call, run_node
 from weftwork.adapters.nodes.builtin import ALIASES
-from weftwork.adapters.nodes.conformance.conformance_nodes import sample_media
-from weftwork.adapters.nodes.conformance.mock_agent import SUMMARY
 from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
+from weftwork.conformance.nodes.media_emit import sample_media
+from weftwork.conformance.nodes.mock_agent import SUMMARY
 from weftwork.ports.node_outcome import (
     AppendLog,
     AwaitsChildren,

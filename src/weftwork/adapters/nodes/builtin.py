@@ -9,9 +9,6 @@ from weftwork.adapters.nodes.ai.call_prompt import call_prompt_nodes
 from weftwork.adapters.nodes.ai.chat_completion import CHAT_NODES
 from weftwork.adapters.nodes.ai.generate_envelope import ENVELOPE_NODES
 from weftwork.adapters.nodes.ai.structured_output import STRUCTURED_OUTPUT_NODES
-from weftwork.adapters.nodes.conformance.conformance_nodes import CONFORMANCE_NODES, DEMO_NODES, MEDIA_EMIT_NODES
-from weftwork.adapters.nodes.conformance.mock_agent import MOCK_AGENT_NODES
-from weftwork.adapters.nodes.conformance.mock_ai import mock_ai_nodes
 from weftwork.adapters.nodes.data.artifacts import LOG_AND_ARTIFACT_NODES
 from weftwork.adapters.nodes.data.lists import LIST_NODES
 from weftwork.adapters.nodes.data.variables import DATA_NODES
@@ -29,6 +26,7 @@ from weftwork.adapters.nodes.people.interrupt import INTERRUPT_NODES
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
 from weftwork.adapters.nodes.runs.sub_workflow import SUB_WORKFLOW_NODES
 from weftwork.adapters.nodes.runs.supervisor import SUPERVISOR_NODES
+from weftwork.adapters.nodes.samples import SAMPLE_NODES
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.models.prompt_templates import PromptTemplates
@@ -64,16 +62,15 @@ ALIASES: Final[dict[str, str]] = {
 def builtin_types(
     outbound: Outbound | None = None,
     conversation: bool = True,
-    conformance: bool = True,
     templates: PromptTemplates | None = None,
 ) -> tuple[NodeType, ...]:
     """The node types with their other names; those that send requests do so by this client.
 
-    `conversation`: whether the host has what GATED asks conversations for. `conformance`: whether it has types that
-    only those want who check hosts. `templates`: what references to prompts find.
+    `conversation`: whether the host has what GATED asks conversations for. `templates`: what references to prompts
+    find.
     """
     gates = (*APPROVAL_NODES, *CLARIFICATION_NODES, *INTERRUPT_NODES, *(CONVERSATION_NODES if conversation else ()))
-    core = (
+    types = (
         *BASIC_NODES,
         *MARKER_NODES,
         *BRANCHING_NODES,
@@ -92,10 +89,9 @@ def builtin_types(
         *CHAT_NODES,
         *STRUCTURED_OUTPUT_NODES,
         *ENVELOPE_NODES,
+        *SAMPLE_NODES,
     )
-    mocks = (*MOCK_AGENT_NODES, *mock_ai_nodes(templates or PromptTemplates()), *MEDIA_EMIT_NODES)
-    checked = (*CONFORMANCE_NODES, *(mocks if conformance else ()))
-    return tuple(with_aliases((*core, *DEMO_NODES, *checked)).values())
+    return tuple(with_aliases(types).values())
 
 
 def with_aliases(types: Iterable[NodeType]) -> dict[str, NodeType]:

@@ -7,7 +7,6 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +22,6 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.host_lock import HostLocked
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.ids import parse_api_key
-from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import path_for
 from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES
@@ -151,10 +149,7 @@ async def _first_key(host: Host) -> str | None:
 async def _register_workflows(host: Host) -> None:
     """Register workflows; a bad file is reported by name and pointer and does not stop the others."""
     if host.settings.conformance:
-        for file in sorted(
-            resources.files("weftwork.conformance").joinpath("fixtures").iterdir(), key=lambda f: f.name
-        ):
-            await host.register_fixture(decode(file.read_bytes()))
+        await host.register_conformance_workflows()
     for folder in host.settings.workflows:
         if not Path(folder).is_dir():
             raise SettingsError(f"--workflows {folder}: there is no such folder")

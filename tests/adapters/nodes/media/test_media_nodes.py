@@ -9,8 +9,7 @@ import pytest
 import weftwork.conformance
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, FakeContext, node_call, run_node
 from tests.harness.definitions import edge, node, workflow
-from weftwork.adapters.nodes.builtin import builtin_types
-from weftwork.adapters.nodes.conformance.conformance_nodes import MIN_MEDIA_BYTES, sample_media
+from weftwork.conformance.nodes.media_emit import MIN_MEDIA_BYTES, sample_media
 from weftwork.engine.models.model_calls import EntryModelCalls
 from weftwork.ports.media import OutgoingMedia
 from weftwork.ports.node_outcome import Completed, Failed
@@ -18,6 +17,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.workflow.node_config import check_config
 from weftwork.testing import Asset, crash_everywhere, run_workflow
+from weftwork.wiring.node_types import builtin_node_types
 
 TYPE = "core.media.emit"
 REF = media_ref("ab" * 32)
@@ -244,7 +244,7 @@ def test_the_workflow_of_checks_shows_one_of_each() -> None:
 
 def test_only_those_who_check_have_the_type_of_checks() -> None:
     def names(conformance: bool) -> set[str]:
-        return {each.declaration.type_id for each in builtin_types(conformance=conformance)}
+        return {*builtin_node_types(conformance=conformance)}
 
     assert names(True) - names(False) >= {"conformance.media.emit"}
     assert TYPE in names(False)

@@ -5,7 +5,7 @@ from typing import Any
 
 import weftwork
 from tests.adapters.python.single_node_workflows import single_node_workflow
-from weftwork.adapters.nodes.conformance.conformance_nodes import sample_media
+from weftwork.conformance.nodes.media_emit import sample_media
 from weftwork.protocol.limits import Limits
 from weftwork.testing import run_node, run_workflow
 from weftwork.testing.result import NodeResult

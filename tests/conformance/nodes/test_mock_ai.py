@@ -10,7 +10,7 @@ from tests.adapters.nodes.fake_context import FakeScope, node_call
 from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.ai import prompt_templates
 from weftwork.adapters.nodes.ai.call_prompt import call_prompt_nodes
-from weftwork.adapters.nodes.conformance.mock_ai import mock_ai_nodes
+from weftwork.conformance.nodes.mock_ai import mock_ai_nodes
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, WaitingNode
 from weftwork.protocol.json import schema

@@ -1,5 +1,4 @@
-"""Node types that only tests and samples use: one that no host can run, one that emits sample media, and those of
-published example programs."""
+"""The node type conformance.media.emit: emits sample media of a kind and size. For tests of hosts."""
 
 from typing import Final, cast
 
@@ -13,14 +12,9 @@ from weftwork.adapters.nodes.schemas import (
     template_string,
 )
 from weftwork.ports.media import MediaKind, OutgoingMedia
-from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
-from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.protocol.workflow.node_types import NEVER_PROVIDED, NodeDeclaration
-
-
-def _never_runs(call: NodeCall) -> NodeOutcome:
-    return Failed("host_invariant_broken", "A node ran although the host lacks a capability it requires.")
-
+from weftwork.ports.node_outcome import Completed, NodeOutcome
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 _MEDIA_HEADERS: Final[dict[str, tuple[str, bytes]]] = {
     "image": ("image/png", b"\x89PNG\r\n\x1a\n" + bytes.fromhex("0000000d494844520000000100000001080000000000")),
@@ -49,18 +43,6 @@ async def _emit_media(call: NodeCall, context: NodeContext) -> NodeOutcome:
     sent = OutgoingMedia(kind, data, media_type, config.get("alt", ""), inline=bool(config.get("inline")))
     return Completed(media_outputs(await context.emit_media(sent)))
 
-
-CONFORMANCE_NODES: Final[tuple[NodeType, ...]] = (
-    InstantNode(
-        NodeDeclaration(
-            "conformance.requiresMissing",
-            "Requires a runtime capability that no host provides.",
-            requires=(NEVER_PROVIDED,),
-            config={"type": "object"},
-        ),
-        _never_runs,
-    ),
-)
 
 MEDIA_EMIT_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
@@ -100,34 +82,5 @@ for the same config, and emits them as [core.media.emit](core.media.emit.md) doe
             ),
         ),
         _emit_media,
-    ),
-)
-
-
-def _uppercase(call: NodeCall) -> NodeOutcome:
-    """The programs do not say by which port the text comes, nor that it always does."""
-    texts = {name: value.upper() for name, value in call.inputs.items() if isinstance(value, str)}
-    first = next((name for name in ("input", "text", *sorted(texts)) if name in texts), None)
-    return Completed({**texts, "output": "" if first is None else texts[first]})
-
-
-DEMO_NODES: Final[tuple[NodeType, ...]] = (
-    InstantNode(
-        NodeDeclaration(
-            "local.sample.demo.uppercase",
-            "Gives texts back in capital letters.",
-            outputs=fixed_ports({"output": {"type": "string", "description": "The text in capital letters."}}),
-            config={"type": "object", "description": "Not read."},
-            notes=reference_notes(
-                """
-For trying things out. Each input that is a text is given back under its name. `output` is the one of `input`, else of
-`text`, else of the first by name; empty if there is no text at all.
-""",
-                "local.sample.demo.uppercase",
-                {},
-                {"text": {"type": "static", "value": "hello"}},
-            ),
-        ),
-        _uppercase,
     ),
 )

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES, FakeScope, node_call, run_node
 from tests.adapters.nodes.runs.fake_dispatch import DispatchContext
-from weftwork.adapters.nodes.builtin import builtin_types
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.interrupts import Resolution
 from weftwork.protocol.workflow.node_config import check_config
 from weftwork.protocol.workflow.orchestration import MOCK_AGENT
+from weftwork.wiring.node_types import builtin_node_types
 
 AGENT = {"agentId": "core.lead", "modelClass": "reasoning"}
 TOOL = {"toolId": "shop:find", "arguments": {"q": 1}, "result": [1], "durationMs": 3}
@@ -141,4 +141,4 @@ def test_a_tool_either_returns_or_fails() -> None:
 
 
 def test_a_host_that_is_not_checked_does_not_have_it() -> None:
-    assert MOCK_AGENT not in {each.declaration.type_id for each in builtin_types(conformance=False)}
+    assert MOCK_AGENT not in builtin_node_types(conformance=False)

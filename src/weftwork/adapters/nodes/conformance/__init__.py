@@ -1,1 +1,0 @@
-"""Node types used only by conformance tests and published samples."""

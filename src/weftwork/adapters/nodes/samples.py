@@ -1,0 +1,50 @@
+"""Node types that published workflows name: one of the example programs, and one that no host can run."""
+
+from typing import Final
+
+from weftwork.adapters.nodes.schemas import fixed_ports, reference_notes
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
+from weftwork.protocol.workflow.node_types import NEVER_PROVIDED, NodeDeclaration
+
+
+def _never_runs(call: NodeCall) -> NodeOutcome:
+    return Failed("host_invariant_broken", "A node ran although the host lacks a capability it requires.")
+
+
+def _uppercase(call: NodeCall) -> NodeOutcome:
+    """The programs do not say by which port the text comes, nor that it always does."""
+    texts = {name: value.upper() for name, value in call.inputs.items() if isinstance(value, str)}
+    first = next((name for name in ("input", "text", *sorted(texts)) if name in texts), None)
+    return Completed({**texts, "output": "" if first is None else texts[first]})
+
+
+SAMPLE_NODES: Final[tuple[NodeType, ...]] = (
+    InstantNode(
+        NodeDeclaration(
+            "local.sample.demo.uppercase",
+            "Gives texts back in capital letters.",
+            outputs=fixed_ports({"output": {"type": "string", "description": "The text in capital letters."}}),
+            config={"type": "object", "description": "Not read."},
+            notes=reference_notes(
+                """
+For trying things out. Each input that is a text is given back under its name. `output` is the one of `input`, else of
+`text`, else of the first by name; empty if there is no text at all.
+""",
+                "local.sample.demo.uppercase",
+                {},
+                {"text": {"type": "static", "value": "hello"}},
+            ),
+        ),
+        _uppercase,
+    ),
+    InstantNode(
+        NodeDeclaration(
+            "conformance.requiresMissing",
+            "Requires a runtime capability that no host provides.",
+            requires=(NEVER_PROVIDED,),
+            config={"type": "object"},
+        ),
+        _never_runs,
+    ),
+)

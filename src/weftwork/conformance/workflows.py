@@ -1,0 +1,35 @@
+"""What `--conformance` adds to a host: our own conformance workflows, the prompts they refer to, and their node types.
+
+Ids, nodes and settings of the workflows are as published, words our own.
+"""
+
+from collections.abc import Iterator
+from importlib import resources
+from typing import Any
+
+from weftwork.conformance.nodes.media_emit import MEDIA_EMIT_NODES
+from weftwork.conformance.nodes.mock_agent import MOCK_AGENT_NODES
+from weftwork.conformance.nodes.mock_ai import mock_ai_nodes
+from weftwork.ports.nodes import NodeType
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, parse_template
+
+
+def conformance_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
+    """The node types that only these workflows use; `templates`: what their references to prompts find."""
+    return (*MOCK_AGENT_NODES, *mock_ai_nodes(templates), *MEDIA_EMIT_NODES)
+
+
+def conformance_prompts() -> Iterator[PromptTemplate]:
+    return map(parse_template, _documents("prompts"))
+
+
+def conformance_workflows() -> Iterator[dict[str, Any]]:
+    """The definitions, by the names of their files."""
+    return _documents("fixtures")
+
+
+def _documents(folder: str) -> Iterator[Any]:
+    files = resources.files("weftwork.conformance").joinpath(folder).iterdir()
+    for file in sorted(files, key=lambda each: each.name):
+        yield decode(file.read_bytes())
