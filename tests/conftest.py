@@ -25,7 +25,7 @@ SLOW = (
     "adapters/http/routes",
     "adapters/http/assets",
     "adapters/http/interrupts",
-    "adapters/http/test_endpoints",
+    "conformance/endpoints",
 )
 """Folders whose tests start processes, fill disks or use sockets: all of them are marked as slow."""
 

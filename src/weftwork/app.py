@@ -13,12 +13,8 @@ from weftwork.adapters.http.routes.interrupts import InterruptRoutes
 from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
 from weftwork.adapters.http.routes.runs import RunCleanupRoutes, RunControlRoutes, RunRoutes, RunTreeRoutes
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
-from weftwork.adapters.http.test_endpoints.envelope_endpoints import EnvelopeEndpoints
-from weftwork.adapters.http.test_endpoints.host_services import MockAiEndpoints, SafeFetchEndpoint
-from weftwork.adapters.http.test_endpoints.run_observation import ObservationEndpoints
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
-from weftwork.adapters.outbound.resolver import FixedResolver, Resolver
 from weftwork.adapters.python.node_runner import PythonNodes
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -34,7 +30,6 @@ from weftwork.engine.api.run_control import BulkCancel, RunControl
 from weftwork.engine.api.run_diff import RunDiffs
 from weftwork.engine.api.run_tree import RunTrees
 from weftwork.engine.api.runs import Runs
-from weftwork.engine.api.test_endpoints import EnvelopeRecords, RunObservation, TestLog
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
@@ -92,7 +87,8 @@ class Host:
         self._in_memory = settings.store == "memory"
         self._lock: HostLock = NoLock() if self._in_memory else LockFile(settings.data_folder / LOCK_FILE)
         self._store = MemoryStore() if self._in_memory else SqliteStore(settings.data_folder / DATABASE_FILE)
-        self.outbound = self._client()
+        agent = f"weftwork/{self.version}"
+        self.outbound = GuardedClient(settings.fetch_policy(), settings.fetch_limits(), agent=agent)
         threads = ThreadPool(settings.max_node_threads, settings.max_abandoned_threads)
         self._library = PythonNodes(load_python_nodes(settings.nodes, nodes), threads, self.outbound)
         self._templates = load_templates(settings)
@@ -100,7 +96,7 @@ class Host:
             **builtin_node_types(self.outbound, settings.conversation, settings.conformance, self._templates),
             **self._library.types,
         }
-        self.models, self.programs = build_providers(settings, self._clock, providers)
+        self.models, self.script_player = build_providers(settings, self._clock, providers)
         self._feeds = Feeds(self._store.log)
         self.kinds = load_kinds(settings).with_displayed(MEDIA_KINDS)
         self._signer = Signer(self._store.signing, self._clock, self._ids)
@@ -122,12 +118,6 @@ class Host:
         self._executor = Executor(runtime, self.catalog)
         self.service = Runs(runtime, self.catalog, self._executor)
         self._bundles = Bundles(runtime, self.service, self.version)
-        self.test_log = TestLog(self._clock, self._ids)
-        self._observation = RunObservation(runtime, self.service, self._bundles, self.test_log)
-        self.reset_callbacks: list[Callable[[str], object]] = [self.test_log.reset, self.programs.reset]
-        """Called by a reset of the test endpoints."""
-        self._gate_endpoints = EnvelopeEndpoints(self.kinds, self.test_log, EnvelopeRecords(self._store.log))
-        self.reset_callbacks.append(self._gate_endpoints.reset)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
         self._comparison = RunDiffs(runtime, self._executor)
         self._run_tree = RunTrees(runtime, self._executor, host_id(settings.public_url))
@@ -189,11 +179,6 @@ class Host:
         self._sweeper.start()
         return recovered
 
-    def _client(self, resolver: Resolver | None = None) -> GuardedClient:
-        settings = self.settings
-        agent = f"weftwork/{self.version}"
-        return GuardedClient(settings.fetch_policy(), settings.fetch_limits(), resolver, agent=agent)
-
     async def register_conformance_workflows(self) -> None:
         from weftwork.conformance.workflows import conformance_workflows
 
@@ -245,10 +230,7 @@ class Host:
         steering = RunControlRoutes(self._control)
         interrupts = InterruptRoutes(self._interrupts)
         control = RunCleanupRoutes(self._bulk_cancel, self._retention)
-        mock_ai = MockAiEndpoints(self.programs)
         bundle = BundleRoutes(self._bundles)
-        observation = ObservationEndpoints(self._observation, self.reset_callbacks)
-        fetch = SafeFetchEndpoint(self.outbound, lambda address: self._client(FixedResolver(address)))
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
         all_handlers: dict[str, Handler] = {
             "getCapabilities": StaticDocument(discovery_document(offer), b"capabilities-etag").serve,
@@ -258,7 +240,6 @@ class Host:
             "getWorkflow": workflows.get_workflow,
             "listWorkflows": workflows.list_workflows,
             "registerWorkflow": workflows.register_workflow,
-            "registerSampleWorkflow": workflows.register_sample,
             "listNodeTypes": types.list_node_types,
             "getNodeType": types.get_node_type,
             "getSchema": schemas.wire_schema,
@@ -269,7 +250,6 @@ class Host:
             "cancelRun": runs.cancel_run,
             "pauseRun": steering.pause_run,
             "resumeRun": steering.resume_run,
-            "setVariables": steering.set_variables,
             "listRunInterrupts": interrupts.list_for_run,
             "listInterrupts": interrupts.list_interrupts,
             "resolveInterruptByRun": interrupts.resolve,
@@ -283,21 +263,31 @@ class Host:
             "streamRunEvents": events.stream,
             "pollRunEvents": events.poll,
             "getDebugBundle": bundle.get_bundle,
-            "listTestEvents": observation.events,
-            "scrapeSpans": observation.spans,
-            "exportDebugBundle": observation.export,
-            "resetSeams": observation.reset,
             "createAnnotation": review.create_annotation,
             "listAnnotations": review.list_annotations,
             "diffRun": review.diff_run,
             "getRunAncestry": run_tree.ancestry,
             "getRunTree": run_tree.tree,
-            "safeFetch": fetch.safe_fetch,
-            "programMockAi": mock_ai.program,
-            "getMockAiBudget": mock_ai.budget,
-            **self.media.handlers(self.models, self.outbound),
-            **self._gate_endpoints.handlers,
+            **self.media.handlers(),
         }
+        if self.settings.test_seams:
+            from weftwork.conformance.test_endpoints import endpoint_handlers
+
+            all_handlers |= endpoint_handlers(
+                clock=self._clock,
+                ids=self._ids,
+                log=self._store.log,
+                limits=self.settings.limits(),
+                kinds=self.kinds,
+                player=self.script_player,
+                models=self.models,
+                assets=self.assets,
+                runs=self.service,
+                control=self._control,
+                workflows=self._workflows,
+                bundles=self._bundles,
+                outbound=self.outbound,
+            )
         return {route.operation_id: all_handlers[route.operation_id] for route in routes}
 
     def drain(self) -> None:

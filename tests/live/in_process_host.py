@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.live.host import KEY, OTHER_KEY, Answer
 from weftwork.app import Host
+from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
 from weftwork.settings import Settings
 
 
@@ -17,6 +18,13 @@ class InProcessHost:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.app = host.build()
+
+    @property
+    def programs(self) -> ScriptedPrograms:
+        """What the scripted provider of a host with test endpoints is programmed by."""
+        found = self.host.script_player
+        assert isinstance(found, ScriptedPrograms)
+        return found
 
     async def call(
         self, method: str, path: str, document: Any = None, *, key: str = KEY, headers: Mapping[str, str] | None = None

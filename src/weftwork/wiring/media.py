@@ -2,14 +2,11 @@
 
 from weftwork.adapters.http.app import Handler
 from weftwork.adapters.http.routes.assets import AssetRoutes, AssetUploadRoute
-from weftwork.adapters.http.test_endpoints.host_services import AiCallEndpoint, MediaPutEndpoint
 from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.signer import Signer
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
-from weftwork.ports.models import ModelProviders
-from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.assets import AssetIndex
 from weftwork.protocol.media.asset_headers import ResourcePolicy
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
@@ -30,7 +27,7 @@ class MediaWiring:
         )
         self.sweep = AssetSweep(rows, self.blobs, clock, self.assets.unconfirmed_keys)
 
-    def handlers(self, models: ModelProviders, outbound: Outbound) -> dict[str, Handler]:
+    def handlers(self) -> dict[str, Handler]:
         """By their operations."""
         served = AssetRoutes(self.assets, self._clock, self._limits, self._reach)
         return {
@@ -38,6 +35,4 @@ class MediaWiring:
             "listAssets": served.list_assets,
             "getAsset": served.serve,
             "getSampleAsset": served.serve,
-            "putMedia": MediaPutEndpoint(self.assets, self._limits).put,
-            "callAi": AiCallEndpoint(models, self.assets, outbound, self._limits.max_bytes_per_part).call,
         }

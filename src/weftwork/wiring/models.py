@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from weftwork.adapters.providers.programs import ScriptedPrograms
 from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
 from weftwork.adapters.providers.script import ScriptError, read_script
+from weftwork.adapters.providers.scripted import ScriptPlayer
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider
 from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, check_template, parse_template
@@ -20,8 +20,8 @@ MAX_TEMPLATE_BYTES: Final = 524_288
 
 def build_providers(
     settings: Settings, clock: Clock, more: Iterable[ModelProvider] = ()
-) -> tuple[ProviderRegistry, ScriptedPrograms]:
-    """`more`, then the providers that the settings come to; and what the scripted one is programmed by.
+) -> tuple[ProviderRegistry, ScriptPlayer]:
+    """`more`, then the providers that the settings come to; and what the scripted one answers from.
 
     Raises SettingsError.
     """
@@ -29,7 +29,12 @@ def build_providers(
         script = read_script(Path(settings.model_script).expanduser()) if settings.model_script else None
     except ScriptError as error:
         raise SettingsError(f"--model-script {error}") from None
-    return default_providers(clock, script, settings.test_seams or settings.conformance, more)
+    player = ScriptPlayer(script)
+    if settings.test_seams:
+        from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
+
+        player = ScriptedPrograms(script)
+    return default_providers(clock, player, settings.test_seams or settings.conformance, more), player
 
 
 def load_templates(settings: Settings) -> PromptTemplates:

@@ -9,10 +9,10 @@ import pytest
 
 from tests.adapters.providers.provider_calls import collect_answer, generate_text, model_request, run
 from weftwork.adapters.providers.mock_providers import MockProvider
-from weftwork.adapters.providers.programs import ScriptedPrograms, SeenMedia
 from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
 from weftwork.adapters.providers.script import ScriptError, parse_entry, read_script
-from weftwork.adapters.providers.scripted import ScriptedProvider
+from weftwork.adapters.providers.scripted import ScriptedProvider, ScriptPlayer
+from weftwork.conformance.endpoints.model_programs import ScriptedPrograms, SeenMedia
 from weftwork.ports.models import AnswerEnd, GeneratedMedia, Message, ModelMediaPart, ModelRequest, ModelTextPart
 from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.protocol.models.mock_providers import MOCK_CONFIGS
@@ -54,7 +54,7 @@ def test_a_script_narrows_what_is_taken(tmp_path: Path) -> None:
     narrow = (
         'modalities = ["image", "document"]\n[models]\nblind = []\nears = ["audio", "image"]\n"scripted-1" = ["image"]'
     )
-    models, _ = default_providers(ManualClock(), script(tmp_path, narrow))
+    models = default_providers(ManualClock(), ScriptPlayer(script(tmp_path, narrow)))
     provider = models.find(model_request())
     assert provider.modalities("other") == {"image", "document"}
     assert provider.modalities("blind") == frozenset()

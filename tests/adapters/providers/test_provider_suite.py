@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from weftwork.adapters.providers.mock_providers import MockProvider
-from weftwork.adapters.providers.programs import ScriptedPrograms
 from weftwork.adapters.providers.script import Script, ScriptedFault, ScriptEntry
-from weftwork.adapters.providers.scripted import ScriptedProvider
+from weftwork.adapters.providers.scripted import ScriptedProvider, ScriptPlayer
 from weftwork.adapters.system.clock_and_ids import SystemClock
 from weftwork.ports.models import AnswerEnd, Delta, ModelProvider, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
@@ -18,7 +17,7 @@ from weftwork.testing import provider as suite
 
 
 def scripted(entry: ScriptEntry | None = None) -> ModelProvider:
-    return ScriptedProvider(SystemClock(), ScriptedPrograms(Script(default=entry)))
+    return ScriptedProvider(SystemClock(), ScriptPlayer(Script(default=entry)))
 
 
 PROVIDERS: dict[str, Callable[[], ModelProvider]] = {

@@ -5,6 +5,7 @@ import pytest
 from tests.adapters.providers.provider_calls import generate_text, model_request, run
 from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
 from weftwork.adapters.providers.scripted import ScriptedProvider
+from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
 from weftwork.ports.models import ModelProvider, ProviderFault
 from weftwork.settings import Settings
 from weftwork.testing import ManualClock
@@ -26,7 +27,8 @@ def test_the_alias_is_there_for_tests_alone(settings: Settings, names: tuple[str
 
 @pytest.mark.rule("model-15")
 def test_a_request_goes_to_whom_it_names() -> None:
-    models, programs = default_providers(ManualClock(), testing=True)
+    programs = ScriptedPrograms()
+    models = default_providers(ManualClock(), programs, testing=True)
     assert models.find(model_request()).name == "scripted"
     assert models.find(model_request(provider="scripted")).default_model == "scripted-1"
     mock = models.find(model_request(provider="mock"))
@@ -38,7 +40,7 @@ def test_a_request_goes_to_whom_it_names() -> None:
 
 @pytest.mark.rule("model-15")
 def test_the_mock_of_a_run_comes_before_any_provider() -> None:
-    models, _ = default_providers(ManualClock())
+    models = default_providers(ManualClock())
     for provider in ("", "scripted", "gone"):
         found = models.find(model_request(provider=provider, mock={"id": "stream-text", "config": {"tokens": ["x"]}}))
         assert found.name == "stream-text"
@@ -48,7 +50,7 @@ def test_the_mock_of_a_run_comes_before_any_provider() -> None:
 
 @pytest.mark.rule("model-15")
 def test_what_is_not_offered_is_a_fault() -> None:
-    models, _ = default_providers(ManualClock())
+    models = default_providers(ManualClock())
     for request in (model_request(provider="mock"), model_request(provider="acme"), model_request(mock={"id": "acme"})):
         with pytest.raises(ProviderFault) as caught:
             models.find(request)
@@ -61,6 +63,6 @@ def test_what_is_not_offered_is_a_fault() -> None:
 
 def test_other_providers_come_first_and_need_no_more_than_to_be_given() -> None:
     vendor: ModelProvider = ScriptedProvider(ManualClock(), name="acme", default_model="acme-1")
-    models, _ = default_providers(ManualClock(), more=[vendor])
+    models = default_providers(ManualClock(), more=[vendor])
     assert models.names == ("acme", "scripted")
     assert models.find(model_request()) is vendor

@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from tests.adapters.providers.provider_calls import generate_text, model_request, run
-from weftwork.adapters.providers.programs import ScriptedPrograms
 from weftwork.adapters.providers.script import Script, ScriptError, read_script
-from weftwork.adapters.providers.scripted import ScriptedProvider
+from weftwork.adapters.providers.scripted import ScriptedProvider, ScriptPlayer
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.settings import Settings, SettingsError
 from weftwork.testing import ManualClock
@@ -21,7 +20,7 @@ TOML = 'default = "Nothing to add."\n[nodes]\nn = ["one", {content = "two", stop
 @pytest.mark.parametrize(("name", "text"), [("a.json", JSON), ("a.toml", TOML), ("script", JSON)])
 def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    provider = ScriptedProvider(ManualClock(), ScriptedPrograms(read_script(tmp_path / name)))
+    provider = ScriptedProvider(ManualClock(), ScriptPlayer(read_script(tmp_path / name)))
 
     async def said(run_id: str, node: str = "n", partition: str = "") -> str:
         return await generate_text(provider, model_request(node=node, run_id=run_id, partition=partition))

@@ -11,11 +11,11 @@ from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS,
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.adapters.memory.store import MemoryStore
+from weftwork.conformance.endpoints import test_log
+from weftwork.conformance.endpoints.run_observation import EventQuery, RunObservation
 from weftwork.engine.api import bundles as module
-from weftwork.engine.api import test_endpoints
 from weftwork.engine.api.bundles import Bundles
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.test_endpoints import EventQuery, RunObservation
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES
@@ -229,8 +229,8 @@ def test_seams_see_a_run_and_what_was_projected_for_its_id() -> None:
         key = await bench.start(workflow([node("a", "core.noop")]))
         await bench.run_to_end(key)
         await run_ready_tasks()
-        log = test_endpoints.TestLog(bench.runtime.clock, bench.runtime.ids)
-        seen = RunObservation(bench.runtime, bench.service, bundles(bench), log)
+        log = test_log.TestLog(bench.runtime.clock, bench.runtime.ids)
+        seen = RunObservation(bench.runtime.log, bench.runtime.clock, bench.service, bundles(bench), log)
         real = [json.loads(event.document) for event in await bench.events(key)]
         assert await seen.events(CALLER, key.run_id, EventQuery()) == real
         assert await seen.events(CALLER, key.run_id, EventQuery(node_id="a")) == real[1:3]

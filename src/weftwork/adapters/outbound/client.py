@@ -39,6 +39,10 @@ class GuardedClient:
         self._semaphore = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
         self._closed = False
 
+    def with_resolver(self, resolver: Resolver) -> "GuardedClient":
+        """A client of the same limits that looks names up there."""
+        return GuardedClient(self._policy, self._limits, resolver, agent=self._agent)
+
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         """Raises FetchRefused or FetchFailed."""
         if self._closed:

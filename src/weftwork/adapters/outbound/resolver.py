@@ -56,18 +56,6 @@ class SystemResolver:
     def close(self) -> None: ...
 
 
-class FixedResolver:
-    """Every name is at one address by the time of the connection, whatever it was before: for the seam only."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-
-    async def resolve(self, host: str, port: int) -> list[str]:
-        return [self._address]
-
-    def close(self) -> None: ...
-
-
 def _look_up(host: str, port: int) -> list[str]:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return [str(place[0]) for _, _, _, _, place in found]

@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from weftwork.adapters.providers.mock_providers import MockProvider
-from weftwork.adapters.providers.programs import ScriptedPrograms
-from weftwork.adapters.providers.script import Script
-from weftwork.adapters.providers.scripted import ScriptedProvider
+from weftwork.adapters.providers.scripted import EntrySource, ScriptedProvider, ScriptPlayer
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider, ModelRequest, ProviderFault, input_modalities
 from weftwork.protocol.media.message_parts import Modality
@@ -52,14 +50,14 @@ class ProviderRegistry:
 
 
 def default_providers(
-    clock: Clock, script: Script | None = None, testing: bool = False, more: Iterable[ModelProvider] = ()
-) -> tuple[ProviderRegistry, ScriptedPrograms]:
-    """What a host offers, `more` first; and what its tests program.
+    clock: Clock, source: EntrySource | None = None, testing: bool = False, more: Iterable[ModelProvider] = ()
+) -> ProviderRegistry:
+    """What a host offers: `more`, and then the scripted provider, which answers from `source`.
 
     `testing`: the host has test seams or conformance workflows. Then there is `mock` too.
     """
-    programs = ScriptedPrograms(script)
-    built_in = [ScriptedProvider(clock, programs)]
+    source = source or ScriptPlayer()
+    built_in = [ScriptedProvider(clock, source)]
     if testing:
-        built_in.append(ScriptedProvider(clock, programs, MOCK_PROVIDER, MOCK_MODEL))
-    return ProviderRegistry(clock, [*more, *built_in]), programs
+        built_in.append(ScriptedProvider(clock, source, MOCK_PROVIDER, MOCK_MODEL))
+    return ProviderRegistry(clock, [*more, *built_in])

@@ -4,11 +4,11 @@ A text is streamed word by word, and its tokens are estimated from its length.
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import AsyncGenerator
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
-from weftwork.adapters.providers.programs import ScriptedPrograms
-from weftwork.adapters.providers.script import STOP_REASONS, ScriptEntry, fill_media_placeholders
+from weftwork.adapters.providers.script import STOP_REASONS, Script, ScriptEntry, fill_media_placeholders
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import AnswerEnd, Delta, GeneratedMedia, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
@@ -17,6 +17,8 @@ from weftwork.protocol.models.answers import TokenUsage
 SCRIPTED: Final = "scripted"
 SCRIPTED_MODEL: Final = "scripted-1"
 
+MAX_NODES: Final = 1024
+"""Nodes that are remembered; beyond that the one that was longest out of use is forgotten."""
 BYTES_PER_TOKEN: Final = 4
 _WORD_PATTERN: Final = re.compile(r"\s*\S+(?:\s+\Z)?|\s+\Z")
 
@@ -31,6 +33,35 @@ class EntrySource(Protocol):
         ...
 
 
+_Key = TypeVar("_Key", bound=tuple[str, ...])
+_Value = TypeVar("_Value")
+
+
+class ScriptPlayer:
+    """Plays a script, shared by all providers that play from it. Counts the calls of each node of a run."""
+
+    def __init__(self, script: Script | None = None) -> None:
+        self._script = script or Script()
+        self._call_counts: OrderedDict[tuple[str, str, str], int] = OrderedDict()
+
+    def take(self, request: ModelRequest) -> ScriptEntry:
+        place = (request.partition, request.run_id, request.node_id)
+        turn = self._call_counts.get(place, 0)
+        put_recent(self._call_counts, place, turn + 1)
+        return self._script.entry_for(request, turn)
+
+    def modalities(self, model: str) -> frozenset[Modality]:
+        return self._script.accepted_modalities(model)
+
+
+def put_recent(kept: OrderedDict[_Key, _Value], place: _Key, value: _Value) -> None:
+    """Keep the value as the most recent; beyond MAX_NODES the oldest goes."""
+    kept[place] = value
+    kept.move_to_end(place)
+    if len(kept) > MAX_NODES:
+        kept.popitem(last=False)
+
+
 class ScriptedProvider:
     """model-11 (host): implements ModelProvider. The same calls in the same order get the same answers.
 
@@ -42,7 +73,7 @@ class ScriptedProvider:
         self, clock: Clock, source: EntrySource | None = None, name: str = SCRIPTED, default_model: str = SCRIPTED_MODEL
     ) -> None:
         self._clock = clock
-        self._source = source or ScriptedPrograms()
+        self._source = source or ScriptPlayer()
         self.name = name
         self.default_model = default_model
 

@@ -165,8 +165,8 @@ def entered_twice(prompts: str, type_id: str) -> list[dict[str, Any]]:
     document = workflow([node("ask", type_id, config={"userPromptRef": "prompt:acme.port"}, inputs=letter)])
 
     async def story() -> list[dict[str, Any]]:
-        async with open_in_process(conformance=True, prompts=(prompts,)) as inside:
-            inside.host.programs.program("live:acme", "ask", [{"content": json.dumps(QUESTION)}, {"content": "Done."}])
+        async with open_in_process(conformance=True, test_seams=True, prompts=(prompts,)) as inside:
+            inside.programs.program("live:acme", "ask", [{"content": json.dumps(QUESTION)}, {"content": "Done."}])
             run_id, _ = await started(inside, document)
             answer = await inside.call(
                 "POST", f"/v1/runs/{run_id}/interrupts/ask", {"resumeValue": {"answers": {"q": "this"}}}

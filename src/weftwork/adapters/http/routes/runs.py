@@ -72,7 +72,7 @@ class RunRoutes:
 
 
 class RunControlRoutes:
-    """pauseRun, resumeRun, getArtifact, setVariables."""
+    """pauseRun, resumeRun, getArtifact."""
 
     def __init__(self, control: RunControl) -> None:
         self._control = control
@@ -88,11 +88,6 @@ class RunControlRoutes:
         key = request.header(b"idempotency-key")
         done = await self._control.resume_run(request.caller, request.params["runId"], document, key)
         return _control_response(202, {"runId": done.run_id, "status": done.status, "resumedAt": iso(done.at)}, done)
-
-    async def set_variables(self, request: Request) -> Response:
-        run_id = request.params["runId"]
-        status = await self._control.set_variables(request.caller, run_id, await request.json())
-        return json_response(200, {"runId": run_id, "status": status})
 
     async def get_artifact(self, request: Request) -> Response:
         run_id, artifact_id = request.params["runId"], request.params["artifactId"]

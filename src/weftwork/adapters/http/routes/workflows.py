@@ -12,7 +12,7 @@ from weftwork.protocol.workflow.registration import MAX_VERSION_LENGTH
 
 
 class WorkflowRoutes:
-    """listWorkflows, getWorkflow, registerWorkflow and its seam."""
+    """listWorkflows, getWorkflow, registerWorkflow."""
 
     def __init__(self, workflows: Workflows) -> None:
         self._workflows = workflows
@@ -30,15 +30,10 @@ class WorkflowRoutes:
     async def register_workflow(self, request: Request) -> Response:
         document = await request.json()
         key = request.header(b"idempotency-key")
-        return _registration_response(await self._workflows.register(request.caller, document, key))
-
-    async def register_sample(self, request: Request) -> Response:
-        body = await request.json()
-        key = request.header(b"idempotency-key")
-        return _registration_response(await self._workflows.register_sample(request.caller, body, key))
+        return registration_response(await self._workflows.register(request.caller, document, key))
 
 
-def _registration_response(outcome: RegistrationOutcome) -> Response:
+def registration_response(outcome: RegistrationOutcome) -> Response:
     body = {
         "workflowId": outcome.workflow_id,
         "version": outcome.version,

@@ -7,8 +7,8 @@ import pytest
 
 from tests.live import OTHER_KEY, TEST_KEY, Host, open_in_process
 from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, VENDOR, accept_envelope, envelope, events_in_test_log, run_id
-from weftwork.adapters.http.test_endpoints import envelope_acceptance
-from weftwork.adapters.http.test_endpoints.envelope_acceptance import BoundedMap
+from weftwork.conformance.endpoints import envelope_acceptance
+from weftwork.conformance.endpoints.envelope_acceptance import BoundedMap
 
 CONFLICT = "envelope_correlation_conflict"
 PLANTED: list[dict[str, Any]] = [

@@ -1,19 +1,13 @@
-"""Test endpoints about envelopes: reliability events, prompt wrapping, and the set of all of them (EnvelopeEndpoints).
+"""Test endpoints about what nodes are told and tell of envelopes: reliability events and prompt wrapping.
 
 A reliability event is written only if the live path could have written it.
 """
 
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from weftwork.adapters.http.message import Request, Response, json_response
-from weftwork.adapters.http.test_endpoints.envelope_acceptance import (
-    CapabilityOverlay,
-    EnvelopeAcceptEndpoint,
-    nested_error_response,
-)
-from weftwork.engine.api.test_endpoints import EnvelopeRecords, TestLog
-from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.conformance.endpoints.envelope_acceptance import nested_error_response
+from weftwork.conformance.endpoints.test_log import TestLog
 from weftwork.protocol.ids import is_node_id
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
@@ -86,22 +80,3 @@ async def wrap_prompt(request: Request) -> Response:
         attributes=body.get("attributes"),
     )
     return json_response(200, {"prompt": prompt})
-
-
-class EnvelopeEndpoints:
-    """The test endpoints of wire.v1.envelopes, with the memory that they share."""
-
-    def __init__(self, kinds: KindSet, log: TestLog, records: EnvelopeRecords) -> None:
-        self._overlay = CapabilityOverlay()
-        self._accept_endpoint = EnvelopeAcceptEndpoint(kinds, log, records, self._overlay)
-        self.handlers: dict[str, Callable[[Request], Awaitable[Response]]] = {
-            "acceptEnvelope": self._accept_endpoint.accept,
-            "toggleCapability": self._overlay.toggle,
-            "wrapPrompt": wrap_prompt,
-            "emitEnvelopeReliability": ReliabilityEventEndpoint(log).emit,
-        }
-
-    def reset(self, partition: str) -> None:
-        """Forget what the seams were told and shown in a partition."""
-        self._overlay.reset(partition)
-        self._accept_endpoint.reset(partition)

@@ -267,10 +267,10 @@ def test_the_test_endpoint_and_nodes_apply_the_same_checks(monkeypatch: pytest.M
             assert (await shown(inside, part)).status == 200
             assert (await ended(inside, part, KEY))["status"] == "completed"
             partition = inside.host.keyring.authenticate(KEY).partition
-            (known,) = inside.host.programs.last_media(partition, "ask")
+            (known,) = inside.programs.last_media(partition, "ask")
             assert (known.modality, known.media_type, known.bytes) == ("image", "image/png", len(PNG))
-            inside.host.programs.reset(partition)
-            assert inside.host.programs.last_media(partition, "ask") == ()
+            inside.programs.reset(partition)
+            assert inside.programs.last_media(partition, "ask") == ()
 
     run(work)
     assert seen == ["", "ask"]

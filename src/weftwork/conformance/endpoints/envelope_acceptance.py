@@ -12,8 +12,8 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from weftwork.adapters.http.message import Request, Response, json_response
-from weftwork.engine.api.test_endpoints import EnvelopeRecords, EventQuery, TestLog
-from weftwork.engine.decide.envelopes import project_envelope
+from weftwork.conformance.endpoints.test_log import EventQuery, TestLog
+from weftwork.engine.api.envelopes import EnvelopeRecords
 from weftwork.protocol.envelopes.accept_request import (
     CAPABILITY,
     AcceptRequest,
@@ -246,7 +246,7 @@ class EnvelopeAcceptEndpoint:
         if written is None:
             before = EventQuery(type="interrupt.requested", node_id=judged.node_id)
             asked_before = len(self._log.events(partition, target.run_id, before))
-            drafts = project_envelope(judged, given.rules.contract, asked_before)
+            drafts = self._records.project(judged, given.rules.contract, asked_before)
             written = tuple(event["eventId"] for event in self._log.append(partition, target.run_id, drafts))
             self._memory.event_ids.put(key, written)
         return written

@@ -71,7 +71,7 @@ def test_a_reset_takes_nothing_from_other_tenants() -> None:
 def test_without_tenants_apart_others_would_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         async with open_in_process(test_seams=True) as inside:
-            programs = inside.host.programs
+            programs = inside.programs
             told = partition_of(inside, OTHER_KEY)
             original = programs.program
             monkeypatch.setattr(programs, "program", lambda _, node, entries: original(told, node, entries))  # sabotage

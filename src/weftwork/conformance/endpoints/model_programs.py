@@ -2,23 +2,20 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
 from weftwork.adapters.providers.script import EMPTY_ENTRY, Script, ScriptEntry, parse_entry
+from weftwork.adapters.providers.scripted import ScriptPlayer, put_recent
 from weftwork.ports.models import ModelMediaPart, ModelRequest
 from weftwork.protocol.media.message_parts import Modality
 
-MAX_NODES: Final = 1024
-"""Nodes that are remembered; beyond that the one that was longest out of use is forgotten."""
 MAX_PROGRAM_BYTES: Final = 16 * 2**20
 """Of programs, as they were when they were written; the one that was longest out of use goes first."""
 
 _NodeKey = tuple[str, str]
 """Partition and node id."""
-_Key = TypeVar("_Key", bound=tuple[str, ...])
-_Value = TypeVar("_Value")
 
 
 class SeenMedia(msgspec.Struct, frozen=True):
@@ -31,14 +28,13 @@ class SeenMedia(msgspec.Struct, frozen=True):
     media_ref: str | None
 
 
-class ScriptedPrograms:
-    """Shared by all who play from it. Nothing of a prompt is kept, but for what the media in it are."""
+class ScriptedPrograms(ScriptPlayer):
+    """Plays programs, and the script where a node has none. Keeps nothing of a prompt but what its media are."""
 
     def __init__(self, script: Script | None = None) -> None:
-        self._script = script or Script()
+        super().__init__(script)
         self._queues: OrderedDict[_NodeKey, deque[ScriptEntry]] = OrderedDict()
         self._sizes: dict[_NodeKey, int] = {}
-        self._call_counts: OrderedDict[tuple[str, str, str], int] = OrderedDict()
         self._budgets: OrderedDict[_NodeKey, int | None] = OrderedDict()
         self._last_media: OrderedDict[_NodeKey, tuple[SeenMedia, ...]] = OrderedDict()
 
@@ -48,7 +44,7 @@ class ScriptedPrograms:
         Returns how many there are. Raises msgspec.ValidationError, and then nothing has changed.
         """
         queue = deque(map(parse_entry, entries))
-        _put_recent(self._queues, (partition, node_id), queue)
+        put_recent(self._queues, (partition, node_id), queue)
         self._sizes[(partition, node_id)] = len(msgspec.json.encode(list(queue)))
         self._sizes = {place: self._sizes[place] for place in self._queues}
         while sum(self._sizes.values()) > MAX_PROGRAM_BYTES and len(self._queues) > 1:
@@ -58,20 +54,14 @@ class ScriptedPrograms:
     def take(self, request: ModelRequest) -> ScriptEntry:
         """What is said in this call: the next entry of the node's program, which is gone with it, or of the script."""
         node = (request.partition, request.node_id)
-        _put_recent(self._budgets, node, request.max_tokens)
-        _put_recent(
+        put_recent(self._budgets, node, request.max_tokens)
+        put_recent(
             self._last_media, node, tuple(_seen_media(part) for message in request.messages for part in message.media)
         )
         queue = self._queues.get(node)
         if queue is not None:
             return queue.popleft() if queue else EMPTY_ENTRY
-        place = (request.partition, request.run_id, request.node_id)
-        turn = self._call_counts.get(place, 0)
-        _put_recent(self._call_counts, place, turn + 1)
-        return self._script.entry_for(request, turn)
-
-    def modalities(self, model: str) -> frozenset[Modality]:
-        return self._script.accepted_modalities(model)
+        return super().take(request)
 
     def last_media(self, partition: str, node_id: str) -> tuple[SeenMedia, ...]:
         """media-48 (host): the media of the node's last call, in their order."""
@@ -93,14 +83,7 @@ def _seen_media(part: ModelMediaPart) -> SeenMedia:
     return SeenMedia(part.modality, part.media_type, part.size, part.sha256, part.media_ref)
 
 
-def _put_recent(kept: OrderedDict[_Key, _Value], place: _Key, value: _Value) -> None:
-    kept[place] = value
-    kept.move_to_end(place)
-    if len(kept) > MAX_NODES:
-        kept.popitem(last=False)
-
-
-def _delete_partition(kept: OrderedDict[_Key, _Value], partition: str | None) -> None:
+def _delete_partition(kept: OrderedDict[Any, Any], partition: str | None) -> None:
     for place in list(kept):
         if partition is None or place[0] == partition:
             del kept[place]

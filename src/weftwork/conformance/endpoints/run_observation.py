@@ -1,12 +1,72 @@
 """Test endpoints that observe runs, and the one that resets all test endpoints."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from weftwork.adapters.http.message import Request, Response, json_response
-from weftwork.engine.api.test_endpoints import EventQuery, RunObservation
+from weftwork.conformance.endpoints.test_log import EventQuery, TestLog, event_document
+from weftwork.engine.api.bundles import Bundles
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.runs import Runs
+from weftwork.ports.clock import Clock
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
+from weftwork.protocol.review.debug_bundle import unattached_bundle
+from weftwork.protocol.timestamps import iso
+
+MAX_EVENTS_READ: Final = 10_000
+"""Events of one run that are read for one answer."""
+PAGE_EVENTS: Final = 256
+PAGE_BYTES: Final = 262_144
+MAX_EXPORT_BYTES: Final = 1_000_000
+
+
+class RunObservation:
+    """Events, spans and bundles by run id. An unknown id is no error, and gives nothing."""
+
+    def __init__(self, events: EventLog, clock: Clock, service: Runs, bundles: Bundles, log: TestLog) -> None:
+        self._log = events
+        self._clock = clock
+        self._service = service
+        self._bundles = bundles
+        self._test_log = log
+
+    async def events(self, principal: Principal, run_id: str, query: EventQuery) -> list[dict[str, Any]]:
+        """What a run has recorded, and behind it what was projected for its id."""
+        found: list[dict[str, Any]] = []
+        last = -1
+        while last + 1 < MAX_EVENTS_READ:
+            page = await self._log.read(principal.run(run_id), last, PAGE_EVENTS, PAGE_BYTES)
+            if not page:
+                break
+            found += [event_document(event) for event in page if query.matches(event)]
+            last = page[-1].sequence
+        return found + self._test_log.events(principal.partition, run_id, query)
+
+    async def spans(self, principal: Principal, run_id: str | None) -> list[dict[str, Any]]:
+        """Those of a run and of what was projected for its id; without an id, all that was projected."""
+        found = await self._service.run_spans(principal, run_id) if run_id is not None else []
+        return [*found, *self._test_log.spans(principal.partition, run_id)]
+
+    async def export(self, principal: Principal, run_id: str) -> dict[str, Any]:
+        """The bundle of a run, or of what was projected for its id."""
+        try:
+            pieces = await self._bundles.open(principal, run_id, cap=MAX_EXPORT_BYTES)
+        except ClientFault as fault:
+            if fault.code != "not_found":
+                raise
+            events = self._test_log.events(principal.partition, run_id)
+            spans = self._test_log.spans(principal.partition, run_id)
+            link = self._bundles.media_link(principal.partition, run_id)
+            return unattached_bundle(run_id, events, spans, self._bundles.version, iso(self._clock.now()), link)
+        parts: list[bytes] = []
+        while (piece := await pieces.next_chunk()) is not None:
+            parts.append(piece)
+        return msgspec.json.decode(b"".join(parts))
 
 
 class ObservationEndpoints:

@@ -1,15 +1,20 @@
-"""Test endpoints that need no run: ask a model, program the mock provider, store media, send a guarded request.
+"""Test endpoints that act on the host: ask a model, program the mock provider, store media, send a guarded request,
+register a workflow, set variables of a run.
 
-Each uses the same checks and clients as nodes do, on behalf of the caller's partition.
+Each uses the same checks and clients as nodes and other routes do, on behalf of the caller's partition.
 """
 
 from base64 import b64decode
-from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
 from weftwork.adapters.http.message import Request, Response, json_response
+from weftwork.adapters.http.routes.workflows import registration_response
+from weftwork.adapters.outbound.client import GuardedClient
+from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
+from weftwork.engine.api.run_control import RunControl
+from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.models.message_media import RUN_ERROR_CODES, MessageMedia
 from weftwork.engine.sdk.model_request import make_message
@@ -75,20 +80,10 @@ def _to_client_fault(failure: Failed) -> ClientFault:
     return ClientFault("validation_error", failure.message, {**(failure.details or {}), "code": failure.code})
 
 
-class Programmable(Protocol):
-    """What the seam is a window on."""
-
-    def program(self, partition: str, node_id: str, entries: Iterable[Any]) -> int:
-        """Raises msgspec.ValidationError."""
-        ...
-
-    def last_budget(self, partition: str, node_id: str) -> int | None: ...
-
-
 class MockAiEndpoints:
     """programMockAi, getMockAiBudget. A tenant programs its own runs, and sees its own."""
 
-    def __init__(self, programs: Programmable) -> None:
+    def __init__(self, programs: ScriptedPrograms) -> None:
         self._programs = programs
 
     async def program(self, request: Request) -> Response:
@@ -141,18 +136,29 @@ class MediaPutEndpoint:
         return json_response(201, answer, [(b"location", url.encode())])
 
 
-class SafeFetchEndpoint:
-    """safeFetch. `client_resolving_to` makes a client that resolves every name to the given address."""
+class FixedResolver:
+    """Every name is at one address by the time of the connection, whatever it was before."""
 
-    def __init__(self, client: outbound.Outbound, client_resolving_to: Callable[[str], outbound.Outbound]) -> None:
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        return [self._address]
+
+    def close(self) -> None: ...
+
+
+class SafeFetchEndpoint:
+    """safeFetch."""
+
+    def __init__(self, client: GuardedClient) -> None:
         self._client = client
-        self._client_resolving_to = client_resolving_to
 
     async def safe_fetch(self, request: Request) -> Response:
         document = await request.json()
         schema.require("safe-fetch", document)
         address = document.get("simulateRebindTo")
-        client = self._client if address is None else self._client_resolving_to(address)
+        client = self._client if address is None else self._client.with_resolver(FixedResolver(address))
         return json_response(200, await _fetch_outcome(client, document["url"], document.get("init", {})))
 
 
@@ -165,3 +171,21 @@ async def _fetch_outcome(client: outbound.Outbound, url: str, init: dict[str, An
         return {"outcome": "blocked", "blocked": refused.blocked}
     except outbound.FetchFailed:
         return {"outcome": "failed"}
+
+
+class SetupEndpoints:
+    """registerSampleWorkflow, setVariables."""
+
+    def __init__(self, workflows: Workflows, control: RunControl) -> None:
+        self._workflows = workflows
+        self._control = control
+
+    async def register_sample(self, request: Request) -> Response:
+        body = await request.json()
+        key = request.header(b"idempotency-key")
+        return registration_response(await self._workflows.register_sample(request.caller, body, key))
+
+    async def set_variables(self, request: Request) -> Response:
+        run_id = request.params["runId"]
+        status = await self._control.set_variables(request.caller, run_id, await request.json())
+        return json_response(200, {"runId": run_id, "status": status})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from weftwork.engine.api import test_endpoints as module
+from weftwork.conformance.endpoints import test_log as module
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Draft
 from weftwork.testing.deterministic import ManualClock, SequentialIds

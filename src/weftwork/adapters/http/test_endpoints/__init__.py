@@ -1,1 +1,0 @@
-"""Endpoints for the conformance suite (its word for them is "seams")."""

@@ -1,1 +1,0 @@
-"""Tests of weftwork.adapters.http.test_endpoints."""
