@@ -18,6 +18,8 @@ SOURCE = ROOT / "src" / "weftwork"
 
 PROTOCOL_ORDER = "Packages of the protocol build on one another"
 NODE_CODE = "Nodes and providers see ports and the SDK"
+CONFORMANCE_IMPORTS = "Only the composition root imports conformance"
+CONFORMANCE_FACADES = "conformance uses the facades of the engine"
 
 LINT = """
 import sys
@@ -65,6 +67,11 @@ def test_the_contracts_hold() -> None:
         ("protocol/privacy/trust.py", "import weftwork.protocol.privacy.redaction", PROTOCOL_ORDER),
         ("protocol/workflow/loops.py", "import weftwork.protocol.media.media_types", PROTOCOL_ORDER),
         ("app.py", "import weftwork.testing.deterministic", "Only tests import the test kit"),
+        ("adapters/http/app.py", "import weftwork.conformance.test_endpoints", "Arrows point inward"),
+        ("conformance/workflows.py", "import weftwork.wiring.models", "Arrows point inward"),
+        ("cli/serve/startup.py", "import weftwork.conformance.workflows", CONFORMANCE_IMPORTS),
+        ("conformance/endpoints/test_log.py", "import weftwork.engine.runtime", CONFORMANCE_FACADES),
+        ("conformance/nodes/mock_ai.py", "import weftwork.engine.decide.envelopes", CONFORMANCE_FACADES),
         ("engine/decide/transitions.py", "import weftwork.ports.clock", "decide sees the protocol only"),
         ("engine/decide/inputs.py", "import weftwork.engine.runtime", "decide sees the protocol only"),
         ("engine/run/inbox.py", "import weftwork.engine.host.alarm", "engine packages are layered"),
@@ -172,6 +179,10 @@ def test_the_contracts_name_every_module_they_are_about() -> None:
     others = {each.stem if each.is_file() else each.name for each in (SOURCE / "engine").iterdir()}
     others -= {"__init__", "__pycache__", "decide"}
     assert {f"weftwork.engine.{name}" for name in others} <= set(decide["forbidden_modules"])
+    behind = set(contract(CONFORMANCE_FACADES)["forbidden_modules"]) | {"weftwork.engine.api"}
+    # Node types build on these, as those of adapters do.
+    behind |= {"weftwork.engine.media", "weftwork.engine.models", "weftwork.engine.sdk"}
+    assert behind == {f"weftwork.engine.{name}" for name in (*others, "decide")}
     engine = [name for layer in contract("engine packages are layered")["layers"] for name in layer.split(" | ")]
     assert {f"weftwork.engine.{name}" for name in (*others, "decide")} == set(engine)
     assert set(contract(NODE_CODE)["forbidden_modules"]) == set(engine) - {"weftwork.engine.sdk"}
