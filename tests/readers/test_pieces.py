@@ -3,6 +3,7 @@
 import asyncio
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunHeader
 from weftwork.protocol.run.projection import Projection
+from weftwork.protocol.wire import streams
 
 RUN = "talkative"
 MODES = ("updates", "debug", "messages", "updates,messages")
@@ -116,6 +118,34 @@ def test_a_stream_in_any_pieces_is_the_same(sizes: list[int], mode: str, buffer_
             assert _whole(bytes(line.body), bool(buffer_ms)) == _whole(plain, bool(buffer_ms))
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("buffer_ms", [0, 5000])
+async def test_a_frame_is_built_once(mode: str, buffer_ms: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many reads a batch takes: here each read gives one event."""
+    built: Counter[tuple[str, int]] = Counter()
+
+    def count(name: str) -> None:
+        honest = getattr(streams, name)
+
+        def build(event: Event, *arguments: Any) -> Any:
+            built[name, event.sequence] += 1
+            return honest(event, *arguments)
+
+        monkeypatch.setattr(streams, name, build)
+
+    count("event_frame")
+    count("chunk_frame")
+    monkeypatch.setattr(feeds.Reader.next, "__defaults__", (feeds.PAGE_EVENTS, 1))
+    async with open_in_process() as inside:
+        await _store(inside, [40] * 9)
+        answer = await inside.call("GET", f"/v1/runs/{RUN}/events?streamMode={mode}&bufferMs={buffer_ms}")
+    shown = _whole(answer.body, bool(buffer_ms))
+    assert len(shown) == len(built) > 2
+    assert set(built.values()) == {1}
+    if buffer_ms:
+        assert len(frames(answer.body)) == 1
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -153,7 +153,7 @@ class SseStream:
             while at < len(body):
                 del body
                 await self._writer.drained()
-                body = self._encode(await self._reread(reader, first, last))
+                body = await self._reread(reader, first, last)
                 at = await self._write_available(body, at)
             del body
             if not reader.ended:
@@ -172,22 +172,47 @@ class SseStream:
         """The first and the last of the next events, and what is shown of them."""
         events = await self._next_events(reader)
         if self._buffer_seconds:
-            events = await self._collect(reader, self._visible_events(events))
+            return await self._next_batch(reader, events)
         if not events:
             return 0, 0, b""
-        return events[0].sequence, events[-1].sequence, self._encode(events)
+        return events[0].sequence, events[-1].sequence, self._encode_events(events)
 
-    async def _reread(self, reader: Reader, first: int, last: int) -> list[Event]:
-        """What is shown of events that were taken before."""
-        events: list[Event] = []
+    async def _next_batch(self, reader: Reader, events: list[Event]) -> tuple[int, int, bytes]:
+        """sse-03: gather until the buffer time is over, there is enough, or something arrives that must not wait."""
+        clock = asyncio.get_running_loop()
+        until = clock.time() + self._buffer_seconds
+        sequences: list[int] = []
+        batch: list[StreamFrame] = []
+        size, flush = 0, False
+        while True:
+            for event in events:
+                if frames := event_frames(event, self._modes, self._cursor):
+                    sequences.append(event.sequence)
+                    batch += frames
+                    size += event.size
+                    flush = flush or any(frame.flush for frame in frames)
+            left = until - clock.time()
+            # A note comes behind these events, and until it is taken there are no others.
+            if not batch or flush or left <= 0 or size >= READ_BYTES or reader.ended or reader.has_notification:
+                break
+            events = await reader.next(left)
+        return (sequences[0], sequences[-1], batch_frame(batch).encode()) if batch else (0, 0, b"")
+
+    async def _reread(self, reader: Reader, first: int, last: int) -> bytes:
+        """What was shown of events that were taken before, made again."""
+        parts: list[bytes] = []
+        batch: list[StreamFrame] = []
         while first <= last:
             page = await reader.reread(first, last)
             if not page:
                 # The run was deleted: a frame of which a part is sent cannot be finished any more.
                 raise ResponseAborted
-            events += self._visible_events(page)
+            if self._buffer_seconds:
+                batch += [frame for event in page for frame in event_frames(event, self._modes, self._cursor)]
+            else:
+                parts.append(self._encode_events(page))
             first = page[-1].sequence + 1
-        return events
+        return batch_frame(batch).encode() if batch else b"".join(parts)
 
     async def _next_events(self, reader: Reader) -> list[Event]:
         """The next events. Those that this reader is not shown do not put off the keep-alive."""
@@ -197,27 +222,7 @@ class SseStream:
             await self._write_available(KEEPALIVE)
         return await reader.next(self._keepalive_at - clock.time())
 
-    async def _collect(self, reader: Reader, events: list[Event]) -> list[Event]:
-        """sse-03: gather until the buffer time is over, there is enough, or something arrives that must not wait."""
-        clock = asyncio.get_running_loop()
-        until = clock.time() + self._buffer_seconds
-        while events and not reader.ended and not any(frame.flush for frame in self._frames(events)):
-            left = until - clock.time()
-            # A note comes behind these events, and until it is taken there are no others.
-            if left <= 0 or reader.has_notification or sum([event.size for event in events]) >= READ_BYTES:
-                break
-            events += self._visible_events(await reader.next(left))
-        return events
-
-    def _visible_events(self, events: list[Event]) -> list[Event]:
-        return [event for event in events if event_frames(event, self._modes, self._cursor)]
-
-    def _frames(self, events: list[Event]) -> list[StreamFrame]:
-        return [frame for event in events for frame in event_frames(event, self._modes, self._cursor)]
-
-    def _encode(self, events: list[Event]) -> bytes:
-        if self._buffer_seconds:
-            return batch_frame(self._frames(events)).encode()
+    def _encode_events(self, events: list[Event]) -> bytes:
         return b"".join([encoded_frames(event, self._modes, self._cursor) for event in events])
 
     async def _stream_snapshots(self, reader: Reader, last: int) -> None:
