@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, run, run_ready_tasks, until
-from weftwork.engine.api.idempotency import IdempotencyClaim
+from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.run_control import ControlOutcome, RunControl, apply_control
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
@@ -25,18 +25,17 @@ WAITS = workflow([node("first"), ASK, node("last")], [edge("first", "ask"), edge
 
 
 async def answer(bench: EngineHarness, key: RunKey, value: Any, node_id: str = "ask", idem: str | None = None) -> Any:
-    claim = IdempotencyClaim(bench.log, bench.clock, CALLER, f"answer/{node_id}", idem, value)
-    if (known := await claim.find_outcome(ControlOutcome)) is not None:
-        return known
-    given = AnswerReceived(node_id, value, ANSWERER, bench.clock.now())
-    outcome = ControlOutcome(key.run_id, "", claim.now, node_id)
-
-    def late(stored: StoredRun) -> ClientFault:
+    def refuse_late(stored: StoredRun) -> str:
         rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
         mine = [row["status"] for row in rows if row["nodeId"] == node_id]
-        return answer_refusal(mine[-1] if mine else None)
+        raise answer_refusal(mine[-1] if mine else None)
 
-    return await apply_control(bench.executor, key, claim, given, outcome, late)
+    async def apply(claim: IdempotencyClaim) -> Any:
+        given = AnswerReceived(node_id, value, ANSWERER, claim.now)
+        outcome = ControlOutcome(key.run_id, "", claim.now, node_id)
+        return await apply_control(bench.executor, key, claim, given, outcome, refuse_late)
+
+    return await idempotent(bench.runtime, CALLER, f"answer/{node_id}", idem, value, ControlOutcome, apply)
 
 
 async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:

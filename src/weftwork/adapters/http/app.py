@@ -78,7 +78,9 @@ class App:
     def _set_traceparent(self, request: Request) -> None:
         """trace-02: every answer carries a traceparent, in the caller's trace when there is one."""
         fresh = self._ids.trace_id()
-        caller = parse_traceparent(request.header(b"traceparent"))
+        sent = request.header(b"traceparent")
+        caller = parse_traceparent(sent)
+        request.caller_traceparent = sent if caller else None
         request.traceparent = format_traceparent(caller.trace_id if caller else fresh, fresh[:16])
 
     async def _call_handler(self, request: Request) -> Response | None:

@@ -86,6 +86,7 @@ class Request:
         "_has_unread_body",
         "_query",
         "_receive",
+        "caller_traceparent",
         "error_renderer",
         "headers",
         "max_body_bytes",
@@ -110,6 +111,8 @@ class Request:
         self.error_renderer: Callable[[ClientFault], Response] | None = None
         """How a fault is told, where the one who asked reads no JSON."""
         self.traceparent = ""
+        self.caller_traceparent: str | None = None
+        """What the caller sent, if it is a traceparent."""
         self._receive = receive
         self._query: list[tuple[str, str]] | None = None
         length = self.headers.get(b"content-length", b"0")
@@ -132,6 +135,11 @@ class Request:
 
     def header(self, name: bytes) -> str | None:
         value = self.headers.get(name)
+        return value.decode("latin-1") if value is not None else None
+
+    @property
+    def idempotency_key(self) -> str | None:
+        value = self.headers.get(b"idempotency-key")
         return value.decode("latin-1") if value is not None else None
 
     @property

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
-from weftwork.engine.api.keyring import Principal, run_not_found
+from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.replay import load_state
@@ -64,38 +64,43 @@ class Annotations:
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
     ) -> AnnotationResult:
         """Keep what the caller says of the run, live or ended; durable before it returns."""
+        added: port.Annotation | None = None
+
+        async def add(claim: IdempotencyClaim) -> _AnnotationRecord | SlotTaken:
+            nonlocal added
+            new = added = await self._make(principal, run_id, document, claim.now)
+            outcome = _AnnotationRecord(new.annotation_id)
+            named = tuple(sorted(referenced_assets(new.document, principal.partition)))
+            record, most = claim.make_record(outcome), annotations.MAX_ANNOTATIONS
+            verdict = await self._store.add(principal.run(run_id), new, most, record, named)
+            if isinstance(verdict, SlotTaken):
+                return verdict
+            require_run(verdict != "absent")
+            if verdict == "full":
+                raise annotations.annotation_limit_fault()
+            await self._notify_readers(principal, run_id, new, claim.now)
+            return outcome
+
         operation = f"createAnnotation/{run_id}"
-        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, operation, key, document)
-        if (known := await claim.find_outcome(_AnnotationRecord)) is not None:
-            return await self._replay(principal, run_id, known)
+        said = await idempotent(self._runtime, principal, operation, key, document, _AnnotationRecord, add)
+        if added is None or said.replayed:
+            added = require_run(await self._store.find(principal.run(run_id), said.annotation_id))
+        return AnnotationResult(added.document, said.replayed)
+
+    async def _make(self, principal: Principal, run_id: str, document: Any, now: int) -> port.Annotation:
+        """The annotation as it will be kept: checked against its run, with what the run hides masked."""
         annotations.check_annotation(document)
-        stored = await self._executor.read_run(principal.run(run_id))
-        if stored is None:
-            raise run_not_found()
+        stored = require_run(await self._executor.read_run(principal.run(run_id)))
         plan = await self._plan(stored)
         await self._check_target(stored, plan, document.get("target", {}))
         texts = await self._scanner.redact(stored, plan, annotations.annotation_texts(document))
         (annotation_id,) = self._runtime.ids.event_ids(1)
-        kept = annotations.annotation_document(annotation_id, run_id, principal.key_id, claim.now, document, texts)
-        record = claim.make_record(_AnnotationRecord(annotation_id))
-        new = port.Annotation(annotation_id, kept)
-        named = tuple(sorted(referenced_assets(kept, principal.partition)))
-        verdict = await self._store.add(principal.run(run_id), new, annotations.MAX_ANNOTATIONS, record, named)
-        if isinstance(verdict, SlotTaken):
-            return await self._replay(principal, run_id, claim.replay(verdict.record, _AnnotationRecord))
-        if verdict == "absent":
-            raise run_not_found()
-        if verdict == "full":
-            raise annotations.annotation_limit_fault()
-        await self._notify_readers(principal, run_id, new, claim.now)
-        return AnnotationResult(kept)
+        kept = annotations.annotation_document(annotation_id, run_id, principal.key_id, now, document, texts)
+        return port.Annotation(annotation_id, kept)
 
     async def page(self, principal: Principal, run_id: str, after: str | None, limit: int) -> port.AnnotationPage:
         """What was said of the run, oldest first; a page ends at 4 MiB and may be short."""
-        page = await self._store.page(principal.run(run_id), after, limit, PAGE_BYTES)
-        if page is None:
-            raise run_not_found()
-        return page
+        return require_run(await self._store.page(principal.run(run_id), after, limit, PAGE_BYTES))
 
     async def _plan(self, stored: StoredRun) -> Plan | None:
         """The definition of the run, or None if this host can no longer read it."""
@@ -115,12 +120,6 @@ class Annotations:
             raise invalid(
                 f"There is no such event among the first {MAX_EVENTS_SEARCHED} of the run.", "/target/eventId"
             )
-
-    async def _replay(self, principal: Principal, run_id: str, outcome: _AnnotationRecord) -> AnnotationResult:
-        found = await self._store.find(principal.run(run_id), outcome.annotation_id)
-        if found is None:
-            raise run_not_found()
-        return AnnotationResult(found.document, outcome.replayed)
 
     async def _notify_readers(self, principal: Principal, run_id: str, new: port.Annotation, now: int) -> None:
         """Let those who read the run know. A run without events has nothing that this could come behind."""

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from weftwork.engine.api.keyring import Principal, run_not_found
+from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.assets import StoredAsset
@@ -44,9 +44,7 @@ class BundleStream:
         async with self._reads:
             # Stores that have everything at hand do not wait, and others must have their turn.
             await asyncio.sleep(0)
-            page = await self._log.read(self._key, self._sequence, PAGE_EVENTS, PAGE_BYTES)
-        if not page:
-            raise run_not_found()
+            page = require_run(await self._log.read(self._key, self._sequence, PAGE_EVENTS, PAGE_BYTES))
         self._sequence = page[-1].sequence
         return self._bundle.write_events(page)
 

@@ -1,13 +1,15 @@
 """Idempotency keys: one caller's key on one operation. The outcome is recorded, and replayed for a repeat."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
 
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
-from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.event_log import EventLog, SlotTaken
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.wire import idempotency
 
@@ -73,3 +75,30 @@ class IdempotencyClaim:
         return IdempotencyRecord(
             self._partition, slot, self._fingerprint, msgspec.json.encode(outcome), self.now, oldest
         )
+
+
+async def idempotent(
+    runtime: Runtime,
+    principal: Principal,
+    operation: str,
+    key: str | None,
+    body: Any,
+    kind: type[T],
+    work: Callable[[IdempotencyClaim], Awaitable[T | SlotTaken]],
+) -> T:
+    """The outcome that the caller's key led to before, else that of the work. Without a key the work is always done.
+
+    The work records its outcome under the claim, in the commit that has its effect where there is one, and returns
+    SlotTaken if the same request was recorded meanwhile. Raises ClientFault if the key was used with another body.
+    """
+    claim = IdempotencyClaim(runtime.log, runtime.clock, principal, operation, key, body)
+    if key is not None and (known := await claim.find_outcome(kind)) is not None:
+        return known
+    try:
+        outcome = await work(claim)
+    except ClientFault:
+        # idem-03: the same request may have been first, after this one had looked for it.
+        if (known := await claim.find_outcome(kind)) is not None:
+            return known
+        raise
+    return claim.replay(outcome.record, kind) if isinstance(outcome, SlotTaken) else outcome

@@ -5,12 +5,13 @@ signer for interrupts.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.api.idempotency import IdempotencyClaim
-from weftwork.engine.api.keyring import Principal, require_scope, run_not_found
+from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
+from weftwork.engine.api.keyring import Principal, require_run, require_scope
 from weftwork.engine.api.run_control import ControlOutcome, apply_control
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.host.executor import Executor
@@ -19,7 +20,7 @@ from weftwork.engine.signer import Signer
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
-from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.ports.storage.event_log import InterruptQuery, SlotTaken
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
@@ -132,9 +133,7 @@ class Interrupts:
 
     async def list_of_run(self, principal: Principal, run_id: str, closed: bool = False) -> dict[str, Any]:
         """Those of one run in the order in which they were asked: the open ones, or all."""
-        stored = await self._executor.read_run(principal.run(run_id))
-        if stored is None:
-            raise run_not_found()
+        stored = require_run(await self._executor.read_run(principal.run(run_id)))
         rows = [row for row in _interrupt_rows(stored) if closed or row["status"] == "open"]
         workflow_id = stored.header.workflow_id
         return {"interrupts": [self._document(principal, run_id, workflow_id, row) for row in rows]}
@@ -170,20 +169,15 @@ class Interrupts:
         """int-06: exactly one answer counts, and it is durable before it is acknowledged."""
         # With the principal: the vote of another one is another request, though key and body may be the same.
         place = "\0".join((principal.key_id, run_id, node_id, interrupt_id or ""))
-        claim = IdempotencyClaim(
-            self._runtime.log, self._runtime.clock, principal, f"resolveInterrupt/{place}", key, document
-        )
-        if (known := await claim.find_outcome(ControlOutcome)) is not None:
-            return known
-        schema.require("resolve-interrupt", document)
         by = Answerer(
             principal.key_id,
             frozenset({principal.label} - {""}),
             may_delegate=DELEGATE_SCOPE in principal.scopes,
             may_override=OVERRIDE_SCOPE in principal.scopes,
         )
-        given = AnswerReceived(node_id, document["resumeValue"], by, claim.now, interrupt_id or "")
-        return await self._answer(principal.run(run_id), claim, given)
+        answer = partial(self._answer, principal.run(run_id), node_id, interrupt_id or "", document, by)
+        operation = f"resolveInterrupt/{place}"
+        return await idempotent(self._runtime, principal, operation, key, document, ControlOutcome, answer)
 
     async def resolve_approval(
         self, principal: Principal, run_id: str, node_id: str, document: Any, key: str | None = None
@@ -204,9 +198,7 @@ class Interrupts:
             raise invalid("for is a name without control characters.", "/for")
         if person is not None and person not in (principal.key_id, principal.label):
             require_scope(principal, DELEGATE_SCOPE)
-        stored = await self._executor.read_run(principal.run(run_id))
-        if stored is None:
-            raise run_not_found()
+        stored = require_run(await self._executor.read_run(principal.run(run_id)))
         mine = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
         row = next((row for row in mine if row["status"] == "open"), None)
         if row is None:
@@ -259,30 +251,31 @@ class Interrupts:
         token = self.check_token(text, "resolve")
         bearer = _bearer(token)
         operation = f"resolveInterruptByToken/{token.run_id}/{token.jti}"
-        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, bearer, operation, key, document)
-        if (known := await claim.find_outcome(ControlOutcome)) is not None:
-            return known
-        schema.require("resolve-interrupt", document)
         names = frozenset({token.person} if token.person is not None else ())
         # appr-03: one link is one voice, however many names it gives itself.
         by = Answerer(bearer.key_id, names, bound_person=_voter(token), has_key=False)
-        given = AnswerReceived(token.node_id, document["resumeValue"], by, claim.now, token.interrupt_id)
+        answer = partial(self._answer, bearer.run(token.run_id), token.node_id, token.interrupt_id, document, by)
         try:
-            return await self._answer(bearer.run(token.run_id), claim, given)
+            return await idempotent(self._runtime, bearer, operation, key, document, ControlOutcome, answer)
         except ClientFault as fault:
             # A run that was deleted, or of a store from before it: as if the token were forged.
             raise (unknown_token_fault() if fault.code in ("not_found", "interrupt_not_found") else fault) from None
 
-    async def _answer(self, run: RunKey, claim: IdempotencyClaim, given: AnswerReceived) -> ControlOutcome:
-        def late(stored: StoredRun) -> ClientFault:
-            rows = [row for row in _interrupt_rows(stored) if row["nodeId"] == given.node_id]
-            wanted = [row for row in rows if given.interrupt_id in ("", row["interruptId"])]
-            return answer_refusal(_final_status(wanted))
+    async def _answer(
+        self, run: RunKey, node_id: str, interrupt_id: str, document: Any, by: Answerer, claim: IdempotencyClaim
+    ) -> ControlOutcome | SlotTaken:
+        """Answer an interrupt of a node: the one of the id, or without an id the open one."""
 
-        outcome = ControlOutcome(run.run_id, "", claim.now, given.node_id)
-        steered = await apply_control(self._executor, run, claim, given, outcome, late)
+        def refuse_late(stored: StoredRun) -> str:
+            rows = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
+            raise answer_refusal(_final_status([row for row in rows if interrupt_id in ("", row["interruptId"])]))
+
+        schema.require("resolve-interrupt", document)
+        given = AnswerReceived(node_id, document["resumeValue"], by, claim.now, interrupt_id)
+        outcome = ControlOutcome(run.run_id, "", claim.now, node_id)
+        answered = await apply_control(self._executor, run, claim, given, outcome, refuse_late)
         fault_point("answer.durable")
-        return steered
+        return answered
 
     def _document(self, principal: Principal, run_id: str, workflow_id: str, row: Row) -> Row:
         shown = {**row, "runId": run_id, "workflowId": workflow_id, "createdAt": row["requestedAt"]}

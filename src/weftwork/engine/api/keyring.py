@@ -7,6 +7,7 @@ A key is stored as a keyed digest, and shown once, when it is created. `Keyring.
 import hashlib
 import hmac
 from collections.abc import Iterable
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -18,6 +19,7 @@ from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import TEST_KEY_PREFIX, Mode, is_tenant, mode_of_key, partition
 from weftwork.protocol.run.header import Owner, RunKey
 
+T = TypeVar("T")
 LIVE_KEY_PREFIX = "hk_live_"
 STARTUP_LABEL = "given at start"
 """The label of keys that were given on the command line; no approver can be named by it."""
@@ -47,9 +49,11 @@ class Principal(msgspec.Struct, frozen=True):
         return Owner(self.tenant, self.key_id)
 
 
-def run_not_found() -> ClientFault:
-    """The fault for a run that does not exist, and for one of another tenant."""
-    return ClientFault("not_found", "There is no such run.")
+def require_run(found: T | Literal[False] | None) -> T:
+    """What was found of a run, or 404 if that is nothing: no such run, a deleted one, or one of another tenant."""
+    if not found:
+        raise ClientFault("not_found", "There is no such run.")
+    return found
 
 
 def require_scope(principal: Principal, scope: str) -> None:

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 import msgspec
 
 from weftwork.engine.api.idempotency import IdempotencyClaim
-from weftwork.engine.api.keyring import Principal, run_not_found
+from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import EventLog, SlotTaken, StillLive, StoreUnavailable
@@ -75,9 +75,7 @@ class Retention:
         except StillLive:
             raise await self._refusal(run) from None
         fault_point("delete.durable")
-        if deleted is False:
-            raise run_not_found()
-        if deleted is True:
+        if require_run(deleted) is True:
             self._purge_soon()
         return isinstance(deleted, SlotTaken)
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
-from weftwork.engine.api.keyring import Principal, run_not_found
+from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.decide.inputs import Input, PauseRequested, ResumeRequested, VariablesOverwritten
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
@@ -21,7 +21,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.bulk_cancel import bulk_cancel_entry, check_bulk_cancel
-from weftwork.protocol.run.header import DRAIN_POLICIES, RunKey, Status
+from weftwork.protocol.run.header import DRAIN_POLICIES, RunKey
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.timestamps import iso
 
@@ -49,36 +49,33 @@ class RunControl:
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
     ) -> ControlOutcome:
         """run-12: accepted when durable; it takes effect at once or when the nodes that run have ended."""
-        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, f"pauseRun/{run_id}", key, document)
-        if (known := await claim.find_outcome(ControlOutcome)) is not None:
-            return known
-        schema.require("pause-run", document)
-        asked = PauseRequested(document.get("drainPolicy", DRAIN_POLICIES[-1]), document.get("reason"))
-        return await self._apply(principal, claim, asked, ControlOutcome(run_id, "paused", claim.now))
+
+        async def pause(claim: IdempotencyClaim) -> ControlOutcome | SlotTaken:
+            schema.require("pause-run", document)
+            given = PauseRequested(document.get("drainPolicy", DRAIN_POLICIES[-1]), document.get("reason"))
+            outcome = ControlOutcome(run_id, "paused", claim.now)
+            return await apply_control(self._executor, principal.run(run_id), claim, given, outcome)
+
+        return await idempotent(self._runtime, principal, f"pauseRun/{run_id}", key, document, ControlOutcome, pause)
 
     async def resume_run(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
     ) -> ControlOutcome:
         """run-13: a paused run goes on."""
-        claim = IdempotencyClaim(
-            self._runtime.log, self._runtime.clock, principal, f"resumeRun/{run_id}", key, document
-        )
-        if (known := await claim.find_outcome(ControlOutcome)) is not None:
-            return known
-        schema.require("resume-run", document)
-        return await self._apply(
-            principal, claim, ResumeRequested(document.get("reason")), ControlOutcome(run_id, "running", claim.now)
-        )
+
+        async def resume(claim: IdempotencyClaim) -> ControlOutcome | SlotTaken:
+            schema.require("resume-run", document)
+            given, outcome = ResumeRequested(document.get("reason")), ControlOutcome(run_id, "running", claim.now)
+            return await apply_control(self._executor, principal.run(run_id), claim, given, outcome)
+
+        return await idempotent(self._runtime, principal, f"resumeRun/{run_id}", key, document, ControlOutcome, resume)
 
     async def set_variables(self, principal: Principal, run_id: str, document: Any) -> str:
         """seam-01: the status of the run, once the variables are durable."""
         schema.require("set-variables", document)
-        answer = await self._executor.request(principal.run(run_id), VariablesOverwritten(document["variables"]))
-        if answer is None:
-            raise run_not_found()
-        if isinstance(answer, StoredRun):
-            raise _run_has_ended(answer)
-        return str(answer)
+        given = VariablesOverwritten(document["variables"])
+        answer = require_run(await self._executor.request(principal.run(run_id), given))
+        return refuse_ended(answer) if isinstance(answer, StoredRun) else str(answer)
 
     async def get_artifact(self, principal: Principal, run_id: str, artifact_id: str) -> dict[str, Any]:
         """An artifact with its content, as it stands in the log."""
@@ -95,10 +92,11 @@ class RunControl:
         payload: dict[str, Any] = msgspec.json.decode(event.payload)
         return {**payload, "version": int(payload["version"]), "runId": run_id, "createdAt": iso(event.timestamp)}
 
-    async def _apply(
-        self, principal: Principal, claim: IdempotencyClaim, given: Input, outcome: ControlOutcome
-    ) -> ControlOutcome:
-        return await apply_control(self._executor, principal.run(outcome.run_id), claim, given, outcome, _run_has_ended)
+
+def refuse_ended(run: StoredRun) -> str:
+    """Most of what is asked of a run comes too late when it has ended. Raises ClientFault."""
+    status = run.projection.status
+    raise ClientFault("conflict", f"The run has ended: it is {status}.", {"runStatus": status})
 
 
 async def apply_control(
@@ -107,33 +105,21 @@ async def apply_control(
     claim: IdempotencyClaim,
     given: Input,
     outcome: ControlOutcome,
-    late: Callable[[StoredRun], ClientFault],
-) -> ControlOutcome:
-    """Apply an input to a run; returns when it is durable. `late` makes the fault for a run that has ended."""
+    ended: Callable[[StoredRun], str] = refuse_ended,
+) -> ControlOutcome | SlotTaken:
+    """Apply an input to a run; returns when it is durable.
 
-    def answered(status: Status) -> ControlOutcome:
+    `ended` gives the status with which a run answers that has ended, or raises ClientFault.
+    """
+
+    def answered(status: str) -> ControlOutcome:
         """How the run stands is the answer, unless what was asked for has a name of its own."""
         return msgspec.structs.replace(outcome, status=outcome.status or status)
 
-    try:
-        answer = await executor.request(run, given, claim.record_maker(answered))
-        if answer is None:
-            raise run_not_found()
-        if isinstance(answer, StoredRun):
-            raise late(answer)
-    except ClientFault:
-        # idem-03: the same request may have been first, after this one had looked for it.
-        if (known := await claim.find_outcome(ControlOutcome)) is not None:
-            return known
-        raise
-    if isinstance(answer, SlotTaken):
-        return claim.replay(answer.record, ControlOutcome)
-    return answered(answer)
-
-
-def _run_has_ended(run: StoredRun) -> ClientFault:
-    status = run.projection.status
-    return ClientFault("conflict", f"The run has ended: it is {status}.", {"runStatus": status})
+    answer = require_run(await executor.request(run, given, claim.record_maker(answered)))
+    if isinstance(answer, StoredRun):
+        return await claim.save(answered(ended(answer)))
+    return answer if isinstance(answer, SlotTaken) else answered(answer)
 
 
 class BulkCancelOutcome(ReplayableOutcome, frozen=True):
@@ -151,14 +137,15 @@ class BulkCancel:
 
     async def cancel_runs(self, principal: Principal, document: Any, key: str | None = None) -> BulkCancelOutcome:
         """Cancel runs. Ids that are named twice are answered twice, with the same words."""
-        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, "bulkCancelRuns", key, document)
-        if (known := await claim.find_outcome(BulkCancelOutcome)) is not None:
-            return known
-        check_bulk_cancel(document)
-        run_ids: list[str] = document["runIds"]
-        answers = await self._cancel_all(principal, list(dict.fromkeys(run_ids)), document.get("reason"))
-        # A crash before this is harmless: what was cancelled stays so, and a repeat says the same of it.
-        return await claim.save(BulkCancelOutcome([answers[run_id] for run_id in run_ids]))
+
+        async def cancel(claim: IdempotencyClaim) -> BulkCancelOutcome:
+            check_bulk_cancel(document)
+            run_ids: list[str] = document["runIds"]
+            answers = await self._cancel_all(principal, list(dict.fromkeys(run_ids)), document.get("reason"))
+            # A crash before this is harmless: what was cancelled stays so, and a repeat says the same of it.
+            return await claim.save(BulkCancelOutcome([answers[run_id] for run_id in run_ids]))
+
+        return await idempotent(self._runtime, principal, "bulkCancelRuns", key, document, BulkCancelOutcome, cancel)
 
     async def _cancel_all(
         self, principal: Principal, run_ids: list[str], reason: str | None

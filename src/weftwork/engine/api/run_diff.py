@@ -3,12 +3,11 @@
 import asyncio
 from typing import Any, Final
 
-from weftwork.engine.api.keyring import Principal, run_not_found
+from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
 from weftwork.protocol.review.run_diff import RunDiff
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import StoredRun
 
 PAGE: Final = 256
@@ -29,8 +28,8 @@ class RunDiffs:
     async def compare(self, principal: Principal, run_id: str, against: str) -> dict[str, Any]:
         """How run b, the other one, differs from run a, as both stand now."""
         async with self._slots:
-            a = await self._read_run(principal.run(run_id))
-            b = a if run_id == against else await self._read_run(principal.run(against))
+            a = await self._read_run(principal, run_id)
+            b = a if run_id == against else await self._read_run(principal, against)
             diff = RunDiff(a, b)
             while diff.has_next:
                 await self._compare_page(diff, a, b)
@@ -52,16 +51,11 @@ class RunDiffs:
         end = min(run.projection.last_sequence, last)
         if start > end:
             return []
-        page = await self._log.read(run.header.key, start - 1, min(PAGE, end - start + 1), PAGE_BYTES)
-        if not page:
-            raise run_not_found()  # deleted meanwhile
-        return page
+        # Nothing, if it was deleted meanwhile.
+        return require_run(await self._log.read(run.header.key, start - 1, min(PAGE, end - start + 1), PAGE_BYTES))
 
-    async def _read_run(self, run: RunKey) -> StoredRun:
-        stored = await self._executor.read_run(run)
-        if stored is None:
-            raise run_not_found()
-        return stored
+    async def _read_run(self, principal: Principal, run_id: str) -> StoredRun:
+        return require_run(await self._executor.read_run(principal.run(run_id)))
 
 
 def _event_at(page: list[Event], index: int) -> Event | None:

@@ -3,13 +3,13 @@
 import asyncio
 from typing import Any, Final
 
-from weftwork.engine.api.keyring import Principal, run_not_found
+from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.run.child_runs import ancestry, tree_entry
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.projection import MAX_CHILDREN, StoredRun, has_children
+from weftwork.protocol.run.projection import StoredRun, has_children
 
 MAX_CONCURRENT_WALKS: Final = 4
 """Trees that are walked at the same time; each may ask the store a thousand times."""
@@ -36,15 +36,7 @@ class RunTrees:
         return {"runId": run_id, "runs": rows, "truncated": truncated}
 
     async def _read_run(self, principal: Principal, run_id: str) -> StoredRun:
-        stored = await self._executor.read_run(principal.run(run_id))
-        if stored is None:
-            raise run_not_found()
-        return stored
-
-
-async def snapshot_children(log: EventLog, run: StoredRun) -> list[StoredRun]:
-    """Those that a snapshot names, and one more if there are more. A run that never had one costs no question."""
-    return await log.children(run.header.key, None, MAX_CHILDREN + 1) if has_children(run) else []
+        return require_run(await self._executor.read_run(principal.run(run_id)))
 
 
 class _TreeWalk:

@@ -7,9 +7,8 @@ from collections import OrderedDict
 from functools import partial
 from typing import Any, Final
 
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
-from weftwork.engine.api.keyring import Principal, run_not_found
-from weftwork.engine.api.run_tree import snapshot_children
+from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
+from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.append import hide_inputs
@@ -26,7 +25,14 @@ from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
-from weftwork.protocol.run.projection import Projection, StoredRun, run_snapshot, run_summary
+from weftwork.protocol.run.projection import (
+    MAX_CHILDREN,
+    Projection,
+    StoredRun,
+    has_children,
+    run_snapshot,
+    run_summary,
+)
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
@@ -61,9 +67,12 @@ class Runs:
         traceparent: str | None = None,
     ) -> RunOutcome:
         """Start a run. Durable before it returns; with a key, the same key and body give the same run again."""
-        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, "createRun", key, document)
-        if (known := await claim.find_outcome(RunOutcome)) is not None:
-            return known
+        work = partial(self._create, principal, document, exclusive, traceparent)
+        return await idempotent(self._runtime, principal, "createRun", key, document, RunOutcome, work)
+
+    async def _create(
+        self, principal: Principal, document: Any, exclusive: bool, traceparent: str | None, claim: IdempotencyClaim
+    ) -> RunOutcome | SlotTaken:
         document = run_options.normalise_options(document)
         plan = await self._check_create(principal, document)
         inputs: dict[str, Any] = document.get("inputs", {})
@@ -89,7 +98,7 @@ class Runs:
         fault_point("create.checked")
         created = await self._executor.create(header, plan, inputs, hidden, record, exclusive)
         if isinstance(created, SlotTaken):
-            return claim.replay(created.record, RunOutcome)
+            return created
         if isinstance(created, ScopeTaken):
             details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_AFTER_S}
             raise ClientFault("run_already_active", "A run of this scope is still live.", details)
@@ -98,11 +107,13 @@ class Runs:
 
     async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
         """The snapshot."""
-        return await self.make_snapshot(await self.read_run(principal, run_id))
+        return await self.make_snapshot(require_run(await self._executor.read_run(principal.run(run_id))))
 
     async def make_snapshot(self, run: StoredRun) -> dict[str, Any]:
         """The snapshot of a run that was read, with its children as they stand now."""
-        return run_snapshot(run, await snapshot_children(self._runtime.log, run))
+        # Those that a snapshot names, and one more if there are more. A run that never had one costs no read.
+        log, key = self._runtime.log, run.header.key
+        return run_snapshot(run, await log.children(key, None, MAX_CHILDREN + 1) if has_children(run) else [])
 
     async def list_runs(self, principal: Principal, query: RunQuery) -> dict[str, Any]:
         """A page of the tenant's runs, newest first."""
@@ -114,20 +125,16 @@ class Runs:
 
     async def cancel_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> RunOutcome:
         """Cancel a run; an ended run answers with how it ended."""
-        claim = IdempotencyClaim(
-            self._runtime.log, self._runtime.clock, principal, f"cancelRun/{run_id}", key, document
-        )
-        if (known := await claim.find_outcome(RunOutcome)) is not None:
-            return known
-        schema.require("cancel-run", document)
-        record = claim.record_maker(partial(RunOutcome, run_id))
-        status = await self._executor.cancel(principal.run(run_id), document.get("reason"), record)
-        if status is None:
-            raise run_not_found()
-        fault_point("cancel.durable")
-        if isinstance(status, SlotTaken):
-            return claim.replay(status.record, RunOutcome)
-        return RunOutcome(run_id, status)
+
+        async def cancel(claim: IdempotencyClaim) -> RunOutcome | SlotTaken:
+            schema.require("cancel-run", document)
+            record = claim.record_maker(partial(RunOutcome, run_id))
+            run = principal.run(run_id)
+            status = require_run(await self._executor.cancel(run, document.get("reason"), record))
+            fault_point("cancel.durable")
+            return status if isinstance(status, SlotTaken) else RunOutcome(run_id, status)
+
+        return await idempotent(self._runtime, principal, f"cancelRun/{run_id}", key, document, RunOutcome, cancel)
 
     async def get_event(self, principal: Principal, run_id: str, sequence: int) -> Event:
         """One event of a run."""
@@ -152,7 +159,7 @@ class Runs:
         run = principal.run(run_id)
         reader = self._runtime.feeds.join(run, after)
         try:
-            projection = await self.projection(principal, run_id)
+            projection = require_run(await self._executor.projection(run))
         except BaseException:
             self._runtime.feeds.leave(run)
             raise
@@ -166,17 +173,11 @@ class Runs:
 
     async def projection(self, principal: Principal, run_id: str) -> Projection:
         """How the run stands, without what may be large."""
-        projection = await self._executor.projection(principal.run(run_id))
-        if projection is None:
-            raise run_not_found()
-        return projection
+        return require_run(await self._executor.projection(principal.run(run_id)))
 
     async def read_run(self, principal: Principal, run_id: str) -> StoredRun:
         """The run as committed, for readers that make their own document of it."""
-        stored = await self._executor.read_run(principal.run(run_id))
-        if stored is None:
-            raise run_not_found()
-        return stored
+        return require_run(await self._executor.read_run(principal.run(run_id)))
 
     async def run_spans(self, principal: Principal, run_id: str) -> list[dict[str, Any]]:
         """The run's spans, projected from its log; none for a run that is not there."""

@@ -1,9 +1,10 @@
 """Workflow definitions for callers: register, read and list them. One method per operation."""
 
 import logging
+from functools import partial
 from typing import Any
 
-from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome
+from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.runtime import Runtime
@@ -79,16 +80,19 @@ class Workflows:
     async def _register(
         self, principal: Principal, operation: str, key: str | None, body: Any, document: Any, at: str
     ) -> RegistrationOutcome:
-        claim = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, operation, key, body)
-        if (known := await claim.find_outcome(RegistrationOutcome)) is not None:
-            return known
+        work = partial(self._check_and_store, principal, document, at)
+        return await idempotent(self._runtime, principal, operation, key, body, RegistrationOutcome, work)
+
+    async def _check_and_store(
+        self, principal: Principal, document: Any, at: str, claim: IdempotencyClaim
+    ) -> RegistrationOutcome | SlotTaken:
         plan = await self._check(principal, document, at)
         new = _registration(principal.tenant, plan.workflow, claim.now)
         made = _outcome(new, created=True)
         most = self._runtime.limits.max_workflows_per_tenant
         answer = await self._catalog.register_for_tenant(new, plan, most, claim.make_record(made))
         if isinstance(answer, SlotTaken):
-            return claim.replay(answer.record, RegistrationOutcome)
+            return answer
         if isinstance(answer, RegistrationLimitReached):
             text = "This tenant has registered as many workflows as it may; every version counts."
             raise ClientFault("workflow_limit_reached", text, {"limit": most})

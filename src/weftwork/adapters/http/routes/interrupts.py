@@ -52,16 +52,14 @@ class InterruptRoutes:
         interrupt_id = request.query("interruptId")
         if interrupt_id is not None and not 1 <= len(interrupt_id) <= MAX_INTERRUPT_ID:
             raise invalid("interruptId must be the id of an interrupt.", parameter="interruptId")
-        document = await request.json()
-        key = request.header(b"idempotency-key")
+        document, key = await request.json(), request.idempotency_key
         run_id, node_id = request.params["runId"], request.params["nodeId"]
         return _resolution_response(
             await self._interrupts.resolve(request.caller, run_id, node_id, document, key, interrupt_id)
         )
 
     async def resolve_approval(self, request: Request) -> Response:
-        document = await request.json()
-        key = request.header(b"idempotency-key")
+        document, key = await request.json(), request.idempotency_key
         run_id, node_id = request.params["runId"], request.params["nodeId"]
         return _resolution_response(
             await self._interrupts.resolve_approval(request.caller, run_id, node_id, document, key)
@@ -86,8 +84,7 @@ class InterruptRoutes:
         if request.headers.get(b"content-type", b"").split(b";")[0].strip().lower() != FORM_CONTENT_TYPE:
             # What the body says is nobody's business before the token is good.
             self._interrupts.check_token(token, "resolve")
-            document = await request.json()
-            key = request.header(b"idempotency-key")
+            document, key = await request.json(), request.idempotency_key
             return _resolution_response(await self._interrupts.resolve_by_token(token, document, key))
         request.error_renderer = _error_page
         question = await self._interrupts.inspect(token, "resolve")

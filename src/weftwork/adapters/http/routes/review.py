@@ -28,7 +28,7 @@ class ReviewRoutes:
     async def create_annotation(self, request: Request) -> Response:
         run_id = request.params["runId"]
         document = await request.json()
-        said = await self._annotations.create(request.caller, run_id, document, request.header(b"idempotency-key"))
+        said = await self._annotations.create(request.caller, run_id, document, request.idempotency_key)
         place = (b"location", path_for("listAnnotations", runId=run_id).encode())
         return Response(201, said.document, [*replay_headers(said.replayed), place])
 

@@ -10,7 +10,6 @@ from weftwork.engine.api.run_tree import RunTrees
 from weftwork.engine.api.runs import Runs
 from weftwork.ports.storage.event_log import RunQuery
 from weftwork.protocol.errors import invalid
-from weftwork.protocol.review.spans import parse_traceparent
 from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
 from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.timestamps import iso
@@ -34,9 +33,9 @@ class RunRoutes:
         outcome = await self._runs.create_run(
             request.caller,
             document,
-            key=request.header(b"idempotency-key"),
+            key=request.idempotency_key,
             exclusive=idempotency.parse_dedup(request.header(b"x-dedup")),
-            traceparent=_traceparent(request),
+            traceparent=request.caller_traceparent,
         )
         status_url = _RUN_PATH.replace("{runId}", outcome.run_id)
         body = {
@@ -65,7 +64,7 @@ class RunRoutes:
 
     async def cancel_run(self, request: Request) -> Response:
         document = await request.json(optional=True)
-        key = request.header(b"idempotency-key")
+        key = request.idempotency_key
         outcome = await self._runs.cancel_run(request.caller, request.params["runId"], document, key)
         body = {"runId": outcome.run_id, "status": outcome.status}
         return json_response(200, body, replay_headers(outcome.replayed))
@@ -79,13 +78,13 @@ class RunControlRoutes:
 
     async def pause_run(self, request: Request) -> Response:
         document = await request.json(optional=True)
-        key = request.header(b"idempotency-key")
+        key = request.idempotency_key
         done = await self._control.pause_run(request.caller, request.params["runId"], document, key)
         return _control_response(202, {"runId": done.run_id, "status": done.status, "pausedAt": iso(done.at)}, done)
 
     async def resume_run(self, request: Request) -> Response:
         document = await request.json(optional=True)
-        key = request.header(b"idempotency-key")
+        key = request.idempotency_key
         done = await self._control.resume_run(request.caller, request.params["runId"], document, key)
         return _control_response(202, {"runId": done.run_id, "status": done.status, "resumedAt": iso(done.at)}, done)
 
@@ -103,11 +102,11 @@ class RunCleanupRoutes:
 
     async def bulk_cancel(self, request: Request) -> Response:
         document = await request.json()
-        outcome = await self._bulk.cancel_runs(request.caller, document, request.header(b"idempotency-key"))
+        outcome = await self._bulk.cancel_runs(request.caller, document, request.idempotency_key)
         return json_response(200, {"results": outcome.results}, replay_headers(outcome.replayed))
 
     async def delete_run(self, request: Request) -> Response:
-        key = request.header(b"idempotency-key")
+        key = request.idempotency_key
         replayed = await self._retention.delete_run(request.caller, request.params["runId"], key)
         return Response(204, b"", replay_headers(replayed))
 
@@ -124,11 +123,6 @@ class RunTreeRoutes:
     async def tree(self, request: Request) -> Response:
         limit = request.query_integer("limit", 1, MAX_TREE_RUNS, DEFAULT_TREE_RUNS)
         return json_response(200, await self._run_trees.tree(request.caller, request.params["runId"], limit))
-
-
-def _traceparent(request: Request) -> str | None:
-    header = request.header(b"traceparent")
-    return header if parse_traceparent(header) is not None else None
 
 
 def _statuses(request: Request) -> tuple[str, ...]:

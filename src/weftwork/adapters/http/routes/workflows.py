@@ -29,8 +29,8 @@ class WorkflowRoutes:
 
     async def register_workflow(self, request: Request) -> Response:
         document = await request.json()
-        key = request.header(b"idempotency-key")
-        return registration_response(await self._workflows.register(request.caller, document, key))
+        done = await self._workflows.register(request.caller, document, request.idempotency_key)
+        return registration_response(done)
 
 
 def registration_response(outcome: RegistrationOutcome) -> Response:
