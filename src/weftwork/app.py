@@ -11,7 +11,7 @@ from weftwork.adapters.http.routes.events import EventRoutes
 from weftwork.adapters.http.routes.host_info import HealthRoutes, NodeTypeRoutes, SchemaRoutes, StaticDocument
 from weftwork.adapters.http.routes.interrupts import InterruptRoutes
 from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
-from weftwork.adapters.http.routes.runs import RunCleanupRoutes, RunControlRoutes, RunRoutes, RunTreeRoutes
+from weftwork.adapters.http.routes.runs import RunControlRoutes, RunRoutes, RunTreeRoutes
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
@@ -26,7 +26,7 @@ from weftwork.engine.api.bundles import Bundles
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.api.run_control import BulkCancel, RunControl
+from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.run_diff import RunDiffs
 from weftwork.engine.api.run_tree import RunTrees
 from weftwork.engine.api.runs import Runs
@@ -133,7 +133,6 @@ class Host:
             settings.interrupt_link_days,
         )
         self._interrupts = Interrupts(runtime, self._executor, links)
-        self._bulk_cancel = BulkCancel(runtime, self._executor)
         self._retention = Retention(self._store.log, self._clock, self._executor, settings.retention_days)
         self._sweeper = Sweeper(
             self._store.log, self._clock, self._retention.delete_expired, self.media.sweep.sweep_all
@@ -219,7 +218,7 @@ class Host:
         return self.app
 
     def _handlers(self, offer: HostOffer) -> dict[str, Handler]:
-        runs = RunRoutes(self.service, self._interrupts)
+        runs = RunRoutes(self.service, self._interrupts, self._retention)
         events = EventRoutes(self.service, self.keyring, self.settings.keepalive_seconds)
         meta = HealthRoutes(self.service, lambda: self.draining)
         review = ReviewRoutes(self._annotations, self._comparison)
@@ -229,7 +228,6 @@ class Host:
         schemas = SchemaRoutes(self.kinds)
         steering = RunControlRoutes(self._control)
         interrupts = InterruptRoutes(self._interrupts)
-        control = RunCleanupRoutes(self._bulk_cancel, self._retention)
         bundle = BundleRoutes(self._bundles)
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
         all_handlers: dict[str, Handler] = {
@@ -247,7 +245,7 @@ class Host:
             "createRun": runs.create_run,
             "listRuns": runs.list_runs,
             "getRun": runs.get_run,
-            "cancelRun": runs.cancel_run,
+            "cancelRun": steering.cancel_run,
             "pauseRun": steering.pause_run,
             "resumeRun": steering.resume_run,
             "listRunInterrupts": interrupts.list_for_run,
@@ -258,8 +256,8 @@ class Host:
             "inspectInterruptByToken": interrupts.inspect,
             "resolveInterruptByToken": interrupts.resolve_by_token,
             "getArtifact": steering.get_artifact,
-            "bulkCancelRuns": control.bulk_cancel,
-            "deleteRun": control.delete_run,
+            "bulkCancelRuns": steering.bulk_cancel,
+            "deleteRun": runs.delete_run,
             "streamRunEvents": events.stream,
             "pollRunEvents": events.poll,
             "getDebugBundle": bundle.get_bundle,

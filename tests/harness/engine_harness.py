@@ -9,9 +9,10 @@ import msgspec
 from tests.harness.definitions import NODE_TYPES
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.api.workflows import Workflows
-from weftwork.engine.decide.inputs import AnswerReceived
+from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.media.assets import Assets
@@ -172,6 +173,7 @@ class EngineHarness:
         self.catalog = WorkflowCatalog(self.store.definitions, declarations)
         self.executor = Executor(self.runtime, self.catalog)
         self.service = Runs(self.runtime, self.catalog, self.executor)
+        self.control = RunControl(self.runtime, self.executor)
         self.workflows = Workflows(self.runtime, self.catalog)
 
     def successor(self, **changes: Any) -> "EngineHarness":
@@ -239,7 +241,9 @@ class EngineHarness:
         return await self.executor.request(key, given, None)
 
     async def cancel(self, key: RunKey, reason: str | None = None) -> Any:
-        return await self.executor.cancel(key, reason, None)
+        """How the run stands then, or how it ended; None if there is none."""
+        answer = await self.executor.request(key, CancelRequested(reason))
+        return answer.projection.status if isinstance(answer, StoredRun) else answer
 
     async def close(self) -> None:
         await self.executor.close()

@@ -206,7 +206,7 @@ class SeededHistory:
         run_id = self.rng.choice(self.acks[-5:]).run_id
         key = f"cancel-{len(self.acks)}" if self.rng.random() < 0.5 else None
         try:
-            outcome = await self.engine.service.cancel_run(CALLER, run_id, {}, key)
+            outcome = await self.engine.control.cancel_run(CALLER, run_id, {}, key)
         except StoreUnavailable:
             assert self._faulty
         else:

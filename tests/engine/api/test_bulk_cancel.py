@@ -9,7 +9,6 @@ from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run
 from weftwork.engine.api import run_control
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.run_control import BulkCancel
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
@@ -33,13 +32,12 @@ async def started(bench: EngineHarness, count: int) -> list[str]:
 def test_each_run_has_its_own_answer_in_the_order_of_the_request() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        bulk = BulkCancel(bench.runtime, bench.executor)
         first, second, third = await started(bench, 3)
         done = (await bench.start(NOOP)).run_id
         await bench.cancel(CALLER.run(third))
         await bench.run_to_end(CALLER.run(third))
         asked = [second, "no:id", done, first, "unknown", third, second, "a b", "é" * 128]
-        outcome = await bulk.cancel_runs(CALLER, {"runIds": asked, "reason": "enough"})
+        outcome = await bench.control.cancel_runs(CALLER, {"runIds": asked, "reason": "enough"})
         assert [entry["runId"] for entry in outcome.results] == asked
         wanted = ["cancelling", "validation_error", "run_terminal", "cancelling", "not_found", "cancelled"]
         assert codes(outcome.results) == [*wanted, "cancelling", "validation_error", "validation_error"]
@@ -49,7 +47,7 @@ def test_each_run_has_its_own_answer_in_the_order_of_the_request() -> None:
             assert events[-1].type == "run.cancelled"
             assert [event.type for event in events].count("weftwork.run.cancel-requested") == 1
             assert b'"enough"' in events[-1].payload
-        again = await bulk.cancel_runs(CALLER, {"runIds": [first, second]})
+        again = await bench.control.cancel_runs(CALLER, {"runIds": [first, second]})
         assert codes(again.results) == ["cancelled", "cancelled"]
 
     run(work)
@@ -60,7 +58,7 @@ def test_a_run_of_another_tenant_is_not_there() -> None:
     async def work() -> None:
         bench = EngineHarness()
         (theirs,) = await started(bench, 1)
-        outcome = await BulkCancel(bench.runtime, bench.executor).cancel_runs(OTHER, {"runIds": [theirs, "unknown"]})
+        outcome = await bench.control.cancel_runs(OTHER, {"runIds": [theirs, "unknown"]})
         first, second = outcome.results
         assert {**first, "runId": ""} == {**second, "runId": ""}
         assert await bench.status(CALLER.run(theirs)) == "running"
@@ -72,19 +70,18 @@ def test_a_run_of_another_tenant_is_not_there() -> None:
 def test_the_same_key_gives_the_whole_answer_again() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        bulk = BulkCancel(bench.runtime, bench.executor)
         (run_id,) = await started(bench, 1)
         asked = {"runIds": [run_id, "unknown"]}
-        first = await bulk.cancel_runs(CALLER, asked, "k")
+        first = await bench.control.cancel_runs(CALLER, asked, "k")
         await bench.run_to_end(CALLER.run(run_id))
-        again = await bulk.cancel_runs(CALLER, asked, "k")
+        again = await bench.control.cancel_runs(CALLER, asked, "k")
         assert (again.results, first.replayed, again.replayed) == (first.results, False, True)
-        assert codes((await bulk.cancel_runs(CALLER, asked, "k2")).results) == ["cancelled", "not_found"]
+        assert codes((await bench.control.cancel_runs(CALLER, asked, "k2")).results) == ["cancelled", "not_found"]
         with pytest.raises(ClientFault) as caught:
-            await bulk.cancel_runs(CALLER, {"runIds": [run_id]}, "k")
+            await bench.control.cancel_runs(CALLER, {"runIds": [run_id]}, "k")
         assert caught.value.code == "idempotency_key_mismatch"
         bench.clock.advance(RETENTION_SECONDS * 1000 + 1)
-        assert codes((await bulk.cancel_runs(CALLER, {"runIds": [run_id]}, "k")).results) == ["cancelled"]
+        assert codes((await bench.control.cancel_runs(CALLER, {"runIds": [run_id]}, "k")).results) == ["cancelled"]
 
     run(work)
 
@@ -92,9 +89,8 @@ def test_the_same_key_gives_the_whole_answer_again() -> None:
 def test_two_at_once_with_the_same_key_say_the_same() -> None:
     async def work() -> None:
         bench = EngineHarness()
-        bulk = BulkCancel(bench.runtime, bench.executor)
         ids = await started(bench, 4)
-        outcomes = await asyncio.gather(*(bulk.cancel_runs(CALLER, {"runIds": ids}, "k") for _ in range(5)))
+        outcomes = await asyncio.gather(*(bench.control.cancel_runs(CALLER, {"runIds": ids}, "k") for _ in range(5)))
         assert all(outcome.results == outcomes[0].results for outcome in outcomes)
         assert sorted(outcome.replayed for outcome in outcomes) == [False, True, True, True, True]
 
@@ -105,20 +101,20 @@ def test_one_that_fails_does_not_stop_the_others() -> None:
     async def work() -> None:
         bench = EngineHarness()
         ids = await started(bench, 3)
-        real = bench.executor.cancel
+        real = bench.executor.request
 
-        async def cancel(key: Any, *rest: Any) -> Any:
+        async def request(key: Any, *rest: Any) -> Any:
             if key.run_id == ids[0]:
                 raise StoreUnavailable("gone")
             return await real(key, *rest)
 
-        bench.executor.cancel = cancel  # type: ignore[method-assign]
+        bench.executor.request = request  # type: ignore[method-assign]
         with pytest.raises(StoreUnavailable):
-            await BulkCancel(bench.runtime, bench.executor).cancel_runs(CALLER, {"runIds": ids}, "k")
+            await bench.control.cancel_runs(CALLER, {"runIds": ids}, "k")
         for run_id in ids[1:]:
             await bench.run_to_end(CALLER.run(run_id))
-        bench.executor.cancel = real  # type: ignore[method-assign]
-        outcome = await BulkCancel(bench.runtime, bench.executor).cancel_runs(CALLER, {"runIds": ids}, "k")
+        bench.executor.request = real  # type: ignore[method-assign]
+        outcome = await bench.control.cancel_runs(CALLER, {"runIds": ids}, "k")
         assert codes(outcome.results) == ["cancelling", "cancelled", "cancelled"]
         assert not outcome.replayed, "a request that failed is not recorded"
 
@@ -135,7 +131,7 @@ def test_not_more_than_some_are_cancelled_at_the_same_time(monkeypatch: pytest.M
         await bench.store.open()
         busy, most = 0, 0
 
-        async def cancel(*_: Any) -> Any:
+        async def request(*_: Any) -> Any:
             nonlocal busy, most
             busy += 1
             most = max(most, busy)
@@ -143,9 +139,9 @@ def test_not_more_than_some_are_cancelled_at_the_same_time(monkeypatch: pytest.M
             busy -= 1
             return "cancelled"
 
-        bench.executor.cancel = cancel  # type: ignore[method-assign]
+        bench.executor.request = request  # type: ignore[method-assign]
         asked = {"runIds": [f"run-{number}" for number in range(100)]}
-        await BulkCancel(bench.runtime, bench.executor).cancel_runs(CALLER, asked)
+        await bench.control.cancel_runs(CALLER, asked)
         assert most == min(bound, 100)
 
     run(work)
@@ -156,11 +152,11 @@ def test_an_error_of_ours_is_not_hidden_in_an_entry() -> None:
         bench = EngineHarness()
         (run_id,) = await started(bench, 1)
 
-        async def cancel(*_: Any) -> Any:
+        async def request(*_: Any) -> Any:
             raise HostFault("cannot be woken")
 
-        bench.executor.cancel = cancel  # type: ignore[method-assign]
+        bench.executor.request = request  # type: ignore[method-assign]
         with pytest.raises(HostFault):
-            await BulkCancel(bench.runtime, bench.executor).cancel_runs(CALLER, {"runIds": [run_id]})
+            await bench.control.cancel_runs(CALLER, {"runIds": [run_id]})
 
     run(work)

@@ -36,7 +36,7 @@ def test_a_deleted_run_is_unknown_to_every_operation() -> None:
             service.projection(CALLER, ended.run_id),
             service.get_event(CALLER, ended.run_id, 0),
             service.join(CALLER, ended.run_id, -1),
-            service.cancel_run(CALLER, ended.run_id, {}),
+            bench.control.cancel_run(CALLER, ended.run_id, {}),
         ):
             with pytest.raises(ClientFault) as caught:
                 await call

@@ -169,7 +169,7 @@ def test_another_partition_sees_nothing_of_a_run(stranger: Principal) -> None:
         service = bench.service
         for call in (
             lambda: service.get_run(stranger, key.run_id),
-            lambda: service.cancel_run(stranger, key.run_id, {}),
+            lambda: bench.control.cancel_run(stranger, key.run_id, {}),
             lambda: service.get_event(stranger, key.run_id, 0),
             lambda: service.join(stranger, key.run_id, -1),
         ):

@@ -188,7 +188,7 @@ def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPat
 
         monkeypatch.setattr(bench.store.log, "save_record", refuse)
         with pytest.raises(StoreUnavailable):
-            await bench.service.cancel_run(CALLER, key.run_id, {}, "k")
+            await bench.control.cancel_run(CALLER, key.run_id, {}, "k")
         await bench.run_to_end(key)
 
     run(work)

@@ -9,6 +9,7 @@ import pytest
 from tests.engine.nodes.test_waiting_nodes import UncancellableNode
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
+from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.decide.inputs import CancelRequested
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run.pending_commit import RunNotLive
@@ -144,7 +145,7 @@ def test_a_cancel_while_a_limit_ends_the_run_is_answered_by_the_end() -> None:
         await until(lambda: stubborn.end is not None)
         bench.clock.advance(101)
         await until(lambda: stubborn.told)
-        asked = [asyncio.create_task(bench.service.cancel_run(CALLER, key.run_id, {}, "k")) for _ in range(2)]
+        asked = [asyncio.create_task(bench.control.cancel_run(CALLER, key.run_id, {}, "k")) for _ in range(2)]
         await run_ready_tasks()
         assert not any(task.done() for task in asked)
         assert stubborn.end is not None
@@ -235,13 +236,26 @@ def test_a_cancel_with_a_key_is_answered_word_for_word() -> None:
     async def work() -> None:
         bench = EngineHarness()
         key = await waiting(bench)
-        first = await bench.service.cancel_run(CALLER, key.run_id, {"reason": "r"}, "k")
+        first = await bench.control.cancel_run(CALLER, key.run_id, {"reason": "r"}, "k")
         await bench.run_to_end(key)
-        again = await bench.service.cancel_run(CALLER, key.run_id, {"reason": "r"}, "k")
+        again = await bench.control.cancel_run(CALLER, key.run_id, {"reason": "r"}, "k")
         assert (first.status, first.replayed, again.status, again.replayed) == ("cancelling", False, "cancelling", True)
         with pytest.raises(ClientFault) as caught:
-            await bench.service.cancel_run(CALLER, key.run_id, {"reason": "other"}, "k")
+            await bench.control.cancel_run(CALLER, key.run_id, {"reason": "other"}, "k")
         assert caught.value.code == "idempotency_key_mismatch"
         assert msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)).count(b"cancelled") >= 1
 
     run(work)
+
+
+@pytest.mark.rule("idem-01")
+async def test_a_record_of_an_older_version_answers_for_its_key() -> None:
+    """Such a record of a cancel says when it was made nowhere but in its own row."""
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "test.gate")]))
+    claim = IdempotencyClaim(bench.log, bench.clock, CALLER, f"cancelRun/{key.run_id}", "k", {})
+    await bench.log.save_record(claim.make_record({"replayed": False, "run_id": key.run_id, "status": "cancelling"}))
+    done = await bench.control.cancel_run(CALLER, key.run_id, {}, "k")
+    assert (done.run_id, done.status, done.replayed) == (key.run_id, "cancelling", True)
+    assert await bench.status(key) == "running"
+    await bench.close()

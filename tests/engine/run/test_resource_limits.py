@@ -125,7 +125,7 @@ def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> N
             bench = bench.successor()
             await bench.executor.recover()
             await until(lambda: bench.gate_node.waiting)
-        await bench.service.cancel_run(CALLER, key.run_id, {"reason": "saw secret-of-round-one"})
+        await bench.control.cancel_run(CALLER, key.run_id, {"reason": "saw secret-of-round-one"})
         await bench.run_to_end(key)
         assert b"secret-of" not in b"".join(event.document for event in await bench.events(key))
 

@@ -182,8 +182,8 @@ class SetupEndpoints:
 
     async def register_sample(self, request: Request) -> Response:
         body = await request.json()
-        key = request.header(b"idempotency-key")
-        return registration_response(await self._workflows.register_sample(request.caller, body, key))
+        done = await self._workflows.register_sample(request.caller, body, request.idempotency_key)
+        return registration_response(done)
 
     async def set_variables(self, request: Request) -> Response:
         run_id = request.params["runId"]

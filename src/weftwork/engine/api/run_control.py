@@ -1,8 +1,7 @@
-"""Controls runs for callers: pause, resume, variables and artifacts of one run, and cancelling many at once.
+"""Controls runs for callers: cancel, pause, resume, variables and artifacts of one run, and cancelling many at once.
 
 Each operation is applied once per idempotency key, and answered with the status of the run when it is durable
-(`apply_control`). A bulk cancel (`BulkCancel`) cancels each run by itself, several concurrently, and gives one answer
-for all of them.
+(`apply_control`). A bulk cancel cancels each run by itself, several concurrently, and gives one answer for all of them.
 """
 
 import asyncio
@@ -13,9 +12,10 @@ import msgspec
 
 from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
 from weftwork.engine.api.keyring import Principal, require_run
-from weftwork.engine.decide.inputs import Input, PauseRequested, ResumeRequested, VariablesOverwritten
+from weftwork.engine.decide.inputs import CancelRequested, Input, PauseRequested, ResumeRequested, VariablesOverwritten
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
+from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import is_path_id
@@ -34,8 +34,15 @@ class ControlOutcome(ReplayableOutcome, frozen=True):
 
     run_id: str
     status: str
-    at: int
+    at: int = 0
+    """When it was asked for. Records of cancels that older versions have written are without it."""
     node_id: str = ""
+
+
+class BulkCancelOutcome(ReplayableOutcome, frozen=True):
+    """The entries of the answer, in the order of the request."""
+
+    results: list[dict[str, Any]]
 
 
 class RunControl:
@@ -44,6 +51,69 @@ class RunControl:
     def __init__(self, runtime: Runtime, executor: Executor) -> None:
         self._runtime = runtime
         self._executor = executor
+
+    async def cancel_run(
+        self, principal: Principal, run_id: str, document: Any, key: str | None = None
+    ) -> ControlOutcome:
+        """Cancel a run; an ended run answers with how it ended."""
+
+        async def cancel(claim: IdempotencyClaim) -> ControlOutcome | SlotTaken:
+            schema.require("cancel-run", document)
+            done = await self._cancel(principal.run(run_id), document.get("reason"), claim)
+            fault_point("cancel.durable")
+            return done
+
+        return await idempotent(self._runtime, principal, f"cancelRun/{run_id}", key, document, ControlOutcome, cancel)
+
+    async def cancel_runs(self, principal: Principal, document: Any, key: str | None = None) -> BulkCancelOutcome:
+        """Cancel runs. Ids that are named twice are answered twice, with the same words.
+
+        When this raises anything but ClientFault, some runs may be cancelled, and a retry is safe.
+        """
+
+        async def cancel(claim: IdempotencyClaim) -> BulkCancelOutcome:
+            check_bulk_cancel(document)
+            run_ids: list[str] = document["runIds"]
+            answers = await self._cancel_all(principal, list(dict.fromkeys(run_ids)), document.get("reason"))
+            # A crash before this is harmless: what was cancelled stays so, and a repeat says the same of it.
+            return await claim.save(BulkCancelOutcome([answers[run_id] for run_id in run_ids]))
+
+        return await idempotent(self._runtime, principal, "bulkCancelRuns", key, document, BulkCancelOutcome, cancel)
+
+    async def _cancel_all(
+        self, principal: Principal, run_ids: list[str], reason: str | None
+    ) -> dict[str, dict[str, Any]]:
+        limiter = asyncio.Semaphore(MAX_CONCURRENT_CANCELS)
+
+        async def one(run_id: str) -> dict[str, Any]:
+            async with limiter:
+                return await self._cancel_entry(principal, run_id, reason)
+
+        # Each to its end: one that fails must not stop those after it.
+        ends = await asyncio.gather(*map(one, run_ids), return_exceptions=True)
+        answers: dict[str, dict[str, Any]] = {}
+        for run_id, end in zip(run_ids, ends, strict=True):
+            if isinstance(end, BaseException):
+                raise end
+            answers[run_id] = end
+        return answers
+
+    async def _cancel_entry(self, principal: Principal, run_id: str, reason: str | None) -> dict[str, Any]:
+        if not is_path_id(run_id):
+            return bulk_cancel_entry(run_id, None, "validation_error")
+        keyless = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, "cancelRun", None, None)
+        try:
+            done = await self._cancel(principal.run(run_id), reason, keyless)
+        except ClientFault as fault:
+            if fault.code != "not_found":
+                raise
+            return bulk_cancel_entry(run_id, None)
+        return bulk_cancel_entry(run_id, done.status if isinstance(done, ControlOutcome) else None)
+
+    async def _cancel(self, run: RunKey, reason: str | None, claim: IdempotencyClaim) -> ControlOutcome | SlotTaken:
+        """A run that has ended answers with how it ended."""
+        outcome = ControlOutcome(run.run_id, "", claim.now)
+        return await apply_control(self._executor, run, claim, CancelRequested(reason), outcome, _status_of)
 
     async def pause_run(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
@@ -99,6 +169,10 @@ def refuse_ended(run: StoredRun) -> str:
     raise ClientFault("conflict", f"The run has ended: it is {status}.", {"runStatus": status})
 
 
+def _status_of(run: StoredRun) -> str:
+    return run.projection.status
+
+
 async def apply_control(
     executor: Executor,
     run: RunKey,
@@ -120,53 +194,3 @@ async def apply_control(
     if isinstance(answer, StoredRun):
         return await claim.save(answered(ended(answer)))
     return answer if isinstance(answer, SlotTaken) else answered(answer)
-
-
-class BulkCancelOutcome(ReplayableOutcome, frozen=True):
-    """The entries of the answer, in the order of the request."""
-
-    results: list[dict[str, Any]]
-
-
-class BulkCancel:
-    """Raises ClientFault, StoreUnavailable or HostFault; then some runs may be cancelled, and a retry is safe."""
-
-    def __init__(self, runtime: Runtime, executor: Executor) -> None:
-        self._runtime = runtime
-        self._executor = executor
-
-    async def cancel_runs(self, principal: Principal, document: Any, key: str | None = None) -> BulkCancelOutcome:
-        """Cancel runs. Ids that are named twice are answered twice, with the same words."""
-
-        async def cancel(claim: IdempotencyClaim) -> BulkCancelOutcome:
-            check_bulk_cancel(document)
-            run_ids: list[str] = document["runIds"]
-            answers = await self._cancel_all(principal, list(dict.fromkeys(run_ids)), document.get("reason"))
-            # A crash before this is harmless: what was cancelled stays so, and a repeat says the same of it.
-            return await claim.save(BulkCancelOutcome([answers[run_id] for run_id in run_ids]))
-
-        return await idempotent(self._runtime, principal, "bulkCancelRuns", key, document, BulkCancelOutcome, cancel)
-
-    async def _cancel_all(
-        self, principal: Principal, run_ids: list[str], reason: str | None
-    ) -> dict[str, dict[str, Any]]:
-        limiter = asyncio.Semaphore(MAX_CONCURRENT_CANCELS)
-
-        async def one(run_id: str) -> dict[str, Any]:
-            async with limiter:
-                return await self._cancel(principal, run_id, reason)
-
-        # Each to its end: one that fails must not stop those after it.
-        ends = await asyncio.gather(*map(one, run_ids), return_exceptions=True)
-        answers: dict[str, dict[str, Any]] = {}
-        for run_id, end in zip(run_ids, ends, strict=True):
-            if isinstance(end, BaseException):
-                raise end
-            answers[run_id] = end
-        return answers
-
-    async def _cancel(self, principal: Principal, run_id: str, reason: str | None) -> dict[str, Any]:
-        if not is_path_id(run_id):
-            return bulk_cancel_entry(run_id, None, "validation_error")
-        status = await self._executor.cancel(principal.run(run_id), reason, None)
-        return bulk_cancel_entry(run_id, status if isinstance(status, str) else None)

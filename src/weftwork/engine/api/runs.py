@@ -1,4 +1,4 @@
-"""Runs for callers: create, read, list and cancel them, and follow their events. One method per operation.
+"""Runs for callers: create, read and list them, and follow their events. One method per operation.
 
 Spans are projected from the log when they are asked for, and cached for ended runs (`SpanCache`).
 """
@@ -43,7 +43,7 @@ RETRY_AFTER_S: Final = 5
 
 
 class RunOutcome(ReplayableOutcome, frozen=True):
-    """How a run stands after it was created or cancelled."""
+    """How a run stands after it was created."""
 
     run_id: str
     status: str
@@ -122,19 +122,6 @@ class Runs:
         if page.more and page.last is not None:
             document["nextCursor"] = page.last
         return document
-
-    async def cancel_run(self, principal: Principal, run_id: str, document: Any, key: str | None = None) -> RunOutcome:
-        """Cancel a run; an ended run answers with how it ended."""
-
-        async def cancel(claim: IdempotencyClaim) -> RunOutcome | SlotTaken:
-            schema.require("cancel-run", document)
-            record = claim.record_maker(partial(RunOutcome, run_id))
-            run = principal.run(run_id)
-            status = require_run(await self._executor.cancel(run, document.get("reason"), record))
-            fault_point("cancel.durable")
-            return status if isinstance(status, SlotTaken) else RunOutcome(run_id, status)
-
-        return await idempotent(self._runtime, principal, f"cancelRun/{run_id}", key, document, RunOutcome, cancel)
 
     async def get_event(self, principal: Principal, run_id: str, sequence: int) -> Event:
         """One event of a run."""

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from weftwork.engine.decide.inputs import CancelRequested, HostFailed, Input, Step
+from weftwork.engine.decide.inputs import HostFailed, Input, Step
 from weftwork.engine.host.admission import Admission
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.host.catalog import WorkflowCatalog
@@ -42,7 +42,7 @@ from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SlotTaken, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
-from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey, Status
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StoredRun
 from weftwork.protocol.workflow.plan import Plan
 
@@ -172,15 +172,6 @@ class Executor:
             return live.committed_run().projection
         recent = self._recent_runs.get(run)
         return recent.projection if recent is not None else await self._runtime.log.projection(run)
-
-    async def cancel(self, run: RunKey, reason: str | None, record: RecordMaker | None) -> Status | SlotTaken | None:
-        """Cancel a run; None when there is no such run. Ended runs answer with how they ended."""
-        answer = await self.request(run, CancelRequested(reason), record)
-        if isinstance(answer, StoredRun):
-            status = answer.projection.status
-            taken = await self._runtime.log.save_record(record(status)) if record else None
-            return taken or status
-        return answer
 
     async def request(self, run: RunKey, given: Input, record: RecordMaker | None = None) -> RequestResult:
         """Ask something of a run: its status once the consequences are durable, the run itself if it has ended.

@@ -1,11 +1,13 @@
 """Routes of runs: create, list, read, cancel, pause, resume, set variables, delete, and the tree of child runs."""
 
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
 from weftwork.engine.api.interrupts import Interrupts
+from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.api.run_control import BulkCancel, ControlOutcome, RunControl
+from weftwork.engine.api.run_control import ControlOutcome, RunControl
 from weftwork.engine.api.run_tree import RunTrees
 from weftwork.engine.api.runs import Runs
 from weftwork.ports.storage.event_log import RunQuery
@@ -22,11 +24,12 @@ _EVENTS_PATH: Final = PATHS["streamRunEvents"][1]
 
 
 class RunRoutes:
-    """createRun, listRuns, getRun, cancelRun."""
+    """createRun, listRuns, getRun, deleteRun."""
 
-    def __init__(self, service: Runs, interrupts: Interrupts) -> None:
+    def __init__(self, service: Runs, interrupts: Interrupts, retention: Retention) -> None:
         self._runs = service
         self._interrupts = interrupts
+        self._retention = retention
 
     async def create_run(self, request: Request) -> Response:
         document = await request.json()
@@ -62,53 +65,34 @@ class RunRoutes:
         found = await self._runs.get_run(request.caller, request.params["runId"])
         return json_response(200, self._interrupts.with_tokens(request.caller, found))
 
-    async def cancel_run(self, request: Request) -> Response:
-        document = await request.json(optional=True)
-        key = request.idempotency_key
-        outcome = await self._runs.cancel_run(request.caller, request.params["runId"], document, key)
-        body = {"runId": outcome.run_id, "status": outcome.status}
-        return json_response(200, body, replay_headers(outcome.replayed))
+    async def delete_run(self, request: Request) -> Response:
+        replayed = await self._retention.delete_run(request.caller, request.params["runId"], request.idempotency_key)
+        return Response(204, b"", replay_headers(replayed))
 
 
 class RunControlRoutes:
-    """pauseRun, resumeRun, getArtifact."""
+    """cancelRun, bulkCancelRuns, pauseRun, resumeRun, getArtifact."""
 
     def __init__(self, control: RunControl) -> None:
         self._control = control
 
+    async def cancel_run(self, request: Request) -> Response:
+        return _control_response(200, await _control(request, self._control.cancel_run))
+
+    async def bulk_cancel(self, request: Request) -> Response:
+        document = await request.json()
+        outcome = await self._control.cancel_runs(request.caller, document, request.idempotency_key)
+        return json_response(200, {"results": outcome.results}, replay_headers(outcome.replayed))
+
     async def pause_run(self, request: Request) -> Response:
-        document = await request.json(optional=True)
-        key = request.idempotency_key
-        done = await self._control.pause_run(request.caller, request.params["runId"], document, key)
-        return _control_response(202, {"runId": done.run_id, "status": done.status, "pausedAt": iso(done.at)}, done)
+        return _control_response(202, await _control(request, self._control.pause_run), "pausedAt")
 
     async def resume_run(self, request: Request) -> Response:
-        document = await request.json(optional=True)
-        key = request.idempotency_key
-        done = await self._control.resume_run(request.caller, request.params["runId"], document, key)
-        return _control_response(202, {"runId": done.run_id, "status": done.status, "resumedAt": iso(done.at)}, done)
+        return _control_response(202, await _control(request, self._control.resume_run), "resumedAt")
 
     async def get_artifact(self, request: Request) -> Response:
         run_id, artifact_id = request.params["runId"], request.params["artifactId"]
         return json_response(200, await self._control.get_artifact(request.caller, run_id, artifact_id))
-
-
-class RunCleanupRoutes:
-    """bulkCancelRuns, deleteRun."""
-
-    def __init__(self, bulk: BulkCancel, retention: Retention) -> None:
-        self._bulk = bulk
-        self._retention = retention
-
-    async def bulk_cancel(self, request: Request) -> Response:
-        document = await request.json()
-        outcome = await self._bulk.cancel_runs(request.caller, document, request.idempotency_key)
-        return json_response(200, {"results": outcome.results}, replay_headers(outcome.replayed))
-
-    async def delete_run(self, request: Request) -> Response:
-        key = request.idempotency_key
-        replayed = await self._retention.delete_run(request.caller, request.params["runId"], key)
-        return Response(204, b"", replay_headers(replayed))
 
 
 class RunTreeRoutes:
@@ -132,5 +116,16 @@ def _statuses(request: Request) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-def _control_response(status: int, body: dict[str, str], done: ControlOutcome) -> Response:
+async def _control(
+    request: Request, operation: Callable[[Principal, str, Any, str | None], Awaitable[ControlOutcome]]
+) -> ControlOutcome:
+    """Apply an operation whose body may be left out to the run of the path."""
+    document = await request.json(optional=True)
+    return await operation(request.caller, request.params["runId"], document, request.idempotency_key)
+
+
+def _control_response(status: int, done: ControlOutcome, time_member: str = "") -> Response:
+    body = {"runId": done.run_id, "status": done.status}
+    if time_member:
+        body[time_member] = iso(done.at)
     return json_response(status, body, replay_headers(done.replayed))
