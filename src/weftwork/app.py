@@ -23,6 +23,7 @@ from weftwork.adapters.system.lock_file import LockFile
 from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.bundles import Bundles
+from weftwork.engine.api.event_streams import EventStreams
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
@@ -117,6 +118,7 @@ class Host:
         self.catalog = WorkflowCatalog(self._store.definitions, declarations_by_type(self.types), self.kinds)
         self._executor = Executor(runtime, self.catalog)
         self.service = Runs(runtime, self.catalog, self._executor)
+        self._streams = EventStreams(runtime, self._executor)
         self._bundles = Bundles(runtime, self.service, self.version)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
         self._comparison = RunDiffs(runtime, self._executor)
@@ -219,7 +221,7 @@ class Host:
 
     def _handlers(self, offer: HostOffer) -> dict[str, Handler]:
         runs = RunRoutes(self.service, self._interrupts, self._retention)
-        events = EventRoutes(self.service, self.keyring, self.settings.keepalive_seconds)
+        events = EventRoutes(self.service, self._streams, self.keyring, self.settings.keepalive_seconds)
         meta = HealthRoutes(self.service, lambda: self.draining)
         review = ReviewRoutes(self._annotations, self._comparison)
         run_tree = RunTreeRoutes(self._run_tree)

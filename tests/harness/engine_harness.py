@@ -8,6 +8,7 @@ import msgspec
 
 from tests.harness.definitions import NODE_TYPES
 from weftwork.adapters.memory.store import MemoryStore
+from weftwork.engine.api.event_streams import EventStreams
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import Runs
@@ -173,6 +174,7 @@ class EngineHarness:
         self.catalog = WorkflowCatalog(self.store.definitions, declarations)
         self.executor = Executor(self.runtime, self.catalog)
         self.service = Runs(self.runtime, self.catalog, self.executor)
+        self.streams = EventStreams(self.runtime, self.executor)
         self.control = RunControl(self.runtime, self.executor)
         self.workflows = Workflows(self.runtime, self.catalog)
 

@@ -26,6 +26,7 @@ from tests.live import (
     write_workflows,
 )
 from tests.live.listening_host import until
+from weftwork.engine.api.event_streams import EventStreams
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.host.executor import CountedRuns, Executor
 from weftwork.protocol.json import schema
@@ -186,7 +187,7 @@ def test_a_reader_too_many_is_told_when_to_come_back(path: str) -> None:
 
 @pytest.mark.rule("lim-08")
 def test_without_the_look_at_readers_one_more_would_be_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Runs, "check_stream", lambda self: None)
+    monkeypatch.setattr(EventStreams, "_check_capacity", lambda self: None)
 
     async def work(served: ListeningHost, run_id: str) -> None:
         with contextlib.ExitStack() as clients:

@@ -7,10 +7,9 @@ import msgspec
 import pytest
 
 from weftwork.adapters.http import response_writer
-from weftwork.adapters.http.routes import assets
 from weftwork.adapters.http.server import connection, http_server, limits
 from weftwork.adapters.outbound import client
-from weftwork.engine.api import annotations
+from weftwork.engine.api import annotations, assets
 from weftwork.protocol.json import decoder, values
 from weftwork.protocol.net import outbound
 from weftwork.protocol.review import annotations as annotation

@@ -16,6 +16,7 @@ from tests.house.test_purity import core
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "weftwork"
 
+EDGES = "Edges see only engine/api"
 PROTOCOL_ORDER = "Packages of the protocol build on one another"
 NODE_CODE = "Nodes and providers see ports and the SDK"
 CONFORMANCE_IMPORTS = "Only the composition root imports conformance"
@@ -83,6 +84,10 @@ def test_the_contracts_hold() -> None:
         ("adapters/python/calls/media.py", "import weftwork.engine.media.node_media", NODE_CODE),
         ("testing/provider.py", "import weftwork.engine.models.message_media", NODE_CODE),
         ("engine/sdk/model_request.py", "import weftwork.engine.models.message_media", NODE_CODE),
+        ("adapters/http/sse.py", "import weftwork.engine.streams.feeds", EDGES),
+        ("adapters/http/routes/assets.py", "import weftwork.engine.media.assets", EDGES),
+        ("adapters/admin/server.py", "import weftwork.engine.runtime", EDGES),
+        ("cli/main.py", "import weftwork.engine.host.executor", EDGES),
         ("engine/host/__init__.py", "import weftwork.protocol.wire.v1.routes", "engine knows no wire version"),
         ("protocol/wire/openapi.py", "import weftwork.protocol.wire.v1.paths", "wire knows no version of it"),
         ("cli/console/text.py", "import weftwork.cli.client.errors", "Layers of the command line"),
@@ -186,6 +191,9 @@ def test_the_contracts_name_every_module_they_are_about() -> None:
     engine = [name for layer in contract("engine packages are layered")["layers"] for name in layer.split(" | ")]
     assert {f"weftwork.engine.{name}" for name in (*others, "decide")} == set(engine)
     assert set(contract(NODE_CODE)["forbidden_modules"]) == set(engine) - {"weftwork.engine.sdk"}
+    assert {f"weftwork.engine.{name}" for name in (*others - {"api"}, "decide")} == set(
+        contract(EDGES)["forbidden_modules"]
+    )
     layers = contract(PROTOCOL_ORDER)["layers"]
     named = {name.split(".")[2] for layer in layers for name in re.findall(r"[\w.]+", layer)}
     assert named == {each.split(".")[2] for each in modules(*_entries(SOURCE / "protocol"))}

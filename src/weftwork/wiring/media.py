@@ -1,7 +1,8 @@
 """The media of a host: where bytes are kept, what is known of them, and the routes they come and go by."""
 
 from weftwork.adapters.http.app import Handler
-from weftwork.adapters.http.routes.assets import AssetRoutes, AssetUploadRoute
+from weftwork.adapters.http.routes.assets import AssetRoutes
+from weftwork.engine.api.assets import TenantAssets
 from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.signer import Signer
@@ -29,10 +30,11 @@ class MediaWiring:
 
     def handlers(self) -> dict[str, Handler]:
         """By their operations."""
-        served = AssetRoutes(self.assets, self._clock, self._limits, self._reach)
+        tenant_assets = TenantAssets(self.assets, self._clock, self._limits)
+        routes = AssetRoutes(tenant_assets, self._limits, self._reach)
         return {
-            "uploadAsset": AssetUploadRoute(self.assets, self._limits).upload,
-            "listAssets": served.list_assets,
-            "getAsset": served.serve,
-            "getSampleAsset": served.serve,
+            "uploadAsset": routes.upload,
+            "listAssets": routes.list_assets,
+            "getAsset": routes.serve,
+            "getSampleAsset": routes.serve,
         }

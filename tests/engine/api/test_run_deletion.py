@@ -35,7 +35,7 @@ def test_a_deleted_run_is_unknown_to_every_operation() -> None:
             service.get_run(CALLER, ended.run_id),
             service.projection(CALLER, ended.run_id),
             service.get_event(CALLER, ended.run_id, 0),
-            service.join(CALLER, ended.run_id, -1),
+            bench.streams.join(CALLER, ended.run_id, -1),
             bench.control.cancel_run(CALLER, ended.run_id, {}),
         ):
             with pytest.raises(ClientFault) as caught:
@@ -174,14 +174,14 @@ def test_a_reader_of_a_deleted_run_comes_to_an_end(monkeypatch: pytest.MonkeyPat
     async def work() -> None:
         bench = EngineHarness()
         ended = await bench.start(NOOP)
-        reader, _ = await bench.service.join(CALLER, ended.run_id, -1)
+        reader, _ = await bench.streams.join(CALLER, ended.run_id, -1)
         assert [event.sequence for event in await reader.next(0, 1)] == [0]
         if not guarded:
             monkeypatch.setattr(bench.feeds, "end", lambda _: None)
         await retention_of(bench).delete_run(CALLER, ended.run_id)
         assert await reader.next(0) == []
         assert reader.ended is guarded
-        bench.service.leave(CALLER, ended.run_id)
+        bench.streams.leave(CALLER, ended.run_id)
 
     run(work)
 

@@ -171,7 +171,7 @@ def test_another_partition_sees_nothing_of_a_run(stranger: Principal) -> None:
             lambda: service.get_run(stranger, key.run_id),
             lambda: bench.control.cancel_run(stranger, key.run_id, {}),
             lambda: service.get_event(stranger, key.run_id, 0),
-            lambda: service.join(stranger, key.run_id, -1),
+            lambda: bench.streams.join(stranger, key.run_id, -1),
         ):
             with pytest.raises(ClientFault, match="not_found"):
                 await call()
@@ -223,12 +223,12 @@ def test_a_reader_beyond_the_log_waits_at_its_end_or_is_done() -> None:
         bench = EngineHarness()
         key = await bench.start(GATE)
         await until(lambda: bench.gate_node.waiting)
-        reader, _ = await bench.service.join(CALLER, key.run_id, 1000)
+        reader, _ = await bench.streams.join(CALLER, key.run_id, 1000)
         bench.gate_node.release("a")
         await bench.run_to_end(key)
         assert [event.type for event in await reader.next(1)] == ["node.completed", "run.completed"]
-        bench.service.leave(CALLER, key.run_id)
-        reader, projection = await bench.service.join(CALLER, key.run_id, 3)
+        bench.streams.leave(CALLER, key.run_id)
+        reader, projection = await bench.streams.join(CALLER, key.run_id, 3)
         assert (reader.ended, projection.last_sequence) == (True, 3)
 
     run(work)

@@ -30,9 +30,9 @@ class AssetHarness:
         self.clock, ids = ManualClock(), SequentialIds()
         self.store = MemoryStore()
         self.blobs = MemoryBlobs(self.clock, ids)
-        signer = Signer(self.store.signing, self.clock, ids)
+        self.signer = Signer(self.store.signing, self.clock, ids)
         self.assets = Assets(
-            self.store.assets, self.blobs, signer, self.clock, limits or Limits(), prefixes=ASSET_PREFIXES
+            self.store.assets, self.blobs, self.signer, self.clock, limits or Limits(), prefixes=ASSET_PREFIXES
         )
         self.sweep = AssetSweep(self.store.assets, self.blobs, self.clock, self.assets.unconfirmed_keys)
 

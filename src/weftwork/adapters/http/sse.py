@@ -14,9 +14,9 @@ from weakref import WeakValueDictionary
 
 from weftwork.adapters.http.message import Request
 from weftwork.adapters.http.response_writer import ResponseAborted
+from weftwork.engine.api.event_streams import EventStreams, Reader
 from weftwork.engine.api.keyring import Keyring, Principal
 from weftwork.engine.api.runs import Runs
-from weftwork.engine.streams.feeds import READ_BYTES, Reader
 from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
@@ -37,6 +37,8 @@ MAX_CONCURRENT_SNAPSHOTS: Final = 4
 """Snapshots made at the same time; each needs the whole state of its run."""
 MAX_PENDING_BYTES: Final = 64 * 2**20
 """What snapshots may weigh together for which clients are slow to make room."""
+BATCH_BYTES: Final = 16_384
+"""A batch of events that reaches this does not wait for more."""
 _HEADERS: Final = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),
@@ -99,14 +101,14 @@ class SseStream:
         "_modes",
         "_request",
         "_run_id",
-        "_runs",
         "_snapshots",
+        "_streams",
         "_writer",
     )
 
     def __init__(
         self,
-        service: Runs,
+        streams: EventStreams,
         keyring: Keyring,
         snapshots: SnapshotCache,
         request: Request,
@@ -115,7 +117,7 @@ class SseStream:
         buffer_ms: int,
         keepalive: float,
     ) -> None:
-        self._runs = service
+        self._streams = streams
         self._keyring = keyring
         self._snapshots = snapshots
         self._request = request
@@ -131,7 +133,7 @@ class SseStream:
     async def run(self) -> None:
         # A reader who saw an output.chunk but not its projected chunk must be given that event again.
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
-        reader, standing = await self._runs.join(self._caller, self._run_id, after)
+        reader, standing = await self._streams.join(self._caller, self._run_id, after)
         reader.wants_notifications = shows_annotations(self._modes)
         last, over = standing.last_sequence, standing.status in TERMINAL_STATUSES
         try:
@@ -144,7 +146,7 @@ class SseStream:
             elif not over or self._cursor.sequence < last:
                 await self._request.run_until_disconnect(self._stream_snapshots(reader, last))
         finally:
-            self._runs.leave(self._caller, self._run_id)
+            self._streams.leave(self._caller, self._run_id)
 
     async def _stream_events(self, reader: Reader) -> None:
         while not reader.ended:
@@ -193,7 +195,7 @@ class SseStream:
                     flush = flush or any(frame.flush for frame in frames)
             left = until - clock.time()
             # A note comes behind these events, and until it is taken there are no others.
-            if not batch or flush or left <= 0 or size >= READ_BYTES or reader.ended or reader.has_notification:
+            if not batch or flush or left <= 0 or size >= BATCH_BYTES or reader.ended or reader.has_notification:
                 break
             events = await reader.next(left)
         return (sequences[0], sequences[-1], batch_frame(batch).encode()) if batch else (0, 0, b"")

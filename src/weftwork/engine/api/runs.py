@@ -1,4 +1,4 @@
-"""Runs for callers: create, read and list them, and follow their events. One method per operation.
+"""Runs for callers: create, read and list them. One method per operation.
 
 Spans are projected from the log when they are asked for, and cached for ended runs (`SpanCache`).
 """
@@ -14,7 +14,6 @@ from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.append import hide_inputs
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
 from weftwork.engine.runtime import Runtime
-from weftwork.engine.streams.feeds import Reader
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import EventLog, RunQuery, ScopeTaken, SlotTaken
 from weftwork.protocol.errors import ClientFault, invalid
@@ -50,7 +49,7 @@ class RunOutcome(ReplayableOutcome, frozen=True):
 
 
 class Runs:
-    """Runs and events for callers. Raises ClientFault, StoreUnavailable or HostFault."""
+    """Runs for callers. Raises ClientFault, StoreUnavailable or HostFault."""
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog, executor: Executor) -> None:
         self._runtime = runtime
@@ -130,34 +129,6 @@ class Runs:
             raise ClientFault("not_found", "There is no such event.")
         return found[0]
 
-    def check_stream(self) -> None:
-        """lim-08 (OpenWOP stream-modes): refuse one waiting reader too many, before anything is opened for it.
-
-        Holds until the next wait: call it directly before `join`.
-        """
-        if self._runtime.feeds.readers >= self._runtime.limits.max_streams:
-            raise _rate_limited("The host has as many open streams as it may.", "global")
-
-    async def join(self, principal: Principal, run_id: str, after: int) -> tuple[Reader, Projection]:
-        """A reader standing after that sequence, or after the last one if the run has not come so far; and how it is.
-
-        Pair with `leave`.
-        """
-        run = principal.run(run_id)
-        reader = self._runtime.feeds.join(run, after)
-        try:
-            projection = require_run(await self._executor.projection(run))
-        except BaseException:
-            self._runtime.feeds.leave(run)
-            raise
-        if after >= projection.last_sequence:
-            reader.sequence = projection.last_sequence
-            reader.ended = projection.status in TERMINAL_STATUSES
-        return reader, projection
-
-    def leave(self, principal: Principal, run_id: str) -> None:
-        self._runtime.feeds.leave(principal.run(run_id))
-
     async def projection(self, principal: Principal, run_id: str) -> Projection:
         """How the run stands, without what may be large."""
         return require_run(await self._executor.projection(principal.run(run_id)))
@@ -207,7 +178,7 @@ class Runs:
             raise ClientFault("service_unavailable", "The host runs as many runs as it may.", details)
         most = limits.max_live_runs_per_tenant
         if most and self._executor.live_in(partition) >= most:
-            raise _rate_limited("This tenant has as many unfinished runs as it may.", "tenant")
+            raise rate_limited("This tenant has as many unfinished runs as it may.", "tenant")
 
 
 class SpanCache:
@@ -243,7 +214,8 @@ class SpanCache:
         return found.spans
 
 
-def _rate_limited(message: str, scope: str) -> ClientFault:
+def rate_limited(message: str, scope: str) -> ClientFault:
+    """One more than a limit of the scope allows; the caller is told when to try again."""
     details = {"retryAfter": RETRY_AFTER_S, "retryAfterMs": RETRY_AFTER_S * 1000, "scope": scope}
     return ClientFault("rate_limited", message, details)
 

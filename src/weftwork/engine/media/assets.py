@@ -28,8 +28,6 @@ log = logging.getLogger("weftwork.assets")
 DAY_MS: Final = 86_400_000
 DEFAULT_HOLD_MS: Final = 3_600_000
 """How long an asset stays for the commit that will name it."""
-LISTING_URL_MS: Final = 1_800_000
-"""How long a URL lasts that comes with a listing."""
 
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.live import KEY, Answer, Host, in_thread, open_in_process, open_listening, until
 from tests.live.assets import PNG, UPLOADS, fetch, list_assets, path_of, post_asset, upload_asset
-from weftwork.adapters.http.routes.assets import MAX_CONCURRENT_UPLOADS
+from weftwork.engine.api.assets import MAX_CONCURRENT_UPLOADS
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.json import schema
 from weftwork.protocol.timestamps import parse_iso

@@ -10,8 +10,8 @@ import pytest
 from tests.live import KEY, InProcessHost, Stream, delays, echoes, frames, in_thread, open_in_process, open_listening
 from tests.live.listening_host import until
 from weftwork.adapters.http.response_writer import CHUNK_BYTES
-from weftwork.adapters.http.routes import events
 from weftwork.adapters.http.sse import SseStream
+from weftwork.engine.api import event_streams
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.storage.event_log import StoreUnavailable
 
@@ -44,7 +44,7 @@ def test_an_answer_ends_at_its_cap_and_goes_on_from_there(path: str, json_only: 
                 headers = {"accept": "application/json"} if json_only else {}
                 answer = await inside.call("GET", url, headers=headers)
                 answers += 1
-                assert len(answer.body) < events.PAGE_BYTES + 2 * len(LARGE)
+                assert len(answer.body) < event_streams.PAGE_BYTES + 2 * len(LARGE)
                 page = answer.document
                 seen += [event["sequence"] for event in page["events"]]
                 if page["isComplete"]:

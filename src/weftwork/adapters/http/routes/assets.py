@@ -7,16 +7,14 @@ import binascii
 import hashlib
 import re
 from base64 import b64decode
-from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Final
 
 from weftwork.adapters.http.asgi import Headers
 from weftwork.adapters.http.message import Request, Response, json_response
-from weftwork.engine.media.assets import DAY_MS, LISTING_URL_MS, Assets, upload_too_large
-from weftwork.ports.clock import Clock
-from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, StoredAsset
+from weftwork.engine.api.assets import Download, TenantAssets
+from weftwork.ports.storage.assets import AssetCursor
 from weftwork.ports.storage.blobs import BlobSource
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.limits import Limits
@@ -33,18 +31,11 @@ from weftwork.protocol.media.asset_headers import (
     parse_byte_range,
     safe_file_name,
 )
-from weftwork.protocol.media.asset_references import AssetToken, media_ref
-from weftwork.protocol.media.media_types import UNKNOWN_TYPE, resolve_media_type
-from weftwork.protocol.timestamps import iso
+from weftwork.protocol.media.media_types import UNKNOWN_TYPE
 from weftwork.protocol.wire.route import MAX_PAGE
 from weftwork.protocol.wire.v1.assets import ASSET_CURSOR_PATTERN, DIGEST_PATTERN, MAX_UPLOAD_DAYS
 
-DAY_SECONDS: Final = 86_400
-"""How long whoever was served an asset may keep a copy: it never changes, but it may be deleted."""
 _CURSOR: Final = re.compile(ASSET_CURSOR_PATTERN[1:-1])
-MAX_CONCURRENT_UPLOADS: Final = 16
-"""Uploads of one tenant that are under way at the same time: what they have sent so far is counted nowhere else."""
-RETRY_SECONDS: Final = 1
 UNSPECIFIC_TYPES: Final = frozenset({"", UNKNOWN_TYPE, "application/x-www-form-urlencoded"})
 """Media types that say nothing; the last one is what some programs send unasked."""
 _HEX: Final = re.compile(DIGEST_PATTERN[1:-1])
@@ -52,42 +43,39 @@ _ITEM: Final = re.compile(r"\s*([a-z0-9*_.-]+)=:([A-Za-z0-9+/=]*):\s*")
 
 
 class AssetRoutes:
-    """getAsset, getSampleAsset, listAssets."""
+    """getAsset, getSampleAsset, listAssets, uploadAsset."""
 
-    def __init__(
-        self, assets: Assets, clock: Clock, limits: Limits, reach: ResourcePolicy = DEFAULT_RESOURCE_POLICY
-    ) -> None:
+    def __init__(self, assets: TenantAssets, limits: Limits, reach: ResourcePolicy = DEFAULT_RESOURCE_POLICY) -> None:
         self._assets = assets
-        self._clock = clock
         self._limits = limits
         self._reach: ResourcePolicy = reach
 
     async def serve(self, request: Request) -> Response | None:
         """media-30 (RFC 0055 C): the token is all that is asked for."""
-        token, asset = await self._assets.open_token(request.params["token"])
-        tag = asset_etag(asset.sha256)
-        headers = asset_headers(token.media_type, token.name, asset.sha256, self._max_age(token), self._reach)
+        found = await self._assets.find(request.params["token"])
+        sha256, size = found.asset.sha256, found.asset.size
+        tag = asset_etag(sha256)
+        headers = asset_headers(found.media_type, found.name, sha256, found.max_age, self._reach)
         if is_not_modified(request.header(b"if-none-match"), tag):
             return Response(304, b"", headers)
         only_head = request.scope["method"] == "HEAD"
         # A range is asked for with GET alone.
         counts = not only_head and is_range_current(request.header(b"if-range"), tag)
-        part = parse_byte_range(request.header(b"range"), asset.size) if counts else None
+        part = parse_byte_range(request.header(b"range"), size) if counts else None
         if part is not None and part == UNSATISFIABLE:
-            said = [(b"content-range", part.content_range(asset.size)), (b"etag", tag.encode())]
+            said = [(b"content-range", part.content_range(size)), (b"etag", tag.encode())]
             return Response(416, b"", [*ERROR_HEADERS, (b"accept-ranges", b"bytes"), *said], b"text/plain")
         if part is not None:
-            headers.append((b"content-range", part.content_range(asset.size)))
-        whole = ByteRange(0, asset.size)
+            headers.append((b"content-range", part.content_range(size)))
         headers.append((b"traceparent", request.traceparent.encode()))
-        await self._send(request, asset, headers, 200 if part is None else 206, part or whole, only_head)
+        await self._send(request, found, headers, 200 if part is None else 206, part or ByteRange(0, size), only_head)
         return None
 
     async def _send(
-        self, request: Request, asset: StoredAsset, headers: Headers, status: int, part: ByteRange, only_head: bool
+        self, request: Request, found: Download, headers: Headers, status: int, part: ByteRange, only_head: bool
     ) -> None:
         """media-31 (host): at the pace of the client, whole or broken off; the bytes are let go of in every case."""
-        source = await self._assets.open(asset)
+        source = await self._assets.open(found)
         try:
             length = part.stop - part.start
             await request.writer.start(status, [*headers, (b"content-length", b"%d" % length)])
@@ -97,48 +85,12 @@ class AssetRoutes:
         finally:
             await source.close()
 
-    def _max_age(self, token: AssetToken) -> int:
-        if token.expires_at is None:
-            return DAY_SECONDS
-        return min(DAY_SECONDS, max(0, token.expires_at - self._clock.now()) // 1000)
-
     async def list_assets(self, request: Request) -> Response:
         """media-36 (host): of the caller's tenant alone; another's run or cursor is one that is not there."""
         limit = request.query_integer("limit", 1, MAX_PAGE, 50)
         run_id = request.query_id("runId", "runId must be the id of a run.")
         after = _parse_cursor(request.query("cursor"))
-        partition = request.caller.partition
-        found = await self._assets.page(partition, AssetQuery(run_id, after, limit + 1))
-        usage = await self._assets.usage(partition)
-        used: dict[str, int] = {"assets": usage.count, "bytes": usage.size}
-        if self._limits.max_asset_bytes_per_tenant:
-            used["quota"] = self._limits.max_asset_bytes_per_tenant
-        document: dict[str, Any] = {"assets": [self._describe(each) for each in found[:limit]], "usage": used}
-        if len(found) > limit:
-            last = found[limit - 1].asset.cursor
-            document["nextCursor"] = f"{last.created_at}.{last.sha256}"
-        return json_response(200, document)
-
-    def _describe(self, found: AssetEntry) -> dict[str, Any]:
-        asset = found.asset
-        return {
-            "mediaRef": media_ref(asset.sha256),
-            "bytes": asset.size,
-            "mimeType": asset.media_type,
-            "createdAt": iso(asset.created_at),
-            "heldUntil": iso(asset.held_until),
-            "runs": found.runs,
-            "url": self._assets.url(asset, asset.media_type, expires_at=self._clock.now() + LISTING_URL_MS),
-        }
-
-
-class AssetUploadRoute:
-    """uploadAsset."""
-
-    def __init__(self, assets: Assets, limits: Limits) -> None:
-        self._assets = assets
-        self._limits = limits
-        self._active_uploads: Counter[str] = Counter()
+        return json_response(200, await self._assets.list(request.caller, run_id, after, limit))
 
     async def upload(self, request: Request) -> Response:
         """media-33 (host): refused by its declared length before it is read, or where it passes the cap."""
@@ -150,35 +102,10 @@ class AssetUploadRoute:
         days = request.query_integer("days", 1, MAX_UPLOAD_DAYS, self._limits.upload_days)
         name = safe_file_name(request.query("name") or "")
         expected = _expected_digests(request)
-        declared = request.headers.get(b"content-length")
-        if declared is not None and int(declared) > request.max_body_bytes:
-            raise upload_too_large(request.max_body_bytes)
-        partition = request.caller.partition
-        if self._active_uploads[partition] >= MAX_CONCURRENT_UPLOADS:
-            message = f"The tenant has {MAX_CONCURRENT_UPLOADS} uploads under way."
-            raise ClientFault("rate_limited", message, {"retryAfter": RETRY_SECONDS})
-        self._active_uploads[partition] += 1
-        try:
-            async with aclosing(_verified_chunks(request, expected)) as pieces:
-                asset = await self._assets.put(partition, pieces, days * DAY_MS, request.max_body_bytes)
-        finally:
-            self._active_uploads[partition] -= 1
-            if not self._active_uploads[partition]:
-                del self._active_uploads[partition]
-        media_type = resolve_media_type(_declared_type(request), asset.media_type)
-        until = self._assets.url_expiry(asset, days * DAY_MS)
-        url = self._assets.url(asset, media_type, name=name, expires_at=until)
-        document: dict[str, Any] = {
-            "mediaRef": media_ref(asset.sha256),
-            "url": url,
-            "bytes": asset.size,
-            "mimeType": media_type,
-            "sha256": asset.sha256,
-            "expiresAt": iso(until),
-        }
-        if name:
-            document["name"] = name
-        return json_response(201, document, [(b"location", url.encode())])
+        self._assets.check_upload_size(int(request.headers.get(b"content-length", b"0")))
+        async with aclosing(_verified_chunks(request, expected)) as pieces:
+            document = await self._assets.upload(request.caller, pieces, _declared_type(request), name, days)
+        return json_response(201, document, [(b"location", document["url"].encode())])
 
 
 def _parse_cursor(cursor: str | None) -> AssetCursor | None:
