@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from weftwork.engine.decide.decision import passes_log_level
 from weftwork.engine.decide.inputs import Input, NodeEmitted
 from weftwork.ports.node_outcome import (
@@ -26,7 +28,8 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import MAX_VALUE_COUNT, MAX_VALUE_DEPTH, MAX_VALUE_TEXT, has_type, is_too_large
 from weftwork.protocol.people.interrupt_validation import check_interrupt
-from weftwork.protocol.run.events import CHILD_STARTED, CHILD_STATUS, Draft
+from weftwork.protocol.run import payloads
+from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.channels import access_denied_details, check_write, may_write
 
@@ -62,30 +65,24 @@ def effect_events(state: RunState, node_id: str, effect: NodeEffect) -> list[Dra
         case AppendLog(level, message, fields):
             if not passes_log_level(state, level):
                 return []
-            payload: dict[str, Any] = {"level": level, "message": message, "nodeId": node_id}
-            return [Draft("log.appended", {**payload, "fields": fields} if fields else payload, node_id)]
+            return [Draft.of(payloads.LogAppended(level, message, node_id, fields or UNSET), node_id)]
         case EmitEvent(kind, payload, cause, event_id):
             return [Draft(kind, payload, node_id, cause, event_id=event_id)]
         case StartChild(new):
             awaited = new.header.parent is not None and new.header.parent.awaited
-            started = {"childRunId": new.run_id, "workflowId": new.header.workflow_id, "key": new.key}
-            return [Draft(CHILD_STARTED, {**started, "awaited": awaited}, node_id, child=new)]
+            started = payloads.ChildStarted(new.run_id, new.header.workflow_id, new.key, awaited)
+            return [Draft.of(started, node_id, child=new)]
         case CancelChild(key, reason):
             child = state.nodes[node_id].children.get(key)
             if child is None or child.has_ended or child.status == "cancelling" or not child.awaited:
                 return []
-            stopped = {"childRunId": child.run_id, "key": key, "status": "cancelling", "reason": reason}
-            return [Draft(CHILD_STATUS, stopped, node_id, cancels=(child.run_id,))]
+            stopped = payloads.ChildStatus(child.run_id, key, "cancelling", reason)
+            return [Draft.of(stopped, node_id, cancels=(child.run_id,))]
         case EmitArtifact(artifact_id, artifact_type, data, summary):
             known = state.artifacts.get(artifact_id)
-            made = {
-                "artifactId": artifact_id,
-                "artifactType": artifact_type,
-                "nodeId": node_id,
-                "version": str(known.version + 1 if known is not None else 1),
-                "data": data,
-            }
-            return [Draft("artifact.created", {**made, "summary": summary} if summary else made, node_id)]
+            version = str(known.version + 1 if known is not None else 1)
+            made = payloads.ArtifactCreated(artifact_id, artifact_type, node_id, version, data, summary or UNSET)
+            return [Draft.of(made, node_id)]
 
 
 def _effect_value(effect: NodeEffect) -> Any:
@@ -106,7 +103,7 @@ def _set_variable(state: RunState, node_id: str, name: str, value: Any) -> list[
     if declared is not None and not has_type(value, declared.type):
         message = f"The variable {name} is declared as {declared.type}."
         return Failed("variable_type_mismatch", message, {"variable": name}, retryable=False)
-    return [Draft("variable.changed", {"name": name, "next": value, "nodeId": node_id}, node_id)]
+    return [Draft.of(payloads.VariableChanged(name, value, node_id), node_id)]
 
 
 def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer: str) -> list[Draft] | Failed:
@@ -126,10 +123,8 @@ def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer
     wrong = check_write(channel, reducer, value)
     if wrong is not None:
         return Failed(wrong[0], wrong[1], {"channel": name}, retryable=False)
-    payload = {"channel": name, "value": value, "reducer": reducer, "nodeId": node_id}
-    if channel is not None and channel.schema_version != 1:
-        payload["schemaVersion"] = channel.schema_version
-    return [Draft("channel.written", payload, node_id)]
+    schema_version = UNSET if channel is None or channel.schema_version == 1 else channel.schema_version
+    return [Draft.of(payloads.ChannelWritten(name, value, reducer, node_id, schema_version), node_id)]
 
 
 class BufferedEvents:

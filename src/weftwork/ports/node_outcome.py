@@ -11,6 +11,7 @@ import msgspec
 
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.child_runs import JOIN_DECIDED
+from weftwork.protocol.run.events import Payload
 from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.plan import Plan
@@ -56,6 +57,11 @@ class EmitEvent(msgspec.Struct, frozen=True):
     causation_id: str | None = None
     event_id: str | None = None
     """From NodeContext.event_id, where another event is to point at this one."""
+
+    @classmethod
+    def of(cls, payload: Payload, causation_id: str | None = None, event_id: str | None = None) -> "EmitEvent":
+        """An event of the protocol, for nodes of the host."""
+        return cls(payload.event_type, payload.members(), causation_id, event_id)
 
 
 class ChildRequest(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ from weftwork.protocol.run.effects import EffectRef, outcome_interrupt
 from weftwork.protocol.run.interrupts import interrupt_payload
 
 LONG = "Was the invoice 17 of the customer north paid already? " * 20
-UNKNOWN = interrupt_payload(outcome_interrupt("pay", 1, EffectRef("charge", "3"), 1))
+UNKNOWN = interrupt_payload(outcome_interrupt("pay", 1, EffectRef("charge", "3"), 1)).members()
 ORDER: dict[str, Any] = {
     "kind": "custom",
     "key": "n:0:k",

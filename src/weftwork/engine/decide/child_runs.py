@@ -3,12 +3,14 @@
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from weftwork.engine.decide.decision import NOTHING, Decision, is_running
 from weftwork.engine.decide.inputs import AwaitTimedOut, ChildResultsReceived, NodeAwaitsChildren, NodeFailed
 from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import ChildResult
-from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STATUS, Draft
+from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 
@@ -46,8 +48,7 @@ def receive_results(state: RunState, given: ChildResultsReceived) -> Decision:
             ended = True
             drafts.append(_child_ended_event(given.node_id, told))
         elif child.status != "cancelling":
-            payload = {"childRunId": told.child_run_id, "key": told.key, "status": told.status}
-            drafts.append(Draft(CHILD_STATUS, payload, given.node_id))
+            drafts.append(Draft.of(payloads.ChildStatus(told.child_run_id, told.key, told.status), given.node_id))
     if not drafts:
         return NOTHING
     looks = ended and given.node_id in state.awaiting_children and may_continue(state)
@@ -78,6 +79,6 @@ def await_timeout(state: RunState, given: AwaitTimedOut) -> NodeFailed | None:
 
 def _child_ended_event(node_id: str, told: ChildResult) -> Draft:
     outcome: dict[str, Any] = msgspec.json.decode(told.outcome)
-    untrusted: bool = outcome.pop("untrusted", False)
-    payload = {"childRunId": told.child_run_id, "key": told.key, "status": told.status, **outcome}
-    return Draft(CHILD_ENDED, payload, node_id, content_trust="untrusted" if untrusted else None)
+    members = [outcome.get(name, UNSET) for name in ("error", "variables", "hidden", "outputs")]
+    payload = payloads.ChildEnded(told.child_run_id, told.key, told.status, *members)
+    return Draft.of(payload, node_id, content_trust="untrusted" if outcome.get("untrusted") else None)

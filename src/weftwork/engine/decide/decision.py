@@ -73,10 +73,6 @@ def passes_log_level(state: RunState, level: str) -> bool:
     return _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(state.plan.workflow.log_level)
 
 
-def node_event(kind: str, node_id: str, /, **members: Any) -> Draft:
-    return Draft(kind, {"nodeId": node_id, **members}, node_id)
-
-
 def cancel_open_children(state: RunState, draft: Draft, cause: str | None = None) -> Draft:
     """kin-08 (readings, Child runs): children that a node still waits for when it ends are cancelled with it."""
     node = state.awaiting_children.get(draft.node_id or "")

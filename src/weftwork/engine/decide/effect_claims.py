@@ -1,12 +1,13 @@
 """Decides about effects that must not happen twice: their claims and outcomes. Also about pinned versions. Pure."""
 
-from typing import Any
+from msgspec import UNSET
 
 from weftwork.engine.decide.decision import NOTHING, Decision, running_node
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, VersionRequested
 from weftwork.protocol.fold.state import NodeState, RunState
+from weftwork.protocol.run import payloads
 from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState
-from weftwork.protocol.run.events import EFFECT_CLAIMED, EFFECT_RECORDED, Draft
+from weftwork.protocol.run.events import Draft
 
 
 def claim_effect(state: RunState, given: EffectClaimed, closing: bool = False) -> Decision:
@@ -24,8 +25,9 @@ def claim_effect(state: RunState, given: EffectClaimed, closing: bool = False) -
         known is None or known.status == "free" or _is_replaced_by(known, given)
     ):
         return NOTHING
-    payload: dict[str, Any] = {"nodeId": given.node_id, **given.effect_ref.payload_members}
-    return Decision((Draft(EFFECT_CLAIMED, payload, given.node_id, event_id=given.claim),))
+    place = given.effect_ref
+    claimed = payloads.EffectClaimed(given.node_id, place.step or UNSET, place.item or UNSET)
+    return Decision((Draft.of(claimed, given.node_id, event_id=given.claim),))
 
 
 def _is_step_of_open_node(node: NodeState, place: EffectRef) -> bool:
@@ -61,16 +63,17 @@ def record_effect(state: RunState, given: EffectEnded) -> Decision:
     known = node.effects.get(given.effect_ref) if node is not None else None
     if known is None or known.status != "open":
         return NOTHING
-    payload: dict[str, Any] = {"nodeId": given.node_id, **given.effect_ref.payload_members, **given.outcome}
-    return Decision((Draft(EFFECT_RECORDED, payload, given.node_id),))
+    place = given.effect_ref
+    recorded = payloads.EffectRecorded(given.node_id, place.step or UNSET, place.item or UNSET, **given.outcome)
+    return Decision((Draft.of(recorded, given.node_id),))
 
 
 def pin_version(state: RunState, given: VersionRequested) -> Decision:
     """ver-01: the first to ask pins."""
     if given.change_id in state.versions or running_node(state, given.node_id, given.entry_sequence) is None:
         return NOTHING
-    payload = {"changeId": given.change_id, "version": given.version, "nodeId": given.node_id}
-    return Decision((Draft("version.pinned", payload, given.node_id),))
+    pinned = payloads.VersionPinned(given.change_id, given.version, given.node_id)
+    return Decision((Draft.of(pinned, given.node_id),))
 
 
 def is_item_recorded(state: RunState, given: EffectEnded) -> bool:

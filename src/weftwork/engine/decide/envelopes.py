@@ -7,7 +7,6 @@ from weftwork.engine.decide.decision import (
     NOTHING,
     Decision,
     error_object,
-    node_event,
     passes_log_level,
     running_node,
 )
@@ -25,6 +24,7 @@ from weftwork.protocol.envelopes.kind import CLARIFICATION_KIND
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.interrupt_events import request_refusal
+from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import MODEL_ANSWERED, Draft
 from weftwork.protocol.run.interrupts import interrupt_id
 
@@ -67,5 +67,6 @@ def project_envelope(judged: JudgedEnvelope, contract: EnvelopeContract, asked_b
     if isinstance(outcome, Accepted) and judged.type == CLARIFICATION_KIND:
         more = interrupt_events(node_id, interrupt_id(node_id, asked_before + 1), clarification_interrupt(outcome))
     elif (failure := envelope_failure(outcome)) is not None:
-        more = (node_event("node.failed", node_id, error=error_object(failure.code, failure.message, failure.details)),)
+        error = error_object(failure.code, failure.message, failure.details)
+        more = (Draft.of(payloads.NodeFailed(node_id, error), node_id),)
     return (*outcome_events(judged, contract), *with_cause(more, judged.correlation_id, outcome.content_trust))

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from weftwork.engine.decide.decision import NOTHING, Decision
 from weftwork.engine.decide.inputs import AnswerReceived, InterruptPassed, NodeSuspended
@@ -24,10 +25,11 @@ from weftwork.protocol.people.interrupt_events import (
     passed_events,
     requested_events,
     resolved_events,
-    suspended_payload,
+    suspended_event,
 )
 from weftwork.protocol.privacy.secret_matcher import MARKER_PREFIX
-from weftwork.protocol.run.events import APPROVAL_REMARK, INTERRUPT_REMINDER, Draft
+from weftwork.protocol.run import payloads
+from weftwork.protocol.run.events import Draft, Payload
 from weftwork.protocol.run.interrupts import (
     TIMEOUT_REASON,
     Interrupt,
@@ -53,19 +55,18 @@ def suspend_node(state: RunState, given: NodeSuspended) -> tuple[Draft, ...]:
 
 def interrupt_events(node_id: str, name: str, interrupt: Interrupt) -> tuple[Draft, ...]:
     """A question under its id, and the node that waits."""
-    asked = Draft("interrupt.requested", interrupt_payload(interrupt), node_id, interrupt_id=name)
-    suspended = Draft("node.suspended", suspended_payload(node_id, name, interrupt), node_id, interrupt_id=name)
-    return (asked, *requested_events(node_id, name, interrupt), suspended)
+    asked = Draft.of(interrupt_payload(interrupt), node_id, interrupt_id=name)
+    return (asked, *requested_events(node_id, name, interrupt), suspended_event(node_id, name, interrupt))
 
 
 def pass_interrupt(state: RunState, given: InterruptPassed) -> tuple[Draft, ...]:
     """int-19 (RFC 0094 E): what passes at once is asked and resolved in one commit, once per key."""
     node_id, interrupt = given.node_id, given.interrupt
     name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
-    asked = Draft("interrupt.requested", interrupt_payload(interrupt), node_id, interrupt_id=name)
-    payload = {"nodeId": node_id, "interruptId": name, "kind": interrupt.kind, "resumeValue": given.value}
+    asked = Draft.of(interrupt_payload(interrupt), node_id, interrupt_id=name)
+    payload = payloads.InterruptResolved(node_id, name, interrupt.kind, given.value)
     trust = "untrusted" if state.nodes[node_id].untrusted else None
-    resolved = Draft("interrupt.resolved", payload, node_id, interrupt_id=name, content_trust=trust)
+    resolved = Draft.of(payload, node_id, interrupt_id=name, content_trust=trust)
     return (asked, *passed_events(state, node_id, name, interrupt, given.value), resolved)
 
 
@@ -148,18 +149,17 @@ def _decide_approval(state: RunState, found: InterruptState, value: Any, by: Ans
         decided_by = f"quorum:{standing.granted}-of-{standing.required}"
     drafts: list[Draft] = []
     if overridden:
-        drafts.append(_gate_event("approval.overridden", found, {"principal": actor, "reason": said["reason"]}))
+        drafts.append(_event(found, payloads.ApprovalOverridden(found.node_id, actor, said["reason"])))
     if quorum:
         drafts.append(_vote_event(found, actor, action, standing.granted, said))
         if action in GRANTING_ACTIONS and (text := said.get("comment", said.get("feedback"))):
             drafts.append(_remark_event(found, actor, action, text))
     if ends is not None:
-        outcome = {"outcome": OUTCOMES[ends], **({"reason": reason} if reason else {})}
         # What the host knows better than whoever answers is not theirs to say.
         kept = {name: each for name, each in said.items() if name not in ("votes", "voter")}
         kept |= {"action": ends, "decidedBy": decided_by}
         for each in _open_under_same_key(state, found):
-            drafts.append(_resolved_event(each, kept, by, **outcome))
+            drafts.append(_resolved_event(each, kept, by, OUTCOMES[ends], reason or UNSET))
             drafts.append(approval_received_event(each.node_id, each.interrupt_id, ends, decided_by, said))
     return tuple(drafts)
 
@@ -168,25 +168,34 @@ def _vote_event(found: InterruptState, actor: str, action: str, granted: int, sa
     """appr-10 (RFC 0051): each vote of a quorum stands in the log when it is given."""
     if action in GRANTING_ACTIONS:
         progress = {"granted": granted, "required": found.data["requiredApprovals"]}
-        return _gate_event("approval.granted", found, {"principal": actor, "quorumProgress": progress})
+        return _event(found, payloads.ApprovalGranted(found.node_id, actor, progress))
     text = said.get("reason", said.get("comment", said.get("feedback", said.get("refineFeedback", {}).get("text"))))
-    return _gate_event("approval.rejected", found, {"principal": actor, **({"reason": text} if text else {})})
+    return _event(found, payloads.ApprovalRejected(found.node_id, actor, text or UNSET))
 
 
-def _gate_event(kind: str, found: InterruptState, members: dict[str, Any]) -> Draft:
-    return Draft(kind, {"gateId": found.node_id, **members}, found.node_id, interrupt_id=found.interrupt_id)
+def _event(found: InterruptState, payload: Payload) -> Draft:
+    return Draft.of(payload, found.node_id, interrupt_id=found.interrupt_id)
 
 
 def _remark_event(found: InterruptState, actor: str, action: str, text: Any) -> Draft:
-    payload = {"nodeId": found.node_id, "principal": actor, "action": action, "text": text}
-    return Draft(APPROVAL_REMARK, payload, found.node_id, interrupt_id=found.interrupt_id)
+    return _event(found, payloads.ApprovalRemark(found.node_id, actor, action, text))
 
 
-def _resolved_event(found: InterruptState, value: Any, by: Answerer | None, **members: Any) -> Draft:
-    payload: dict[str, Any] = {"nodeId": found.node_id, "interruptId": found.interrupt_id, "kind": found.kind}
-    if by is not None:
-        payload |= {"resumeValue": value, "resolvedBy": by.principal}
-    return Draft("interrupt.resolved", {**payload, **members}, found.node_id, interrupt_id=found.interrupt_id)
+def _resolved_event(
+    found: InterruptState,
+    value: Any,
+    by: Answerer,
+    outcome: str | UnsetType = UNSET,
+    reason: str | UnsetType = UNSET,
+) -> Draft:
+    known = found.node_id, found.interrupt_id, found.kind
+    return _event(found, payloads.InterruptResolved(*known, value, by.principal, outcome, reason))
+
+
+def _timeout_event(found: InterruptState, outcome: str | UnsetType = UNSET) -> Draft:
+    """Nobody answered: no value, and no name."""
+    known = found.node_id, found.interrupt_id, found.kind
+    return _event(found, payloads.InterruptResolved(*known, outcome=outcome, reason=TIMEOUT_REASON))
 
 
 def time_out_interrupt(state: RunState, name: str) -> Decision:
@@ -197,9 +206,9 @@ def time_out_interrupt(state: RunState, name: str) -> Decision:
     drafts: list[Draft] = []
     for each in _open_under_same_key(state, found):
         if each.kind != "approval":
-            drafts.append(_resolved_event(each, None, None, reason=TIMEOUT_REASON))
+            drafts.append(_timeout_event(each))
         else:
-            drafts.append(_resolved_event(each, None, None, outcome="rejected", reason=TIMEOUT_REASON))
+            drafts.append(_timeout_event(each, "rejected"))
             drafts.append(approval_received_event(each.node_id, each.interrupt_id, TIMEOUT_REASON, None, {}))
     return Decision(tuple(drafts))
 
@@ -209,5 +218,4 @@ def remind_of_interrupt(state: RunState, name: str, number: int) -> Decision:
     found = state.interrupts.get(name)
     if found is None or found.status != "open" or found.reminders_sent >= number or state.stop is not None:
         return NOTHING
-    payload = {"nodeId": found.node_id, "interruptId": name, "number": number}
-    return Decision((Draft(INTERRUPT_REMINDER, payload, found.node_id, interrupt_id=name),))
+    return Decision((_event(found, payloads.InterruptReminder(found.node_id, name, number)),))

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+from msgspec import UNSET
+
 from weftwork.engine.decide.decision import NOTHING, Decision, RunBounds, refuse
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import has_type
+from weftwork.protocol.run import payloads
 from weftwork.protocol.run.effects import has_unrepeatable_effect
-from weftwork.protocol.run.events import CANCEL_REQUESTED, PAUSE_REQUESTED, Draft
+from weftwork.protocol.run.events import Draft
 from weftwork.protocol.timestamps import iso
 
 
@@ -14,23 +17,20 @@ def cancel_waiting_nodes(state: RunState) -> tuple[Draft, ...]:
     """Nodes that wait for people, their children or another attempt are cancelled along with their run."""
     waiting = (*state.suspended, *state.retrying, *state.awaiting_children)
     ordered = sorted(waiting, key=lambda node_id: state.plan.nodes[node_id].index)
-    return tuple(Draft("node.cancelled", {"nodeId": node_id}, node_id) for node_id in ordered)
-
-
-def cancel_payload(reason: str | None, parent: str | None) -> dict[str, Any]:
-    """kin-06 (interrupt-profiles, cascade): a run that was cancelled by its parent says so."""
-    named = {"reason": reason, "parentRunId": parent}
-    return {name: value for name, value in named.items() if value}
+    return tuple(Draft.of(payloads.NodeCancelled(node_id), node_id) for node_id in ordered)
 
 
 def cancel(state: RunState, reason: str | None, parent: str | None = None) -> Decision:
-    """run-03 (RFC 0094 B): `cancelling` while a node still runs, `cancelled` at once otherwise."""
+    """run-03 (RFC 0094 B): `cancelling` while a node still runs, `cancelled` at once otherwise.
+
+    kin-06 (interrupt-profiles, cascade): a run that was cancelled by its parent says so.
+    """
     if state.stop is not None:
         return NOTHING
-    payload = cancel_payload(reason, parent)
     if state.running:
-        return Decision((Draft(CANCEL_REQUESTED, payload),))
-    return Decision((*cancel_waiting_nodes(state), Draft("run.cancelled", payload)))
+        return Decision((Draft.of(payloads.CancelRequested(reason or UNSET, parent or UNSET)),))
+    cancelled = payloads.RunCancelled(reason or UNSET, parent or UNSET)
+    return Decision((*cancel_waiting_nodes(state), Draft.of(cancelled)))
 
 
 def pause(state: RunState, bounds: RunBounds, policy: str, reason: str | None) -> Decision:
@@ -44,10 +44,9 @@ def pause(state: RunState, bounds: RunBounds, policy: str, reason: str | None) -
             details["pausedAt"] = iso(state.paused_at)
         what = "is about to pause" if state.pausing is not None else f"is {state.status}"
         return refuse("conflict", f"The run {what} and cannot be paused.", details)
-    payload: dict[str, Any] = {"drainPolicy": policy, **({"reason": reason} if reason else {})}
     if not may_interrupt(state, bounds, policy):
-        return Decision((Draft(PAUSE_REQUESTED, payload),))
-    return Decision((Draft("run.paused", payload),), interrupt=True)
+        return Decision((Draft.of(payloads.PauseRequested(policy, reason or UNSET)),))
+    return Decision((Draft.of(payloads.RunPaused(policy, reason or UNSET)),), interrupt=True)
 
 
 def may_interrupt(state: RunState, bounds: RunBounds, policy: str) -> bool:
@@ -69,8 +68,8 @@ def overwrite_variables(state: RunState, values: dict[str, Any]) -> Decision:
         known = name in declared and name not in state.plan.sensitive_variables
         if not known or not has_type(value, declared[name]):
             return refuse("validation_error", "A variable is not declared, has another type, or is sensitive.")
-    changed = [{"name": name, "next": value, "nodeId": node_id} for name, value in values.items()]
-    return Decision(tuple(Draft("variable.changed", each, node_id) for each in changed))
+    changed = (payloads.VariableChanged(name, value, node_id) for name, value in values.items())
+    return Decision(tuple(Draft.of(each, node_id) for each in changed))
 
 
 def resume(state: RunState, reason: str | None) -> Decision:
@@ -79,6 +78,5 @@ def resume(state: RunState, reason: str | None) -> Decision:
         details = {"runStatus": state.status}
         return refuse("conflict", f"The run is {state.status} and not paused.", details)
     # What children said meanwhile is known, and nobody has looked at it yet.
-    return Decision(
-        (Draft("run.resumed", {"reason": reason} if reason else {}),), rechecks=tuple(state.awaiting_children)
-    )
+    resumed = Draft.of(payloads.RunResumed(reason or UNSET))
+    return Decision((resumed,), rechecks=tuple(state.awaiting_children))

@@ -8,6 +8,8 @@ events it returns, and passes a `Step` until nothing more is to be done.
 
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from weftwork.engine.decide.child_runs import await_children, await_timeout, receive_results, recheck_children
 from weftwork.engine.decide.decision import (
     NOTHING,
@@ -17,7 +19,6 @@ from weftwork.engine.decide.decision import (
     error_object,
     is_running,
     iteration_breach,
-    node_event,
 )
 from weftwork.engine.decide.effect_claims import claim_effect, pin_version, record_effect
 from weftwork.engine.decide.envelopes import record_answer, record_envelope
@@ -61,7 +62,6 @@ from weftwork.engine.decide.interrupts import (
 )
 from weftwork.engine.decide.run_control import (
     cancel,
-    cancel_payload,
     cancel_waiting_nodes,
     may_interrupt,
     overwrite_variables,
@@ -70,7 +70,8 @@ from weftwork.engine.decide.run_control import (
 )
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.interrupt_events import request_refusal
-from weftwork.protocol.run.events import MAP_ITEM, Draft
+from weftwork.protocol.run import payloads
+from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import interrupt_id
 from weftwork.protocol.workflow.node_settings import retry_delay
 from weftwork.protocol.workflow.node_types import missing_capabilities
@@ -92,7 +93,7 @@ def decide(state: RunState, bounds: RunBounds, given: Input) -> Decision:
         case Step():
             return _step(state, bounds)
         case NodeCompleted(node_id, outputs, effects, entered):
-            completed = cancel_open_children(state, node_event("node.completed", node_id, outputs=outputs))
+            completed = cancel_open_children(state, Draft.of(payloads.NodeCompleted(node_id, outputs), node_id))
             return _append_if_running(state, node_id, entered, (*effects, completed))
         case NodeFailed():
             return _fail_node(state, given)
@@ -126,7 +127,7 @@ def decide(state: RunState, bounds: RunBounds, given: Input) -> Decision:
         case NodeStopped(node_id):
             if not state.stop:
                 return NOTHING
-            return _append_if_running(state, node_id, -1, (node_event("node.cancelled", node_id),))
+            return _append_if_running(state, node_id, -1, (Draft.of(payloads.NodeCancelled(node_id), node_id),))
         case RetryDue(node_id, attempt):
             return _retry_node(state, bounds, node_id, attempt)
         case CancelRequested(reason, parent):
@@ -146,7 +147,7 @@ def decide(state: RunState, bounds: RunBounds, given: Input) -> Decision:
         case RunTimedOut(limit, observed):
             return _time_up(state, limit, observed)
         case HostFailed():
-            return Decision((Draft("run.failed", {"error": HOST_ERROR}),))
+            return Decision((Draft.of(payloads.RunFailed(HOST_ERROR)),))
 
 
 def _append_if_running(state: RunState, node_id: str, entered: int, drafts: tuple[Draft, ...]) -> Decision:
@@ -165,9 +166,7 @@ def _record_items(state: RunState, node_id: str, items: tuple[tuple[int, Any], .
     if not is_running(state, node_id, entered):
         return NOTHING
     known = state.running[node_id].map_items
-    drafts = [
-        Draft(MAP_ITEM, {"index": index, "output": output}, node_id) for index, output in items if index not in known
-    ]
+    drafts = [Draft.of(payloads.MapItem(index, output), node_id) for index, output in items if index not in known]
     return Decision(tuple(drafts)) if drafts else NOTHING
 
 
@@ -181,12 +180,10 @@ def _fail_node(state: RunState, given: NodeFailed) -> Decision:
     retry = state.plan.nodes[node_id].node.retry
     if given.retryable and node.failures < retry.max_retries and state.stop is None:
         delay = retry_delay(retry, node.failures, given.jitter)
-        again = {"attempt": node.attempt + 1, "delayMs": delay, "lastError": failure}
-        ended = node_event("node.retried", node_id, **again)
+        ended = payloads.NodeRetried(node_id, node.attempt + 1, delay, failure)
     else:
-        attempts = {"attempts": node.attempt} if node.attempt > 1 else {}
-        ended = node_event("node.failed", node_id, error=failure, **attempts)
-    return Decision((*given.effects, cancel_open_children(state, ended, given.cause)))
+        ended = payloads.NodeFailed(node_id, failure, node.attempt if node.attempt > 1 else UNSET)
+    return Decision((*given.effects, cancel_open_children(state, Draft.of(ended, node_id), given.cause)))
 
 
 def _request_interrupt(state: RunState, given: NodeSuspended | InterruptPassed) -> Decision:
@@ -209,18 +206,15 @@ def _time_up(state: RunState, limit: int, observed: int) -> Decision:
 
 
 def _breach(kind: str, limit: int, observed: int, node_id: str | None = None) -> Draft:
-    payload: dict[str, Any] = {"kind": kind, "limit": limit, "observed": observed}
-    if node_id is not None:
-        payload["nodeId"] = node_id
-    return Draft("cap.breached", payload, node_id)
+    return Draft.of(payloads.CapBreached(kind, limit, observed, node_id or UNSET), node_id)
 
 
 def _run_started(state: RunState) -> Draft:
     header = state.header
     owner = {"tenant": header.owner.tenant, "principal": header.owner.principal}
-    payload = {"workflowId": header.workflow_id, "inputs": state.inputs, "owner": owner}
+    payload = payloads.RunStarted(header.workflow_id, state.inputs, owner)
     untrusted = header.parent is not None and bool(header.parent.untrusted)
-    return Draft("run.started", payload, content_trust="untrusted" if untrusted else None)
+    return Draft.of(payload, content_trust="untrusted" if untrusted else None)
 
 
 def _step(state: RunState, bounds: RunBounds) -> Decision:
@@ -231,14 +225,14 @@ def _step(state: RunState, bounds: RunBounds) -> Decision:
     if state.status == "paused":
         return NOTHING
     if state.pausing is not None:
-        paused = Draft("run.paused", {"drainPolicy": state.pausing, **_reason_member(state.pause_reason)})
+        paused = Draft.of(payloads.RunPaused(state.pausing, state.pause_reason or UNSET))
         return Decision((paused,), interrupt=True) if may_interrupt(state, bounds, state.pausing) else NOTHING
     if state.resumable:
         # A host that goes away begins nothing more.
         return _resume_answered(state, state.resumable[0][1]) if bounds.parallel else NOTHING
     if state.to_fail:
         node_id = state.to_fail[0][1]
-        return Decision((node_event("node.failed", node_id, error=state.nodes[node_id].error),))
+        return Decision((Draft.of(payloads.NodeFailed(node_id, state.nodes[node_id].error), node_id),))
     if state.to_skip:
         return Decision(tuple(_node_skipped(state, node_id) for _, node_id in state.to_skip))
     if state.ready:
@@ -255,8 +249,8 @@ def run_end_event(state: RunState) -> Draft:
     for _, node_id in state.failures:
         targets = [nodes[edge.target] for edge in nodes[node_id].outgoing]
         if not any(target.trigger_rule in HANDLES_FAILURE and not target.node.disabled for target in targets):
-            return Draft("run.failed", {"error": state.nodes[node_id].error, "failedNodeId": node_id})
-    return Draft("run.completed", {"outputs": run_outputs(state)})
+            return Draft.of(payloads.RunFailed(state.nodes[node_id].error, node_id))
+    return Draft.of(payloads.RunCompleted(run_outputs(state)))
 
 
 def run_outputs(state: RunState) -> dict[str, Any]:
@@ -273,7 +267,7 @@ def run_outputs(state: RunState) -> dict[str, Any]:
 def _resume_answered(state: RunState, node_id: str) -> Decision:
     """int-05 (OpenWOP interrupt): the node goes on with its answer, as the same attempt."""
     name = interrupt_id(node_id, state.nodes[node_id].interrupts)
-    resumed = Draft("node.resumed", {"nodeId": node_id, "interruptId": name}, node_id, interrupt_id=name)
+    resumed = Draft.of(payloads.NodeResumed(node_id, name), node_id, interrupt_id=name)
     return Decision((resumed,), start=node_id)
 
 
@@ -282,15 +276,15 @@ def _loop_stuck(state: RunState) -> Draft:
     node does, when all else is done; so it is the same loop and the same rest, whichever was faster."""
     number, failure = min(state.stuck_loops.items(), key=lambda each: each[0])
     if failure is not None:
-        return Draft("run.failed", {"error": failure})
+        return Draft.of(payloads.RunFailed(failure))
     limit = state.plan.max_rounds(number)
     node_id = state.plan.loops[number].target
-    return node_event("workflow.loopback-limit", node_id, iterations=state.loop_rounds.get(number, 0) + 1, limit=limit)
+    return Draft.of(payloads.LoopbackLimit(node_id, state.loop_rounds.get(number, 0) + 1, limit), node_id)
 
 
 def _node_skipped(state: RunState, node_id: str) -> Draft:
     reason = "disabled" if state.plan.nodes[node_id].node.disabled else "trigger-rule"
-    return node_event("node.skipped", node_id, reason=reason)
+    return Draft.of(payloads.NodeSkipped(node_id, reason), node_id)
 
 
 def _retry_node(state: RunState, bounds: RunBounds, node_id: str, attempt: int) -> Decision:
@@ -311,10 +305,9 @@ def _start_node(state: RunState, bounds: RunBounds, node_id: str) -> Decision:
     if declaration.requires and (missing := missing_capabilities(declaration.requires, bounds.provided)):
         message = f"The node needs the runtime capability {missing[0]}, which this host does not provide."
         failure = error_object("capability_not_provided", message, {"capability": missing[0]})
-        return Decision((node_event("node.failed", node_id, error=failure),))
-    attempt = state.nodes[node_id].attempt + 1
-    payload = {"nodeId": node_id, "typeId": declaration.type_id, "attempt": attempt}
-    return Decision((Draft("node.started", payload, node_id),), start=node_id)
+        return Decision((Draft.of(payloads.NodeFailed(node_id, failure), node_id),))
+    started = payloads.NodeStarted(node_id, declaration.type_id, state.nodes[node_id].attempt + 1)
+    return Decision((Draft.of(started, node_id),), start=node_id)
 
 
 def _reexecute(state: RunState, bounds: RunBounds, node_id: str, entered: int) -> Decision:
@@ -323,12 +316,9 @@ def _reexecute(state: RunState, bounds: RunBounds, node_id: str, entered: int) -
         return NOTHING
     if state.running[node_id].crashes >= MAX_CRASHES:
         failure = error_object("node_crashed", f"The host ended {MAX_CRASHES + 1} times while this node ran.")
-        return Decision((node_event("node.failed", node_id, error=failure, attempts=state.running[node_id].attempt),))
+        failed = payloads.NodeFailed(node_id, failure, state.running[node_id].attempt)
+        return Decision((Draft.of(failed, node_id),))
     return _start_node(state, bounds, node_id)
-
-
-def _reason_member(reason: str | None) -> dict[str, Any]:
-    return {"reason": reason} if reason else {}
 
 
 def _stop_run(state: RunState) -> tuple[Draft, ...]:
@@ -336,6 +326,6 @@ def _stop_run(state: RunState) -> tuple[Draft, ...]:
     stop = state.stop
     cancelled = cancel_waiting_nodes(state)
     if stop is not None and stop.error is not None:
-        return (*cancelled, Draft("run.failed", {"error": stop.error}))
-    payload = cancel_payload(stop.reason, stop.parent_run_id) if stop is not None else {}
-    return (*cancelled, Draft("run.cancelled", payload))
+        return (*cancelled, Draft.of(payloads.RunFailed(stop.error)))
+    reason, parent = (stop.reason, stop.parent_run_id) if stop is not None else (None, None)
+    return (*cancelled, Draft.of(payloads.RunCancelled(reason or UNSET, parent or UNSET)))

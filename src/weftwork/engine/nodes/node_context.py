@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from weftwork.engine.decide.inputs import Input, InterruptPassed, ItemsRecorded, VersionRequested
 from weftwork.engine.models.model_calls import AnswerEvents, EntryModelCalls
@@ -47,8 +47,9 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.run import payloads
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW
-from weftwork.protocol.run.events import EXTERNAL_CONTENT, Draft
+from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution, is_answer_to
 from weftwork.protocol.workflow.node_types import Effect
 
@@ -244,11 +245,11 @@ class EntryContext:
     def untrusted(self) -> bool:
         return self._is_untrusted or self._state.nodes[self._node_id].untrusted
 
-    def mark_untrusted(self, source: Mapping[str, Any] | None = None) -> None:
+    def mark_untrusted(self, source: str | UnsetType = UNSET) -> None:
         """trust-04 (RFC 0143): the log says so at once, and the fold knows it of all that the node makes later."""
         if source or not self.untrusted:
-            told = {"nodeId": self._node_id, **(source or {})}
-            self._buffered.add(Draft(EXTERNAL_CONTENT, told, self._node_id, content_trust="untrusted"))
+            told = payloads.ExternalContent(self._node_id, source)
+            self._buffered.add(Draft.of(told, self._node_id, content_trust="untrusted"))
             self._buffered.flush()
         self._is_untrusted = True
 
@@ -299,7 +300,7 @@ class EntryContext:
     async def read_media(self, ref: object, most: int) -> MediaBytes:
         content = await self._model_calls.read_media(ref, most)
         # media-89 (host): what a run has read is named in its log, and so stays as long as that.
-        self.mark_untrusted({"mediaRef": media_ref(content.sha256)})
+        self.mark_untrusted(media_ref(content.sha256))
         return content
 
     def new_event_id(self) -> str:

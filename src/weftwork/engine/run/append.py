@@ -32,7 +32,7 @@ from weftwork.protocol.run.batch import (
     IdempotencyRecord,
 )
 from weftwork.protocol.run.child_runs import FAILED_WITH_PARENT, cascade_of, status_for_parent
-from weftwork.protocol.run.events import UNTRUSTED, Draft, Event, Fact, is_event_type
+from weftwork.protocol.run.events import CATALOGUE, UNTRUSTED, Draft, Event, Fact, is_event_type
 from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow
 from weftwork.protocol.timestamps import iso
@@ -94,7 +94,7 @@ class BatchBuilder:
         Raises HostFault for a type that the protocol does not allow.
         """
         kind, state = draft.type, self._state
-        if not is_event_type(kind):
+        if kind not in CATALOGUE and not is_event_type(kind):
             raise HostFault(f"no event may have the type {kind}")
         if state.untrusted is not None and draft.content_trust != UNTRUSTED and carries_untrusted(state, draft):
             draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
@@ -111,7 +111,7 @@ class BatchBuilder:
                 self._hidden.append(HiddenValue(sequence, pointer, encode_stored(value)))
                 self._assets |= referenced_assets(self._hidden[-1].value, state.header.partition)
         encoded = encode_stored(shown)
-        if encoded.find(ASSET_WORD) >= 0 or kind in _MEDIA_KINDS:
+        if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
             # What is hidden from readers is named as well.
             whole = encoded if shown is payload else encode_stored(payload)
             self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
@@ -223,7 +223,7 @@ class BatchBuilder:
         ]
         state.changed_rows.clear()
         for row in rows:
-            if row.value.find(ASSET_WORD) >= 0:
+            if ASSET_WORD in row.value:
                 # The default of a variable stands in no event.
                 self._assets |= referenced_assets(row.value, state.header.partition)
         return tuple(rows)

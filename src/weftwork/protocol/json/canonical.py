@@ -10,13 +10,9 @@ import msgspec
 
 from weftwork.protocol.json.values import is_array, is_object
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
+encode_stored: Final = msgspec.json.Encoder(order="deterministic").encode
+"""Compact, deterministic JSON for the log: equal values give equal bytes, and types survive (1.0 stays 1.0)."""
 _quote = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def encode_stored(value: Any) -> bytes:
-    """Compact, deterministic JSON for the log: equal values give equal bytes, and types survive (1.0 stays 1.0)."""
-    return _encode(value)
 
 
 def encode_canonical(value: Any) -> bytes:

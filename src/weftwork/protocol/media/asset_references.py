@@ -126,7 +126,7 @@ def referenced_assets(document: bytes, partition: str, inline: bool = False) -> 
     """media-02 (RFC 0055 C, retention): the sha256 of every asset that an encoded document names, by its mediaRef or by
     a URL that was made for this partition. With `inline`, media that stand in it count as well."""
     # By find: `in` first tries to take the bytes for a number, which costs more than the search.
-    if document.find(ASSET_WORD) < 0 and not inline:
+    if ASSET_WORD not in document and not inline:
         return frozenset()
     found: set[str] = set()
     for ref, text in set(_ASSET_REFERENCE.findall(document)):

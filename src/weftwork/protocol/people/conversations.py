@@ -5,6 +5,9 @@ Sources: OpenWOP conversation primitive, RFC 0005 B (conversation-event).
 
 from typing import Any
 
+from msgspec import UNSET
+
+from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import Conversation
 
@@ -14,10 +17,11 @@ def opened_event(node_id: str, visit: int, interrupt_id: str, data: dict[str, An
     gives each turn its time."""
     content = data.get("initialPrompt", data.get("title", ""))
     turn = _turn(f"{node_id}.{visit}", agent or node_id, content, "system" if agent is None else "agent", 0)
-    payload = {"conversationId": data["conversationId"], "initialTurn": turn, "capabilities": ["multi-turn"]}
     if agent is not None:
-        payload |= {"agentId": agent, "initialTurn": {**turn, "speakerId": agent}}
-    return Draft("conversation.opened", payload, node_id, interrupt_id=interrupt_id)
+        turn["speakerId"] = agent
+    speaker = UNSET if agent is None else agent
+    payload = payloads.ConversationOpened(data["conversationId"], turn, ["multi-turn"], speaker)
+    return Draft.of(payload, node_id, interrupt_id=interrupt_id)
 
 
 def exchanged_event(
@@ -26,16 +30,15 @@ def exchanged_event(
     """conv-02 (RFC 0005 B): turns count from 1 and never skip."""
     index = known.turns + 1
     turn = _turn(f"{node_id}.{visit}", by, value, "user", index)
-    payload = {"conversationId": data["conversationId"], "turnIndex": index, "turn": turn}
-    return Draft("conversation.exchanged", payload, node_id, interrupt_id=interrupt_id)
+    payload = payloads.ConversationExchanged(data["conversationId"], index, turn)
+    return Draft.of(payload, node_id, interrupt_id=interrupt_id)
 
 
 def closed_event(node_id: str, interrupt_id: str, data: dict[str, Any], known: Conversation) -> Draft:
     """conv-03 (RFC 0005 B): the last word on a conversation repeats its last turn."""
-    payload = {"conversationId": data["conversationId"], "turnIndex": known.turns, "finalTurn": known.last}
-    if "reason" in data:
-        payload["outcome"] = {"reason": data["reason"]}
-    return Draft("conversation.closed", payload, node_id, interrupt_id=interrupt_id)
+    outcome = {"reason": data["reason"]} if "reason" in data else UNSET
+    payload = payloads.ConversationClosed(data["conversationId"], known.turns, known.last, outcome)
+    return Draft.of(payload, node_id, interrupt_id=interrupt_id)
 
 
 def sequence_error(kind: str, known: Conversation | None) -> str | None:

@@ -6,15 +6,16 @@ Sources: OpenWOP run-event-payloads, interrupt (migration), RFC 0005 B.
 
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.approvals import APPROVAL_KINDS
 from weftwork.protocol.people.conversations import closed_event, exchanged_event, opened_event, sequence_error
+from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, Interrupt, InterruptState, interrupt_payload
 
-_APPROVAL_MEMBERS: Final = ("title", "approversList", "requiredApprovals")
 _LEGACY_ACTIONS: Final = {"edit-accept": "edit"}
-_ANSWER_MEMBERS: Final = ("comment", "feedback", "refineFeedback", "editedArtifactData")
 
 
 def request_refusal(state: RunState, asked: Interrupt, passes: bool = False) -> str | None:
@@ -24,7 +25,7 @@ def request_refusal(state: RunState, asked: Interrupt, passes: bool = False) -> 
     for each in state.open_interrupts.values():
         if each.key == asked.key and (each.kind, each.data, each.resume_schema) != (
             asked.kind,
-            interrupt_payload(asked)["data"],
+            interrupt_payload(asked).data,
             asked.resume_schema,
         ):
             return "Another question is open under the same key."
@@ -37,28 +38,35 @@ def requested_events(node_id: str, name: str, asked: Interrupt) -> tuple[Draft, 
     """int-13 (OpenWOP interrupt, migration): what older readers look for. approval.requested has an older word for
     edit-accept."""
     data = asked.data
-    payload: dict[str, Any] = {"nodeId": node_id, "interruptId": name}
     if asked.kind == "approval":
-        payload |= {"artifactId": data["artifactId"], "artifactType": data["artifactType"]}
-        payload |= {"actions": [_LEGACY_ACTIONS.get(each, each) for each in data["actions"]]}
-        payload |= {each: data[each] for each in _APPROVAL_MEMBERS if each in data}
-        return (Draft("approval.requested", payload, node_id, interrupt_id=name),)
-    if asked.kind == "clarification":
-        return (Draft("clarification.requested", {**payload, "questions": data["questions"]}, node_id, None, name),)
-    return ()
+        actions: list[str] = data["actions"]
+        payload = payloads.ApprovalRequested(
+            node_id,
+            name,
+            data["artifactId"],
+            data["artifactType"],
+            [_LEGACY_ACTIONS.get(each, each) for each in actions],
+            data.get("title", UNSET),
+            data.get("approversList", UNSET),
+            data.get("requiredApprovals", UNSET),
+        )
+    elif asked.kind == "clarification":
+        payload = payloads.ClarificationRequested(node_id, name, data["questions"])
+    else:
+        return ()
+    return (Draft.of(payload, node_id, interrupt_id=name),)
 
 
-def suspended_payload(node_id: str, name: str, asked: Interrupt) -> dict[str, Any]:
-    """int-04 (OpenWOP interrupt): the payload of node.suspended. When to remind stands here, because the payload of
-    the question is closed."""
-    payload: dict[str, Any] = {"nodeId": node_id, "interruptId": name, "kind": asked.kind, "key": asked.key}
-    if (reason := INTERRUPT_KINDS[asked.kind].reason) is not None:
-        payload["reason"] = reason
+def suspended_event(node_id: str, name: str, asked: Interrupt) -> Draft:
+    """int-04 (OpenWOP interrupt): the node waits. When to remind stands here, because the payload of the question is
+    closed."""
+    reason = INTERRUPT_KINDS[asked.kind].reason or UNSET
+    reminders = list(asked.remind_after_ms) or UNSET
+    doubt: list[Any] = []
     if asked.kind == "low-confidence":
-        payload |= {each: asked.data[each] for each in ("agentId", "threshold", "observed")}
-    if asked.remind_after_ms:
-        payload["remindAfterMs"] = list(asked.remind_after_ms)
-    return payload
+        doubt = [asked.data[each] for each in ("agentId", "threshold", "observed")]
+    suspended = payloads.NodeSuspended(node_id, name, asked.kind, asked.key, reason, reminders, *doubt)
+    return Draft.of(suspended, node_id, interrupt_id=name)
 
 
 def passed_events(state: RunState, node_id: str, name: str, asked: Interrupt, value: Any) -> tuple[Draft, ...]:
@@ -78,8 +86,7 @@ def resolved_events(state: RunState, found: InterruptState, value: Any, by: str)
     """int-14 (OpenWOP run-event-payloads): what follows interrupt.resolved for each kind but an approval."""
     node_id, name = found.node_id, found.interrupt_id
     if found.kind == "clarification":
-        payload = {"nodeId": node_id, "answers": value["answers"], "answeredBy": by}
-        return (Draft("clarification.resolved", payload, node_id, interrupt_id=name),)
+        return (Draft.of(payloads.ClarificationResolved(node_id, value["answers"], by), node_id, interrupt_id=name),)
     if found.kind == "conversation.exchange":
         known = state.conversations[found.data["conversationId"]]
         # Another node may have closed it meanwhile, and nothing follows that.
@@ -92,8 +99,6 @@ def approval_received_event(
     node_id: str, name: str, action: str, decided_by: str | None, answer: dict[str, Any]
 ) -> Draft:
     """int-15 (OpenWOP run-event-payloads): approval.received names who decided, unless nobody did in time."""
-    payload: dict[str, Any] = {"nodeId": node_id, "action": action}
-    if decided_by is not None:
-        payload["decidedBy"] = decided_by
-    payload |= {each: answer[each] for each in _ANSWER_MEMBERS if each in answer}
-    return Draft("approval.received", payload, node_id, interrupt_id=name)
+    said = [answer.get(each, UNSET) for each in ("comment", "feedback", "refineFeedback", "editedArtifactData")]
+    who = UNSET if decided_by is None else decided_by
+    return Draft.of(payloads.ApprovalReceived(node_id, action, who, *said), node_id, interrupt_id=name)

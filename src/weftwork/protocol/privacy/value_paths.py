@@ -21,7 +21,7 @@ from weftwork.protocol.run.events import (
     PAUSE_REQUESTED,
     is_author_event_type,
 )
-from weftwork.protocol.workflow.orchestration import CHAIN_EVENT, ESCALATED_EVENT
+from weftwork.protocol.run.payloads import ConfidenceEscalated, WorkflowChainEvent
 
 MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "log.appended": ("message", "fields"),
@@ -42,8 +42,8 @@ MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     EFFECT_RECORDED: ("output",),
     CHILD_ENDED: ("variables", "outputs", "error"),
     ORCHESTRATOR_DECIDED: ("decision",),
-    ESCALATED_EVENT: ("originalDecision",),
-    CHAIN_EVENT: ("error",),
+    ConfidenceEscalated.event_type: ("originalDecision",),
+    WorkflowChainEvent.event_type: ("error",),
     "agent.reasoning.delta": ("delta",),
     "agent.reasoned": ("reasoning", "summary", "trace"),
     "agent.toolCalled": ("inputs", "arguments"),
@@ -77,7 +77,7 @@ VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     **MADE_MEMBERS,
     EFFECT_RECORDED: ("step", *MADE_MEMBERS[EFFECT_RECORDED]),
     "approval.requested": (*MADE_MEMBERS["approval.requested"], "approversList"),
-    CHAIN_EVENT: (*MADE_MEMBERS.get(CHAIN_EVENT, ()), "workerId"),
+    WorkflowChainEvent.event_type: (*MADE_MEMBERS.get(WorkflowChainEvent.event_type, ()), "workerId"),
 }
 """Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
 
@@ -112,8 +112,8 @@ PROTOCOL_WORDS: Final[dict[str, frozenset[str]]] = {
     "conversation.exchanged": _TURN_WORDS,
     "conversation.closed": _TURN_WORDS,
     ORCHESTRATOR_DECIDED: _DECISION_WORDS,
-    ESCALATED_EVENT: _DECISION_WORDS,
-    CHAIN_EVENT: frozenset({"code"}),
+    ConfidenceEscalated.event_type: _DECISION_WORDS,
+    WorkflowChainEvent.event_type: frozenset({"code"}),
 }
 """Types with a member that must stay an object, and the members of that which are words of the protocol or of the
 author, and never values."""

@@ -6,9 +6,11 @@ The same key within a run always gets the recorded resolution. Sources: OpenWOP 
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec import UNSET
 
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import Status
+from weftwork.protocol.run.payloads import InterruptRequested
 
 
 class InterruptKind(msgspec.Struct, frozen=True):
@@ -88,7 +90,7 @@ def is_answer_to(found: Resolution, node_id: str, asked: Interrupt) -> bool:
     same. A decision about something else, or of other people, is none."""
     if found.kind != asked.kind:
         return False
-    return found.node_id == node_id or found.data == interrupt_payload(asked)["data"]
+    return found.node_id == node_id or found.data == interrupt_payload(asked).data
 
 
 def interrupt_id(node_id: str, ordinal: int) -> str:
@@ -96,15 +98,12 @@ def interrupt_id(node_id: str, ordinal: int) -> str:
     return f"{node_id}.{ordinal}"
 
 
-def interrupt_payload(interrupt: Interrupt) -> dict[str, Any]:
+def interrupt_payload(interrupt: Interrupt) -> InterruptRequested:
     """int-03 (OpenWOP interrupt): the closed InterruptPayload; identity stands on the event around it."""
     data = {**_DISTINCT_MEMBERS.get(interrupt.kind, {}), **interrupt.data}
-    payload: dict[str, Any] = {"kind": interrupt.kind, "key": interrupt.key, "data": data}
-    if interrupt.resume_schema is not None:
-        payload["resumeSchema"] = interrupt.resume_schema
-    if interrupt.timeout_ms is not None:
-        payload["timeoutMs"] = interrupt.timeout_ms
-    return payload
+    schema = UNSET if interrupt.resume_schema is None else interrupt.resume_schema
+    timeout_ms = UNSET if interrupt.timeout_ms is None else interrupt.timeout_ms
+    return InterruptRequested(interrupt.kind, interrupt.key, data, schema, timeout_ms)
 
 
 def answer_refusal(status: str | None) -> ClientFault:

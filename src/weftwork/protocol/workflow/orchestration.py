@@ -18,9 +18,6 @@ SUPERVISOR: Final = "core.orchestrator.supervisor"
 HOST_SUPERVISOR: Final = "host:supervisor"
 """Who decides where the definition names no agent."""
 MOCK_AGENT: Final = "core.conformance.mock-agent"
-CHAIN_EVENT: Final = "core.workflowChain.event"
-ESCALATED_EVENT: Final = "core.workflowChain.confidence-escalated"
-DISPATCHED_EVENT: Final = "node.dispatched"
 EXECUTION_MODEL_VERSION: Final = 2
 """The version of the execution model: its chain events, and the confidence floor."""
 CONFIDENCE_FLOOR: Final = 0.5

@@ -28,7 +28,7 @@ from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.interrupts import Resolution
-from weftwork.protocol.workflow.orchestration import CHAIN_EVENT, DISPATCHED_EVENT, ESCALATED_EVENT
+from weftwork.protocol.run.payloads import ConfidenceEscalated, NodeDispatched, WorkflowChainEvent
 
 UNKNOWN = "unknown"
 """A worker that nobody has."""
@@ -141,7 +141,11 @@ class DispatchCall:
                 case SetVariable(name, value):
                     self.variables[name] = value
                 case EmitEvent(kind, payload, cause):
-                    assert kind in (CHAIN_EVENT, DISPATCHED_EVENT, ESCALATED_EVENT)
+                    assert kind in (
+                        WorkflowChainEvent.event_type,
+                        NodeDispatched.event_type,
+                        ConfidenceEscalated.event_type,
+                    )
                     assert schema.check_payload(kind, payload) == []
                     assert cause == "decision"
                 case _:
@@ -170,7 +174,7 @@ class DispatchCall:
         told: list[str] = []
         for each in self.events:
             match each:
-                case EmitEvent(kind, payload) if kind == CHAIN_EVENT:
+                case EmitEvent(kind, payload) if kind == WorkflowChainEvent.event_type:
                     told.append(f"{payload['phase']} {payload['workerId']}")
                 case EmitEvent(kind, payload):
                     told.append(f"{kind} {payload.get('childWorkflowId', '')}".strip())

@@ -10,8 +10,8 @@ from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, DispatchCall, worke
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, EmitEvent, Failed, StartChild, Suspended
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.protocol.run.payloads import ConfidenceEscalated
 from weftwork.protocol.workflow.node_config import check_config
-from weftwork.protocol.workflow.orchestration import ESCALATED_EVENT
 from weftwork.protocol.workflow.registration import registration_refusal
 
 PARALLEL = {"fanOutPolicy": "parallel"}
@@ -187,7 +187,7 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
     assert (only["id"], only["schema"]["enum"]) == ("proceed", ["proceed", "stop"])
     assert [(each.type, each.payload) for each in one.events if isinstance(each, EmitEvent)] == [
         (
-            ESCALATED_EVENT,
+            ConfidenceEscalated.event_type,
             {
                 "confidence": 0.3,
                 "floor": 0.5,
@@ -200,7 +200,7 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
     ]
     one.answers = {"node:floor": Resolution({"answers": {"proceed": "proceed"}})}
     assert isinstance(one.call(), AwaitsChildren)
-    assert one.event_steps()[:5] == [ESCALATED_EVENT, *begun("a", 0)]
+    assert one.event_steps()[:5] == [ConfidenceEscalated.event_type, *begun("a", 0)]
     other = DispatchCall(decision, config)
     other.visit = 2
     assert asked(other).key == "node:2:floor"

@@ -16,9 +16,9 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
 from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.protocol.run.payloads import ConfidenceEscalated
 from weftwork.protocol.workflow.node_config import check_config
 from weftwork.protocol.workflow.orchestration import (
-    ESCALATED_EVENT,
     SUPERVISOR,
     check_decision,
     ratification_schema,
@@ -204,8 +204,8 @@ def test_an_end_below_the_floor_is_asked_about_before_it_is_decided() -> None:
     assert isinstance(found, Suspended)
     assert (found.interrupt.kind, found.interrupt.key) == ("clarification", "node:floor")
     ((event,), kinds) = said, [each.type for each in said]
-    assert kinds == [ESCALATED_EVENT]
-    assert schema.check_payload(ESCALATED_EVENT, event.payload) == []
+    assert kinds == [ConfidenceEscalated.event_type]
+    assert schema.check_payload(ConfidenceEscalated.event_type, event.payload) == []
     assert "workerId" not in event.payload
     assert decided({"plan": [unsure]}, answers={"node:floor": {"answers": {"proceed": "proceed"}}}) == unsure
     refused, _ = tick({"plan": [unsure]}, answers={"node:floor": {"answers": {"proceed": "stop"}}})

@@ -2,14 +2,16 @@
 
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from weftwork.adapters.nodes.call_inputs import truncate_utf8
 from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
 from weftwork.ports.node_outcome import EmitEvent, Failed, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.run.payloads import ConfidenceEscalated
 from weftwork.protocol.workflow.orchestration import (
     CONFIDENCE_FLOOR,
-    ESCALATED_EVENT,
     ESCALATION_KIND,
     ratified_decision,
 )
@@ -60,19 +62,13 @@ async def confirm_low_confidence(
     question = {"id": "proceed", "question": truncate_utf8(text, MAX_QUESTION_BYTES), "schema": schema}
     asked = Interrupt(ESCALATION_KIND, f"{default_interrupt_key(call)}:floor", {"questions": [question]})
     if asked.key not in call.answers:
-        return Suspended(asked, (EmitEvent(ESCALATED_EVENT, _escalation_payload(call, decision), cause),))
+        return Suspended(asked, (EmitEvent.of(_escalation(call, decision), cause),))
     resolution = await context.ask(asked)
     # appr-05: a gate, though it has the form of a question; nothing from outside opens it.
     return None if resolution.value["answers"]["proceed"] == PROCEED and not resolution.untrusted else DECISION_REFUSED
 
 
-def _escalation_payload(call: NodeCall, decision: dict[str, Any]) -> dict[str, Any]:
-    payload: dict[str, Any] = {
-        "confidence": decision["confidence"],
-        "floor": CONFIDENCE_FLOOR,
-        "escalationKind": "clarify",
-        "parentRunId": call.run_id,
-        "originalDecision": decision,
-    }
+def _escalation(call: NodeCall, decision: dict[str, Any]) -> ConfidenceEscalated:
     # A decision that ends the work names no worker.
-    return {**payload, "workerId": decision["nextWorkerIds"][0]} if "nextWorkerIds" in decision else payload
+    worker_id = decision["nextWorkerIds"][0] if "nextWorkerIds" in decision else UNSET
+    return ConfidenceEscalated(decision["confidence"], CONFIDENCE_FLOOR, "clarify", call.run_id, decision, worker_id)

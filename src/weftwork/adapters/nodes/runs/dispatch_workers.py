@@ -9,6 +9,7 @@ all of its children have ended, also when it fails.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from weftwork.adapters.nodes.runs.sub_workflow import child_failure, child_summary, hidden_output_failure
@@ -26,10 +27,10 @@ from weftwork.ports.node_outcome import (
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.run.child_runs import DISPATCH, FAILED_WITH_PARENT, JOIN_DECIDED, ChildState
+from weftwork.protocol.run.events import Payload
+from weftwork.protocol.run.payloads import NodeDispatched, WorkflowChainEvent
 from weftwork.protocol.workflow.orchestration import (
-    CHAIN_EVENT,
     DEFAULT_PARALLEL,
-    DISPATCHED_EVENT,
     JoinMode,
     JoinOutcome,
     join_outcome,
@@ -139,8 +140,8 @@ class DispatchWorkers:
         return [
             began,
             StartChild(child),
-            self._emit(DISPATCHED_EVENT, {"childRunId": child.run_id, "childWorkflowId": worker}),
-            self._chain_event("dispatch.succeeded", index, childRunId=child.run_id),
+            self._emit(NodeDispatched(child.run_id, worker)),
+            self._chain_event("dispatch.succeeded", index, child.run_id),
         ]
 
     def _complete(self, ended: Iterable[int], deciding: tuple[int, ...]) -> Completed:
@@ -179,7 +180,7 @@ class DispatchWorkers:
                 values = self._harvested_values(index)
                 said += [SetVariable(name, value) for name, value in values.items()]
                 run_id = self._children[index].run_id
-                said.append(self._chain_event("output.harvested", index, childRunId=run_id, harvestedKeys=list(values)))
+                said.append(self._chain_event("output.harvested", index, run_id, harvested_keys=list(values)))
         return said
 
     def _harvested_values(self, index: int) -> dict[str, Any]:
@@ -189,13 +190,20 @@ class DispatchWorkers:
 
     def _end_event(self, index: int, child: ChildState) -> EmitEvent:
         if child.status == "completed":
-            return self._chain_event("child.completed", index, childRunId=child.run_id)
+            return self._chain_event("child.completed", index, child.run_id)
         error = child_summary(child).get("error", CANCELLED_ERROR)
-        return self._chain_event(f"child.{child.status}", index, childRunId=child.run_id, error=error)
+        return self._chain_event(f"child.{child.status}", index, child.run_id, error)
 
-    def _chain_event(self, phase: str, index: int, /, **members: Any) -> EmitEvent:
-        known = {"phase": phase, "workerId": self._worker_ids[index], "parentRunId": self._call.run_id}
-        return self._emit(CHAIN_EVENT, {**known, **members})
+    def _chain_event(
+        self,
+        phase: str,
+        index: int,
+        child_run_id: str | UnsetType = UNSET,
+        error: dict[str, Any] | UnsetType = UNSET,
+        harvested_keys: list[str] | UnsetType = UNSET,
+    ) -> EmitEvent:
+        worker = self._worker_ids[index]
+        return self._emit(WorkflowChainEvent(phase, worker, self._call.run_id, child_run_id, error, harvested_keys))
 
-    def _emit(self, kind: str, payload: dict[str, Any]) -> EmitEvent:
-        return EmitEvent(kind, payload, self._decided.event_id)
+    def _emit(self, payload: Payload) -> EmitEvent:
+        return EmitEvent.of(payload, self._decided.event_id)

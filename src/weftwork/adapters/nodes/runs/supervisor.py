@@ -17,7 +17,7 @@ from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcom
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
+from weftwork.protocol.run.payloads import OrchestratorDecided
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.orchestration import (
     DEFAULT_ESCALATION_THRESHOLD,
@@ -59,9 +59,7 @@ async def _supervisor(call: NodeCall, context: NodeContext) -> NodeOutcome:
         refused = await confirm_low_confidence(call, context, decision, None)
         if refused is not None:
             return refused
-    decided = EmitEvent(
-        ORCHESTRATOR_DECIDED, {"agentId": agent_id, "decision": decision}, event_id=context.new_event_id()
-    )
+    decided = EmitEvent.of(OrchestratorDecided(agent_id, decision), event_id=context.new_event_id())
     outputs = {"decision": decision, "kind": decision["kind"], "iteration": call.visit}
     return Completed(outputs, (decided,))
 

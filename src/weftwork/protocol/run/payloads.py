@@ -1,0 +1,383 @@
+"""Payloads of the events that the engine decides on: one Struct for each type of event.
+
+Members are in snake_case here and in camelCase in the log. A member whose default is UNSET may be absent; None is null.
+Payloads of vendor events, media and mock agents have no Struct: their members are chosen by an author, a model or a
+fixture.
+
+Only events that the engine writes are made of these. The fold reads payloads member by member, because a log may have
+been written by a host that knew fewer members, or more. Source: OpenWOP run-event-payloads.
+"""
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from weftwork.protocol.run import events
+from weftwork.protocol.run.events import Payload
+
+JsonObject = dict[str, Any]
+
+
+class RunStarted(Payload, frozen=True):
+    event_type = "run.started"
+    workflow_id: str
+    inputs: JsonObject
+    owner: JsonObject
+
+
+class RunCompleted(Payload, frozen=True):
+    event_type = "run.completed"
+    outputs: JsonObject
+
+
+class RunFailed(Payload, frozen=True):
+    event_type = "run.failed"
+    error: JsonObject | None
+    failed_node_id: str | UnsetType = UNSET
+
+
+class RunCancelled(Payload, frozen=True):
+    event_type = "run.cancelled"
+    reason: str | UnsetType = UNSET
+    parent_run_id: str | UnsetType = UNSET
+    """The run whose end cancelled this one."""
+
+
+class CancelRequested(RunCancelled, frozen=True):
+    event_type = events.CANCEL_REQUESTED
+
+
+class RunPaused(Payload, frozen=True):
+    event_type = "run.paused"
+    drain_policy: str
+    reason: str | UnsetType = UNSET
+
+
+class PauseRequested(RunPaused, frozen=True):
+    event_type = events.PAUSE_REQUESTED
+
+
+class RunResumed(Payload, frozen=True):
+    event_type = "run.resumed"
+    reason: str | UnsetType = UNSET
+
+
+class CapBreached(Payload, frozen=True):
+    event_type = "cap.breached"
+    kind: str
+    limit: int
+    observed: int
+    node_id: str | UnsetType = UNSET
+
+
+class LoopbackLimit(Payload, frozen=True):
+    event_type = "workflow.loopback-limit"
+    node_id: str
+    iterations: int
+    limit: int | None
+
+
+class VersionPinned(Payload, frozen=True):
+    event_type = "version.pinned"
+    change_id: str
+    version: int
+    node_id: str
+
+
+class NodeStarted(Payload, frozen=True):
+    event_type = "node.started"
+    node_id: str
+    type_id: str
+    attempt: int
+
+
+class NodeCompleted(Payload, frozen=True):
+    event_type = "node.completed"
+    node_id: str
+    outputs: JsonObject
+
+
+class NodeFailed(Payload, frozen=True):
+    event_type = "node.failed"
+    node_id: str
+    error: JsonObject | None
+    attempts: int | UnsetType = UNSET
+
+
+class NodeRetried(Payload, frozen=True):
+    event_type = "node.retried"
+    node_id: str
+    attempt: int
+    """The number of the attempt that comes next."""
+    delay_ms: int
+    last_error: JsonObject
+
+
+class NodeSuspended(Payload, frozen=True):
+    event_type = "node.suspended"
+    node_id: str
+    interrupt_id: str
+    kind: str
+    key: str
+    reason: str | UnsetType = UNSET
+    remind_after_ms: list[int] | UnsetType = UNSET
+    agent_id: str | UnsetType = UNSET
+    threshold: float | UnsetType = UNSET
+    observed: float | UnsetType = UNSET
+
+
+class NodeResumed(Payload, frozen=True):
+    event_type = "node.resumed"
+    node_id: str
+    interrupt_id: str
+
+
+class NodeSkipped(Payload, frozen=True):
+    event_type = "node.skipped"
+    node_id: str
+    reason: str
+
+
+class NodeCancelled(Payload, frozen=True):
+    event_type = "node.cancelled"
+    node_id: str
+
+
+class MapItem(Payload, frozen=True):
+    event_type = events.MAP_ITEM
+    index: int
+    output: Any
+
+
+class EffectClaimed(Payload, frozen=True):
+    event_type = events.EFFECT_CLAIMED
+    node_id: str
+    step: str | UnsetType = UNSET
+    item: str | UnsetType = UNSET
+
+
+class EffectRecorded(EffectClaimed, frozen=True):
+    """Without output and error the effect did not happen."""
+
+    event_type = events.EFFECT_RECORDED
+    output: Any = UNSET
+    error: JsonObject | UnsetType = UNSET
+
+
+class ExternalContent(Payload, frozen=True):
+    event_type = events.EXTERNAL_CONTENT
+    node_id: str
+    media_ref: str | UnsetType = UNSET
+
+
+class VariableChanged(Payload, frozen=True):
+    event_type = "variable.changed"
+    name: str
+    next: Any
+    node_id: str
+
+
+class ChannelWritten(Payload, frozen=True):
+    """The append path adds the member writtenAt, the time of the event."""
+
+    event_type = "channel.written"
+    channel: str
+    value: Any
+    reducer: str
+    node_id: str
+    schema_version: int | UnsetType = UNSET
+
+
+class LogAppended(Payload, frozen=True):
+    event_type = "log.appended"
+    level: str
+    message: str
+    node_id: str
+    fields: JsonObject | UnsetType = UNSET
+
+
+class ArtifactCreated(Payload, frozen=True):
+    event_type = "artifact.created"
+    artifact_id: str
+    artifact_type: str
+    node_id: str
+    version: str
+    data: Any
+    summary: str | UnsetType = UNSET
+
+
+class ChildStarted(Payload, frozen=True):
+    event_type = events.CHILD_STARTED
+    child_run_id: str
+    workflow_id: str
+    key: str
+    awaited: bool
+
+
+class ChildStatus(Payload, frozen=True):
+    event_type = events.CHILD_STATUS
+    child_run_id: str
+    key: str
+    status: str
+    reason: str | UnsetType = UNSET
+
+
+class ChildEnded(Payload, frozen=True):
+    event_type = events.CHILD_ENDED
+    child_run_id: str
+    key: str
+    status: str
+    error: JsonObject | UnsetType = UNSET
+    variables: JsonObject | UnsetType = UNSET
+    hidden: list[str] | UnsetType = UNSET
+    outputs: JsonObject | UnsetType = UNSET
+
+
+class OrchestratorDecided(Payload, frozen=True):
+    event_type = events.ORCHESTRATOR_DECIDED
+    agent_id: str
+    decision: JsonObject
+
+
+class NodeDispatched(Payload, frozen=True):
+    event_type = "node.dispatched"
+    child_run_id: str
+    child_workflow_id: str
+
+
+class WorkflowChainEvent(Payload, frozen=True):
+    event_type = "core.workflowChain.event"
+    phase: str
+    worker_id: str
+    parent_run_id: str
+    child_run_id: str | UnsetType = UNSET
+    error: JsonObject | UnsetType = UNSET
+    harvested_keys: list[str] | UnsetType = UNSET
+
+
+class ConfidenceEscalated(Payload, frozen=True):
+    event_type = "core.workflowChain.confidence-escalated"
+    confidence: float
+    floor: float
+    escalation_kind: str
+    parent_run_id: str
+    original_decision: JsonObject
+    worker_id: str | UnsetType = UNSET
+
+
+class InterruptRequested(Payload, frozen=True):
+    event_type = "interrupt.requested"
+    kind: str
+    key: str
+    data: JsonObject
+    resume_schema: JsonObject | UnsetType = UNSET
+    timeout_ms: int | UnsetType = UNSET
+
+
+class InterruptResolved(Payload, frozen=True):
+    event_type = "interrupt.resolved"
+    node_id: str
+    interrupt_id: str
+    kind: str
+    resume_value: Any = UNSET
+    resolved_by: str | UnsetType = UNSET
+    outcome: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+
+
+class InterruptReminder(Payload, frozen=True):
+    event_type = events.INTERRUPT_REMINDER
+    node_id: str
+    interrupt_id: str
+    number: int
+
+
+class ApprovalRequested(Payload, frozen=True):
+    event_type = "approval.requested"
+    node_id: str
+    interrupt_id: str
+    artifact_id: str
+    artifact_type: str
+    actions: list[str]
+    title: str | UnsetType = UNSET
+    approvers_list: list[str] | UnsetType = UNSET
+    required_approvals: int | UnsetType = UNSET
+
+
+class ApprovalReceived(Payload, frozen=True):
+    event_type = "approval.received"
+    node_id: str
+    action: str
+    decided_by: str | UnsetType = UNSET
+    comment: str | UnsetType = UNSET
+    feedback: str | UnsetType = UNSET
+    refine_feedback: JsonObject | UnsetType = UNSET
+    edited_artifact_data: Any = UNSET
+
+
+class ApprovalGranted(Payload, frozen=True):
+    event_type = "approval.granted"
+    gate_id: str
+    principal: str
+    quorum_progress: dict[str, int]
+
+
+class ApprovalRejected(Payload, frozen=True):
+    event_type = "approval.rejected"
+    gate_id: str
+    principal: str
+    reason: str | UnsetType = UNSET
+
+
+class ApprovalOverridden(Payload, frozen=True):
+    event_type = "approval.overridden"
+    gate_id: str
+    principal: str
+    reason: str
+
+
+class ApprovalRemark(Payload, frozen=True):
+    event_type = events.APPROVAL_REMARK
+    node_id: str
+    principal: str
+    action: str
+    text: Any
+
+
+class ClarificationRequested(Payload, frozen=True):
+    event_type = "clarification.requested"
+    node_id: str
+    interrupt_id: str
+    questions: list[JsonObject]
+
+
+class ClarificationResolved(Payload, frozen=True):
+    event_type = "clarification.resolved"
+    node_id: str
+    answers: Any
+    answered_by: str
+
+
+class ConversationOpened(Payload, frozen=True):
+    """The append path adds the member ts of turns, the time of the event, here and in the next two."""
+
+    event_type = "conversation.opened"
+    conversation_id: str
+    initial_turn: JsonObject
+    capabilities: list[str]
+    agent_id: str | UnsetType = UNSET
+
+
+class ConversationExchanged(Payload, frozen=True):
+    event_type = "conversation.exchanged"
+    conversation_id: str
+    turn_index: int
+    turn: JsonObject
+
+
+class ConversationClosed(Payload, frozen=True):
+    event_type = "conversation.closed"
+    conversation_id: str
+    turn_index: int
+    final_turn: JsonObject
+    outcome: JsonObject | UnsetType = UNSET
