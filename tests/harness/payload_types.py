@@ -1,12 +1,13 @@
 """The Structs of event payloads."""
 
-from weftwork.protocol.run import payloads
+from weftwork.protocol.run import model_payloads, payloads
 from weftwork.protocol.run.events import Payload
 
 PAYLOAD_TYPES: tuple[type[Payload], ...] = tuple(
     {
         each: None
-        for each in vars(payloads).values()
+        for module in (payloads, model_payloads)
+        for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, Payload) and each is not Payload
     }
 )

@@ -12,6 +12,7 @@ from weftwork.protocol.envelopes.handling import JudgedEnvelope
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.run import model_payloads
 from weftwork.protocol.run.events import CANCEL_REQUESTED, Fact
 
 
@@ -35,7 +36,7 @@ def test_nothing_is_decided_twice_or_for_a_run_that_is_to_end() -> None:
     state = RunState(plan, header_of(plan), {})
     apply(state, Fact(0, "run.started", {}, 1))
     apply(state, Fact(1, "node.started", {"typeId": "core.noop"}, 1, "a"))
-    answered = ModelAnswered("a", {"nodeId": "a", "call": "/0.0"}, (), None)
+    answered = ModelAnswered("a", model_payloads.ModelAnswered("a", "/0.0"), (), None)
     accepted = Accepted("error", "e", "c", {"code": "c", "message": "m"})
     sent = EnvelopeEmitted("a", JudgedEnvelope("a", "error", "c", "e", accepted), OPEN_CONTRACT, None, None)
     (kept,) = envelopes.record_answer(state, answered).events

@@ -7,7 +7,7 @@ import pytest
 from tests.harness.payload_types import EVENT_TYPES, PAYLOAD_TYPES
 from weftwork.ports.node_outcome import EmitEvent
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.run import payloads
+from weftwork.protocol.run import model_payloads, payloads
 from weftwork.protocol.run.events import Draft, Payload, is_event_type
 
 RECORDED = dict(line.split(" ", 1) for line in Path(__file__).with_name("payloads.txt").read_text("utf-8").splitlines())
@@ -60,6 +60,24 @@ SAMPLES: tuple[Payload, ...] = (
     payloads.ConversationOpened("talk", {"turnIndex": 0}, ["multi-turn"], "agent"),
     payloads.ConversationExchanged("talk", 1, {"turnIndex": 1}),
     payloads.ConversationClosed("talk", 1, {"turnIndex": 1}, {"reason": "done"}),
+    model_payloads.ModelAnswered(
+        "n", "/0.0", "p", "m", "text", "stop", 3, 5, "end", "harm", [{}], ["asset:1"], [{}], {"code": "c"}
+    ),
+    model_payloads.OutputChunk("n", "run-1", "text", False, {}),
+    model_payloads.ProviderUsage("p", "m", 3, 5, 8, "n"),
+    model_payloads.EnvelopeRecorded(
+        "n", "turn", "e", "kind", 1, "gated", None, 0, {}, True, 2, "c", "why", ["kind"], "fail-node", "schema", 3, 4
+    ),
+    model_payloads.EnvelopeRetryAttempted("n", 2, "truncation", "wrong"),
+    model_payloads.EnvelopeRetryExhausted("n", 3, "truncation", "wrong"),
+    model_payloads.EnvelopeRefusal("n", "p", "m", None, None),
+    model_payloads.EnvelopeTruncated("n", "p", "m", "length", True, None),
+    model_payloads.NlToFormatEngaged("n", "kind", 1),
+    model_payloads.EnvelopeRecoveryApplied("n", "direct", None),
+    model_payloads.PromptResolved("n", "system", [{}], "ref", "agent"),
+    model_payloads.PromptComposed(
+        "n", ["ref"], "system-only", "h", {"x": "h"}, "trusted", "text", {"x": 1}, "text", "text"
+    ),
 )
 """One of each type with all of its members, in the order in which the code gives them."""
 

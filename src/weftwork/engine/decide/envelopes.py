@@ -25,16 +25,16 @@ from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.interrupt_events import request_refusal
 from weftwork.protocol.run import payloads
-from weftwork.protocol.run.events import MODEL_ANSWERED, Draft
+from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import interrupt_id
 
 
 def record_answer(state: RunState, given: ModelAnswered) -> Decision:
     """model-01 (readings, Model calls): an answer is recorded once, in one commit with all that follows from it."""
     node = running_node(state, given.node_id, given.entry_sequence)
-    if node is None or given.answer["call"] in node.model_answers:
+    if node is None or given.answer.call in node.model_answers:
         return NOTHING
-    return Decision((Draft(MODEL_ANSWERED, given.answer, given.node_id), *given.along))
+    return Decision((Draft.of(given.answer, given.node_id), *given.along))
 
 
 def record_envelope(state: RunState, given: EnvelopeEmitted) -> Decision:

@@ -7,6 +7,7 @@ import msgspec
 from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.handling import JudgedEnvelope
 from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run import model_payloads
 from weftwork.protocol.run.batch import ChildResult
 from weftwork.protocol.run.effects import EffectRef
 from weftwork.protocol.run.events import Draft
@@ -130,7 +131,7 @@ class ModelAnswered(msgspec.Struct, frozen=True):
     """A model has answered a running node; `along` are the events that follow from its answer."""
 
     node_id: str
-    answer: dict[str, Any]
+    answer: model_payloads.ModelAnswered
     """The payload of the event, with the name of the call."""
     along: tuple[Draft, ...]
     durable: Any

@@ -46,13 +46,13 @@ from weftwork.protocol.models.answers import (
     ModelFault,
     answer_from_record,
     answer_record,
-    chunk_payload,
     fault_from_record,
     fault_record,
 )
 from weftwork.protocol.models.clean_text import clean_text
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.privacy.secret_matcher import redact_value
+from weftwork.protocol.run import model_payloads
 from weftwork.protocol.run.events import Draft
 
 log = logging.getLogger("weftwork.node")
@@ -134,7 +134,7 @@ class EntryModelCalls:
             fault = ModelFault(error.failure.code, error.failure.message, error.failure.retryable)
             return _recorded_answer(await self._record(fault_record(self._node_id, name, fault)), turn)
         answer = msgspec.structs.replace(answer, turn=turn)
-        drafts = [Draft("provider.usage", usage_event(self._node_id, answer), self._node_id)]
+        drafts = [Draft.of(usage_event(self._node_id, answer), self._node_id)]
         for effect in along(answer):
             made = effect_events(self._state, self._node_id, effect)
             if isinstance(made, Failed):
@@ -147,7 +147,7 @@ class EntryModelCalls:
         whole = f"{self._call.run_id}:{self._node_id}:{self._call.visit}:{name}"
         return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
-    async def _record(self, record: dict[str, Any], along: Iterable[Draft] = ()) -> dict[str, Any]:
+    async def _record(self, record: model_payloads.ModelAnswered, along: Iterable[Draft] = ()) -> dict[str, Any]:
         """Record what a call came to, with what follows from it; the record that is there then."""
         durable: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._buffered.flush()
@@ -212,8 +212,8 @@ class EntryModelCalls:
         return msgspec.structs.replace(answer, text=text, media=tuple(made), shown=shown)
 
     def emit_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None:
-        payload = chunk_payload(self._node_id, self._call.run_id, text, last, meta)
-        self._buffered.add(Draft("output.chunk", payload, self._node_id))
+        chunk = model_payloads.OutputChunk(self._node_id, self._call.run_id, text, last, meta)
+        self._buffered.add(Draft.of(chunk, self._node_id))
 
     def redact_name(self, name: str) -> str:
         """What a provider calls its model, without a secret in it."""

@@ -118,8 +118,8 @@ def notify_waiters(state: RunState, inputs: Iterable[Input]) -> bool:
                     ours = ours and held
                     _resolve(granted, held)
             case ModelAnswered(node_id=node_id, answer=answer, durable=durable):
-                if (node := state.nodes.get(node_id)) is not None and answer["call"] in node.model_answers:
-                    _resolve(durable, node.model_answers[answer["call"]])
+                if (node := state.nodes.get(node_id)) is not None and answer.call in node.model_answers:
+                    _resolve(durable, node.model_answers[answer.call])
             case EnvelopeEmitted(judged=judged, recorded=recorded):
                 if judged.correlation_id in state.envelopes:
                     _resolve(recorded, state.envelopes[judged.correlation_id])

@@ -23,7 +23,6 @@ from weftwork.protocol.envelopes.completion import (
     judge_answer,
     next_budget,
     nl_to_format_event,
-    recovery_applied_event,
     refusal_event,
     retry_attempted_event,
     retry_exhausted_event,
@@ -32,6 +31,8 @@ from weftwork.protocol.envelopes.completion import (
 from weftwork.protocol.envelopes.text.extraction import Extraction
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.run.model_payloads import EnvelopeRecoveryApplied
+from weftwork.protocol.run.payloads import CapBreached
 
 REFUSAL_MESSAGE: Final = "The model refused to answer."
 
@@ -114,34 +115,29 @@ class AnswerAttempts:
         match judged:
             case CompleteAnswer(path=path, offset=offset):
                 if path != "direct":
-                    events.append(EmitEvent("envelope.recovery.applied", recovery_applied_event(node_id, path, offset)))
+                    events.append(EmitEvent.of(EnvelopeRecoveryApplied(node_id, path, offset)))
             case RefusedAnswer(text=text, category=category):
                 prompts = [request.system, *(message.text for message in request.messages)]
                 said = refusal_event(node_id, answer.provider, answer.model, text, category, prompts)
-                events.append(EmitEvent("envelope.refusal", said))
+                events.append(EmitEvent.of(said))
             case TruncatedAnswer():
-                events.append(EmitEvent("envelope.truncated", truncated_event(node_id, answer, judged)))
+                events.append(EmitEvent.of(truncated_event(node_id, answer, judged)))
                 if goes_on:
-                    again = retry_attempted_event(node_id, attempt + 1, "truncation", None)
-                    events.append(EmitEvent("envelope.retry.attempted", again))
+                    events.append(EmitEvent.of(retry_attempted_event(node_id, attempt + 1, "truncation", None)))
             case MismatchedAnswer(reason=reason, error=error):
                 if goes_on:
-                    again = retry_attempted_event(node_id, attempt + 1, reason, error)
-                    events.append(EmitEvent("envelope.retry.attempted", again))
+                    events.append(EmitEvent.of(retry_attempted_event(node_id, attempt + 1, reason, error)))
                 elif not coerces and self._may_coerce(judged):
-                    events.append(
-                        EmitEvent("envelope.nlToFormat.engaged", nl_to_format_event(node_id, self._spec.name))
-                    )
+                    events.append(EmitEvent.of(nl_to_format_event(node_id, self._spec.name)))
         return tuple(events)
 
     def _out_of_attempts(self, judged: TruncatedAnswer | MismatchedAnswer, total: int) -> Failed:
         """rel-21 (RFC 0032 B.2, RFC 0033): the end of all attempts is said before the node fails."""
         rounds = self._context.limits.schema_rounds
         reason, error = ("truncation", None) if isinstance(judged, TruncatedAnswer) else (judged.reason, judged.error)
-        breach = {"kind": "schema", "limit": rounds, "observed": max(total, rounds + 1), "nodeId": self._node_id}
         effects = (
-            EmitEvent("envelope.retry.exhausted", retry_exhausted_event(self._node_id, total, reason, error)),
-            EmitEvent("cap.breached", breach),
+            EmitEvent.of(retry_exhausted_event(self._node_id, total, reason, error)),
+            EmitEvent.of(CapBreached("schema", rounds, max(total, rounds + 1), self._node_id)),
         )
         if isinstance(judged, TruncatedAnswer):
             message = "The answer of the model was cut off each time, however much room it had."

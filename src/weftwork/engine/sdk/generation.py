@@ -49,6 +49,7 @@ from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.privacy.trust import wrap_untrusted
+from weftwork.protocol.run.payloads import CapBreached
 
 STRUCTURED_KIND: Final = "vendor.weftwork.structured-output"
 """The kind of a value that only one node knows the shape of."""
@@ -305,7 +306,7 @@ def _refusal_events(node_id: str, request: ModelRequest, answer: ModelAnswer) ->
         return ()
     prompts = [request.system, *(message.text for message in request.messages)]
     refusal = refusal_event(node_id, answer.provider, answer.model, answer.refusal, answer.safety_category, prompts)
-    return (EmitEvent("envelope.refusal", refusal),)
+    return (EmitEvent.of(refusal),)
 
 
 def _with_directive(request: ModelRequest, directive: str) -> ModelRequest:
@@ -330,11 +331,10 @@ def _failure_of_outcome(outcome: Any) -> Failed:
 
 def _out_of_rounds(context: NodeContext, node_id: str, rounds: int) -> Failed:
     limit = context.limits.schema_rounds
-    breach = {"kind": "schema", "limit": limit, "observed": max(rounds, limit + 1), "nodeId": node_id}
+    breach = CapBreached("schema", limit, max(rounds, limit + 1), node_id)
     message = "The model sent no envelope of the wanted kind in as many turns as it has."
     exhausted = retry_exhausted_event(node_id, max(rounds, 1), "type-mismatch", message)
-    effects = EmitEvent("envelope.retry.exhausted", exhausted), EmitEvent("cap.breached", breach)
-    return Failed("envelope_invalid", message, effects=effects)
+    return Failed("envelope_invalid", message, effects=(EmitEvent.of(exhausted), EmitEvent.of(breach)))
 
 
 def _out_of_turns() -> Failed:

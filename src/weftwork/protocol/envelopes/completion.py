@@ -12,12 +12,22 @@ from itertools import islice
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec import UNSET
 
 from weftwork.protocol.envelopes.instructions import MAX_ERROR, violation_summary
 from weftwork.protocol.envelopes.text.extraction import Extraction, ExtractionPath, holds_document, is_prose
 from weftwork.protocol.envelopes.text.prompt_echo import remove_prompt_echo
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.run.model_payloads import (
+    EnvelopeRecoveryApplied,
+    EnvelopeRefusal,
+    EnvelopeRetryAttempted,
+    EnvelopeRetryExhausted,
+    EnvelopeTruncated,
+    NlToFormatEngaged,
+    ProviderUsage,
+)
 
 TruncationReason = Literal["max_tokens", "length", "stop_sequence", "unknown"]
 MismatchReason = Literal["schema-violation", "parse-error", "type-drift", "type-mismatch", "unknown"]
@@ -27,13 +37,17 @@ DEFAULT_BUDGET: Final = 4_096
 """Tokens that an answer is taken to have been given when nobody said."""
 MAX_VIOLATIONS: Final = 50
 """That are looked for in one answer."""
-RETRY_ATTEMPTED: Final = "envelope.retry.attempted"
-RETRY_EXHAUSTED: Final = "envelope.retry.exhausted"
-REFUSAL: Final = "envelope.refusal"
-TRUNCATED: Final = "envelope.truncated"
-NL_TO_FORMAT: Final = "envelope.nlToFormat.engaged"
-RECOVERY_APPLIED: Final = "envelope.recovery.applied"
-RELIABILITY_EVENTS: Final = (RETRY_ATTEMPTED, RETRY_EXHAUSTED, REFUSAL, TRUNCATED, NL_TO_FORMAT, RECOVERY_APPLIED)
+RELIABILITY_EVENTS: Final = tuple(
+    payload.event_type
+    for payload in (
+        EnvelopeRetryAttempted,
+        EnvelopeRetryExhausted,
+        EnvelopeRefusal,
+        EnvelopeTruncated,
+        NlToFormatEngaged,
+        EnvelopeRecoveryApplied,
+    )
+)
 """rel-13 (RFC 0032): the events that tell how an answer came to be."""
 UNREADABLE_ANSWER: Final = "The answer could not be read as JSON."
 
@@ -143,44 +157,34 @@ def next_budget(max_tokens: int | None, multiplier: float, ceiling: int | None) 
     return larger if ceiling is None else min(larger, ceiling)
 
 
-def retry_attempted_event(node_id: str, attempt: int, reason: str, error: str | None) -> dict[str, Any]:
+def retry_attempted_event(node_id: str, attempt: int, reason: str, error: str | None) -> EnvelopeRetryAttempted:
     """rel-13: goes out before every call but the first; `attempt` is the number of the call, from 2 on."""
-    payload: dict[str, Any] = {"nodeId": node_id, "attempt": attempt, "reason": reason}
-    return payload if error is None else {**payload, "previousError": error[:MAX_ERROR]}
+    return EnvelopeRetryAttempted(node_id, attempt, reason, UNSET if error is None else error[:MAX_ERROR])
 
 
-def retry_exhausted_event(node_id: str, total: int, reason: str, error: str | None) -> dict[str, Any]:
+def retry_exhausted_event(node_id: str, total: int, reason: str, error: str | None) -> EnvelopeRetryExhausted:
     """rel-13: goes out before the node fails, also if there was one call only."""
-    payload: dict[str, Any] = {"nodeId": node_id, "totalAttempts": total, "finalReason": reason}
-    return payload if error is None else {**payload, "finalError": error[:MAX_ERROR]}
+    return EnvelopeRetryExhausted(node_id, total, reason, UNSET if error is None else error[:MAX_ERROR])
 
 
 def refusal_event(
     node_id: str, provider: str, model: str, text: str | None, category: str | None, prompts: Sequence[str]
-) -> dict[str, Any]:
+) -> EnvelopeRefusal:
     """rel-13: what the model said is shown without what it repeats of the prompts (rel-14)."""
-    said = {"refusalText": remove_prompt_echo(text, prompts), "safetyCategory": category}
-    return {"nodeId": node_id, "provider": provider, "model": model, **said}
+    return EnvelopeRefusal(node_id, provider, model, remove_prompt_echo(text, prompts), category)
 
 
-def truncated_event(node_id: str, answer: ModelAnswer, cut: TruncatedAnswer) -> dict[str, Any]:
+def truncated_event(node_id: str, answer: ModelAnswer, cut: TruncatedAnswer) -> EnvelopeTruncated:
     """rel-13: goes out for every answer that was cut off."""
-    payload = {"nodeId": node_id, "provider": answer.provider, "model": answer.model, "stopReason": cut.stop_reason}
-    return {**payload, "partialPayloadAvailable": cut.partial, "outputTokenCount": cut.output_tokens}
+    return EnvelopeTruncated(node_id, answer.provider, answer.model, cut.stop_reason, cut.partial, cut.output_tokens)
 
 
-def nl_to_format_event(node_id: str, kind: str) -> dict[str, Any]:
+def nl_to_format_event(node_id: str, kind: str) -> NlToFormatEngaged:
     """rel-13: goes out before the one call that puts free text into a form."""
-    return {"nodeId": node_id, "originalEnvelopeType": kind, "fallbackCalls": 1}
+    return NlToFormatEngaged(node_id, kind, 1)
 
 
-def recovery_applied_event(node_id: str, path: ExtractionPath, offset: int | None) -> dict[str, Any]:
-    """rel-13: goes out once for an answer that was not plain JSON. Carries nothing of the answer."""
-    return {"nodeId": node_id, "path": path, "byteOffset": offset}
-
-
-def usage_event(node_id: str, answer: ModelAnswer) -> dict[str, Any]:
+def usage_event(node_id: str, answer: ModelAnswer) -> ProviderUsage:
     """rel-15 (RFC 0026): what a call used. Nothing of the request, the answer or a credential is in it."""
     used, produced = answer.usage.input_tokens, answer.usage.output_tokens
-    counts = {"inputTokens": used, "outputTokens": produced, "totalTokens": used + produced}
-    return {"provider": answer.provider, "model": answer.model, **counts, "nodeId": node_id}
+    return ProviderUsage(answer.provider, answer.model, used, produced, used + produced, node_id)

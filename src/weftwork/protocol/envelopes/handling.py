@@ -7,6 +7,7 @@ that a model asks for becomes an interrupt for people. Source: RFC 0021 (project
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
@@ -19,8 +20,10 @@ from weftwork.protocol.envelopes.kind import (
 )
 from weftwork.protocol.envelopes.outcome import Accepted, Breached, EnvelopeOutcome, Gated, Invalid
 from weftwork.protocol.json.caller_schema import check_caller_schema
-from weftwork.protocol.run.events import ENVELOPE_RECORDED, Draft, Trust
+from weftwork.protocol.run.events import Draft, Trust
 from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.run.model_payloads import EnvelopeRecorded
+from weftwork.protocol.run.payloads import ArtifactCreated, CapBreached, LogAppended
 
 NODE_CAPS: Final = frozenset({"envelopes", "schema", "clarification"})
 """Kinds of breaches that fail a node, and not the run as a whole."""
@@ -57,7 +60,7 @@ def outcome_events(judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple[
 
     Not among them: the question of a clarification, and the failure of the node, which whoever runs the node adds.
     """
-    drafts = (Draft(ENVELOPE_RECORDED, _record_payload(judged), judged.node_id), *_handler_events(judged, contract))
+    drafts = (Draft.of(_record_payload(judged), judged.node_id), *_handler_events(judged, contract))
     return with_cause(drafts, judged.correlation_id, judged.outcome.content_trust)
 
 
@@ -124,31 +127,31 @@ def recorded_outcome(payload: dict[str, Any], trust: Trust | None) -> RecordedOu
     return RecordedOutcome(kind, outcome)
 
 
-def _record_payload(judged: JudgedEnvelope) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "nodeId": judged.node_id,
-        "correlationId": judged.correlation_id,
-        "envelopeId": judged.envelope_id,
-        "type": judged.type,
-        "schemaVersion": judged.schema_version,
-    }
+def _record_payload(judged: JudgedEnvelope) -> EnvelopeRecorded:
+    known = judged.node_id, judged.correlation_id, judged.envelope_id, judged.type, judged.schema_version
     match judged.outcome:
         case Accepted() as accepted:
-            record |= {"status": "accepted", "payload": accepted.payload, "redactionCount": accepted.redactions}
-            if judged.rendering is not None:
-                record["rendering"] = judged.rendering
-            if accepted.drift:
-                record["drift"] = True
-                if judged.floor is not None:
-                    record["floor"] = judged.floor
+            return EnvelopeRecorded(
+                *known,
+                "accepted",
+                accepted.payload,
+                redaction_count=accepted.redactions,
+                rendering=UNSET if judged.rendering is None else judged.rendering,
+                drift=accepted.drift or UNSET,
+                floor=UNSET if judged.floor is None or not accepted.drift else judged.floor,
+            )
         case Gated() as gated:
-            record |= {"status": "gated", "code": gated.code, "reason": gated.reason}
-            record |= {"allowedKinds": list(gated.allowed), "refusalMode": gated.refusal_mode}
-            if gated.payload is not None:
-                record["payload"] = gated.payload
+            return EnvelopeRecorded(
+                *known,
+                "gated",
+                UNSET if gated.payload is None else gated.payload,
+                code=gated.code,
+                reason=gated.reason,
+                allowed_kinds=list(gated.allowed),
+                refusal_mode=gated.refusal_mode,
+            )
         case Breached(kind, limit, observed, reason):
-            record |= {"status": "breached", "capKind": kind, "limit": limit, "observed": observed, "reason": reason}
-    return record
+            return EnvelopeRecorded(*known, "breached", reason=reason, cap_kind=kind, limit=limit, observed=observed)
 
 
 def _handler_events(judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple[Draft, ...]:
@@ -156,10 +159,8 @@ def _handler_events(judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple
     match judged.outcome:
         case Breached(kind, limit, observed):
             # lim-15 (RFC 0021, limits): a limit of one node names it, that of a turn does not.
-            payload: dict[str, Any] = {"kind": kind, "limit": limit, "observed": observed}
-            if kind in _NODE_SCOPED:
-                payload["nodeId"] = node_id
-            return (Draft("cap.breached", payload, node_id),)
+            named = node_id if kind in _NODE_SCOPED else UNSET
+            return (Draft.of(CapBreached(kind, limit, observed, named), node_id),)
         case Gated() as gated:
             if gated.refusal_mode == "fail-node":
                 return ()
@@ -191,18 +192,12 @@ def _media_events(judged: JudgedEnvelope, content: dict[str, Any]) -> tuple[Draf
 
 
 def _artifact_event(judged: JudgedEnvelope, content: Any) -> Draft:
-    made = {
-        "artifactId": judged.envelope_id,
-        "artifactType": judged.type,
-        "nodeId": judged.node_id,
-        "version": "1",
-        "data": content,
-    }
-    return Draft("artifact.created", made, judged.node_id)
+    made = ArtifactCreated(judged.envelope_id, judged.type, judged.node_id, "1", content)
+    return Draft.of(made, judged.node_id)
 
 
 def _log_event(node_id: str, level: str, message: str, fields: dict[str, Any]) -> Draft:
-    return Draft("log.appended", {"level": level, "message": message, "nodeId": node_id, "fields": fields}, node_id)
+    return Draft.of(LogAppended(level, message, node_id, fields), node_id)
 
 
 def clarification_interrupt(accepted: Accepted) -> Interrupt:

@@ -6,6 +6,9 @@ Sources: readings (Model calls), RFC 0094 D, OpenWOP stream-modes (messages).
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec import UNSET
+
+from weftwork.protocol.run.model_payloads import ModelAnswered
 
 StopReason = Literal["stop", "length", "content-filter", "tool-call", "other"]
 """Why a model stopped, in one vocabulary for all providers. `content-filter` is every refusal and safety stop."""
@@ -48,30 +51,27 @@ class ModelFault(msgspec.Struct, frozen=True):
     retryable: bool
 
 
-def answer_record(node_id: str, call: str, answer: ModelAnswer) -> dict[str, Any]:
+def answer_record(node_id: str, call: str, answer: ModelAnswer) -> ModelAnswered:
     """model-01 (readings, Model calls): all that a node makes of an answer can be made of its record again.
 
     Of a refusal no word is needed for that: models refuse by quoting what they were asked.
     """
     refused = answer.refusal is not None or answer.stop == "content-filter"
-    record: dict[str, Any] = {
-        "nodeId": node_id,
-        "call": call,
-        "provider": answer.provider,
-        "model": answer.model,
-        "text": "" if refused else answer.text,
-        "stop": "content-filter" if refused else answer.stop,
-        "inputTokens": answer.usage.input_tokens,
-        "outputTokens": answer.usage.output_tokens,
-    }
-    more = {"detail": answer.detail, "safetyCategory": answer.safety_category}
-    record |= {name: value for name, value in more.items() if value}
-    lists: dict[str, list[Any]] = {
-        "toolCalls": list(answer.tool_calls),
-        "shown": list(answer.shown),
-        "media": [] if refused else list(answer.media),
-    }
-    return record | {name: each for name, each in lists.items() if each}
+    return ModelAnswered(
+        node_id,
+        call,
+        answer.provider,
+        answer.model,
+        "" if refused else answer.text,
+        "content-filter" if refused else answer.stop,
+        answer.usage.input_tokens,
+        answer.usage.output_tokens,
+        answer.detail or UNSET,
+        answer.safety_category or UNSET,
+        list(answer.tool_calls) or UNSET,
+        list(answer.shown) or UNSET,
+        UNSET if refused else list(answer.media) or UNSET,
+    )
 
 
 def answer_from_record(record: dict[str, Any], turn: str) -> ModelAnswer:
@@ -92,10 +92,10 @@ def answer_from_record(record: dict[str, Any], turn: str) -> ModelAnswer:
     )
 
 
-def fault_record(node_id: str, call: str, fault: ModelFault) -> dict[str, Any]:
+def fault_record(node_id: str, call: str, fault: ModelFault) -> ModelAnswered:
     """model-01: that no answer came is recorded where the node may go on without it."""
     told = {"code": fault.code, "message": fault.message, "retryable": fault.retryable}
-    return {"nodeId": node_id, "call": call, "fault": told}
+    return ModelAnswered(node_id, call, fault=told)
 
 
 def fault_from_record(record: dict[str, Any]) -> ModelFault | None:
@@ -111,11 +111,6 @@ CHUNK_FINISH_REASONS: Final[dict[StopReason, str]] = {
     "tool-call": "tool_calls",
 }
 """Why a model stopped, in the words of a chunk; another reason has none."""
-
-
-def chunk_payload(node_id: str, run_id: str, text: str, last: bool, meta: dict[str, Any]) -> dict[str, Any]:
-    """evt-07 (RFC 0094 D): the payload of `output.chunk`, and of the message chunk that is projected from it."""
-    return {"nodeId": node_id, "runId": run_id, "chunk": text, "isLast": last, "meta": meta}
 
 
 def last_chunk_meta(

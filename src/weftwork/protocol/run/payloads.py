@@ -1,8 +1,8 @@
 """Payloads of the events that the engine decides on: one Struct for each type of event.
 
 Members are in snake_case here and in camelCase in the log. A member whose default is UNSET may be absent; None is null.
-Payloads of vendor events, media and mock agents have no Struct: their members are chosen by an author, a model or a
-fixture.
+Payloads of model calls and envelopes are in `model_payloads`. Those of vendor events, media and mock agents have no
+Struct: their members are chosen by an author, a model or a fixture.
 
 Only events that the engine writes are made of these. The fold reads payloads member by member, because a log may have
 been written by a host that knew fewer members, or more. Source: OpenWOP run-event-payloads.

@@ -23,7 +23,6 @@ from weftwork.protocol.envelopes.completion import (
     judge_answer,
     next_budget,
     nl_to_format_event,
-    recovery_applied_event,
     refusal_event,
     retry_attempted_event,
     retry_exhausted_event,
@@ -36,6 +35,7 @@ from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer, StopReason, TokenUsage
 from weftwork.protocol.run.events import CATALOGUE
+from weftwork.protocol.run.model_payloads import EnvelopeRecoveryApplied
 
 SHAPE = {"type": "object", "properties": {"valid": {"type": "boolean"}}, "required": ["valid"]}
 GOOD = '{"valid": true}'
@@ -175,15 +175,16 @@ def test_room_grows_until_there_is_none() -> None:
 
 
 PROMPT = "Tell me in detail how the canary-4471 is fed and where."
-MADE: dict[str, dict[str, Any]] = {
-    "envelope.retry.attempted": retry_attempted_event("ask", 2, "schema-violation", "e" * 2_000),
-    "envelope.retry.exhausted": retry_exhausted_event("ask", 3, "truncation", None),
-    "envelope.refusal": refusal_event("ask", "scripted", "mini", f"I will not: {PROMPT}", "harm", [PROMPT]),
-    "envelope.truncated": truncated_event("ask", answer("", "length"), CUT),
-    "envelope.nlToFormat.engaged": nl_to_format_event("ask", "vendor.acme.plan"),
-    "envelope.recovery.applied": recovery_applied_event("ask", "markdown-fence", 8),
-    "provider.usage": usage_event("ask", answer("canary-4471", detail="canary-4471")),
-}
+PAYLOADS = (
+    retry_attempted_event("ask", 2, "schema-violation", "e" * 2_000),
+    retry_exhausted_event("ask", 3, "truncation", None),
+    refusal_event("ask", "scripted", "mini", f"I will not: {PROMPT}", "harm", [PROMPT]),
+    truncated_event("ask", answer("", "length"), CUT),
+    nl_to_format_event("ask", "vendor.acme.plan"),
+    EnvelopeRecoveryApplied("ask", "markdown-fence", 8),
+    usage_event("ask", answer("canary-4471", detail="canary-4471")),
+)
+MADE = {payload.event_type: payload.members() for payload in PAYLOADS}
 
 
 @pytest.mark.rule("rel-13")
@@ -207,7 +208,7 @@ def test_the_six_events_are_those_that_are_made() -> None:
 
 @pytest.mark.rule("rel-15")
 def test_usage_holds_numbers_and_names_only() -> None:
-    assert usage_event("ask", answer("hello")) == {
+    assert usage_event("ask", answer("hello")).members() == {
         "provider": "scripted",
         "model": "mini",
         "inputTokens": 3,

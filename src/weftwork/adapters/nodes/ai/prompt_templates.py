@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from weftwork.adapters.nodes.schemas import Schema
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
@@ -22,6 +23,7 @@ from weftwork.protocol.models.prompt_templates import (
     PromptTemplates,
     PromptVariable,
 )
+from weftwork.protocol.run.model_payloads import PromptComposed, PromptResolved
 
 MAX_EVENT_PROMPT: Final = 65_536
 """Characters of a prompt that events hold; of a longer one only its hash."""
@@ -92,7 +94,7 @@ def compose_prompts(call: NodeCall, untrusted: bool, templates: PromptTemplates)
         if isinstance(composed, Failed):
             return composed
         texts[slot.kind].append(composed.text)
-        said += [_resolved_event(call, slot), EmitEvent("prompt.composed", _composed_payload(call, slot, composed))]
+        said += [_resolved_event(call, slot), EmitEvent.of(_composed_payload(call, slot, composed))]
     system, hint, examples, user = (_join_texts(texts[kind]) for kind in PROMPT_ORDER)
     return TemplatePrompts(system, hint, examples, user, tuple(said))
 
@@ -133,27 +135,26 @@ def _bind_variable(call: NodeCall, variable: PromptVariable, untrusted: bool) ->
 
 
 def _resolved_event(call: NodeCall, slot: ResolvedPrompt) -> EmitEvent:
-    payload: dict[str, Any] = {"nodeId": call.node_id, "kind": slot.kind, "chain": list(slot.chain)}
     agent = (call.agent or {}).get("agentId")
-    named = {"agentId": agent} if agent is not None else {}
-    return EmitEvent("agent.promptResolved", {**payload, "resolved": slot.ref.text, **named})
+    named = UNSET if agent is None else agent
+    return EmitEvent.of(PromptResolved(call.node_id, slot.kind, list(slot.chain), slot.ref.text, named))
 
 
-def _composed_payload(call: NodeCall, slot: ResolvedPrompt, composed: ComposedPrompt) -> dict[str, Any]:
-    payload: dict[str, Any] = {
-        "nodeId": call.node_id,
-        "refs": [slot.ref.text],
-        "kind": _COMPOSITION.get(slot.kind, "user-only"),
-        "hash": composed.hash,
-        "variableHashes": composed.hashes,
-        "contentTrust": "untrusted" if composed.untrusted else "trusted",
-    }
-    if len(composed.visible_text) > MAX_EVENT_PROMPT:
-        return payload
-    shown = {"composed": composed.visible_text, "variableBindings": composed.bindings}
-    if slot.kind in ("system", "user"):
-        shown[f"{slot.kind}Prompt"] = composed.visible_text
-    return {**payload, **shown}
+def _composed_payload(call: NodeCall, slot: ResolvedPrompt, composed: ComposedPrompt) -> PromptComposed:
+    text = composed.visible_text
+    is_shown = len(text) <= MAX_EVENT_PROMPT
+    return PromptComposed(
+        call.node_id,
+        [slot.ref.text],
+        _COMPOSITION.get(slot.kind, "user-only"),
+        composed.hash,
+        composed.hashes,
+        "untrusted" if composed.untrusted else "trusted",
+        text if is_shown else UNSET,
+        composed.bindings if is_shown else UNSET,
+        text if is_shown and slot.kind == "system" else UNSET,
+        text if is_shown and slot.kind == "user" else UNSET,
+    )
 
 
 def _superseded_warnings(config: dict[str, Any]) -> list[EmitEvent | AppendLog]:

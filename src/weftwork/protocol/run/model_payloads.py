@@ -1,0 +1,152 @@
+"""Payloads of the events of model calls, their prompts and their envelopes. See `payloads`.
+
+Sources: OpenWOP run-event-payloads, RFC 0021, RFC 0026, RFC 0027, RFC 0032, RFC 0094 D.
+"""
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from weftwork.protocol.run import events
+from weftwork.protocol.run.events import Payload
+from weftwork.protocol.run.payloads import JsonObject
+
+
+class ModelAnswered(Payload, frozen=True):
+    """An answer, or a fault where none came."""
+
+    event_type = events.MODEL_ANSWERED
+    node_id: str
+    call: str
+    provider: str | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    stop: str | UnsetType = UNSET
+    input_tokens: int | UnsetType = UNSET
+    output_tokens: int | UnsetType = UNSET
+    detail: str | UnsetType = UNSET
+    safety_category: str | UnsetType = UNSET
+    tool_calls: list[JsonObject] | UnsetType = UNSET
+    shown: list[str] | UnsetType = UNSET
+    """References of the assets that the model was given."""
+    media: list[JsonObject] | UnsetType = UNSET
+    fault: JsonObject | UnsetType = UNSET
+
+
+class OutputChunk(Payload, frozen=True):
+    """evt-07 (RFC 0094 D): a piece of an answer; the message chunk of the stream is projected from it."""
+
+    event_type = "output.chunk"
+    node_id: str
+    run_id: str
+    chunk: str
+    is_last: bool
+    meta: JsonObject
+
+
+class ProviderUsage(Payload, frozen=True):
+    event_type = "provider.usage"
+    provider: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    node_id: str
+
+
+class EnvelopeRecorded(Payload, frozen=True):
+    """What the gate made of an envelope. After `payload` come the members of each status: accepted, gated, breached."""
+
+    event_type = events.ENVELOPE_RECORDED
+    node_id: str
+    correlation_id: str
+    envelope_id: str
+    type: str
+    schema_version: int
+    status: str
+    payload: Any = UNSET
+    redaction_count: int | UnsetType = UNSET
+    rendering: JsonObject | UnsetType = UNSET
+    drift: bool | UnsetType = UNSET
+    floor: int | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    allowed_kinds: list[str] | UnsetType = UNSET
+    refusal_mode: str | UnsetType = UNSET
+    cap_kind: str | UnsetType = UNSET
+    limit: int | UnsetType = UNSET
+    observed: int | UnsetType = UNSET
+
+
+class EnvelopeRetryAttempted(Payload, frozen=True):
+    event_type = "envelope.retry.attempted"
+    node_id: str
+    attempt: int
+    reason: str
+    previous_error: str | UnsetType = UNSET
+
+
+class EnvelopeRetryExhausted(Payload, frozen=True):
+    event_type = "envelope.retry.exhausted"
+    node_id: str
+    total_attempts: int
+    final_reason: str
+    final_error: str | UnsetType = UNSET
+
+
+class EnvelopeRefusal(Payload, frozen=True):
+    event_type = "envelope.refusal"
+    node_id: str
+    provider: str
+    model: str
+    refusal_text: str | None
+    safety_category: str | None
+
+
+class EnvelopeTruncated(Payload, frozen=True):
+    event_type = "envelope.truncated"
+    node_id: str
+    provider: str
+    model: str
+    stop_reason: str
+    partial_payload_available: bool
+    output_token_count: int | None
+
+
+class NlToFormatEngaged(Payload, frozen=True):
+    event_type = "envelope.nlToFormat.engaged"
+    node_id: str
+    original_envelope_type: str
+    fallback_calls: int
+
+
+class EnvelopeRecoveryApplied(Payload, frozen=True):
+    event_type = "envelope.recovery.applied"
+    node_id: str
+    path: str
+    byte_offset: int | None
+
+
+class PromptResolved(Payload, frozen=True):
+    event_type = "agent.promptResolved"
+    node_id: str
+    kind: str
+    chain: list[JsonObject]
+    resolved: str
+    agent_id: str | UnsetType = UNSET
+
+
+class PromptComposed(Payload, frozen=True):
+    """Long texts are left out."""
+
+    event_type = "prompt.composed"
+    node_id: str
+    refs: list[str]
+    kind: str
+    hash: str
+    variable_hashes: dict[str, str]
+    content_trust: str
+    composed: str | UnsetType = UNSET
+    variable_bindings: JsonObject | UnsetType = UNSET
+    system_prompt: str | UnsetType = UNSET
+    user_prompt: str | UnsetType = UNSET
