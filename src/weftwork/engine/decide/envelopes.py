@@ -54,7 +54,7 @@ def record_envelope(state: RunState, given: EnvelopeEmitted) -> Decision:
 
 
 def _is_wanted(state: RunState, draft: Draft) -> bool:
-    return draft.type != "log.appended" or passes_log_level(state, draft.payload["level"])
+    return draft.type != payloads.LogAppended.event_type or passes_log_level(state, draft.payload["level"])
 
 
 def project_envelope(judged: JudgedEnvelope, contract: EnvelopeContract, asked_before: int) -> tuple[Draft, ...]:

@@ -34,19 +34,12 @@ from weftwork.protocol.run.batch import (
 from weftwork.protocol.run.child_runs import FAILED_WITH_PARENT, cascade_of, status_for_parent
 from weftwork.protocol.run.events import CATALOGUE, UNTRUSTED, Draft, Event, Fact, is_event_type
 from weftwork.protocol.run.header import Status
+from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS
 from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.plan import Plan
 
 _MEDIA_KINDS: Final = frozenset(MEDIA_KINDS)
-_TIMESTAMP_MEMBERS: Final = {"channel.written": "writtenAt"}
-"""evt-04 (readings, Volatile data): members that a schema asks for and that are the event's own time."""
-_TURN_MEMBERS: Final = {
-    "conversation.opened": "initialTurn",
-    "conversation.exchanged": "turn",
-    "conversation.closed": "finalTurn",
-}
-"""evt-04: turns of a conversation, whose `ts` is the time of the event that brought them."""
 
 
 class BatchBuilder:
@@ -100,10 +93,10 @@ class BatchBuilder:
             draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
         sequence = self.expected + 1 + len(self._staged)
         payload = draft.payload
-        if kind in _TIMESTAMP_MEMBERS:
-            payload = {**payload, _TIMESTAMP_MEMBERS[kind]: iso(self._now)}
-        elif kind in _TURN_MEMBERS and "ts" not in (turn := payload[_TURN_MEMBERS[kind]]):
-            payload = {**payload, _TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
+        if kind in TIMESTAMP_MEMBERS:
+            payload = {**payload, TIMESTAMP_MEMBERS[kind]: iso(self._now)}
+        elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
+            payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
         shown: Any = payload
         if self._redactor is not None:
             shown, removed = self._redactor.hide_payload(kind, draft.node_id, payload)

@@ -8,7 +8,7 @@ Only events that the engine writes are made of these. The fold reads payloads me
 been written by a host that knew fewer members, or more. Source: OpenWOP run-event-payloads.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
@@ -178,8 +178,6 @@ class VariableChanged(Payload, frozen=True):
 
 
 class ChannelWritten(Payload, frozen=True):
-    """The append path adds the member writtenAt, the time of the event."""
-
     event_type = "channel.written"
     channel: str
     value: Any
@@ -359,8 +357,6 @@ class ClarificationResolved(Payload, frozen=True):
 
 
 class ConversationOpened(Payload, frozen=True):
-    """The append path adds the member ts of turns, the time of the event, here and in the next two."""
-
     event_type = "conversation.opened"
     conversation_id: str
     initial_turn: JsonObject
@@ -381,3 +377,14 @@ class ConversationClosed(Payload, frozen=True):
     turn_index: int
     final_turn: JsonObject
     outcome: JsonObject | UnsetType = UNSET
+
+
+TIMESTAMP_MEMBERS: Final = {ChannelWritten.event_type: "writtenAt"}
+"""evt-04 (readings, Volatile data): members that a schema asks for and that are the event's own time. The append path
+adds them."""
+TURN_MEMBERS: Final = {
+    ConversationOpened.event_type: "initialTurn",
+    ConversationExchanged.event_type: "turn",
+    ConversationClosed.event_type: "finalTurn",
+}
+"""evt-04: turns of a conversation, whose `ts` is the time of the event that brought them. The append path adds it."""
