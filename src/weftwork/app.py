@@ -62,6 +62,7 @@ from weftwork.wiring.data_folder import (
     folder_error,
     make_folder,
 )
+from weftwork.wiring.dependencies import require_evaluator
 from weftwork.wiring.envelope_kinds import load_kinds
 from weftwork.wiring.media import MediaWiring
 from weftwork.wiring.models import build_providers, load_templates
@@ -148,8 +149,9 @@ class Host:
         """Take the host lock, open the store, load keys and resume unfinished runs; returns how many were resumed.
 
         `register` adds workflows before that, because resumed runs start children. Raises HostLocked,
-        StoreUnavailable or SettingsError.
+        StoreUnavailable or SettingsError, and HostFault if expressions do not have the values they should have.
         """
+        require_evaluator()
         if not self._in_memory:
             make_folder(self.settings.data_folder)
         acquire_lock(self._lock)

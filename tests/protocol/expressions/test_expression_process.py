@@ -70,7 +70,7 @@ def test_no_null_is_asked_for_its_value(source: str, monkeypatch: pytest.MonkeyP
 GIVEN_BACK: list[None] = []
 
 
-def test_an_idle_host_does_not_load_the_package() -> None:
+def test_the_package_is_loaded_by_the_first_expression() -> None:
     script = "import sys, weftwork.app, weftwork.protocol.expressions.expression as e\n"
     script += "print('cel_expr_python' in sys.modules)\n"
     script += "e.parse_expression('1'); print('cel_expr_python' in sys.modules)"

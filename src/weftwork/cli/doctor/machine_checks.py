@@ -26,6 +26,7 @@ def check_machine(data: str | None) -> Iterator[Finding]:
     """Everything that can be seen without a host, one after the other."""
     yield _check_python(sys.version_info[:3])
     yield from check_packages("weftwork")
+    yield check_expressions()
     try:
         settings = load_settings({"data": data} if data else {})
     except SettingsError as error:
@@ -60,6 +61,20 @@ def check_packages(name: str) -> Iterator[Finding]:
             if ";" not in text:
                 yield Finding("fail", "packages", f"{wanted} is not installed", f"install {name} again with pip")
     yield Finding("ok", "packages", ", ".join(found))
+
+
+def check_expressions() -> Finding:
+    """The self-test that a host runs when it starts."""
+    from weftwork.protocol.errors import HostFault
+    from weftwork.wiring.dependencies import require_evaluator
+
+    try:
+        require_evaluator()
+    except HostFault as fault:
+        return Finding(
+            "fail", "expressions", clean(str(fault), 400), "no host starts with this package; install another"
+        )
+    return Finding("ok", "expressions", "have the values they should have")
 
 
 def _check_data_folder(folder: Path) -> Iterator[Finding]:

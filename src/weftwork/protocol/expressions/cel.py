@@ -1,5 +1,5 @@
-"""The only importer of the CEL package. It is loaded when the first expression is parsed, so an idle host does not pay
-for it.
+"""The only importer of the CEL package. It is loaded when the first expression is parsed, so that commands which are no
+host do not pay for it.
 
 Only the standard library of CEL is declared: no clock, no randomness, no I/O and no callbacks.
 """
