@@ -4,23 +4,30 @@
 """
 
 import click
+from click.shell_completion import get_completion_class
 
-from weftwork.cli.commands.answer import answer
-from weftwork.cli.commands.assets import assets
-from weftwork.cli.commands.bundle import bundle
-from weftwork.cli.commands.doctor import doctor
-from weftwork.cli.commands.envelope import envelope
-from weftwork.cli.commands.events import events
-from weftwork.cli.commands.inbox import inbox
-from weftwork.cli.commands.keys import keys, signing
-from weftwork.cli.commands.kinds import kinds
-from weftwork.cli.commands.new import new
-from weftwork.cli.commands.nodes import nodes
-from weftwork.cli.commands.run import run
-from weftwork.cli.commands.runs import runs
-from weftwork.cli.commands.serve import serve
-from weftwork.cli.commands.workflows import workflows
 from weftwork.cli.console.root_group import RootGroup
+
+COMMANDS = {
+    "serve": ("serve", "Start the host in the foreground."),
+    "keys": ("keys", "Create, list and revoke API keys."),
+    "signing": ("keys", "List, renew and drop the keys that links are signed with."),
+    "run": ("run", "Start a run, and follow it to its end with --follow."),
+    "events": ("events", "Print the events of a run, one on each line."),
+    "runs": ("runs", "List, show, cancel, pause and resume runs; delete old ones."),
+    "bundle": ("bundle", "Save a run in one file, or look at such a file."),
+    "assets": ("assets", "List, send and fetch assets: images, sounds and files; delete what nobody needs."),
+    "inbox": ("inbox", "List what runs ask and nobody has answered yet, oldest first."),
+    "answer": ("answer", "Answer what a run asks."),
+    "workflows": ("workflows", "Check, draw, list and register workflow definitions."),
+    "nodes": ("nodes", "List and explain the node types that definitions can use."),
+    "envelope": ("envelope", "Explain what becomes of an envelope that a model sends, and list the kinds there are."),
+    "kinds": ("kinds", "List and explain the kinds of envelopes that a host takes from models."),
+    "doctor": ("doctor", "Check this machine and a host, and say what to do about what is not well."),
+    "new": ("new", "Make the first files of a package."),
+    "completion": ("", "Print the script that makes a shell complete what is typed after weftwork."),
+}
+"""The module of `cli/commands` that has each command, and the first sentence of its help."""
 
 
 @click.command()
@@ -37,8 +44,6 @@ def completion(context: click.Context, shell: str) -> None:
       zsh   weftwork completion zsh > ~/.zfunc/_weftwork, with fpath+=~/.zfunc before compinit in ~/.zshrc
       fish  weftwork completion fish > ~/.config/fish/completions/weftwork.fish
     """
-    from click.shell_completion import get_completion_class
-
     root = context.find_root().command
     made = get_completion_class(shell)
     assert made is not None, "click knows every shell of the choice"
@@ -47,28 +52,12 @@ def completion(context: click.Context, shell: str) -> None:
     click.echo(script.source_template % script.source_vars())
 
 
-@click.group(cls=RootGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=RootGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="weftwork", prog_name="weftwork")
 def main() -> None:
     """A Python host for OpenWOP: durable workflow runs over REST and server-sent events."""
 
 
-main.add_command(serve)
-main.add_command(keys)
-main.add_command(signing)
-main.add_command(run)
-main.add_command(events)
-main.add_command(runs)
-main.add_command(bundle)
-main.add_command(assets)
-main.add_command(inbox)
-main.add_command(answer)
-main.add_command(workflows)
-main.add_command(nodes)
-main.add_command(envelope)
-main.add_command(kinds)
-main.add_command(doctor)
-main.add_command(new)
 main.add_command(completion)
 
 if __name__ == "__main__":

@@ -202,7 +202,7 @@ def test_events_tell_of_questions_that_are_open(foreign: ForeignHost, is_answere
 def test_without_looking_old_questions_would_be_asked_again(
     foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weftwork.cli.follow.interrupt_notices.is_still_open", lambda *_: True)
+    monkeypatch.setattr("weftwork.cli.commands.events.is_still_open", lambda *_: True)
     with pytest.raises(AssertionError):
         test_events_tell_of_questions_that_are_open(foreign, True)
 

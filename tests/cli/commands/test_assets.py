@@ -201,7 +201,7 @@ def test_a_file_that_becomes_shorter_is_not_waited_for(
             return super().__iter__()
 
     foreign.replies[POST] = kept()
-    monkeypatch.setattr(upload, "Upload", Shrinking)
+    monkeypatch.setattr(asset_get, "Upload", Shrinking)
     done = foreign.run_command("assets", "put", "dot.png")
     assert (done.exit_code, "became shorter while it was sent" in done.stderr) == (1, True)
 

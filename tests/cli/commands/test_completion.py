@@ -1,4 +1,4 @@
-"""`weftwork completion`: scripts that shells take, and ids that come from a host or not at all."""
+"""The list of commands, and `weftwork completion`: scripts for shells, and ids that come from a host or not at all."""
 
 import os
 import re
@@ -16,6 +16,7 @@ from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreig
 from tests.live import weftwork
 from tests.live.host import TIMEOUT_SECONDS, environment
 from weftwork.cli.client import suggestions
+from weftwork.cli.main import COMMANDS, main
 
 SCRIPT = Path(sys.executable).with_name("weftwork")
 
@@ -40,6 +41,25 @@ def complete(folder: Path, line: str, env: Mapping[str, str]) -> list[str]:
     )
     assert (done.returncode, done.stderr) == (0, "")
     return [each.partition(",")[2] for each in done.stdout.split()]
+
+
+def test_the_list_says_of_each_command_what_its_help_does() -> None:
+    assert {name: text for name, (_, text) in COMMANDS.items()} == {
+        name: command.get_short_help_str(200) for name, command in main.commands.items()
+    }
+
+
+def test_the_list_and_its_completion_load_no_command() -> None:
+    script = (
+        "import sys, contextlib; from weftwork.cli.main import main\nwith contextlib.suppress(SystemExit): main()\n"
+    )
+    script += "print([name for name in sys.modules if 'cli.commands' in name])"
+    asked = {"COMP_WORDS": "weftwork ", "COMP_CWORD": "1", "_WEFTWORK_COMPLETE": "bash_complete"}
+    for args, more in ((["--help"], {}), ([], asked)):
+        line = [sys.executable, "-c", script.replace("main()", "main(prog_name='weftwork')"), *args]
+        done = subprocess.run(line, env={**os.environ, **more}, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        assert "workflows" in done.stdout
+        assert done.stdout.endswith("[]\n"), done.stdout
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_a_piece_of_text_is_one_line(host: Host, follow: list[str], monkeypatch:
         # The host sends every piece in both forms, and JSON shows them all.
         found = documents(events(host, SEEDED_RUN, "--json", "--follow"))
         assert [each["type"] for each in found].count("ai.message.chunk") == len(pieces)
-        monkeypatch.setattr("weftwork.cli.render.event_line.is_repeat", lambda tree, frame: False)
+        monkeypatch.setattr("weftwork.cli.commands.events.is_repeat", lambda tree, frame: False)
         assert len(said()) == len(logged) + len(pieces)
 
 

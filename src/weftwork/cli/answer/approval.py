@@ -6,11 +6,13 @@ from typing import Any, Final
 import click
 import msgspec
 
-from weftwork.cli.answer.form import AnswerForm
+from weftwork.cli.answer.form import AnswerForm, build_form
 from weftwork.cli.answer.prompt import TerminalPrompt
 from weftwork.cli.console.option_values import json_or_text, read_file
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.render.schema_text import schema_problems
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_array, is_object
 
 _COMMENT_PROMPTS: Final = {
@@ -99,8 +101,6 @@ def _build_answer(vote: Vote, action: str, comment: str, edited: Any) -> dict[st
 
 def _prompt_extra_fields(question: dict[str, Any], prompt: TerminalPrompt) -> dict[str, Any]:
     """What the gate wants to know beside the decision."""
-    from weftwork.cli.answer.form import build_form
-
     schema = question.get("resumeSchema")
     if not is_object(schema):
         return {}
@@ -133,9 +133,6 @@ def _edit(artifact: Any, prompt: TerminalPrompt) -> Any:
             return msgspec.UNSET
         if is_text:
             return after if before.endswith("\n") else after.removesuffix("\n")
-        from weftwork.protocol.errors import ClientFault
-        from weftwork.protocol.json.decoder import decode
-
         try:
             return decode(after.encode("utf-8", "surrogatepass"))
         except ClientFault as fault:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.answer.approval import Vote
+from weftwork.cli.answer.approval import Vote, approval_from_options
 from weftwork.cli.answer.form import InvalidAnswer, build_form
 from weftwork.cli.console.option_values import json_or_text, read_file
 from weftwork.cli.console.text import clean
@@ -61,9 +61,7 @@ def answer_from_options(
         if not is_approval:
             kind = clean(question.get("kind", "question"), 60)
             raise click.UsageError(f"this is no approval but {kind}; answer it with --set NAME=VALUE or --value.")
-        from weftwork.cli.answer.approval import approval_from_options as voted
-
-        return voted(question, vote)
+        return approval_from_options(question, vote)
     if pairs and is_approval:
         raise click.UsageError("this is an approval; answer it with --approve, --reject, --action or --value.")
     if pairs:

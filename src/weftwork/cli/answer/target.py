@@ -8,7 +8,9 @@ import msgspec
 from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.interrupts import list_open_interrupts, open_interrupts
+from weftwork.cli.client.run_tree import find_waiting_runs, read_tree, run_tree_path
 from weftwork.cli.console.text import clean
+from weftwork.cli.follow.run_history import read_history
 from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import path_for
@@ -103,8 +105,6 @@ def _nothing_to_answer(client: Client, run: dict[str, Any], run_id: str, node_id
 
 def _waiting_descendants(client: Client, run: dict[str, Any], run_id: str) -> str:
     """Who asks in place of a run that has started others, as the command takes it."""
-    from weftwork.cli.client.run_tree import find_waiting_runs, read_tree, run_tree_path
-
     top = read_tree(client.try_get(run_tree_path(run_id), TREE_TIMEOUT)) if run.get("childRuns") else None
     found = find_waiting_runs(top)[:_MAX_LISTED] if top is not None else []
     return ", ".join(quote_id(f"{each.run_id}/{each.detail}" if each.detail else each.run_id) for each in found)
@@ -114,8 +114,6 @@ def _with_event_details(client: Client, run_id: str, row: dict[str, Any]) -> dic
     """The question with what only the events say of it, where a snapshot is brief."""
     if "data" in row and "interruptId" in row:
         return row
-    from weftwork.cli.follow.run_history import read_history
-
     past = read_history(client, run_id).nodes.get(row["nodeId"])
     more = (past.interrupt if past is not None else None) or {}
     return {**more, **row} if row.get("key", more.get("key")) == more.get("key") else row

@@ -19,7 +19,7 @@ class AdminSession:
             raise click.UsageError(str(error)) from None
         self._folder: Path = settings.data_folder
         self._blobs = settings.blobs
-        # Imported late, here and below: `weftwork --help` needs none of it.
+        # Imported late, here and below: the other commands of a group that has one of its commands need none of it.
         import asyncio
 
         self._runner = asyncio.Runner()

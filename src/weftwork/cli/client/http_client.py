@@ -7,16 +7,15 @@ through `notify`, and no text holds the key.
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from weftwork.cli.client.errors import ConnectionLost, DeadlineReached, HostUnreachable, ReadTimeout, RequestRefused
-
-if TYPE_CHECKING:
-    from weftwork.cli.client.sse import ReceivedFrame
-    from weftwork.cli.client.upload import Upload
-
+from weftwork.cli.client.event_stream import EventStream
+from weftwork.cli.client.sse import ReceivedFrame
+from weftwork.cli.client.transport import Transport
+from weftwork.cli.client.upload import Upload
 
 T = TypeVar("T")
 
@@ -37,9 +36,6 @@ class Client:
     """
 
     def __init__(self, url: str, key: str | None, timeout: float = 30) -> None:
-        # Imported late: `weftwork --help` needs none of it.
-        from weftwork.cli.client.transport import Transport
-
         self._transport = Transport(url, key, timeout)
         self.notify: Callable[[str], None] = _print_note
         """Where to say what happens meanwhile, such as a broken connection."""
@@ -85,8 +81,6 @@ class Client:
 
     def stream(self, run_id: str, *, last_event_id: str | None = None, **query: Any) -> "Iterator[ReceivedFrame]":
         """The frames of a run's event stream, over broken connections, until the run has ended and the host closes."""
-        from weftwork.cli.client.event_stream import EventStream
-
         return iter(EventStream(self, self._transport, run_id, last_event_id, query))
 
     def time_left(self) -> float | None:

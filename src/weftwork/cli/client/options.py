@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import click
 
+from weftwork.cli.client.http_client import Client
+
 DEFAULT_URL: Final = "http://127.0.0.1:8787"
 
 data_option = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
@@ -32,9 +34,6 @@ def client_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @json_option
     @wraps(command)
     def with_client(url: str, key: str | None, **arguments: Any) -> Any:
-        # Imported late: `weftwork --help` needs none of it.
-        from weftwork.cli.client.http_client import Client
-
         return command(client=Client(url, key), **arguments)
 
     return with_client

@@ -8,8 +8,11 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
+from weftwork.cli.client.options import DEFAULT_URL
+from weftwork.cli.client.transport import Transport
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.wire.v1.paths import path_for
 
 TIMEOUT_SECONDS: Final = 1.0
@@ -30,8 +33,6 @@ def suggest_runs(context: click.Context, _parameter: click.Parameter, typed: str
 
 def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Kinds of questions that somebody answers."""
-    from weftwork.protocol.run.interrupts import STATUS_BY_KIND
-
     return [each for each in STATUS_BY_KIND if each.startswith(typed)]
 
 
@@ -72,9 +73,5 @@ def _suggest_from_host(
 
 
 def _request(url: str | None, key: str, path: str, query: Mapping[str, int]) -> Any:
-    # Imported late: only a shell that completes an id needs it.
-    from weftwork.cli.client.options import DEFAULT_URL
-    from weftwork.cli.client.transport import Transport
-
     # Not through a client, which would try again.
     return Transport(url or DEFAULT_URL, key, TIMEOUT_SECONDS).request("GET", path, query, None, {})

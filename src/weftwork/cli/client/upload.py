@@ -10,16 +10,12 @@ from base64 import b64encode
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from weftwork.cli.console.text import clean
 from weftwork.protocol.media.media_types import UNKNOWN_TYPE
-
-if TYPE_CHECKING:
-    pass
-
 
 _CHUNK_BYTES: Final = 262_144
 

@@ -2,18 +2,25 @@
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
+from weftwork.cli.answer import approval
+from weftwork.cli.answer.command_line import answer_from_options, build_vote, check_options, is_answer_given
+from weftwork.cli.answer.form import build_form
+from weftwork.cli.answer.link import print_link
+from weftwork.cli.answer.prompt import TerminalPrompt
+from weftwork.cli.answer.submission import outcome_text, submit_answer
+from weftwork.cli.answer.target import AnswerTarget, find_target
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_waiting_runs
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.console.units import parse_duration
-
-if TYPE_CHECKING:
-    from weftwork.cli.answer.target import AnswerTarget
+from weftwork.cli.follow.follow_run import follow_run
+from weftwork.cli.follow.interrupt_notices import print_interrupt
+from weftwork.cli.render import low_confidence
 
 _MAX_PREVIEW: Final = 400
 _NO_TERMINAL: Final = (
@@ -86,10 +93,6 @@ def answer(
         7  the host refused: the value does not fit, or somebody has answered already
     With --follow the exit code is that of `weftwork run --follow`.
     """
-    # Imported late, here and below: `weftwork --help` needs none of it.
-    from weftwork.cli.answer.command_line import check_options, is_answer_given
-    from weftwork.cli.answer.target import find_target
-
     actions = [word for word, is_said in (("accept", approve), ("reject", reject), (action, bool(action))) if is_said]
     if len(actions) > 1:
         raise click.UsageError("give one of --approve, --reject and --action.")
@@ -97,8 +100,6 @@ def answer(
     whole = [each for each in (value, value_file) if each is not None]
     check_options(vote, pairs, whole, link, {"--for": for_whom, "--inspect": inspect, "--expires": expires})
     if link:
-        from weftwork.cli.answer.link import print_link
-
         print_link(client, find_target(client, name), for_whom, inspect, expires, as_json)
         return
     has_answer = is_answer_given(vote, pairs, whole)
@@ -107,8 +108,6 @@ def answer(
     if not has_answer and not sys.stdin.isatty():
         raise click.UsageError(_NO_TERMINAL)
     if has_answer:
-        from weftwork.cli.answer.command_line import answer_from_options
-
         made = answer_from_options(target.interrupt, vote, pairs, value, value_file)
     else:
         try:
@@ -120,28 +119,17 @@ def answer(
 
 
 def _send(client: Client, target: "AnswerTarget", made: Any, as_json: bool, follow: bool) -> None:
-    from weftwork.cli.answer.submission import outcome_text, submit_answer
-
     answered = submit_answer(client, target, made)
     if not as_json:
         say(outcome_text(client, target, made, answered), err=follow)
     elif not follow:
         say(json.dumps(answered, indent=2))
     if follow:
-        from weftwork.cli.follow.follow_run import follow_run
-
         raise SystemExit(follow_run(client, target.run_id, as_json, False, target.workflow_id, begun=True))
 
 
 def _prompt_for_answer(target: "AnswerTarget", vote: dict[str, Any], yes: bool) -> Any:
     """The answer of somebody at the terminal, who has seen the question and then what is sent."""
-    from weftwork.cli.answer import approval
-    from weftwork.cli.answer.command_line import build_vote
-    from weftwork.cli.answer.form import build_form
-    from weftwork.cli.answer.prompt import TerminalPrompt
-    from weftwork.cli.follow.interrupt_notices import print_interrupt
-    from weftwork.cli.render import low_confidence
-
     prompt = TerminalPrompt()
     print_interrupt(target.node_id, target.interrupt, in_parts=True)
     if target.interrupt.get("kind") == "approval":

@@ -13,24 +13,24 @@ import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 from urllib.parse import urljoin, urlsplit
 
 import click
 
 from weftwork.cli.client.admin_session import AdminSession
+from weftwork.cli.client.assets import list_assets, upload_asset
 from weftwork.cli.client.errors import HostUnreachable
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, data_option
 from weftwork.cli.client.suggestions import suggest_runs
+from weftwork.cli.client.transport import OpenResponse, Transport
+from weftwork.cli.client.upload import Upload, spool_standard_input
 from weftwork.cli.console.progress import transfer_progress
+from weftwork.cli.console.table import print_table
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.console.units import format_duration, format_recent_time, format_size, format_time, parse_time
 from weftwork.protocol.json.values import is_object
-
-if TYPE_CHECKING:
-    from weftwork.cli.client.transport import OpenResponse
-
 
 TIMEOUT: Final = 30
 _CHUNK_BYTES: Final = 262_144
@@ -80,8 +80,6 @@ def get(client: Client, as_json: bool, asset: str, output: str | None, force: bo
 
 def _find_asset(client: Client, asset: str) -> tuple[str, str]:
     """The URL and the digest of an asset that is listed."""
-    from weftwork.cli.client.assets import list_assets
-
     part = _ASSET_NAME.fullmatch(asset)
     if part is None:
         raise click.UsageError(f"{clean(asset, 100)} is no URL, no mediaRef and no beginning of a digest.")
@@ -103,8 +101,6 @@ def _find_asset(client: Client, asset: str) -> tuple[str, str]:
 
 
 def _open_url(url: str) -> "tuple[OpenResponse, str]":
-    from weftwork.cli.client.transport import Transport
-
     parts = urlsplit(url)
     # Its token is all that it needs: the key goes to no address that others have written.
     connection = Transport(f"{parts.scheme}://{parts.netloc}", None, TIMEOUT)
@@ -256,16 +252,11 @@ def ls(client: Client, as_json: bool, run_id: str | None, limit: int, every: boo
       weftwork assets ls --run 01m7f5zzhp2z8y1fpzhf93nsbb
       weftwork assets ls --all --json
     """
-    # Imported late, here and below: `weftwork --help` needs none of it.
-    from weftwork.cli.client.assets import list_assets
-
     pairs = list(list_assets(client, run_id, None if every else limit))
     found, usage = [asset for asset, _ in pairs], pairs[-1][1] if pairs else None
     if as_json:
         say(json.dumps({"assets": found, "usage": usage}, indent=2))
     elif found:
-        from weftwork.cli.console.table import print_table
-
         print_table(_COLUMNS, [_asset_row(asset) for asset in found], cut=("type",))
         if line := _usage_text(usage):
             say(line, err=True)
@@ -299,9 +290,6 @@ def put(
       weftwork assets put report.pdf --days 30 --json
       pandoc notes.md -t html | weftwork assets put - --name notes.html
     """
-    from weftwork.cli.client.assets import upload_asset
-    from weftwork.cli.client.upload import Upload, spool_standard_input
-
     if name is not None and len(files) > 1:
         raise click.UsageError("--name is for one file.")
     if files.count("-") > 1:
@@ -323,8 +311,6 @@ def put(
 
 
 def _stored_text(upload: Any, answer: dict[str, Any]) -> str:
-    from weftwork.cli.console.units import format_size, format_time
-
     until = format_time(answer.get("expiresAt"))
     held = f", stays until {until} UTC, or as long as a run refers to it" if until else ""
     return f"{clean(upload.path, 200)}: {clean(answer.get('mimeType', '?'), 80)}, {format_size(upload.size)}{held}"

@@ -1,10 +1,13 @@
 """`weftwork bundle`: download a run as one file, and show such a file without a host."""
 
+import contextlib
 import json
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
+import msgspec
 from click.shell_completion import CompletionItem
 
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
@@ -14,11 +17,9 @@ from weftwork.cli.client.suggestions import suggest_runs
 from weftwork.cli.console.progress import transfer_progress
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.console.units import format_size
+from weftwork.cli.render.bundle_file import BundleFile, event_lines, head_lines, media_lines, read_bundle, span_lines
+from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.wire.v1.paths import path_for
-
-if TYPE_CHECKING:
-    from weftwork.cli.render.bundle_file import BundleFile
-
 
 MAX_SHOWN: Final = 50
 """Spans and media that are shown without --all."""
@@ -50,9 +51,6 @@ def open_bundle(
       weftwork bundle open bundle.json
       weftwork bundle open bundle.json --type node --type run --last 20
     """
-    # Imported late: `weftwork --help` needs none of it.
-    from weftwork.cli.render.bundle_file import read_bundle
-
     found = read_bundle(file)
     kept = _select_events(found.events, types, nodes)
     if as_json:
@@ -66,8 +64,6 @@ def open_bundle(
 
 
 def _print_bundle(found: "BundleFile", kept: list[Any], most: int | None) -> None:
-    from weftwork.cli.render.bundle_file import event_lines, head_lines, media_lines, span_lines
-
     for line in head_lines(found):
         say(line)
     if kept:
@@ -83,8 +79,6 @@ def _print_bundle(found: "BundleFile", kept: list[Any], most: int | None) -> Non
 
 
 def _select_events(events: list[Any], types: tuple[str, ...], nodes: tuple[str, ...]) -> list[Any]:
-    from weftwork.protocol.json.values import is_object
-
     def fits(event: Any) -> bool:
         known: dict[str, Any] = event if is_object(event) else {}
         kind = str(known.get("type", ""))
@@ -181,8 +175,6 @@ def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
 
 
 def _is_offered(client: Client) -> bool:
-    from weftwork.protocol.json.values import is_object
-
     found = client.get(path_for("getCapabilities"))
     block = found.get("debugBundle") if is_object(found) else None
     return is_object(block) and block.get("supported") is True
@@ -190,11 +182,6 @@ def _is_offered(client: Client) -> bool:
 
 def _read_summary(client: Client, data: bytes) -> dict[str, Any]:
     """What the bundle says of itself. Raises HostUnreachable for what is none."""
-    # Imported late: `weftwork --help` needs none of it.
-    import msgspec
-
-    from weftwork.protocol.json.values import is_array, is_object
-
     try:
         found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         events = msgspec.json.decode(found["events"], type=list[msgspec.Raw])
@@ -236,9 +223,6 @@ def _check_destination(place: Path, force: bool) -> None:
 
 def _write(place: Path, data: bytes, force: bool) -> None:
     """Whole or not at all; nobody else may read it."""
-    import contextlib
-    import os
-
     made = place.with_name(f".{place.name}.{os.getpid()}") if force else place
     try:
         # Fails if somebody has made it meanwhile.

@@ -12,6 +12,8 @@ from weftwork.cli.client.options import client_options, data_option
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import say
 from weftwork.cli.doctor.finding import Finding
+from weftwork.cli.doctor.host_checks import check_host
+from weftwork.cli.doctor.machine_checks import check_machine
 from weftwork.settings import SettingsError, load_settings
 
 
@@ -45,10 +47,6 @@ def doctor(client: Client, as_json: bool, data: str | None) -> None:
 
 
 def _findings(client: Client, data: str | None) -> Iterator[Finding]:
-    # Imported late: `weftwork --help` needs none of it.
-    from weftwork.cli.doctor.host_checks import check_host
-    from weftwork.cli.doctor.machine_checks import check_machine
-
     yield from check_machine(data)
     context = click.get_current_context()
     named = context.get_parameter_source("url") is not ParameterSource.DEFAULT

@@ -2,21 +2,25 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from weftwork.cli.client.options import json_option
+from weftwork.cli.console.table import colour, print_table
 from weftwork.cli.console.text import clean, say
-
-if TYPE_CHECKING:
-    from weftwork.protocol.envelopes.gate_rules import GateStep
-    from weftwork.protocol.envelopes.kind import KindSet
-    from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
-    from weftwork.protocol.privacy.secret_matcher import SecretMatcher
-
-# What else is needed is imported late: `weftwork --help` needs none of it.
+from weftwork.cli.render.definition_file import parse_definition, problem_line, read_definition
+from weftwork.protocol.envelopes.contract import EnvelopeContract
+from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
+from weftwork.protocol.envelopes.gate import STEPS, explain
+from weftwork.protocol.envelopes.gate_rules import GateRules, GateStep
+from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS, KindSet
+from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Invalid, outcome_document
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher
+from weftwork.settings import Settings, SettingsError
+from weftwork.wiring.envelope_kinds import load_kinds
 
 _kinds = click.option(
     "--envelope-kinds",
@@ -80,11 +84,6 @@ def accept(
       weftwork envelope accept answer.json
       weftwork envelope accept - --node-accepts vendor.acme.plan --secret token=ACME_TOKEN < answer.json
     """
-    from weftwork.protocol.envelopes.contract import EnvelopeContract
-    from weftwork.protocol.envelopes.gate import explain
-    from weftwork.protocol.envelopes.gate_rules import GateRules
-    from weftwork.protocol.envelopes.outcome import Accepted
-
     rules = GateRules(
         _load_kinds(envelope_kinds),
         supported=frozenset(supported) if supported else None,
@@ -119,8 +118,6 @@ def kinds(envelope_kinds: tuple[str, ...], as_json: bool) -> None:
     Example:
       weftwork envelope kinds --envelope-kinds kinds/
     """
-    from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
-
     versions = _load_kinds(envelope_kinds).versions
     words = {
         **dict.fromkeys(UNIVERSAL_KINDS, "universal: always taken"),
@@ -131,8 +128,6 @@ def kinds(envelope_kinds: tuple[str, ...], as_json: bool) -> None:
         listed = [{"kind": name, "version": version, "universal": name in UNIVERSAL_KINDS} for name, version, _ in rows]
         say(json.dumps({"kinds": listed}, indent=2))
         return
-    from weftwork.cli.console.table import print_table
-
     print_table(("kind", "version", "what it is"), [[name, str(version), word] for name, version, word in rows])
 
 
@@ -154,9 +149,6 @@ def schema(kind: str, envelope_kinds: tuple[str, ...]) -> None:
 
 
 def _load_kinds(paths: tuple[str, ...]) -> "KindSet":
-    from weftwork.settings import Settings, SettingsError
-    from weftwork.wiring.envelope_kinds import load_kinds
-
     try:
         return load_kinds(Settings(envelope_kinds=paths))
     except SettingsError as error:
@@ -164,8 +156,6 @@ def _load_kinds(paths: tuple[str, ...]) -> "KindSet":
 
 
 def _secret_matcher(secrets: tuple[str, ...]) -> "SecretMatcher | None":
-    from weftwork.protocol.privacy.secret_matcher import SecretMatcher
-
     if not secrets:
         return None
     copies = SecretMatcher()
@@ -181,8 +171,6 @@ def _secret_matcher(secrets: tuple[str, ...]) -> "SecretMatcher | None":
 
 
 def _read(name: str) -> Any:
-    from weftwork.cli.render.definition_file import parse_definition, problem_line, read_definition
-
     try:
         document, problems = parse_definition(name, read_definition(name))
     except OSError as error:
@@ -194,19 +182,11 @@ def _read(name: str) -> Any:
 
 
 def _fill_defaults(document: Any, untrusted: bool) -> Any:
-    import time
-
-    from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
-
     trust = "untrusted" if untrusted else "trusted"
     return fill_defaults(document, EnvelopeOrigin("run", "node", "0", 0, int(time.time() * 1000), trust))
 
 
 def _lines(outcome: "EnvelopeOutcome", said: "list[GateStep]") -> Iterator[str]:
-    from weftwork.cli.console.table import colour
-    from weftwork.protocol.envelopes.gate import STEPS
-    from weftwork.protocol.envelopes.outcome import Invalid, outcome_document
-
     for step in said:
         state = "ok" if step.passed else "fail"
         mark = click.style(f"{state:<4}", fg=colour(state))
@@ -221,8 +201,6 @@ def _lines(outcome: "EnvelopeOutcome", said: "list[GateStep]") -> Iterator[str]:
 
 
 def _as_json(outcome: "EnvelopeOutcome", said: "list[GateStep]", with_payload: bool) -> dict[str, Any]:
-    from weftwork.protocol.envelopes.outcome import outcome_document
-
     document = outcome_document(outcome)
     if not with_payload:
         document.pop("redactedPayload", None)

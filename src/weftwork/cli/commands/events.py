@@ -7,8 +7,14 @@ import click
 
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
+from weftwork.cli.client.sse import ReceivedFrame, frame_of_document
 from weftwork.cli.client.suggestions import suggest_runs
-from weftwork.cli.console.text import say
+from weftwork.cli.console.text import json_line, say
+from weftwork.cli.follow.interrupt_notices import is_still_open, print_node_interrupt
+from weftwork.cli.render.event_line import is_repeat, run_event_line
+from weftwork.cli.render.run_progress import INTERRUPT_EVENTS, RunProgress
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.wire.streams import UPDATE_TYPES
 from weftwork.protocol.wire.v1.paths import path_for
 
 MODES: Final = ("updates", "values", "messages", "debug")
@@ -33,9 +39,6 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
     --json it is the event's document. What the run asks is said on standard error, with a command that answers, if it
     is still open. Ctrl-C exits with 130, and the run goes on.
     """
-    # Imported late, here and below: `weftwork --help` needs none of it.
-    from weftwork.cli.console.text import json_line
-
     frames = _follow_events(client, run_id, mode, start) if follow else _read_events(client, run_id, mode, start)
     if as_json:
         for frame in frames:
@@ -46,10 +49,6 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
 
 def _print_events(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> None:
     """A line for each event; a question where it comes if more events will, else at the end."""
-    from weftwork.cli.follow.interrupt_notices import is_still_open, print_node_interrupt
-    from weftwork.cli.render.event_line import is_repeat, run_event_line
-    from weftwork.cli.render.run_progress import INTERRUPT_EVENTS, RunProgress
-
     tree = RunProgress(run_id)
     for frame in frames:
         if is_repeat(tree, frame):
@@ -73,10 +72,6 @@ def _follow_events(client: Client, run_id: str, mode: str, start: int) -> Iterat
 
 def _read_events(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
     """Read by polling, which every host offers and which ends; the mode is applied here."""
-    from weftwork.cli.client.sse import ReceivedFrame, frame_of_document
-    from weftwork.protocol.json.values import is_array, is_object
-    from weftwork.protocol.wire.streams import UPDATE_TYPES
-
     if mode == "values":
         yield ReceivedFrame("state.snapshot", client.get(path_for("getRun", runId=run_id)), "")
         return

@@ -2,15 +2,20 @@
 
 import json
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from weftwork.cli.client.http_client import Client
+from weftwork.cli.client.interrupts import list_open_interrupts
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_kinds, suggest_waiting_runs, suggest_workflows
+from weftwork.cli.console.table import print_table
 from weftwork.cli.console.text import say
-from weftwork.cli.console.units import parse_duration
+from weftwork.cli.console.units import format_elapsed, parse_duration
+from weftwork.cli.render.interrupt_text import due_text, headline, vote_progress
+from weftwork.protocol.timestamps import iso
 
 
 @click.command()
@@ -54,10 +59,6 @@ def inbox(
       weftwork inbox --kind approval --due-within 24h
       weftwork inbox --workflow order --all --json
     """
-    # Imported late: `weftwork --help` needs none of it.
-    from weftwork.cli.client.interrupts import list_open_interrupts
-    from weftwork.protocol.timestamps import iso
-
     before = None if due_within is None else iso(int(time.time() * 1000) + due_within)
     found = list(
         list_open_interrupts(
@@ -80,12 +81,6 @@ def inbox(
 
 
 def _print(found: list[dict[str, Any]]) -> None:
-    from datetime import UTC, datetime
-
-    from weftwork.cli.console.table import print_table
-    from weftwork.cli.console.units import format_elapsed
-    from weftwork.cli.render.interrupt_text import due_text, headline, vote_progress
-
     now = datetime.now(UTC)
     rows = [
         [

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any, Final
 
 import click
@@ -9,7 +10,10 @@ import click
 from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
+from weftwork.cli.console.table import align, print_table
 from weftwork.cli.console.text import clean, say
+from weftwork.cli.render.schema_text import SchemaText
+from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
@@ -37,8 +41,6 @@ def ls(client: Client, as_json: bool) -> None:
     if as_json:
         say(json.dumps({"kinds": rows}, indent=2))
         return
-    from weftwork.cli.console.table import print_table
-
     head = ["kind", "version", "from"]
     print_table(head, [["" if row[each] is None else str(row[each]) for each in head] for row in rows], cut=("kind",))
 
@@ -83,24 +85,16 @@ def _advertised(client: Client) -> dict[str, int | None]:
 
 
 def _origin(name: str) -> str:
-    # Imported late: it loads the JSON Schema validator, which `weftwork --help` does not need.
-    from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
-
     return "the protocol" if name in UNIVERSAL_KINDS or name in DISPLAY_KINDS else "the host"
 
 
 def _unknown_kind_text(client: Client, kind: str) -> str:
-    from difflib import get_close_matches
-
     close = get_close_matches(kind, _advertised(client), 3)
     hint = f"; there is {clean(', '.join(close))}" if close else "; `weftwork kinds ls` lists what there is"
     return f"the host serves no schema of a kind {clean(kind, 100)}{hint}."
 
 
 def _kind_lines(kind: str, advertised: dict[str, int | None], schema: dict[str, Any]) -> Iterator[str]:
-    from weftwork.cli.console.table import align
-    from weftwork.cli.render.schema_text import SchemaText
-
     version = advertised.get(kind)
     head = [["kind", clean(kind)], ["from", _origin(kind)]]
     head.insert(1, ["version", str(version) if version is not None else "not advertised"])

@@ -2,6 +2,7 @@
 
 import json
 import re
+from difflib import get_close_matches
 from typing import Any, Final
 
 import click
@@ -11,7 +12,9 @@ from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefu
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_nodes
+from weftwork.cli.console.table import print_table
 from weftwork.cli.console.text import clean, say
+from weftwork.cli.render.node_type_details import node_type_lines
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
@@ -47,8 +50,6 @@ def ls(client: Client, as_json: bool, offline: bool, every: bool) -> None:
     if as_json:
         say(json.dumps({"nodeTypes": found}, indent=2))
         return
-    from weftwork.cli.console.table import print_table
-
     members = ["typeId", "effect", "title"]
     if any(row.get("source") for row in found):
         members.insert(2, "source")
@@ -71,16 +72,12 @@ def show(client: Client, as_json: bool, type_id: str, offline: bool) -> None:
     found = _node_types(client, offline)
     wanted = next((row for row in found if row.get("typeId") == type_id), None)
     if wanted is None:
-        from difflib import get_close_matches
-
         close = get_close_matches(type_id, [str(row.get("typeId")) for row in found], 3)
         hint = f"; there is {clean(', '.join(close))}" if close else "; `weftwork nodes ls` lists what there is"
         raise click.ClickException(f"there is no node type {clean(type_id, 100)}{hint}.")
     if as_json:
         say(json.dumps(wanted, indent=2))
         return
-    from weftwork.cli.render.node_type_details import node_type_lines
-
     meant = _alias_target(wanted, found)
     if meant is not None:
         wanted = {**meant, "typeId": type_id, "title": f"{meant.get('title')} {wanted['description']}"}

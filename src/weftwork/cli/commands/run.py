@@ -2,20 +2,23 @@
 
 import time
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from secrets import token_urlsafe
+from typing import Any, Final
 
 import click
 
+from weftwork.cli.client.assets import upload_asset
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_workflows
-from weftwork.cli.console.text import clean, say
+from weftwork.cli.client.upload import Upload
+from weftwork.cli.console.option_values import parse_pairs
+from weftwork.cli.console.text import clean, json_line, say
+from weftwork.cli.follow.follow_run import follow_run
+from weftwork.cli.render.interrupt_text import quote_id
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
-
-if TYPE_CHECKING:
-    from weftwork.cli.client.upload import Upload
-
 
 LOOKUP_TIMEOUT: Final = 3.0
 """Seconds that a question may take whose answer is nice to know."""
@@ -104,9 +107,6 @@ def run(
       141  nobody reads standard output any more, and the run goes on
       143  SIGTERM while the tree is shown, and the run goes on
     """
-    # Imported late, here and below: `weftwork --help` needs none of it.
-    from weftwork.cli.console.option_values import parse_pairs
-
     if not follow and (timeout is not None or no_wait):
         raise click.UsageError("--timeout and --no-wait need --follow.")
     body: dict[str, Any] = {
@@ -126,8 +126,6 @@ def run(
     if not follow:
         _print_started(answer, run_id, as_json)
         return
-    from weftwork.cli.follow.follow_run import follow_run
-
     if timeout is not None:
         client.deadline = time.monotonic() + timeout
     raise SystemExit(follow_run(client, run_id, as_json, no_wait, workflow_id, definition))
@@ -135,8 +133,6 @@ def run(
 
 def _media_files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, Upload]":
     """The files that are to become inputs, each looked at. Raises UsageError."""
-    from weftwork.cli.client.upload import Upload
-
     found: dict[str, Upload] = {}
     for text in media:
         name, _, rest = text.partition("=")
@@ -151,8 +147,6 @@ def _media_files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, U
 
 def _require_workflow(client: Client, workflow_id: str) -> None:
     """Raises RequestRefused if the host has no such workflow. A key that may not read workflows passes."""
-    from weftwork.protocol.json.values import is_object
-
     try:
         client.get(path_for("getWorkflow", workflowId=workflow_id))
     except RequestRefused as refused:
@@ -164,8 +158,6 @@ def _require_workflow(client: Client, workflow_id: str) -> None:
 
 def _upload_input(client: Client, file: "Upload") -> dict[str, Any]:
     """The input that names a file, once the host has it."""
-    from weftwork.cli.client.assets import upload_asset
-
     answer = upload_asset(client, file)
     return {
         "mediaRef": answer["mediaRef"],
@@ -175,10 +167,6 @@ def _upload_input(client: Client, file: "Upload") -> dict[str, Any]:
 
 
 def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) -> dict[str, Any]:
-    from secrets import token_urlsafe
-
-    from weftwork.protocol.json.values import is_object
-
     try:
         answer = client.post(path_for("createRun"), body, idempotency_key=idempotency_key or token_urlsafe(24))
     except KeyboardInterrupt:
@@ -197,20 +185,15 @@ def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) ->
 
 def _print_started(answer: dict[str, Any], run_id: str, as_json: bool) -> None:
     if as_json:
-        from weftwork.cli.console.text import json_line
-
         say(json_line(answer))
         return
     say(clean(run_id))
-    from weftwork.cli.render.interrupt_text import quote_id
-
     say(f"follow it with `weftwork events {quote_id(run_id)} --follow`.", err=True)
 
 
 def _register(client: Client, name: str) -> tuple[str, Any]:
     """The id under which the host has the definition of a file now, and the definition."""
     from weftwork.cli.render import definition_file
-    from weftwork.protocol.json.values import is_object
 
     try:
         data = definition_file.read_definition(name)

@@ -8,7 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -16,16 +16,19 @@ from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, data_option
+from weftwork.cli.client.run_tree import read_tree, run_tree_path
 from weftwork.cli.client.suggestions import suggest_runs, suggest_statuses, suggest_workflows
-from weftwork.cli.console.text import clean, say
-from weftwork.cli.console.units import parse_duration
+from weftwork.cli.console.table import print_table
+from weftwork.cli.console.text import can_draw, clean, say
+from weftwork.cli.console.units import format_elapsed, format_recent_time, format_time, parse_duration
+from weftwork.cli.follow.run_history import known_children, node_times, read_history
+from weftwork.cli.follow.run_tree_views import JsonTreeView, LineTreeView, LiveTreeView, RunTreeView, print_tree
+from weftwork.cli.follow.run_tree_watch import MAX_RUNS, RunEventsWatch
+from weftwork.cli.render.run_details import run_detail_lines
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
-
-if TYPE_CHECKING:
-    from weftwork.cli.follow.run_tree_views import RunTreeView
 
 
 @click.command()
@@ -47,10 +50,6 @@ def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
       weftwork runs tree 01m7f5zzhp2z8y1fpzhf93nsbb
       weftwork runs tree 01m7f5zzhp2z8y1fpzhf93nsbb --follow
     """
-    # Imported late, here and below: `weftwork --help` needs none of it.
-    from weftwork.cli.console.text import can_draw
-    from weftwork.cli.follow.run_tree_views import JsonTreeView, LineTreeView, LiveTreeView, print_tree
-
     document = _get_tree(client, run_id)
     if not follow:
         if as_json:
@@ -70,9 +69,6 @@ def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
 
 
 def _get_tree(client: Client, run_id: str) -> Any:
-    from weftwork.cli.client.run_tree import read_tree, run_tree_path
-    from weftwork.cli.follow.run_tree_watch import MAX_RUNS
-
     try:
         document = client.get(run_tree_path(run_id), limit=MAX_RUNS)
     except RequestRefused as refused:
@@ -89,9 +85,6 @@ def _get_tree(client: Client, run_id: str) -> Any:
 
 def _follow_tree(client: Client, run_id: str, document: Any, view: "RunTreeView") -> None:
     """Show the tree now, and each time that something may have changed, until the run is over."""
-    from weftwork.cli.client.run_tree import read_tree, run_tree_path
-    from weftwork.cli.follow.run_tree_watch import MAX_RUNS, RunEventsWatch
-
     view.show(document)
     top = read_tree(document)
     if top is None or top.is_terminal:
@@ -236,8 +229,6 @@ def ls(
     if as_json:
         say(json.dumps({"runs": found}, indent=2))
     elif found:
-        from weftwork.cli.console.table import print_table
-
         head = ("run", "status", "workflow", "created", "took", "at")
         print_table(head, [_row(run) for run in found], cut=("status", "at"))
     else:
@@ -272,8 +263,6 @@ def _list_runs(client: Client, query: dict[str, Any], most: int | None) -> Itera
 
 
 def _row(run: Any) -> list[str]:
-    from weftwork.cli.console.units import format_elapsed, format_recent_time, format_time
-
     known: dict[str, Any] = run if is_object(run) else {}
     told = format_recent_time if sys.stdout.isatty() else format_time
     error = known.get("error")
@@ -305,9 +294,6 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
         return
     if not is_object(found):
         raise click.ClickException("the host's answer is not a run.")
-    from weftwork.cli.follow.run_history import known_children, node_times, read_history
-    from weftwork.cli.render.run_details import run_detail_lines
-
     past = read_history(client, run_id)
     questions = {row.node_id: row.interrupt for row in past.nodes.values() if row.interrupt is not None}
     for line in run_detail_lines(found, node_times(past), client.url, questions, known_children(past)):

@@ -17,7 +17,9 @@ from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefu
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, data_option, json_option
 from weftwork.cli.client.suggestions import suggest_workflows
+from weftwork.cli.console.table import print_table
 from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.units import format_time
 from weftwork.cli.render.definition_file import (
     Problems,
     check_definition,
@@ -29,6 +31,7 @@ from weftwork.cli.render.definition_file import (
     require_valid_shape,
     unreadable_problem,
 )
+from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
@@ -114,8 +117,6 @@ class _AdminWorkflowSource:
                 return
 
     def get(self, workflow_id: str, version: str | None) -> Any:
-        from weftwork.protocol.json.decoder import decode
-
         wanted = {"tenant": self._tenant, "workflow_id": workflow_id, "version": version}
         return decode(self._operator.request("workflows.get", wanted)["definition"].encode())
 
@@ -225,8 +226,6 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
 
 
 def _registered_text(answer: Any) -> str:
-    from weftwork.cli.console.units import format_time
-
     known: dict[str, Any] = answer if is_object(answer) else {}
     since = format_time(known.get("createdAt"))
     words = f"workflow {clean(known.get('workflowId', '?'))}, version {clean(known.get('version', '?'))}"
@@ -306,8 +305,6 @@ def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
     if as_json:
         say(json.dumps({"workflows": found}, indent=2))
     elif found:
-        from weftwork.cli.console.table import print_table
-
         members = ("workflowId", "version", "name")
         rows = [[str(row.get(each, "")) for each in members] for row in found]
         print_table(("workflow", "version", "name"), rows, cut=("version", "name"))
@@ -320,6 +317,7 @@ workflows.command("list", hidden=True, short_help="The same as ls.")(_tenant(dat
 
 
 def _draw(document: dict[str, Any], style: str) -> str:
+    # Imported late: `workflows ls` needs none of it.
     if style == "mermaid":
         from weftwork.cli.render.drawing.mermaid import draw_mermaid
 

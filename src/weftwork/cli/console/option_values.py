@@ -9,6 +9,9 @@ from typing import Any, Final
 import click
 
 from weftwork.cli.console.text import clean
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.json.values import is_object
 
 MAX_FILE: Final = 64 * 2**20
 
@@ -32,10 +35,6 @@ def parse_pairs(option: str, given: Sequence[str], whole: bool = True) -> dict[s
 
 def _read_members(option: str, name: str) -> dict[str, Any]:
     """An object of members from a file."""
-    from weftwork.protocol.errors import ClientFault
-    from weftwork.protocol.json.decoder import decode
-    from weftwork.protocol.json.values import is_object
-
     where = f"{option} @{clean(name, 200)}"
     try:
         document = decode(read_file(option, name))
@@ -48,9 +47,6 @@ def _read_members(option: str, name: str) -> dict[str, Any]:
 
 def json_or_text(where: str, data: bytes) -> Any:
     """The value if it reads as JSON, else the text. Raises UsageError, which says `where`, for neither."""
-    from weftwork.protocol.errors import ClientFault
-    from weftwork.protocol.json.decoder import decode
-
     try:
         return decode(data)
     except ClientFault as fault:

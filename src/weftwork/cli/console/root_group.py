@@ -1,14 +1,20 @@
-"""How a command ends when it cannot go on: interrupted, or with nowhere to write to."""
+"""The outermost command: loads a command when it is called, and ends when it cannot go on.
+
+Modules of commands import what they need at the top. `weftwork --help` loads none of them: together they take a second.
+"""
 
 import contextlib
 import errno
 import io
 import os
 import sys
-from collections.abc import Generator
+from collections import UserDict
+from collections.abc import Generator, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 EXIT_OUTPUT_FAILED: Final = 8
 """What was to be printed could not be."""
@@ -27,8 +33,34 @@ class _ClosedStdout(io.TextIOBase):
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
+class LazyCommands(UserDict[str, click.Command]):
+    """Commands by name, each loaded when it is asked for."""
+
+    def __init__(self, table: Mapping[str, tuple[str, str]]) -> None:
+        super().__init__({name: click.Command(name, help=text) for name, (_, text) in table.items()})
+        self._table = table
+
+    def __getitem__(self, name: str) -> click.Command:
+        module = self._table[name][0] if name in self._table else ""
+        return getattr(import_module(f"weftwork.cli.commands.{module}"), name) if module else self.data[name]
+
+
 class RootGroup(click.Group):
     """The outermost command. Nothing that happens to its output becomes a traceback."""
+
+    def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **extra: Any) -> None:
+        """`table` has the module of each command, and what the list of commands says of it."""
+        commands = LazyCommands(table)
+        super().__init__(*args, **extra, commands=commands)
+        self._listing = click.Group(commands=commands.data)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self._listing.format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=self._listing.commands[name].get_short_help_str()) for name in names]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """As click does it, whatever the standard streams are."""

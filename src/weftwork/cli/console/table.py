@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.text import clean, display_width, say
 
 GAP: Final = "  "
 _MAX_CELL: Final = 200
@@ -45,19 +45,19 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], cut: Sequ
 
 def align(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
     """Lines whose columns stand below each other; the last one is as long as it is."""
-    widths = [max(_width(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
+    widths = [max(display_width(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
     lines: list[str] = []
     for row in rows:
-        padded = [cell + " " * (room - _width(cell)) for cell, room in zip(row, widths, strict=True)]
+        padded = [cell + " " * (room - display_width(cell)) for cell, room in zip(row, widths, strict=True)]
         lines.append((indent + GAP.join(padded)).rstrip())
     return lines
 
 
 def fit_columns(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str], room: int) -> dict[int, int]:
     """The columns that are shown, with their widths, so that a line holds them: the first whatever it takes."""
-    natural = [max(_width(row[at]) for row in (head, *rows)) for at in range(len(head))]
+    natural = [max(display_width(row[at]) for row in (head, *rows)) for at in range(len(head))]
     least = [
-        min(wide, max(_MIN_WIDTH, _width(name))) if name in cut else wide
+        min(wide, max(_MIN_WIDTH, display_width(name))) if name in cut else wide
         for name, wide in zip(head, natural, strict=True)
     ]
     kept = {0: natural[0]}
@@ -72,13 +72,6 @@ def fit_columns(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequenc
         kept[at] += more
         left -= more
     return kept
-
-
-def _width(text: str) -> int:
-    # Imported late: `weftwork --help` needs none of it.
-    from weftwork.cli.console.text import display_width
-
-    return display_width(text)
 
 
 def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]) -> str:
@@ -96,7 +89,7 @@ def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]
             cell = _truncate(row[at], room, mark)
             style = "bold" if row is head else colour(row[at]) if head[at] == "status" else ""
             line.append(cell, style or None)
-            line.append(" " * (room - _width(cell)) + GAP)
+            line.append(" " * (room - display_width(cell)) + GAP)
         line.rstrip()
         lines.append(line)
     with console.capture() as written:
@@ -107,9 +100,9 @@ def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]
 
 def _truncate(text: str, room: int, mark: str) -> str:
     """The text if there is room for it, else its beginning and a mark."""
-    if _width(text) <= room:
+    if display_width(text) <= room:
         return text
     kept = text
-    while kept and _width(kept) + len(mark) > room:
+    while kept and display_width(kept) + len(mark) > room:
         kept = kept[:-1]
     return kept + mark

@@ -12,9 +12,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from weftwork.adapters.http.server.http_server import bind
+from weftwork.adapters.system.lock_file import LockFile
 from weftwork.cli.console.text import clean
 from weftwork.cli.doctor.finding import Finding
+from weftwork.cli.doctor.storage_checks import check_assets, check_store
+from weftwork.ports.storage.host_lock import HostLocked
 from weftwork.settings import Settings, SettingsError, load_settings
+from weftwork.wiring.data_folder import DATABASE_FILE, LOCK_FILE
+from weftwork.wiring.node_types import load_python_nodes
 
 MIN_PYTHON: Final = (3, 11)
 MIN_FREE_BYTES: Final = 64 * 2**20
@@ -119,10 +125,6 @@ def check_space(free: int) -> Finding:
 
 
 def _check_store(settings: Settings) -> Iterator[Finding]:
-    # Imported late, here and below: only this command needs it.
-    from weftwork.cli.doctor.storage_checks import check_store
-    from weftwork.wiring.data_folder import DATABASE_FILE
-
     path = settings.data_folder / DATABASE_FILE
     if settings.store == "memory":
         yield Finding("ok", "store", "in memory")
@@ -135,17 +137,11 @@ def _check_store(settings: Settings) -> Iterator[Finding]:
 
 
 def _check_assets(settings: Settings) -> Finding:
-    from weftwork.cli.doctor.storage_checks import check_assets
-
     return check_assets(settings)
 
 
 def _is_host_running(folder: Path) -> bool:
     """Whether a host has the store."""
-    from weftwork.adapters.system.lock_file import LockFile
-    from weftwork.ports.storage.host_lock import HostLocked
-    from weftwork.wiring.data_folder import LOCK_FILE
-
     if not (folder / LOCK_FILE).exists():
         return False
     seat = LockFile(folder / LOCK_FILE)
@@ -161,8 +157,6 @@ def _is_host_running(folder: Path) -> bool:
 
 def check_port(host: str, port: int, held: bool) -> Finding:
     """Whether `weftwork serve` could listen; no matter if the host of this folder does so already."""
-    from weftwork.adapters.http.server.http_server import bind
-
     where = f"{clean(host)}:{port}"
     try:
         bind(host, port).close()
@@ -190,8 +184,6 @@ def _check_file_limit(connections: int) -> Iterator[Finding]:
 
 def check_nodes(modules: tuple[str, ...]) -> Iterator[Finding]:
     """Whether the nodes written in Python can be loaded, which runs their modules; nothing if there are none."""
-    from weftwork.wiring.node_types import load_python_nodes
-
     try:
         found = load_python_nodes(modules)
     except SettingsError as error:

@@ -15,6 +15,7 @@ from weftwork.cli.follow.interrupt_notices import is_still_open, print_child_int
 from weftwork.cli.follow.run_tree_watch import RunTreeWatch, await_child_ends
 from weftwork.cli.follow.run_views import LineView, LiveView, RunView, pick_view
 from weftwork.cli.render.interrupt_text import quote_id
+from weftwork.cli.render.outline import outline
 from weftwork.cli.render.run_progress import INTERRUPT_EVENTS, RunProgress
 from weftwork.protocol.run.events import CHILD_STATUS
 from weftwork.protocol.wire.v1.paths import path_for
@@ -52,8 +53,6 @@ def follow_run(
     try:
         with view:
             if isinstance(view, LiveView):
-                from weftwork.cli.render.outline import outline
-
                 path = path_for("getWorkflow", workflowId=workflow_id)
                 view.set_outline(outline(definition or client.try_get(path, DEFINITION_TIMEOUT)))
             for frame in _frames(client, run_id):

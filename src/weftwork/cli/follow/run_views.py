@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weftwork.cli.client.run_tree import TreeRun, describe_children
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.text import can_draw, json_line, say
+from weftwork.cli.render.branch_prefixes import OutlineRow
+from weftwork.cli.render.event_line import is_repeat, run_event_line
 from weftwork.cli.render.run_progress import RunProgress
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from weftwork.cli.render.outline import OutlineRow
 
 
 class RunView(Protocol):
@@ -59,8 +59,6 @@ class LineView(_PlainView):
     """One line for each event, at once."""
 
     def show(self, frame: ReceivedFrame) -> None:
-        from weftwork.cli.render.event_line import is_repeat, run_event_line
-
         again = is_repeat(self._tree, frame)
         self._tree.apply(frame)
         if not again:

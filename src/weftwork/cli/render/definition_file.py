@@ -13,7 +13,7 @@ from weftwork.protocol.json.values import is_array, is_object
 if TYPE_CHECKING:
     from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-# What else is needed is imported late: `weftwork --help` needs none of it.
+# What else is needed is imported late: `workflows ls` and `run` of a workflow by its id need none of it.
 
 Problems = list[dict[str, Any]]
 """Each with file, line, column, pointer and message."""

@@ -4,14 +4,12 @@ The form is meant for grep and stays as it is: fields that are missing are a das
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.text import clean
+from weftwork.cli.render.run_progress import RunProgress
 from weftwork.protocol.json.values import is_object
-
-if TYPE_CHECKING:
-    from weftwork.cli.render.run_progress import RunProgress
 
 _MAX_VALUE: Final = 300
 _BARE_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+@,")

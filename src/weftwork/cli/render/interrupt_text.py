@@ -34,7 +34,7 @@ def vote_progress(question: dict[str, Any]) -> str:
     required = data.get("requiredApprovals") if is_object(data) else None
     if not _is_count(required) or required < 2:
         return ""
-    # Imported late: `weftwork --help` needs none of it.
+    # Imported late: it loads the JSON Schema validator.
     from weftwork.protocol.people.approvals import GRANTING_ACTIONS
 
     return f"{sum(action in GRANTING_ACTIONS for _, action in _votes(question))} of {required}"

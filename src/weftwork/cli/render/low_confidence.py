@@ -3,6 +3,7 @@
 import json
 from typing import Any, Final
 
+from weftwork.cli.render.schema_text import SchemaText, schema_problems
 from weftwork.protocol.json.values import is_array, is_object
 
 KIND: Final = "low-confidence"
@@ -17,7 +18,7 @@ def summarize(question: dict[str, Any]) -> str:
     data = question.get("data")
     if question.get("kind") != KIND or not is_object(data):
         return ""
-    # Imported late: `weftwork --help` needs none of it.
+    # Imported late: it loads the rules of definitions, which few commands need.
     from weftwork.protocol.workflow.orchestration import HOST_SUPERVISOR
 
     agent, least, observed = (data.get(name) for name in ("agentId", "threshold", "observed"))
@@ -36,8 +37,6 @@ def remaining_data(data: dict[str, Any]) -> dict[str, Any]:
 
 def accepts_actions(question: dict[str, Any]) -> bool:
     """Whether accept and reject are answers by the question's own schema. One without a schema does not say."""
-    from weftwork.cli.render.schema_text import schema_problems
-
     schema = question.get("resumeSchema")
     if question.get("kind") != KIND or not is_object(schema) or not schema:
         return False
@@ -46,8 +45,6 @@ def accepts_actions(question: dict[str, Any]) -> bool:
 
 def example(question: dict[str, Any]) -> Any:
     """An answer that lets the decision pass: by its name, or the decision itself where no schema says more."""
-    from weftwork.cli.render.schema_text import SchemaText
-
     data, schema = question.get("data"), question.get("resumeSchema")
     if accepts_actions(question):
         return ACCEPT

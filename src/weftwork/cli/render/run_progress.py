@@ -5,16 +5,13 @@ Works with the events of any host: unknown types change nothing. Texts are kept 
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from weftwork.cli.client.run_tree import CHILD_EVENTS, TreeRun, merge_reported_tree, update_statuses
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.units import add_milliseconds, parse_time
+from weftwork.cli.render.branch_prefixes import OutlineRow
 from weftwork.protocol.json.values import is_object
-
-if TYPE_CHECKING:
-    from weftwork.cli.render.outline import OutlineRow
-
 
 ACTIVE_STATES: Final = ("running", "retrying")
 

@@ -11,7 +11,7 @@ from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import format_elapsed
-from weftwork.cli.render.outline import OutlineRow, branch_prefixes
+from weftwork.cli.render.branch_prefixes import OutlineRow, branch_prefixes
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -1,6 +1,7 @@
 """A JSON Schema for people: a line for each member, and a small value that fits. Takes what any host may send."""
 
 from collections.abc import Iterator
+from json import dumps
 from typing import Any, Final
 
 from weftwork.cli.console.text import clean
@@ -48,14 +49,10 @@ class SchemaText:
         return str(self._shape.get("description") or "")
 
     def default_text(self) -> str:
-        from json import dumps
-
         return dumps(self._shape["default"], ensure_ascii=False) if "default" in self._shape else ""
 
     def type_text(self, depth: int = 0) -> str:
         """The type in words."""
-        from json import dumps
-
         if "const" in self._shape:
             return dumps(self._shape["const"], ensure_ascii=False)
         if choices := self._get("enum", list):
@@ -131,7 +128,7 @@ _MAX_PROBLEMS: Final = 5
 
 def schema_problems(schema: dict[str, Any], value: Any) -> list[str]:
     """What keeps a value from fitting, in words to print; nothing where only the host can say."""
-    # Imported late: `weftwork --help` needs none of it.
+    # Imported late: it loads the JSON Schema validator.
     from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
 
     if not schema or check_caller_schema(schema, ""):
