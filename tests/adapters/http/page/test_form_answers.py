@@ -280,6 +280,6 @@ def test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(
 
 def test_unless_it_is_not_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     question = interrupt_document("external-event", {"eventType": "paid", "correlation": {"order": MARKER}})
-    monkeypatch.setattr("weftwork.adapters.http.page.form_plan.MASK_PREFIX", "\0")
+    monkeypatch.setattr("weftwork.adapters.http.page.form_plan.MARKER_PREFIX", "\0")
     with pytest.raises(AssertionError):
         test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(question, [], None)

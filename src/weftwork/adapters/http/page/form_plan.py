@@ -20,15 +20,13 @@ from weftwork.adapters.http.page.form_fields import (
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, MAX_TEXT
 from weftwork.protocol.people.interrupt_validation import check_interrupt
-from weftwork.protocol.privacy.secret_matcher import redaction_marker
+from weftwork.protocol.privacy.secret_matcher import MARKER_PREFIX
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt
 from weftwork.protocol.workflow.orchestration import ratification_schema
 
 Tone = Literal["go", "stop", "plain"]
 
 SEND: Final = "send"
-MASK_PREFIX: Final = redaction_marker("")[:-1]
-"""How a text begins that stands for something hidden. What holds one is never sent back as if it were the value."""
 MAX_EDITABLE: Final = 50_000
 """Characters of what can be edited on the page."""
 _COMMENT_FIELD: Final = FormField(
@@ -69,19 +67,18 @@ class FormPlan(msgspec.Struct, frozen=True):
 
 
 def plan_for(question: dict[str, Any]) -> FormPlan:
-    """The plan of any question, as inspectInterruptByToken shows it."""
+    """The plan of any question, as inspectInterruptByToken shows it.
+
+    What holds a marker of something hidden is never sent back as if it were the value.
+    """
     try:
         plan = FormPlan((_free_text_button(),), is_malformed=True) if is_malformed(question) else _build_plan(question)
     except (AttributeError, KeyError, TypeError):
         # A schema that is none, which no question has that this host asked.
         plan = FormPlan((_free_text_button(),), is_malformed=True)
     if question.get("intent") == "inspect":
-        return FormPlan(
-            plan.buttons,
-            plan.schema,
-            "This link only shows the question. It cannot be answered with it.",
-            plan.is_malformed,
-        )
+        reason = "This link only shows the question. It cannot be answered with it."
+        return msgspec.structs.replace(plan, closed_reason=reason)
     return plan
 
 
@@ -108,14 +105,16 @@ def is_malformed(question: dict[str, Any]) -> bool:
 
 def _without_schemas(data: dict[str, Any]) -> dict[str, Any]:
     """The data of a question without the schemas in it, if they are objects."""
-    kept = {name: each for name, each in data.items() if name != "outcomeSchema" or not is_object(each)}
+
+    def without(given: Any, schema: str) -> Any:
+        if not is_object(given):
+            return given
+        return {name: each for name, each in given.items() if name != schema or not is_object(each)}
+
+    kept = without(data, "outcomeSchema")
     if is_array(listed := data.get("questions")):
-        kept["questions"] = [_question_without_schema(each) if is_object(each) else each for each in listed]
+        kept["questions"] = [without(each, "schema") for each in listed]
     return kept
-
-
-def _question_without_schema(question: dict[str, Any]) -> dict[str, Any]:
-    return {name: each for name, each in question.items() if name != "schema" or not is_object(each)}
 
 
 def _build_plan(question: dict[str, Any]) -> FormPlan:
@@ -169,18 +168,16 @@ def _approval_plan(data: dict[str, Any]) -> FormPlan:
     ]
     offered = [each for each in choices if each.action in actions]
     artifact = json_text(data.get("artifactData"))
-    if len(artifact) > MAX_EDITABLE or MASK_PREFIX in artifact:
+    if len(artifact) > MAX_EDITABLE or MARKER_PREFIX in artifact:
         offered = [each for each in offered if each.action != "edit-accept"]
-    closed = "This decision takes an account: a link is not enough for it." if _requires_account(data) else ""
+    closed = (
+        "This decision takes an account: a link is not enough for it." if data.get("profile") == AUTH_REQUIRED else ""
+    )
     return FormPlan(
         tuple(offered),
         closed_reason=closed
         or ("" if offered else "This cannot be edited here: it is too long, or part of it is hidden."),
     )
-
-
-def _requires_account(data: dict[str, Any]) -> bool:
-    return data.get("profile") == AUTH_REQUIRED
 
 
 def _clarification_button(questions: list[dict[str, Any]]) -> FormButton:
@@ -194,7 +191,7 @@ def _clarification_button(questions: list[dict[str, Any]]) -> FormButton:
 
 
 def _event_button(correlation: dict[str, Any], schema: dict[str, Any] | None) -> FormButton:
-    if MASK_PREFIX in json_text(correlation):
+    if MARKER_PREFIX in json_text(correlation):
         # Whoever sends the event knows what belongs to it.
         return FormButton(SEND, "Send the event", (_editable_field("answer", "The event", None, ()),))
     found = object_fields(schema, correlation) if schema is not None else None
@@ -205,7 +202,7 @@ def _event_button(correlation: dict[str, Any], schema: dict[str, Any] | None) ->
 
 
 def _ratification_buttons(decision: Any) -> tuple[FormButton, ...]:
-    if MASK_PREFIX in json_text(decision):
+    if MARKER_PREFIX in json_text(decision):
         return (
             FormButton("edit", "Send my version", (_editable_field("edit", "The decision as it should be", None, ()),)),
         )
