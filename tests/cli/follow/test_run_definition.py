@@ -108,7 +108,7 @@ def test_without_a_definition_the_nodes_stand_as_they_began(
 
 
 def test_a_refusal_would_be_seen(foreign: ForeignHost, screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Client, "try_get", lambda self, path, _seconds: self.get(path))
+    monkeypatch.setattr(Client, "try_get", lambda self, path, _seconds=0: self.get(path))
     assert foreign.run_command("run", "w", "--follow").exit_code == 7
 
 

@@ -8,12 +8,13 @@ import msgspec
 
 from weftwork.cli.answer.form import AnswerForm, build_form
 from weftwork.cli.answer.prompt import TerminalPrompt
+from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.option_values import json_or_text, read_file
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.render.schema_text import schema_problems
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_object
 
 _COMMENT_PROMPTS: Final = {
     "refine": "What is to be changed?",
@@ -48,10 +49,8 @@ class Vote(msgspec.Struct, frozen=True):
 
 def allowed_actions(question: dict[str, Any]) -> list[str]:
     """What the gate takes, as far as it says so."""
-    data = question.get("data")
-    listed = data.get("actions") if is_object(data) else None
-    found = [each for each in listed if isinstance(each, str)] if is_array(listed) else []
-    return found or ["accept", "reject"]
+    listed = as_list(as_object(question.get("data")).get("actions"))
+    return [each for each in listed if isinstance(each, str)] or ["accept", "reject"]
 
 
 def approval_from_options(question: dict[str, Any], vote: Vote) -> dict[str, Any]:
@@ -71,16 +70,16 @@ def prompt_for_approval(question: dict[str, Any], vote: Vote, prompt: TerminalPr
     while True:
         action = prompt.choice("Your answer", allowed_actions(question))
         edited: Any = msgspec.UNSET
+        artifact = as_object(question.get("data")).get("artifactData")
         if action == "edit-accept":
-            edited = _edited_file(vote) if vote.data is not None else _edit(_artifact(question), prompt)
+            edited = _edited_file(vote) if vote.data is not None else _edit(artifact, prompt)
             if edited is msgspec.UNSET:
                 say("  nothing was changed.", err=True)
                 continue
         about = _COMMENT_PROMPTS.get(action, "A comment")
         comment = vote.comment or prompt.text(about, required=action in _COMMENT_REQUIRED)
         answer = {**_build_answer(vote, action, comment, edited), **_prompt_extra_fields(question, prompt)}
-        schema = question.get("resumeSchema")
-        wrong = schema_problems(schema, answer) if is_object(schema) else []
+        wrong = schema_problems(as_object(question.get("resumeSchema")), answer)
         if not wrong:
             return answer
         say(f"  that does not fit together: {'; '.join(wrong)}. Once more:", err=True)
@@ -109,11 +108,6 @@ def _prompt_extra_fields(question: dict[str, Any], prompt: TerminalPrompt) -> di
     form = build_form({"kind": "custom", "resumeSchema": schema})
     wanted = tuple(each for each in form.fields if each.name and each.required and each.name not in known)
     return prompt.form(AnswerForm(wanted)) if wanted else {}
-
-
-def _artifact(question: dict[str, Any]) -> Any:
-    data = question.get("data")
-    return data.get("artifactData") if is_object(data) else None
 
 
 def _edited_file(vote: Vote) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from weftwork.cli.console.documents import as_list, as_object, objects
 from weftwork.cli.console.option_values import json_or_text
 from weftwork.cli.console.text import clean
 from weftwork.cli.render.schema_text import MAX_SCHEMA_TEXT, SchemaText, schema_problems
@@ -163,20 +164,16 @@ class AnswerForm(msgspec.Struct, frozen=True):
 
 def build_form(question: dict[str, Any]) -> AnswerForm:
     """The form for a question of any kind, of any host."""
-    data = question.get("data")
-    about: dict[str, Any] = data if is_object(data) else {}
+    about, schema = as_object(question.get("data")), as_object(question.get("resumeSchema"))
     kind = question.get("kind")
-    given = question.get("resumeSchema")
-    schema: dict[str, Any] = given if is_object(given) else {}
     if kind == "clarification" and (asked := _question_fields(about)):
         return AnswerForm(asked, schema, nested_under="answers")
     if kind == "conversation.exchange" and is_object(about.get("outcomeSchema")):
         schema = schema or about["outcomeSchema"]
     if kind == "external-event" and is_object(about.get("correlation")):
         return _event_form(about["correlation"], schema)
-    fields = _member_fields(schema)
+    fields, known = _members(schema)
     if fields:
-        known = _constants(schema)
         return AnswerForm(fields, schema, known, is_open=SchemaText(schema).is_open)
     if kind in _TEXT_KINDS and not schema:
         return AnswerForm((AnswerField("", f"{_WHOLE_ANSWER}, as text; anything else goes with --value", TEXT_SCHEMA),))
@@ -191,13 +188,11 @@ def _is_hidden(value: Any) -> bool:
 
 
 def _question_fields(about: dict[str, Any]) -> tuple[AnswerField, ...]:
-    listed = about.get("questions")
-    rows = [each for each in listed if is_object(each)] if is_array(listed) else []
     return tuple(
         AnswerField(
             each["id"], str(each.get("question", "")), each["schema"] if is_object(each.get("schema")) else TEXT_SCHEMA
         )
-        for each in rows
+        for each in objects(about.get("questions"))
         if isinstance(each.get("id"), str) and each["id"]
     )
 
@@ -208,34 +203,28 @@ def _event_form(correlation: dict[str, Any], schema: dict[str, Any]) -> AnswerFo
         return AnswerForm(
             (AnswerField("", "the event with its correlation, as a JSON object", {"type": "object"}),), schema
         )
-    fields = tuple(each for each in _member_fields(schema) if each.name not in correlation)
+    members, known = _members(schema)
+    fields = tuple(each for each in members if each.name not in correlation)
     if fields:
-        return AnswerForm(fields, schema, {**_constants(schema), **correlation}, is_open=SchemaText(schema).is_open)
+        return AnswerForm(fields, schema, {**known, **correlation}, is_open=SchemaText(schema).is_open)
     rest = AnswerField("", "what else the event says, as a JSON object", {"type": "object"}, default={})
     return AnswerForm((rest,), schema, correlation, is_open=True)
 
 
-def _member_fields(schema: dict[str, Any]) -> tuple[AnswerField, ...]:
-    """A field for each member of an object; none if the answer is something else."""
+def _members(schema: dict[str, Any]) -> tuple[tuple[AnswerField, ...], dict[str, Any]]:
+    """A field for each member of an object, and those that can have one value only; none if it is something else."""
     shape = SchemaText(schema).shape
-    members = shape.get("properties")
-    if shape.get("type") != "object" or not is_object(members):
-        return ()
-    needed = shape.get("required")
+    if shape.get("type") != "object":
+        return (), {}
+    needed = as_list(shape.get("required"))
     found: list[AnswerField] = []
-    for name, part in members.items():
+    constants: dict[str, Any] = {}
+    for name, part in as_object(shape.get("properties")).items():
         own = subschema(schema, part) if is_object(part) else {}
         inner = SchemaText(own)
-        if "const" in inner.shape or not name:
-            continue
-        default = inner.shape.get("default", msgspec.UNSET)
-        found.append(AnswerField(name, inner.description(), own, is_array(needed) and name in needed, default))
-    return tuple(found)
-
-
-def _constants(schema: dict[str, Any]) -> dict[str, Any]:
-    """Members that can have one value only."""
-    members = SchemaText(schema).shape.get("properties")
-    parts = members.items() if is_object(members) else ()
-    shapes = ((name, SchemaText(subschema(schema, part)).shape) for name, part in parts if is_object(part))
-    return {name: shape["const"] for name, shape in shapes if "const" in shape}
+        if "const" in inner.shape:
+            constants[name] = inner.shape["const"]
+        elif name:
+            default = inner.shape.get("default", msgspec.UNSET)
+            found.append(AnswerField(name, inner.description(), own, name in needed, default))
+    return tuple(found), constants

@@ -1,6 +1,5 @@
 """A signed link to one question, for somebody without a key."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +9,7 @@ import click
 from weftwork.cli.answer.target import AnswerTarget
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import format_time
 from weftwork.cli.render.interrupt_text import due_text
 from weftwork.protocol.json.values import is_object
@@ -25,7 +24,7 @@ def print_link(
     wanted = {"for": for_whom, "intent": "inspect" if is_inspect else None, "expiresInSeconds": seconds}
     made = _create_link(client, target, {name: value for name, value in wanted.items() if value is not None})
     if as_json:
-        say(json.dumps(made, indent=2))
+        say_json(made)
         return
     say(_link_url(client, made))
     may = "see the question" if made.get("intent") == "inspect" else "answer"

@@ -4,16 +4,15 @@ import uuid
 from typing import Any, Final
 
 from weftwork.cli.answer.target import AnswerTarget
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
+from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.interrupts import open_interrupts
+from weftwork.cli.client.listing import open_interrupts
+from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.render.interrupt_text import MAX_VOTERS, quote_id, takes_votes, vote_progress
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import path_for
 
-SNAPSHOT_TIMEOUT: Final = 3.0
-"""Seconds for the snapshot that says how the votes stand now."""
 DELEGATE_SCOPE: Final = "approvals:delegate"
 _TOO_LATE_CODES: Final = ("interrupt_already_resolved", "interrupt_gone", "interrupt_expired", "interrupt_not_found")
 
@@ -40,10 +39,7 @@ def submit_answer(client: Client, target: AnswerTarget, value: Any) -> dict[str,
         elif refused.status == 403:
             refused.advice = _approvers_hint(target, refused)
         raise
-    if not is_object(answer) or not isinstance(answer.get("status"), str):
-        raise HostUnreachable(
-            f"{client.url} does not say how the run stands now; see that --url names an OpenWOP v1 host."
-        )
+    client.require_text(answer, "status", "how the run stands now")
     return answer
 
 
@@ -61,9 +57,8 @@ def outcome_text(client: Client, target: AnswerTarget, value: Any, answer: dict[
 
 def _approvers_hint(target: AnswerTarget, refused: RequestRefused) -> str:
     """Whose answer would count, at a gate that names its approvers; nothing if the key may not answer at all."""
-    data = target.interrupt.get("data")
-    named = data.get("approversList") if is_object(data) else None
-    if not is_array(named) or not named or refused.details.get("scopeRequired") not in (None, DELEGATE_SCOPE):
+    named = as_list(as_object(target.interrupt.get("data")).get("approversList"))
+    if not named or refused.details.get("scopeRequired") not in (None, DELEGATE_SCOPE):
         return ""
     listed = ", ".join(clean(each, 60) for each in named[:MAX_VOTERS]) + (
         " and others" if len(named) > MAX_VOTERS else ""
@@ -75,8 +70,8 @@ def _approvers_hint(target: AnswerTarget, refused: RequestRefused) -> str:
 
 
 def _find_still_open(client: Client, target: AnswerTarget) -> dict[str, Any] | None:
-    run = client.try_get(path_for("getRun", runId=target.run_id), SNAPSHOT_TIMEOUT)
-    rows = open_interrupts(run) if is_object(run) else []
+    run = client.try_get(path_for("getRun", runId=target.run_id))
+    rows = open_interrupts(as_object(run))
     same = ("nodeId", "interruptId")
     wanted = {**target.interrupt, "nodeId": target.node_id}
     return next((each for each in rows if all(each.get(name) == wanted.get(name) for name in same)), None)

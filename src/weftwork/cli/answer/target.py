@@ -7,7 +7,7 @@ import msgspec
 
 from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.interrupts import list_open_interrupts, open_interrupts
+from weftwork.cli.client.listing import list_open_interrupts, open_interrupts
 from weftwork.cli.client.run_tree import find_waiting_runs, read_tree, run_tree_path
 from weftwork.cli.console.text import clean
 from weftwork.cli.follow.run_history import read_history
@@ -19,8 +19,6 @@ MIN_PREFIX: Final = 4
 """Characters that a beginning of a run's id has at least."""
 MAX_SEARCHED: Final = 1000
 """Questions among which a run is looked for by the beginning of its id."""
-TREE_TIMEOUT: Final = 3.0
-"""Seconds to find out which run below asks."""
 _MAX_LISTED: Final = 20
 
 
@@ -105,7 +103,7 @@ def _nothing_to_answer(client: Client, run: dict[str, Any], run_id: str, node_id
 
 def _waiting_descendants(client: Client, run: dict[str, Any], run_id: str) -> str:
     """Who asks in place of a run that has started others, as the command takes it."""
-    top = read_tree(client.try_get(run_tree_path(run_id), TREE_TIMEOUT)) if run.get("childRuns") else None
+    top = read_tree(client.try_get(run_tree_path(run_id))) if run.get("childRuns") else None
     found = find_waiting_runs(top)[:_MAX_LISTED] if top is not None else []
     return ", ".join(quote_id(f"{each.run_id}/{each.detail}" if each.detail else each.run_id) for each in found)
 

@@ -1,7 +1,6 @@
 """Asking for administration: a running host through its socket, or the store of one that is not running."""
 
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import click
@@ -28,9 +27,7 @@ class AdminSession:
     def __enter__(self) -> "AdminSession":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         if self._store is not None:
             self._runner.run(self._store[1]())
         self._runner.close()

@@ -4,10 +4,13 @@ Exit codes of every command that talks to a host: 6 when it cannot be reached, 7
 are made printable before they are shown.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import click
 
+from weftwork.cli.console.documents import as_list
 from weftwork.cli.console.text import clean
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -111,8 +114,7 @@ class RequestRefused(click.ClickException):
     def _supported_lines(self) -> list[str]:
         """What the host would have taken instead, as far as it says so."""
 
-        listed = self.details.get("supported")
-        found: list[Any] = listed if is_array(listed) else []
+        found = as_list(self.details.get("supported"))
         words = [clean(each, 100) for each in found[:_MAX_SUPPORTED]]
         if all(word in self.message for word in words):
             return []
@@ -132,3 +134,14 @@ class DeadlineReached(Exception):
 
 
 NOT_OFFERED: Final = (404, 405, 501)
+
+
+@contextmanager
+def not_offered(text: str) -> Generator[None]:
+    """Says the text in place of the refusal of a host that has no such route."""
+    try:
+        yield
+    except RequestRefused as refused:
+        if refused.status in NOT_OFFERED:
+            raise click.ClickException(text) from None
+        raise

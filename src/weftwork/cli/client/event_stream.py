@@ -6,15 +6,19 @@ host. Events that a host sends twice are dropped. A host that does not stream is
 
 import http.client
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from weftwork.cli.client.errors import ConnectionLost, DeadlineReached, HostUnreachable, RequestRefused
 from weftwork.cli.client.sse import FrameParser, FrameTooLarge, ReceivedFrame, UnreadableFrame, frame_of_document
 from weftwork.cli.client.transport import OpenResponse, Transport
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.cli.console.documents import as_list, as_object
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES
 from weftwork.protocol.wire.v1.paths import path_for
+
+if TYPE_CHECKING:
+    from weftwork.cli.client.http_client import Client
 
 RECONNECT_SECONDS: Final = 60.0
 """Seconds without a sign of the host before it is given up."""
@@ -33,27 +37,12 @@ class _StreamingUnsupported(Exception):
     """The host does not stream."""
 
 
-class StreamClient(Protocol):
-    """What a stream needs of the client that opened it, besides its transport."""
-
-    notify: Callable[[str], None]
-
-    @property
-    def url(self) -> str: ...
-
-    def get(self, path: str, **query: Any) -> Any: ...
-
-    def time_left(self) -> float | None: ...
-
-    def sleep(self, seconds: float) -> None: ...
-
-
 class EventStream:
     """Iterate once. Ends behind the last event of the run, or when the run is over and nothing more comes."""
 
     def __init__(
         self,
-        client: StreamClient,
+        client: "Client",
         connection: Transport,
         run_id: str,
         last_event_id: str | None,
@@ -113,7 +102,9 @@ class EventStream:
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-cache"}
         if self._last_id:
             headers["Last-Event-ID"] = self._last_id
-        opened = self._transport.open("GET", self._path, self._query, None, headers, self._client.time_left())
+        opened = self._transport.open(
+            "GET", self._path, query=self._query, headers=headers, most=self._client.time_left()
+        )
         try:
             if opened.media_type != "text/event-stream":
                 raise _StreamingUnsupported
@@ -185,7 +176,7 @@ class EventStream:
             return None
         except RequestRefused as refused:
             return "completed" if refused.status in (404, 410) else None
-        status = document.get("status") if is_object(document) else None
+        status = as_object(document).get("status")
         return status if isinstance(status, str) else None
 
     def _is_missing(self) -> bool:
@@ -221,8 +212,7 @@ class EventStream:
             page = self._poll_once()
             if page is None:
                 continue
-            listed = page.get("events")
-            found = [frame_of_document(each, "") for each in listed] if is_array(listed) else []
+            found = [frame_of_document(each, "") for each in as_list(page.get("events"))]
             fresh = [each for each in found if each.sequence is None or each.sequence > self._last_sequence]
             for frame in fresh:
                 self._last_sequence = max(
@@ -271,8 +261,7 @@ class _ReadIdle(Exception):
 
 def _is_terminal_frame(frame: ReceivedFrame) -> bool:
     if frame.event_type == "state.snapshot":
-        inner = frame.data.get("payload")
-        found = (frame.data.get("status"), inner.get("status") if is_object(inner) else None)
+        found = (frame.data.get("status"), as_object(frame.data.get("payload")).get("status"))
         return any(status in TERMINAL_STATUSES for status in found)
     return frame.event_type in _TERMINAL_EVENTS
 

@@ -16,12 +16,15 @@ from weftwork.cli.client.event_stream import EventStream
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.client.transport import Transport
 from weftwork.cli.client.upload import Upload
+from weftwork.protocol.json.values import is_object
 
 T = TypeVar("T")
 
 MAX_TRIES: Final = 4
 MAX_WAIT: Final = 10.0
 """Seconds. A host that asks for more patience than this is told about instead of waited for."""
+LOOKUP_SECONDS: Final = 3.0
+"""Seconds that a question may take whose answer is nice to know."""
 
 
 def _print_note(text: str) -> None:
@@ -53,17 +56,17 @@ class Client:
 
     def get(self, path: str, **query: Any) -> Any:
         """The document there. Members of the query that are None are left out, lists are repeated."""
-        return self._request("GET", path, query, None, None)
+        return self._request("GET", path, query)
 
     def download(self, path: str, heard: Callable[[int], None], **query: Any) -> bytes:
         """What is there, as the host sent it; `heard` is told how many bytes have come."""
         return self._with_retries(lambda: self._transport.download(path, query, heard), MAX_TRIES)
 
-    def try_get(self, path: str, seconds: float) -> Any:
+    def try_get(self, path: str, seconds: float = LOOKUP_SECONDS) -> Any:
         """The document there if the host gives it without further ado, else None. For what is nice to know."""
         left = self.time_left()
         try:
-            return self._transport.request("GET", path, {}, None, {}, seconds if left is None else min(seconds, left))
+            return self._transport.request("GET", path, most=seconds if left is None else min(seconds, left))
         except (RequestRefused, HostUnreachable):
             return None
 
@@ -73,15 +76,21 @@ class Client:
 
     def upload(self, path: str, body: "Upload", **query: Any) -> Any:
         """The document of the answer. Sending the same bytes again does no harm, so it is done if need be."""
-        return self._with_retries(lambda: self._transport.request("POST", path, query, body, {}), MAX_TRIES)
+        return self._with_retries(lambda: self._transport.request("POST", path, query=query, body=body), MAX_TRIES)
 
     def delete(self, path: str) -> Any:
         """The document of the answer; most hosts give none."""
-        return self._request("DELETE", path, {}, None, None)
+        return self._request("DELETE", path, {})
 
     def stream(self, run_id: str, *, last_event_id: str | None = None, **query: Any) -> "Iterator[ReceivedFrame]":
         """The frames of a run's event stream, over broken connections, until the run has ended and the host closes."""
         return iter(EventStream(self, self._transport, run_id, last_event_id, query))
+
+    def require_text(self, answer: Any, member: str, what: str) -> str:
+        """A text of an answer. Raises HostUnreachable, which says `what` is missing, if it is not there."""
+        if not is_object(answer) or not isinstance(answer.get(member), str):
+            raise HostUnreachable(f"{self.url} does not say {what}; see that --url names an OpenWOP v1 host.")
+        return answer[member]
 
     def time_left(self) -> float | None:
         """Seconds to the deadline, at least 0; None without one."""
@@ -94,10 +103,12 @@ class Client:
         if self.time_left() == 0:
             raise DeadlineReached
 
-    def _request(self, method: str, path: str, query: dict[str, Any], body: Any, idempotency_key: str | None) -> Any:
+    def _request(
+        self, method: str, path: str, query: dict[str, Any], body: Any = None, idempotency_key: str | None = None
+    ) -> Any:
         repeatable = method == "GET" or idempotency_key is not None
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key is not None else {}
-        ask = partial(self._transport.request, method, path, query, body, headers)
+        ask = partial(self._transport.request, method, path, query=query, body=body, headers=headers)
         return self._with_retries(ask, MAX_TRIES if repeatable else 1)
 
     def _with_retries(self, ask: Callable[[], T], tries: int) -> T:

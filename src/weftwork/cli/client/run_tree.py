@@ -6,7 +6,8 @@ Nothing here is shown; texts are kept as they came.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.cli.console.documents import as_object, as_text, objects
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.wire.v1.paths import path_for
 
@@ -60,8 +61,7 @@ class TreeRun:
 
 def read_tree(document: Any) -> TreeRun | None:
     """The tree of runs in the answer of a host; None if it is none. Runs without a parent in it stand below the top."""
-    found = document.get("runs") if is_object(document) else None
-    rows = [each for each in found if is_object(each)] if is_array(found) else []
+    rows = objects(as_object(document).get("runs"))
     if not rows:
         return None
     top, *rest = rows
@@ -117,8 +117,7 @@ def _apply_status(children: dict[str, TreeRun], node_id: str, payload: dict[str,
     child = children.setdefault(run_id, TreeRun(run_id, "", "", node_id))
     child.status = _text(payload, "status") or child.status
     if child.is_terminal:
-        error = payload.get("error")
-        child.detail, child.ended_at = _text(error, "code") if is_object(error) else "", event.get("timestamp")
+        child.detail, child.ended_at = _text(as_object(payload.get("error")), "code"), event.get("timestamp")
 
 
 CHILD_EVENTS: Final[dict[str, Callable[[dict[str, TreeRun], str, dict[str, Any], dict[str, Any]], None]]] = {
@@ -133,9 +132,9 @@ CHILD_EVENTS: Final[dict[str, Callable[[dict[str, TreeRun], str, dict[str, Any],
 def update_statuses(children: Sequence[TreeRun], document: Any) -> None:
     """What the run's snapshot or tree says of its children: of some, no event tells how they ended."""
     known = {child.run_id: child for child in children}
-    found = document.get("childRuns", document.get("runs")) if is_object(document) else None
-    for row in found if is_array(found) else ():
-        if is_object(row) and (child := known.get(_text(row, "runId"))) is not None and not child.is_terminal:
+    told = as_object(document)
+    for row in objects(told.get("childRuns", told.get("runs"))):
+        if (child := known.get(_text(row, "runId"))) is not None and not child.is_terminal:
             child.status = _text(row, "status") or child.status
 
 
@@ -159,8 +158,7 @@ def format_status_counts(runs: Iterable[TreeRun]) -> str:
 
 
 def _text(row: dict[str, Any], member: str) -> str:
-    value = row.get(member)
-    return value if isinstance(value, str) else ""
+    return as_text(row.get(member))
 
 
 MAX_LISTED_INTERRUPTS: Final = 5

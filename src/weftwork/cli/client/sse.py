@@ -2,9 +2,10 @@
 
 from typing import Any, Final, NamedTuple
 
+from weftwork.cli.console.documents import as_object
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_array
 
 MAX_FRAME_BYTES: Final = 64 * 2**20
 
@@ -19,13 +20,13 @@ class ReceivedFrame(NamedTuple):
     @property
     def event_type(self) -> str:
         """The type of the event: that of its document, since a host may name the frame after its mode."""
-        named = self.data.get("type") if is_object(self.data) else None
+        named = as_object(self.data).get("type")
         return named if isinstance(named, str) else self.event
 
     @property
     def sequence(self) -> int | None:
         """The place of the event in the log of its run."""
-        found = [self.data.get(name) for name in ("sequence", "seq")] if is_object(self.data) else []
+        found = [as_object(self.data).get(name) for name in ("sequence", "seq")]
         known = next((each for each in found if isinstance(each, int) and not isinstance(each, bool)), None)
         if known is None and self.id.isascii() and self.id.isdecimal() and len(self.id) < 17:
             return int(self.id)

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from weftwork.cli.client.options import DEFAULT_URL
 from weftwork.cli.client.transport import Transport
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.cli.console.documents import as_object, objects
 from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.wire.v1.paths import path_for
@@ -67,11 +67,10 @@ def _suggest_from_host(
     except Exception:
         # Whatever goes wrong, the shell only wants words.
         return []
-    rows = found.get(member) if is_object(found) else None
-    ids = [str(row.get(name)) for row in rows if is_object(row)] if is_array(rows) else []
+    ids = [str(row.get(name)) for row in objects(as_object(found).get(member))]
     return [each for each in ids if each.startswith(typed) and _SAFE.fullmatch(each)]
 
 
 def _request(url: str | None, key: str, path: str, query: Mapping[str, int]) -> Any:
     # Not through a client, which would try again.
-    return Transport(url or DEFAULT_URL, key, TIMEOUT_SECONDS).request("GET", path, query, None, {})
+    return Transport(url or DEFAULT_URL, key, TIMEOUT_SECONDS).request("GET", path, query=query)

@@ -1,11 +1,11 @@
 """One request to a host and its answer, with the standard library alone."""
 
-import contextlib
 import http.client
 import json
 import socket
 import ssl
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
 from typing import Any, Final, cast
 from urllib.parse import SplitResult, urlencode, urlsplit
 
@@ -13,6 +13,7 @@ import click
 
 from weftwork.cli.client.errors import NOT_OFFERED, ConnectionLost, HostUnreachable, ReadTimeout, RequestRefused
 from weftwork.cli.client.upload import Upload
+from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.text import clean
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
@@ -57,47 +58,28 @@ class Transport:
                 raise click.UsageError("the key holds a character that no key can have; see --key and WEFTWORK_KEY.")
             self._headers["Authorization"] = f"Bearer {key}"
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, Any],
-        body: Any,
-        headers: Mapping[str, str],
-        most: float | None = None,
-    ) -> Any:
-        """The decoded answer, read with `most` seconds of silence.
-
-        Raises RequestRefused, HostUnreachable or ConnectionLost.
-        """
-        opened = self.open(method, path, query, body, {"Accept": _JSON, **headers}, most)
-        try:
+    def request(self, method: str, path: str, **more: Any) -> Any:
+        """The decoded answer; `more` is as for `open`. Raises RequestRefused, HostUnreachable or ConnectionLost."""
+        with closing(self.open(method, path, **more)) as opened:
             return self._decode(self._read(opened.response))
-        finally:
-            opened.close()
 
     def download(self, path: str, query: Mapping[str, Any], heard: Callable[[int], None]) -> bytes:
-        """The bytes of the answer; `heard` is called with the number received so far.
-
-        Raises RequestRefused, HostUnreachable or ConnectionLost.
-        """
-        opened = self.open("GET", path, query, None, {"Accept": _JSON})
-        try:
+        """The bytes of the answer; `heard` is called with the number received so far. Raises as `request` does."""
+        with closing(self.open("GET", path, query=query)) as opened:
             return self._read(opened.response, heard)
-        finally:
-            opened.close()
 
     def open(
         self,
         method: str,
         path: str,
-        query: Mapping[str, Any],
-        body: Any,
-        headers: Mapping[str, str],
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
         most: float | None = None,
     ) -> OpenResponse:
         """An answer with 2xx, its body unread; it begins within `most` seconds, if that is less than usual."""
-        sent = {**self._headers, **headers}
+        sent = {**self._headers, "Accept": _JSON, **(headers or {})}
         data = None
         if isinstance(body, Upload):
             data = body
@@ -105,7 +87,7 @@ class Transport:
         elif body is not None:
             data = json.dumps(body).encode()
             sent["Content-Type"] = _JSON
-        target = self._base.path + path + (f"?{text}" if (text := _encode_query(query)) else "")
+        target = self._base.path + path + (f"?{text}" if (text := _encode_query(query or {})) else "")
         connection = self._new_connection(
             self._timeout if most is None else max(_MIN_TIMEOUT, min(most, self._timeout))
         )
@@ -116,7 +98,7 @@ class Transport:
                 raise HostUnreachable(self._connect_error_text(error)) from None
             line: socket.socket = connection.sock
             try:
-                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                with suppress(BrokenPipeError, ConnectionResetError):
                     # A host may refuse before it has read everything; its answer is there all the same.
                     connection.request(method, target, data, sent)
                 response = connection.getresponse()
@@ -256,8 +238,7 @@ def _error_fields(document: Any) -> tuple[str, str, dict[str, Any]]:
     code = next((each for each in (inner, document.get("code")) if isinstance(each, str)), "")
     texts = (document.get(name) for name in ("message", "detail", "title", "error_description"))
     message = next((each for each in texts if isinstance(each, str) and each), code)
-    details = document.get("details")
-    return code, message, details if is_object(details) else {}
+    return code, message, as_object(document.get("details"))
 
 
 def _retry_after(header: str | None, details: dict[str, Any]) -> float | None:

@@ -16,7 +16,7 @@ from weftwork.cli.answer.target import AnswerTarget, find_target
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_waiting_runs
-from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import parse_duration
 from weftwork.cli.follow.follow_run import follow_run
 from weftwork.cli.follow.interrupt_notices import print_interrupt
@@ -123,7 +123,7 @@ def _send(client: Client, target: "AnswerTarget", made: Any, as_json: bool, foll
     if not as_json:
         say(outcome_text(client, target, made, answered), err=follow)
     elif not follow:
-        say(json.dumps(answered, indent=2))
+        say_json(answered)
     if follow:
         raise SystemExit(follow_run(client, target.run_id, as_json, False, target.workflow_id, begun=True))
 

@@ -6,7 +6,6 @@ through its admin socket or on the store of a stopped one.
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import sys
@@ -19,16 +18,17 @@ from urllib.parse import urljoin, urlsplit
 import click
 
 from weftwork.cli.client.admin_session import AdminSession
-from weftwork.cli.client.assets import list_assets, upload_asset
+from weftwork.cli.client.assets import upload_asset
 from weftwork.cli.client.errors import HostUnreachable
 from weftwork.cli.client.http_client import Client
+from weftwork.cli.client.listing import list_assets
 from weftwork.cli.client.options import client_options, data_option
 from weftwork.cli.client.suggestions import suggest_runs
 from weftwork.cli.client.transport import OpenResponse, Transport
 from weftwork.cli.client.upload import Upload, spool_standard_input
 from weftwork.cli.console.progress import transfer_progress
 from weftwork.cli.console.table import print_table
-from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import format_duration, format_recent_time, format_size, format_time, parse_time
 from weftwork.protocol.json.values import is_object
 
@@ -73,7 +73,7 @@ def get(client: Client, as_json: bool, asset: str, output: str | None, force: bo
         opened.close()
     if as_json:
         told = {"file": place, "bytes": count, "mimeType": kind}
-        say(json.dumps(told, indent=2), err=place == "-")
+        say_json(told, err=place == "-")
     elif place != "-":
         say(f"{clean(place, 200)}: {clean(kind, 80)}, {format_size(count)}")
 
@@ -107,7 +107,7 @@ def _open_url(url: str) -> "tuple[OpenResponse, str]":
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     if not path.isascii() or not path.isprintable() or " " in path:
         raise click.UsageError(f"{clean(url, 200)} is no URL.")
-    opened = connection.open("GET", path, {}, None, {"Accept": "*/*"})
+    opened = connection.open("GET", path, headers={"Accept": "*/*"})
     return opened, opened.media_type or "application/octet-stream"
 
 
@@ -199,7 +199,7 @@ def prune(dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
                 )
             done = _prune_assets(operator, found["assets"])
     if as_json:
-        click.echo(json.dumps({"found": found["assets"], **done, "dryRun": dry_run}, indent=2))
+        say_json({"found": found["assets"], **done, "dryRun": dry_run})
     elif dry_run:
         click.echo(f"nobody needs {_asset_count(found['assets'])}, {format_size(found['bytes'])}; nothing was deleted.")
     else:
@@ -255,7 +255,7 @@ def ls(client: Client, as_json: bool, run_id: str | None, limit: int, every: boo
     pairs = list(list_assets(client, run_id, None if every else limit))
     found, usage = [asset for asset, _ in pairs], pairs[-1][1] if pairs else None
     if as_json:
-        say(json.dumps({"assets": found, "usage": usage}, indent=2))
+        say_json({"assets": found, "usage": usage})
     elif found:
         print_table(_COLUMNS, [_asset_row(asset) for asset in found], cut=("type",))
         if line := _usage_text(usage):
@@ -307,7 +307,7 @@ def put(
                 say(clean(answer["mediaRef"], 200))
                 say(_stored_text(upload, answer), err=True)
     if as_json:
-        say(json.dumps({"assets": made}, indent=2))
+        say_json({"assets": made})
 
 
 def _stored_text(upload: Any, answer: dict[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """`weftwork bundle`: download a run as one file, and show such a file without a host."""
 
 import contextlib
-import json
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -14,11 +13,12 @@ from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefu
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_runs
+from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.progress import transfer_progress
-from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import format_size
 from weftwork.cli.render.bundle_file import BundleFile, event_lines, head_lines, media_lines, read_bundle, span_lines
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_array
 from weftwork.protocol.wire.v1.paths import path_for
 
 MAX_SHOWN: Final = 50
@@ -54,7 +54,7 @@ def open_bundle(
     found = read_bundle(file)
     kept = _select_events(found.events, types, nodes)
     if as_json:
-        say(json.dumps({**found.summary(), "shown": len(kept)} if types or nodes else found.summary(), indent=2))
+        say_json({**found.summary(), "shown": len(kept)} if types or nodes else found.summary())
         return
     _print_bundle(
         found, kept if last is None else kept[len(kept) - min(last, len(kept)) :], None if every else MAX_SHOWN
@@ -80,7 +80,7 @@ def _print_bundle(found: "BundleFile", kept: list[Any], most: int | None) -> Non
 
 def _select_events(events: list[Any], types: tuple[str, ...], nodes: tuple[str, ...]) -> list[Any]:
     def fits(event: Any) -> bool:
-        known: dict[str, Any] = event if is_object(event) else {}
+        known = as_object(event)
         kind = str(known.get("type", ""))
         of_type = not types or any(kind == each or kind.startswith(f"{each.rstrip('.*')}.") for each in types)
         return of_type and (not nodes or known.get("nodeId") in nodes)
@@ -153,7 +153,7 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
         _write(place, data, force)
     summary = {"runId": run_id, "file": "-" if to_stdout else str(place), "bytes": len(data), **told}
     if as_json:
-        say(json.dumps(summary, indent=2), err=to_stdout)
+        say_json(summary, err=to_stdout)
         return
     where = "" if to_stdout else f"{clean(str(place))}: "
     say(f"{where}{_event_count(told['events'])}, {format_size(len(data))}", err=to_stdout)
@@ -175,9 +175,8 @@ def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
 
 
 def _is_offered(client: Client) -> bool:
-    found = client.get(path_for("getCapabilities"))
-    block = found.get("debugBundle") if is_object(found) else None
-    return is_object(block) and block.get("supported") is True
+    found = as_object(client.get(path_for("getCapabilities")))
+    return as_object(found.get("debugBundle")).get("supported") is True
 
 
 def _read_summary(client: Client, data: bytes) -> dict[str, Any]:
@@ -192,7 +191,7 @@ def _read_summary(client: Client, data: bytes) -> dict[str, Any]:
     told: dict[str, Any] = {"events": len(events), "truncated": truncated is True}
     if truncated is True and isinstance(reason, str):
         told["truncatedReason"] = reason
-    omitted = run.get("omitted") if is_object(run) else None
+    omitted = as_object(run).get("omitted")
     if is_array(omitted):
         told["omitted"] = [each for each in omitted if isinstance(each, str)]
     return told

@@ -1,6 +1,5 @@
 """`weftwork doctor`: look at this machine and at a host, and say what is not well and what to do about it."""
 
-import json
 from collections.abc import Iterator
 
 import click
@@ -10,7 +9,7 @@ from click.core import ParameterSource
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, data_option
 from weftwork.cli.console.table import colour
-from weftwork.cli.console.text import say
+from weftwork.cli.console.text import say, say_json
 from weftwork.cli.doctor.finding import Finding
 from weftwork.cli.doctor.host_checks import check_host
 from weftwork.cli.doctor.machine_checks import check_machine
@@ -41,7 +40,7 @@ def doctor(client: Client, as_json: bool, data: str | None) -> None:
             say(f"{state}  {finding.check:<11}  {finding.said.rstrip('.')}{advice}.")
     well = all(finding.state != "fail" for finding in findings)
     if as_json:
-        say(json.dumps({"ok": well, "findings": [msgspec.to_builtins(each) for each in findings]}, indent=2))
+        say_json({"ok": well, "findings": [msgspec.to_builtins(each) for each in findings]})
     if not well:
         raise SystemExit(1)
 

@@ -1,6 +1,5 @@
 """`weftwork envelope`: what the gate makes of an envelope and why, and the kinds that it knows."""
 
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ import click
 
 from weftwork.cli.client.options import json_option
 from weftwork.cli.console.table import colour, print_table
-from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.render.definition_file import parse_definition, problem_line, read_definition
 from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
@@ -96,14 +95,14 @@ def accept(
     document = _read(file)
     verdict, said = explain(_fill_defaults(document, untrusted) if fill else document, rules)
     if as_json:
-        say(json.dumps(_as_json(verdict.outcome, said, with_payload), indent=2))
+        say_json(_as_json(verdict.outcome, said, with_payload))
     else:
         for line in _lines(verdict.outcome, said):
             say(line)
         if not fill and said[-1].step == "shape" and not said[-1].passed:
             say("a run fills in ids, origin and time itself; --fill does the same here.", err=True)
         if with_payload and isinstance(verdict.outcome, Accepted):
-            say(json.dumps(verdict.outcome.payload, indent=2))
+            say_json(verdict.outcome.payload)
     if not isinstance(verdict.outcome, Accepted):
         raise SystemExit(1)
 
@@ -126,7 +125,7 @@ def kinds(envelope_kinds: tuple[str, ...], as_json: bool) -> None:
     rows = [(name, version, words.get(name, "of others")) for name, version in versions.items()]
     if as_json:
         listed = [{"kind": name, "version": version, "universal": name in UNIVERSAL_KINDS} for name, version, _ in rows]
-        say(json.dumps({"kinds": listed}, indent=2))
+        say_json({"kinds": listed})
         return
     print_table(("kind", "version", "what it is"), [[name, str(version), word] for name, version, word in rows])
 
@@ -145,7 +144,7 @@ def schema(kind: str, envelope_kinds: tuple[str, ...]) -> None:
     if found is None:
         text = f"there is no kind {clean(kind, 100)}; `weftwork envelope kinds` lists what there is."
         raise click.ClickException(text)
-    say(json.dumps(found.schema, indent=2))
+    say_json(found.schema)
 
 
 def _load_kinds(paths: tuple[str, ...]) -> "KindSet":

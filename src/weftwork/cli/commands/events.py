@@ -9,11 +9,11 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.sse import ReceivedFrame, frame_of_document
 from weftwork.cli.client.suggestions import suggest_runs
+from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.text import json_line, say
 from weftwork.cli.follow.interrupt_notices import is_still_open, print_node_interrupt
 from weftwork.cli.render.event_line import is_repeat, run_event_line
 from weftwork.cli.render.run_progress import INTERRUPT_EVENTS, RunProgress
-from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.wire.streams import UPDATE_TYPES
 from weftwork.protocol.wire.v1.paths import path_for
 
@@ -78,8 +78,7 @@ def _read_events(client: Client, run_id: str, mode: str, start: int) -> Iterator
     last = start - 1
     while True:
         page = client.get(path_for("pollRunEvents", runId=run_id), lastSequence=last, timeout=1)
-        listed = page.get("events") if is_object(page) else None
-        found = [frame_of_document(each, "") for each in listed] if is_array(listed) else []
+        found = [frame_of_document(each, "") for each in as_list(as_object(page).get("events"))]
         new = [frame for frame in found if frame.sequence is not None and frame.sequence > last]
         for frame in new:
             last = max(last, frame.sequence or 0)

@@ -1,6 +1,5 @@
 """`weftwork inbox`: what the runs of a tenant ask, oldest first."""
 
-import json
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -8,11 +7,10 @@ from typing import Any
 import click
 
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.interrupts import list_open_interrupts
+from weftwork.cli.client.listing import list_open_interrupts
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_kinds, suggest_waiting_runs, suggest_workflows
-from weftwork.cli.console.table import print_table
-from weftwork.cli.console.text import say
+from weftwork.cli.console.table import print_listing
 from weftwork.cli.console.units import format_elapsed, parse_duration
 from weftwork.cli.render.interrupt_text import due_text, headline, vote_progress
 from weftwork.protocol.timestamps import iso
@@ -71,28 +69,24 @@ def inbox(
             dueBefore=before,
         )
     )
-    if as_json:
-        say(json.dumps({"interrupts": found}, indent=2))
-    elif found:
-        _print(found)
-    else:
-        filtered = bool(kinds) or any(each is not None for each in (workflow, run_id, node, due_within))
-        say("Nothing like that waits for an answer." if filtered else "Nothing waits for an answer.", err=True)
+    filtered = bool(kinds) or any(each is not None for each in (workflow, run_id, node, due_within))
+    empty = "Nothing like that waits for an answer." if filtered else "Nothing waits for an answer."
+    head = ("run", "node", "asks", "age", "expires", "votes", "kind", "workflow")
+    print_listing({"interrupts": found}, as_json, head, map(_row, found), ("asks",), empty)
 
 
-def _print(found: list[dict[str, Any]]) -> None:
+def _row(question: dict[str, Any]) -> list[str]:
     now = datetime.now(UTC)
-    rows = [
-        [
-            str(each.get("runId", "?")),
-            str(each.get("nodeId", "?")),
-            headline(each),
-            format_elapsed(each.get("requestedAt", each.get("createdAt")), now.isoformat()),
-            due_text(each, now),
-            vote_progress(each),
-            str(each.get("kind", "?")),
-            str(each.get("workflowId", "?")),
-        ]
-        for each in found
+    run_id, node_id, kind, workflow_id = (
+        str(question.get(name, "?")) for name in ("runId", "nodeId", "kind", "workflowId")
+    )
+    return [
+        run_id,
+        node_id,
+        headline(question),
+        format_elapsed(question.get("requestedAt", question.get("createdAt")), now.isoformat()),
+        due_text(question, now),
+        vote_progress(question),
+        kind,
+        workflow_id,
     ]
-    print_table(("run", "node", "asks", "age", "expires", "votes", "kind", "workflow"), rows, cut=("asks",))

@@ -11,6 +11,7 @@ import click
 
 from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.options import data_option, json_option
+from weftwork.cli.console.text import say_json
 
 
 @click.group()
@@ -61,7 +62,7 @@ def create(
         arguments["expires_at"] = int(time.time() * 1000) + expires_in * 86_400_000
     made = _ask(data, "keys.create", arguments, makes_store=True)
     if as_json:
-        click.echo(json.dumps(made, indent=2))
+        say_json(made)
         return
     click.echo(made["key"])
     click.echo(f"{made['keyId']} for tenant {made['tenant']}, {made['mode']}; the key is not shown again.", err=True)
@@ -74,7 +75,7 @@ def list_keys(data: str | None, as_json: bool) -> None:
     """Show the keys: never the key itself, which is not kept."""
     found = _ask(data, "keys.list", {})
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say_json(found)
         return
     for row in found["keys"]:
         state = "revoked" if "revokedAt" in row else f"until {row['expiresAt']}" if "expiresAt" in row else "valid"
@@ -113,7 +114,7 @@ def list_signing_keys(data: str | None, as_json: bool) -> None:
     """Show the keys by their ids: never their secrets."""
     found = _ask(data, "signing.list", {})
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say_json(found)
         return
     for row in found["keys"]:
         retired = f", retired {row['retiredAt']}" if "retiredAt" in row else ""

@@ -1,8 +1,6 @@
 """`weftwork kinds`: the kinds of envelopes that a host takes from models."""
 
-import json
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any, Final
 
 import click
@@ -10,8 +8,9 @@ import click
 from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
+from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import align, print_table
-from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.text import clean, say, say_json, similar_names
 from weftwork.cli.render.schema_text import SchemaText
 from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.values import is_array, is_object
@@ -39,7 +38,7 @@ def ls(client: Client, as_json: bool) -> None:
     """
     rows = [{"kind": name, "version": version, "from": _origin(name)} for name, version in _advertised(client).items()]
     if as_json:
-        say(json.dumps({"kinds": rows}, indent=2))
+        say_json({"kinds": rows})
         return
     head = ["kind", "version", "from"]
     print_table(head, [["" if row[each] is None else str(row[each]) for each in head] for row in rows], cut=("kind",))
@@ -64,7 +63,7 @@ def show(client: Client, as_json: bool, kind: str) -> None:
     if not is_object(schema):
         raise click.ClickException("the host's answer is no schema.")
     if as_json:
-        say(json.dumps(schema, indent=2))
+        say_json(schema)
         return
     for line in _kind_lines(kind, _advertised(client), schema):
         say(line)
@@ -78,8 +77,7 @@ def _advertised(client: Client) -> dict[str, int | None]:
         raise click.ClickException(
             f"the host's answer to {method_and_path('getCapabilities')} does not list kinds of envelopes."
         )
-    versions: Any = answer.get("schemaVersions")
-    known: dict[str, Any] = versions if is_object(versions) else {}
+    known = as_object(answer.get("schemaVersions"))
     numbers = {name: known.get(name) for name in found if isinstance(name, str)}
     return {name: number if isinstance(number, int) else None for name, number in numbers.items()}
 
@@ -89,9 +87,8 @@ def _origin(name: str) -> str:
 
 
 def _unknown_kind_text(client: Client, kind: str) -> str:
-    close = get_close_matches(kind, _advertised(client), 3)
-    hint = f"; there is {clean(', '.join(close))}" if close else "; `weftwork kinds ls` lists what there is"
-    return f"the host serves no schema of a kind {clean(kind, 100)}{hint}."
+    hint = similar_names(kind, _advertised(client), "kinds ls")
+    return f"the host serves no schema of a kind {clean(kind, 100)}; {hint}."
 
 
 def _kind_lines(kind: str, advertised: dict[str, int | None], schema: dict[str, Any]) -> Iterator[str]:

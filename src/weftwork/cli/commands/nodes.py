@@ -1,8 +1,6 @@
 """`weftwork nodes`: the node types that a host has, or that come with the package."""
 
-import json
 import re
-from difflib import get_close_matches
 from typing import Any, Final
 
 import click
@@ -13,7 +11,7 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_nodes
 from weftwork.cli.console.table import print_table
-from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.text import clean, say, say_json, similar_names
 from weftwork.cli.render.node_type_details import node_type_lines
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
@@ -48,7 +46,7 @@ def ls(client: Client, as_json: bool, offline: bool, every: bool) -> None:
     known = _node_types(client, offline)
     found = [row for row in known if every or not str(row.get("typeId")).startswith(_TEST_PREFIXES)]
     if as_json:
-        say(json.dumps({"nodeTypes": found}, indent=2))
+        say_json({"nodeTypes": found})
         return
     members = ["typeId", "effect", "title"]
     if any(row.get("source") for row in found):
@@ -72,11 +70,10 @@ def show(client: Client, as_json: bool, type_id: str, offline: bool) -> None:
     found = _node_types(client, offline)
     wanted = next((row for row in found if row.get("typeId") == type_id), None)
     if wanted is None:
-        close = get_close_matches(type_id, [str(row.get("typeId")) for row in found], 3)
-        hint = f"; there is {clean(', '.join(close))}" if close else "; `weftwork nodes ls` lists what there is"
-        raise click.ClickException(f"there is no node type {clean(type_id, 100)}{hint}.")
+        hint = similar_names(type_id, [str(row.get("typeId")) for row in found], "nodes ls")
+        raise click.ClickException(f"there is no node type {clean(type_id, 100)}; {hint}.")
     if as_json:
-        say(json.dumps(wanted, indent=2))
+        say_json(wanted)
         return
     meant = _alias_target(wanted, found)
     if meant is not None:

@@ -13,6 +13,7 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.client.suggestions import suggest_workflows
 from weftwork.cli.client.upload import Upload
+from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.option_values import parse_pairs
 from weftwork.cli.console.text import clean, json_line, say
 from weftwork.cli.follow.follow_run import follow_run
@@ -20,8 +21,6 @@ from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
-LOOKUP_TIMEOUT: Final = 3.0
-"""Seconds that a question may take whose answer is nice to know."""
 _LIST_HINT: Final = "`weftwork workflows ls` lists the workflows of the host."
 
 
@@ -151,7 +150,7 @@ def _require_workflow(client: Client, workflow_id: str) -> None:
         client.get(path_for("getWorkflow", workflowId=workflow_id))
     except RequestRefused as refused:
         # Not every host shows its workflows; one that lists some does.
-        if refused.status == 404 and is_object(client.try_get(path_for("listWorkflows"), LOOKUP_TIMEOUT)):
+        if refused.status == 404 and is_object(client.try_get(path_for("listWorkflows"))):
             say(_LIST_HINT, err=True)
             raise
 
@@ -176,10 +175,7 @@ def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) ->
         if refused.details.get("pointer") == "/workflowId":
             say(_LIST_HINT, err=True)
         raise
-    if not is_object(answer) or not isinstance(answer.get("runId"), str):
-        raise HostUnreachable(
-            f"{client.url} does not say which run it started; see that --url names an OpenWOP v1 host."
-        )
+    client.require_text(answer, "runId", "which run it started")
     return answer
 
 
@@ -212,9 +208,7 @@ def _register(client: Client, name: str) -> tuple[str, Any]:
         for problem in definition_file.locate_problems(name, data, refused.message, refused.details):
             say(definition_file.problem_line(problem), err=True)
         raise
-    named = answer.get("workflowId") if is_object(answer) else None
-    own = document.get("id") if is_object(document) else None
-    found = named or own
+    found = as_object(answer).get("workflowId") or as_object(document).get("id")
     if not isinstance(found, str):
         raise HostUnreachable(f"{client.url} does not say under which id it has the workflow.")
     return found, document

@@ -7,25 +7,27 @@ import json
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import click
 
 from weftwork.cli.client.admin_session import AdminSession
-from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
+from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
+from weftwork.cli.client.listing import list_rows
 from weftwork.cli.client.options import client_options, data_option
 from weftwork.cli.client.run_tree import read_tree, run_tree_path
 from weftwork.cli.client.suggestions import suggest_runs, suggest_statuses, suggest_workflows
-from weftwork.cli.console.table import print_table
-from weftwork.cli.console.text import can_draw, clean, say
+from weftwork.cli.console.documents import as_object
+from weftwork.cli.console.table import print_listing
+from weftwork.cli.console.text import can_draw, clean, say, say_json
 from weftwork.cli.console.units import format_elapsed, format_recent_time, format_time, parse_duration
 from weftwork.cli.follow.run_history import known_children, node_times, read_history
 from weftwork.cli.follow.run_tree_views import JsonTreeView, LineTreeView, LiveTreeView, RunTreeView, print_tree
 from weftwork.cli.follow.run_tree_watch import MAX_RUNS, RunEventsWatch
 from weftwork.cli.render.run_details import run_detail_lines
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
@@ -53,7 +55,7 @@ def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
     document = _get_tree(client, run_id)
     if not follow:
         if as_json:
-            say(json.dumps(document, indent=2))
+            say_json(document)
         elif can_draw():
             print_tree(document, LiveTreeView(document).console)
         else:
@@ -98,9 +100,7 @@ def _follow_tree(client: Client, run_id: str, document: Any, view: "RunTreeView"
                 raise watch.error
             # What cannot be seen now is seen later, or the run itself cannot be heard either.
             found = (
-                _get_tree(client, run_id)
-                if is_over
-                else client.try_get(f"{run_tree_path(run_id)}?limit={MAX_RUNS}", SNAPSHOT_TIMEOUT)
+                _get_tree(client, run_id) if is_over else client.try_get(f"{run_tree_path(run_id)}?limit={MAX_RUNS}")
             )
             if read_tree(found) is not None:
                 view.show(found)
@@ -142,7 +142,7 @@ def prune(older_than: int, tenant: str | None, dry_run: bool, yes: bool, data: s
             deleted = _prune_runs(operator, wanted, found)
     if as_json:
         shown = {"endedBefore": iso(before), "found": found, "deleted": deleted, "dryRun": dry_run}
-        click.echo(json.dumps(shown, indent=2))
+        say_json(shown)
     elif dry_run:
         click.echo(f"{_run_count(found)} ended before {iso(before)}; nothing was deleted.")
     else:
@@ -168,10 +168,6 @@ def _run_count(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-SNAPSHOT_TIMEOUT: Final = 3.0
-"""Seconds to find out how a run stands now."""
-PAGE_SIZE: Final = 200
-"""Most runs that are asked for at once."""
 _run = click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
 _reason = click.option("--reason", metavar="TEXT", help="Why, for those who read the run's events later.")
 
@@ -222,48 +218,30 @@ def ls(
       weftwork runs ls --status failed --limit 5
       weftwork runs ls --workflow hello --all --json
     """
+    refusal = f"this host does not list runs: {method_and_path('listRuns')} is not part of every OpenWOP host"
     query: dict[str, Any] = {"status": list(statuses) or None, "workflowId": workflow, "parentRunId": parent}
-    found = list(_list_runs(client, query, None if every else limit))
+    rows = list_rows(
+        client,
+        "listRuns",
+        "runs",
+        None if every else limit,
+        f"{refusal}. Name a run: `weftwork runs show RUN`.",
+        **query,
+    )
+    try:
+        found = [run for run, _ in rows]
+    except RequestRefused as refused:
+        if refused.status in (400, 422) and not set(statuses) <= set(STATUSES):
+            say(f"the statuses of runs are {', '.join(STATUSES)}.", err=True)
+        raise
     if parent is not None and any(is_object(run) and run.get("parentRunId") != parent for run in found):
         raise click.ClickException("this host does not list the runs of one parent. Name it: `weftwork runs show RUN`.")
-    if as_json:
-        say(json.dumps({"runs": found}, indent=2))
-    elif found:
-        head = ("run", "status", "workflow", "created", "took", "at")
-        print_table(head, [_row(run) for run in found], cut=("status", "at"))
-    else:
-        say("There are no such runs.", err=True)
-
-
-def _list_runs(client: Client, query: dict[str, Any], most: int | None) -> Iterator[Any]:
-    statuses = query["status"] or ()
-    count = 0
-    while True:
-        left = PAGE_SIZE if most is None else most - count
-        try:
-            page = client.get(path_for("listRuns"), **query, limit=min(PAGE_SIZE, left))
-        except RequestRefused as refused:
-            if refused.status in NOT_OFFERED:
-                asked = method_and_path("listRuns")
-                text = f"this host does not list runs: {asked} is not part of every OpenWOP host"
-                raise click.ClickException(f"{text}. Name a run: `weftwork runs show RUN`.") from None
-            if refused.status in (400, 422) and not set(statuses) <= set(STATUSES):
-                say(f"the statuses of runs are {', '.join(STATUSES)}.", err=True)
-            raise
-        found = page.get("runs") if is_object(page) else None
-        if not is_array(found):
-            raise click.ClickException(f"the host's answer to {method_and_path('listRuns')} is not a list of runs.")
-        yield from found[:left]
-        count += len(found)
-        cursor = page.get("nextCursor")
-        # A host that gives the same page again would never come to an end.
-        if not cursor or cursor == query.get("cursor") or (most is not None and count >= most):
-            return
-        query["cursor"] = cursor
+    head = ("run", "status", "workflow", "created", "took", "at")
+    print_listing({"runs": found}, as_json, head, map(_row, found), ("status", "at"), "There are no such runs.")
 
 
 def _row(run: Any) -> list[str]:
-    known: dict[str, Any] = run if is_object(run) else {}
+    known = as_object(run)
     told = format_recent_time if sys.stdout.isatty() else format_time
     error = known.get("error")
     at = error.get("code", "") if is_object(error) else known.get("currentNodeId", "")
@@ -290,7 +268,7 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
     """
     found = client.get(path_for("getRun", runId=run_id))
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
         return
     if not is_object(found):
         raise click.ClickException("the host's answer is not a run.")
@@ -327,12 +305,12 @@ def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str 
             answers.append({"runId": run_id, "error": refused.code, "message": refused.message})
             say(f"{clean(run_id)}: {refused.format_message()}", err=True)
             continue
-        status = _require_status(client, run_id, answer)
+        status = client.require_text(answer, "status", f"how {clean(run_id)} stands now")
         answers.append(answer)
         if not as_json:
             say(f"{clean(run_id)} {_cancel_text(status)}")
     if as_json:
-        say(json.dumps({"runs": answers}, indent=2))
+        say_json({"runs": answers})
     if refusal is not None:
         raise SystemExit(refusal.exit_code)
 
@@ -366,10 +344,10 @@ def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, 
     body = {"drainPolicy": drain_policy, "reason": reason}
     answer = _pause_or_resume(client, run_id, "pauseRun", body)
     if as_json:
-        say(json.dumps(answer, indent=2))
+        say_json(answer)
         return
     # A host accepts it either way; its snapshot says whether there was something to wait for.
-    now = None if drain_policy == "immediate" else client.try_get(path_for("getRun", runId=run_id), SNAPSHOT_TIMEOUT)
+    now = None if drain_policy == "immediate" else client.try_get(path_for("getRun", runId=run_id))
     is_paused = drain_policy == "immediate" or (is_object(now) and now.get("status") == "paused")
     say(f"{clean(run_id)} is paused{'' if is_paused else ', once the nodes that run have ended'}")
 
@@ -398,22 +376,12 @@ def _pause_or_resume(client: Client, run_id: str, operation: str, body: dict[str
         if refused.status in NOT_OFFERED and not _supports_pause(client.get):
             raise click.ClickException("this host does not offer to pause and resume runs.") from None
         raise
-    _require_status(client, run_id, answer)
+    client.require_text(answer, "status", f"how {clean(run_id)} stands now")
     return answer
 
 
 def _supports_pause(get: Callable[[str], Any]) -> bool:
     found: Any = get(path_for("getCapabilities"))
     for name in ("runs", "pauseResume", "supported"):
-        found = found.get(name) if is_object(found) else None
+        found = as_object(found).get(name)
     return found is True
-
-
-def _require_status(client: Client, run_id: str, answer: Any) -> str:
-    """How the run stands now. Raises HostUnreachable for what is no answer of an OpenWOP host."""
-    status = answer.get("status") if is_object(answer) else None
-    if not isinstance(status, str):
-        raise HostUnreachable(
-            f"{client.url} does not say how {clean(run_id)} stands now; see that --url names an OpenWOP v1 host."
-        )
-    return status

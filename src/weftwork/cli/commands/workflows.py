@@ -7,18 +7,20 @@ import json
 import uuid
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from weftwork.cli.client.admin_session import AdminSession
-from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
+from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
+from weftwork.cli.client.listing import list_rows
 from weftwork.cli.client.options import client_options, data_option, json_option
 from weftwork.cli.client.suggestions import suggest_workflows
-from weftwork.cli.console.table import print_table
-from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.documents import as_object
+from weftwork.cli.console.table import print_listing
+from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import format_time
 from weftwork.cli.render.definition_file import (
     Problems,
@@ -32,24 +34,14 @@ from weftwork.cli.render.definition_file import (
     unreadable_problem,
 )
 from weftwork.protocol.json.decoder import decode
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
 
-class WorkflowSource(Protocol):
-    """Workflows that can be started."""
-
-    def all(self) -> Iterator[dict[str, Any]]:
-        """By id, each with workflowId, name, version and versions as far as the host says."""
-        ...
-
-    def get(self, workflow_id: str, version: str | None) -> Any:
-        """The definition. Raises what click shows to the user."""
-        ...
-
-
 @contextmanager
-def open_workflow_source(client: Client, data: str | None, tenant: str) -> Generator[WorkflowSource]:
+def open_workflow_source(
+    client: Client, data: str | None, tenant: str
+) -> "Generator[_HttpWorkflowSource | _AdminWorkflowSource]":
     """Over HTTP if the command, or its environment, names a host or a key; else as the operator."""
     if not _as_operator():
         yield _HttpWorkflowSource(client)
@@ -69,39 +61,25 @@ def _as_operator() -> bool:
 
 
 class _HttpWorkflowSource:
+    """The workflows that a key may start: by id, each with workflowId, name, version and versions as far as known."""
+
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def all(self) -> Iterator[dict[str, Any]]:
-        cursor: Any = None
-        while True:
-            page = self._page(cursor)
-            rows = page.get("workflows") if is_object(page) else None
-            if not is_array(rows):
-                asked = method_and_path("listWorkflows")
-                raise click.ClickException(f"the host's answer to {asked} is not a list of workflows.")
-            yield from (row for row in rows if is_object(row))
-            following = page.get("nextCursor")
-            # A host that gives the same page again would never come to an end.
-            if not following or following == cursor:
-                return
-            cursor = following
-
-    def _page(self, cursor: Any) -> Any:
-        try:
-            return self._client.get(path_for("listWorkflows"), limit=200, cursor=cursor)
-        except RequestRefused as refused:
-            if refused.status not in NOT_OFFERED:
-                raise
-            asked = method_and_path("listWorkflows")
-            text = f"this host does not list workflows: {asked} is not part of every OpenWOP host"
-            raise click.ClickException(f"{text}. Name one: `weftwork workflows show ID`.") from None
+        asked = method_and_path("listWorkflows")
+        text = f"this host does not list workflows: {asked} is not part of every OpenWOP host"
+        refusal = f"{text}. Name one: `weftwork workflows show ID`."
+        rows = list_rows(self._client, "listWorkflows", "workflows", None, refusal)
+        return (row for row, _ in rows if is_object(row))
 
     def get(self, workflow_id: str, version: str | None) -> Any:
         return self._client.get(path_for("getWorkflow", workflowId=workflow_id), version=version)
 
 
 class _AdminWorkflowSource:
+    """The same for any tenant, as the operator sees them."""
+
     def __init__(self, operator: AdminSession, tenant: str) -> None:
         self._operator = operator
         self._tenant = tenant
@@ -162,7 +140,7 @@ def validate(files: tuple[str, ...], nodes: tuple[str, ...], as_json: bool) -> N
             if not problems:
                 say(f"{clean(name)}: ok ({summary})")
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
     if found:
         raise SystemExit(1)
 
@@ -194,7 +172,7 @@ def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
             if not found:
                 say(f"{clean(name)}: {_registered_text(answer)}")
     if as_json:
-        say(json.dumps({"added": added, "problems": problems}, indent=2))
+        say_json({"added": added, "problems": problems})
     if problems:
         raise SystemExit(1)
 
@@ -220,13 +198,12 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
         if not placed:
             raise
         return None, placed
-    if not is_object(answer) or not isinstance(answer.get("workflowId"), str):
-        raise HostUnreachable(f"{client.url} does not say what it registered; see that --url names an OpenWOP v1 host.")
+    client.require_text(answer, "workflowId", "what it registered")
     return answer, []
 
 
 def _registered_text(answer: Any) -> str:
-    known: dict[str, Any] = answer if is_object(answer) else {}
+    known = as_object(answer)
     since = format_time(known.get("createdAt"))
     words = f"workflow {clean(known.get('workflowId', '?'))}, version {clean(known.get('version', '?'))}"
     return f"{words}, registered" + (f" {since} UTC" if since else "")
@@ -272,7 +249,7 @@ def show(
     with open_workflow_source(client, data, tenant) as catalog:
         found = catalog.get(workflow_id, version)
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
         return
     say(
         _draw(
@@ -302,14 +279,10 @@ def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
     """
     with open_workflow_source(client, data, tenant) as catalog:
         found = list(catalog.all())
-    if as_json:
-        say(json.dumps({"workflows": found}, indent=2))
-    elif found:
-        members = ("workflowId", "version", "name")
-        rows = [[str(row.get(each, "")) for each in members] for row in found]
-        print_table(("workflow", "version", "name"), rows, cut=("version", "name"))
-    else:
-        say("There are no workflows.", err=True)
+    members = ("workflowId", "version", "name")
+    rows = ([str(row.get(each, "")) for each in members] for row in found)
+    head = ("workflow", "version", "name")
+    print_listing({"workflows": found}, as_json, head, rows, ("version", "name"), "There are no workflows.")
 
 
 workflows.command("ls")(_tenant(data_option(client_options(_list))))

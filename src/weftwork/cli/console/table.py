@@ -1,10 +1,10 @@
 """Rows for people: a table on a terminal, aligned columns elsewhere. Every cell is made safe to print."""
 
 import sys
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from weftwork.cli.console.text import clean, display_width, say
+from weftwork.cli.console.text import clean, display_width, say, say_json
 
 GAP: Final = "  "
 _MAX_CELL: Final = 200
@@ -41,6 +41,18 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], cut: Sequ
         return
     for line in align([list(head), *cells]):
         say(line)
+
+
+def print_listing(
+    document: Any, as_json: bool, head: Sequence[str], rows: Iterable[Sequence[object]], cut: Sequence[str], empty: str
+) -> None:
+    """What a command lists: its document as JSON, or a table of the rows, or on standard error that there are none."""
+    if as_json:
+        say_json(document)
+    elif found := list(rows):
+        print_table(head, found, cut)
+    else:
+        say(empty, err=True)
 
 
 def align(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import unicodedata
+from collections.abc import Iterable
 from typing import Any, Final
 
 import click
@@ -33,6 +34,14 @@ def clean(text: object, most: int = MAX_LENGTH) -> str:
     return printable(text if isinstance(text, str) else json.dumps(text, ensure_ascii=False), most)
 
 
+def similar_names(name: str, known: Iterable[str], listing: str) -> str:
+    """What may have been meant, or the command that lists what there is."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), 3)
+    return f"there is {clean(', '.join(close))}" if close else f"`weftwork {listing}` lists what there is"
+
+
 def say(text: str, err: bool = False) -> None:
     """Print a line, also where the encoding of the terminal lacks a character."""
     # A stream that a caller put there may have none.
@@ -47,6 +56,11 @@ def fit_encoding(text: str, encoding: str) -> str:
     except UnicodeEncodeError:
         text = text.translate(_ASCII_FALLBACKS)
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def say_json(document: Any, err: bool = False) -> None:
+    """Print a document, indented and in ASCII."""
+    say(json.dumps(document, indent=2), err)
 
 
 def json_line(document: Any) -> str:

@@ -3,15 +3,17 @@
 import ipaddress
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.transport import Transport
+from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.text import clean
 from weftwork.cli.doctor.finding import Finding
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import path_for
 
 TIMEOUT_SECONDS: Final = 5.0
@@ -47,16 +49,13 @@ def check_host(url: str, key: str | None, named: bool) -> Iterator[Finding]:
 
 
 def _discover(connection: Transport) -> tuple[Any, str | None]:
-    opened = connection.open("GET", path_for("getCapabilities"), {}, None, {"Accept": "application/json"})
-    try:
+    with closing(connection.open("GET", path_for("getCapabilities"))) as opened:
         date = opened.response.headers.get("Date")
-    finally:
-        opened.close()
-    return connection.request("GET", path_for("getCapabilities"), {}, None, {}), date
+    return connection.request("GET", path_for("getCapabilities")), date
 
 
 def _check_protocol(document: Any) -> Iterator[Finding]:
-    known: dict[str, Any] = document if is_object(document) else {}
+    known = as_object(document)
     version, maker = known.get("protocolVersion"), known.get("implementation")
     name = " ".join(str(maker.get(each, "")) for each in ("name", "version")) if is_object(maker) else "unnamed"
     said = f"OpenWOP {clean(version, 20)} by {clean(name.strip(), 100)}"
@@ -83,15 +82,14 @@ def check_clock(date: str | None, now: float) -> Iterator[Finding]:
 
 def _check_status(connection: Transport, check: str, path: str) -> Finding:
     try:
-        answer = connection.request("GET", path, {}, None, {})
+        answer = connection.request("GET", path)
     except RequestRefused as refused:
         if refused.status in NOT_OFFERED:
             return Finding("warn", check, f"the host has no {path}", "ask its operator how to see that it is well")
         return Finding("fail", check, clean(refused.format_message()), "see the host's log")
     except HostUnreachable as error:
         return Finding("fail", check, clean(error.format_message()))
-    status = answer.get("status", "") if is_object(answer) else ""
-    return Finding("ok", check, clean(status, 60) or "answered")
+    return Finding("ok", check, clean(as_object(answer).get("status", ""), 60) or "answered")
 
 
 def _check_key(connection: Transport, url: str, key: str | None) -> Iterator[Finding]:
@@ -104,7 +102,7 @@ def _check_key(connection: Transport, url: str, key: str | None) -> Iterator[Fin
     denied: list[str] = []
     for scope, path in _SCOPE_PROBES.items():
         try:
-            connection.request("GET", path, {}, None, {})
+            connection.request("GET", path)
         except RequestRefused as refused:
             if refused.status == 401:
                 yield Finding("fail", "key", clean(refused.format_message()))
@@ -138,24 +136,22 @@ def _is_plaintext(url: str) -> bool:
 def _check_stream(connection: Transport) -> Iterator[Finding]:
     """Whether the events of the newest run come as a stream."""
     try:
-        page = connection.request("GET", path_for("listRuns"), {"limit": 1}, None, {})
-        rows = page.get("runs") if is_object(page) else None
-        if not is_array(rows) or not rows or not is_object(rows[0]):
+        page = connection.request("GET", path_for("listRuns"), query={"limit": 1})
+        rows = as_list(as_object(page).get("runs"))
+        if not rows or not is_object(rows[0]):
             yield Finding("ok", "events", "not tried: there is no run yet")
             return
         path = path_for("streamRunEvents", runId=str(rows[0].get("runId")))
         yield _read_stream(connection, path)
-    except RequestRefused as refused:
-        if refused.status in NOT_OFFERED:
+    except (RequestRefused, HostUnreachable) as error:
+        if isinstance(error, RequestRefused) and error.status in NOT_OFFERED:
             yield Finding("ok", "events", "not tried: this host does not list its runs")
         else:
-            yield Finding("fail", "events", clean(refused.format_message()))
-    except HostUnreachable as error:
-        yield Finding("fail", "events", clean(error.format_message()))
+            yield Finding("fail", "events", clean(error.format_message()))
 
 
 def _read_stream(connection: Transport, path: str) -> Finding:
-    opened = connection.open("GET", path, {}, None, {"Accept": "text/event-stream"})
+    opened = connection.open("GET", path, headers={"Accept": "text/event-stream"})
     try:
         if opened.media_type != "text/event-stream":
             said = f"come as {clean(opened.media_type, 60) or 'something unnamed'}"

@@ -41,7 +41,7 @@ def check_machine(data: str | None) -> Iterator[Finding]:
     yield Finding("ok", "settings", "can be used")
     yield from _check_data_folder(settings.data_folder)
     yield from _check_store(settings)
-    yield _check_assets(settings)
+    yield check_assets(settings)
     yield check_port(settings.host, settings.port, _is_host_running(settings.data_folder))
     yield from _check_file_limit(settings.max_connections)
     yield from check_nodes(settings.nodes)
@@ -134,10 +134,6 @@ def _check_store(settings: Settings) -> Iterator[Finding]:
         yield Finding("ok", "store", "in use by a running host, and not looked into")
     else:
         yield check_store(path)
-
-
-def _check_assets(settings: Settings) -> Finding:
-    return check_assets(settings)
 
 
 def _is_host_running(folder: Path) -> bool:

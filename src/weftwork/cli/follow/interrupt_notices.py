@@ -1,26 +1,22 @@
 """Telling what a run asks where no picture shows it: on standard error, so that lines of events stay lines."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.run_tree import TreeRun, read_tree, run_tree_path
+from weftwork.cli.console.documents import as_object, objects
 from weftwork.cli.console.text import clean, say
 from weftwork.cli.follow.run_tree_watch import load_interrupts
-from weftwork.cli.render.interrupt_text import answer_command, describe_interrupt, status_lines
+from weftwork.cli.render.interrupt_text import answer_command, question_lines
 from weftwork.cli.render.run_progress import NodeProgress, RunProgress
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.wire.v1.paths import path_for
-
-SNAPSHOT_TIMEOUT = 3.0
-"""Seconds for the snapshot that says whether an old question is still open."""
 
 
 def print_interrupt(node_id: str, question: dict[str, Any], in_parts: bool = False) -> None:
     """What a node asks, who has voted and until when there is time."""
-    first, *more = describe_interrupt(question, in_parts)
-    for line in (f"{clean(node_id, 60)} asks {first}", *more, *status_lines(question, datetime.now(UTC))):
+    for line in question_lines(f"{clean(node_id, 60)} asks", question, in_parts):
         say(line, err=True)
 
 
@@ -34,7 +30,7 @@ def print_node_interrupt(url: str, run_id: str, row: NodeProgress) -> None:
 
 def print_child_interrupt(client: Client, child: TreeRun) -> None:
     """Which run waits, of a child and those below it, what it asks, and a command that answers."""
-    top = read_tree(client.try_get(run_tree_path(child.run_id), SNAPSHOT_TIMEOUT)) or child
+    top = read_tree(client.try_get(run_tree_path(child.run_id))) or child
     for run in load_interrupts(client, top, 1)[:1]:
         at = f" at {clean(run.detail, 60)}" if run.detail else ""
         say(f"the run {clean(run.run_id, 60)} of {clean(run.workflow_id or '?', 60)} waits{at}", err=True)
@@ -48,17 +44,15 @@ def is_still_open(client: Client, tree: RunProgress, row: NodeProgress) -> bool:
 
     If so, the row has learned from the snapshot who has voted meanwhile.
     """
-    snapshot = client.try_get(path_for("getRun", runId=tree.run_id), SNAPSHOT_TIMEOUT)
+    snapshot = client.try_get(path_for("getRun", runId=tree.run_id))
     if not is_object(snapshot):
         return True
     if snapshot.get("status") in TERMINAL_STATUSES:
         return False
-    states = snapshot.get("nodeStates")
-    state: Any = states.get(row.node_id) if is_object(states) else None
-    if is_object(state) and state.get("status") not in (None, "suspended"):
+    state = as_object(as_object(snapshot.get("nodeStates")).get(row.node_id))
+    if state.get("status") not in (None, "suspended"):
         return False
-    listed = snapshot.get("interrupts")
-    rows = [each for each in listed if is_object(each)] if is_array(listed) else []
+    rows = objects(snapshot.get("interrupts"))
     key = (row.interrupt or {}).get("key")
     if not rows or key is None:
         return True

@@ -1,21 +1,15 @@
 """Three ways to show a tree of runs while it goes on: drawn in place, a line for each change, or JSON lines."""
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from weftwork.cli.client.run_tree import TreeRun, read_tree
 from weftwork.cli.console.text import json_line, say
-from weftwork.cli.follow.run_views import exit_on_sigterm
+from weftwork.cli.follow.run_views import LivePicture
 from weftwork.cli.render.run_tree_lines import rich_line, run_parts, run_tree_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-
-class RunTreeView(Protocol):
-    """Is shown one document after the other."""
-
-    def show(self, document: Any) -> None: ...
 
 
 class JsonTreeView:
@@ -44,33 +38,18 @@ class LineTreeView:
         sys.stdout.flush()
 
 
-class LiveTreeView:
-    """Drawn anew in place while it is open, as much as fits; stays whole at the end."""
+class LiveTreeView(LivePicture):
+    """The tree, as much as fits while it is open; whole at the end."""
 
     def __init__(self, document: Any) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        self.console = Console(highlight=False, markup=False, emoji=False)
+        super().__init__()
         self._document = document
-        self._signal_guard = exit_on_sigterm()
-        self._live = Live(console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4)
-
-    def __enter__(self) -> "LiveTreeView":
-        self._signal_guard.__enter__()
-        self._live.start()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._live.stop()
-        print_tree(self._document, self.console)
-        self._signal_guard.__exit__(*error)
 
     def show(self, document: Any) -> None:
         self._document = document
 
-    def note(self, text: str) -> None:
-        self.console.print(text, style="dim")
+    def _print_final(self) -> None:
+        print_tree(self._document, self.console)
 
     def _render(self) -> Any:
         from rich.console import Group
@@ -78,6 +57,10 @@ class LiveTreeView:
         is_ascii = self.console.options.ascii_only
         lines = run_tree_lines(_require_tree(self._document), is_ascii, max(1, self.console.height - 1))
         return Group(*(rich_line(line, "crop" if is_ascii else "ellipsis") for line in lines))
+
+
+RunTreeView = JsonTreeView | LineTreeView | LiveTreeView
+"""Is shown one document after the other."""
 
 
 def print_tree(document: Any, console: "Console | None" = None) -> None:

@@ -6,12 +6,11 @@ What a child run asks is only in its own snapshot, so each one that waits is ask
 import threading
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.interrupts import open_interrupts
+from weftwork.cli.client.listing import open_interrupts
 from weftwork.cli.client.run_tree import (
     MAX_LISTED_INTERRUPTS,
     TreeRun,
@@ -20,19 +19,16 @@ from weftwork.cli.client.run_tree import (
     run_tree_path,
     update_statuses,
 )
-from weftwork.protocol.json.values import is_object
+from weftwork.cli.console.documents import as_object
 from weftwork.protocol.wire.v1.paths import path_for
-
-SNAPSHOT_TIMEOUT: Final = 3.0
-"""Seconds for each."""
 
 
 def load_interrupts(client: Client, top: TreeRun, most: int = MAX_LISTED_INTERRUPTS) -> list[TreeRun]:
     """The runs that ask something, in the order of the tree; the first ones with what they ask, if the host tells."""
     found = find_waiting_runs(top)
     for run in found[:most]:
-        snapshot = client.try_get(path_for("getRun", runId=run.run_id), SNAPSHOT_TIMEOUT)
-        rows = open_interrupts(snapshot) if is_object(snapshot) else []
+        snapshot = client.try_get(path_for("getRun", runId=run.run_id))
+        rows = open_interrupts(as_object(snapshot))
         run.interrupt = next((row for row in rows if row["nodeId"] == run.detail), rows[0] if rows else None)
         if run.interrupt is not None:
             run.detail = run.interrupt["nodeId"]
@@ -66,9 +62,7 @@ class BackgroundThread(threading.Thread):
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.stop()
 
     def stop(self) -> None:

@@ -5,8 +5,7 @@ import sys
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Self
 
 from weftwork.cli.client.run_tree import TreeRun, describe_children
 from weftwork.cli.client.sse import ReceivedFrame
@@ -19,36 +18,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class RunView(Protocol):
-    """Open while the run is followed."""
-
-    def __enter__(self) -> object: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def show(self, frame: ReceivedFrame) -> None:
-        """An event; it is applied to the tree as well."""
-
-    def note(self, text: str) -> None:
-        """What happens meanwhile to the connection."""
-
-    def end(self, snapshot: Any) -> None:
-        """The run is over."""
-
-
 class _PlainView:
     """A view that has nothing to put back."""
 
     def __init__(self, tree: RunProgress) -> None:
         self._tree = tree
 
-    def __enter__(self) -> "_PlainView":
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
@@ -81,34 +60,48 @@ class JsonView(_PlainView):
         say(json_line(snapshot))
 
 
-class LiveView:
-    """A picture that is drawn anew in place, and stays as it was at the end."""
+class LivePicture:
+    """A picture that is drawn anew in place while it is open, and once more at the end, to stay."""
 
-    def __init__(self, tree: RunProgress, url: str, console: "Console | None" = None) -> None:
+    def __init__(self, console: "Console | None" = None) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        from weftwork.cli.render.run_display import RunDisplay
-
-        self._tree = tree
-        self._console = console or Console(highlight=False, markup=False, emoji=False)
-        self._display = RunDisplay(tree, url, self._console)
-        # rich draws in a thread of its own.
-        self._lock = threading.Lock()
-        self._live = Live(console=self._console, get_renderable=self._render, transient=True, refresh_per_second=4)
+        self.console = console or Console(highlight=False, markup=False, emoji=False)
+        self._live = Live(console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4)
         self._signal_guard = exit_on_sigterm()
 
-    def __enter__(self) -> "LiveView":
+    def __enter__(self) -> Self:
         self._signal_guard.__enter__()
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self._live.stop()
-        self._console.print(self._display.final(), soft_wrap=True)
-        self._signal_guard.__exit__(kind, error, trace)
+        self._print_final()
+        self._signal_guard.__exit__(*error)
+
+    def note(self, text: str) -> None:
+        self.console.print(text, style="dim")
+
+    def _render(self) -> Any:
+        raise NotImplementedError
+
+    def _print_final(self) -> None:
+        raise NotImplementedError
+
+
+class LiveView(LivePicture):
+    """The nodes of a run, the runs below it, and its log lines."""
+
+    def __init__(self, tree: RunProgress, url: str, console: "Console | None" = None) -> None:
+        from weftwork.cli.render.run_display import RunDisplay
+
+        super().__init__(console)
+        self._tree = tree
+        self._display = RunDisplay(tree, url, self.console)
+        # rich draws in a thread of its own.
+        self._lock = threading.Lock()
 
     def show(self, frame: ReceivedFrame) -> None:
         with self._lock:
@@ -118,9 +111,6 @@ class LiveView:
         """The nodes of the definition, where it is known."""
         with self._lock:
             self._tree.set_outline(places)
-
-    def note(self, text: str) -> None:
-        self._console.print(text, style="dim")
 
     def set_run_tree(self, top: TreeRun) -> None:
         """The runs below, as the host tells of them now."""
@@ -134,6 +124,9 @@ class LiveView:
     def _render(self) -> Any:
         with self._lock:
             return self._display.live()
+
+    def _print_final(self) -> None:
+        self.console.print(self._display.final(), soft_wrap=True)
 
 
 @contextmanager
@@ -151,6 +144,11 @@ def exit_on_sigterm() -> Generator[None]:
 
 def _raise_exit(number: int, _frame: object) -> None:
     raise SystemExit(128 + number)
+
+
+RunView = LineView | JsonView | LiveView
+"""Open while the run is followed. `show` takes an event and applies it to the tree, `note` a text about the connection,
+and `end` the snapshot of the run once it is over."""
 
 
 def pick_view(tree: RunProgress, url: str, as_json: bool) -> RunView:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from weftwork.cli.client.sse import frame_of_document
+from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.table import align
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import format_elapsed, format_size, format_time
@@ -36,18 +37,18 @@ class BundleFile:
         self.name = name
         self.document = document
         self.size = size
-        self.run: dict[str, Any] = _object(document.get("run"))
-        self.events: list[Any] = [_object(event) for event in _array(document.get("events"))]
-        self.spans: list[dict[str, Any]] = [_object(span) for span in _array(document.get("spans"))]
-        self.host = _object(document.get("host"))
+        self.run: dict[str, Any] = as_object(document.get("run"))
+        self.events: list[Any] = [as_object(event) for event in as_list(document.get("events"))]
+        self.spans: list[dict[str, Any]] = [as_object(span) for span in as_list(document.get("spans"))]
+        self.host = as_object(document.get("host"))
         self.media = [_media_summary(event) for event in self.events if str(event.get("type")).startswith("media.")]
         self.problems = [*_omissions(document, self), *_violations(document), *_contradictions(document, self)]
 
     @property
     def tokens(self) -> dict[str, Any]:
         """Of all calls to models."""
-        cost = _object(_object(self.document.get("metrics")).get("openwopCost"))
-        return _object(cost.get("tokens"))
+        cost = as_object(as_object(self.document.get("metrics")).get("openwopCost"))
+        return as_object(cost.get("tokens"))
 
     def summary(self) -> dict[str, Any]:
         """What it says of itself, and what is not as it should be."""
@@ -95,7 +96,7 @@ def _read(name: str) -> bytes:
 
 
 def _media_summary(event: dict[str, Any]) -> dict[str, Any]:
-    payload = _object(event.get("payload"))
+    payload = as_object(event.get("payload"))
     told = {name: payload[name] for name in ("mimeType", "bytes", "alt", "name", "url") if name in payload}
     return {"sequence": event.get("sequence"), "type": event.get("type"), **told}
 
@@ -103,7 +104,7 @@ def _media_summary(event: dict[str, Any]) -> dict[str, Any]:
 def _omissions(document: dict[str, Any], found: BundleFile) -> list[str]:
     """What was left out when it was made."""
     lines: list[str] = []
-    if omitted := [clean(each, 60) for each in _array(found.run.get("omitted"))[:_MAX_PROBLEMS]]:
+    if omitted := [clean(each, 60) for each in as_list(found.run.get("omitted"))[:_MAX_PROBLEMS]]:
         lines.append(f"these members of the run were too large for the bundle: {', '.join(omitted)}")
     if document.get("truncated") is True:
         reason = document.get("truncatedReason")
@@ -131,23 +132,15 @@ def _contradictions(document: dict[str, Any], found: BundleFile) -> list[str]:
         lines.append("it says that secrets are masked and also that nothing is: take it for unmasked")
     elif document.get("redactionApplied") is not True:
         lines.append("it says that secrets are not masked: pass it on with care")
-    told = _object(document.get("metrics")).get("eventCount")
+    told = as_object(document.get("metrics")).get("eventCount")
     if told is not None and told != len(found.events):
         lines.append(f"it says that it has {clean(told, 20)} events and has {len(found.events)}")
     sequences = [event.get("sequence", event.get("seq")) for event in found.events]
     if sequences != list(range(len(sequences))):
         lines.append("its events are not numbered one after the other from 0: some are missing or changed")
-    if any("base64" in _object(event.get("payload")) for event in found.events):
+    if any("base64" in as_object(event.get("payload")) for event in found.events):
         lines.append("it holds media as text, which a bundle should name by their URLs")
     return lines
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if is_object(value) else {}
-
-
-def _array(value: Any) -> list[Any]:
-    return value if is_array(value) else []
 
 
 _INDENT: Final = "  "
@@ -206,8 +199,7 @@ def span_lines(found: BundleFile, most: int | None) -> list[str]:
     depths = _depths(found.spans)
     rows: list[list[str]] = []
     for span, depth in zip(found.spans[:most], depths, strict=False):
-        attributes = span.get("attributes")
-        node = attributes.get("openwop.node_id", "") if is_object(attributes) else ""
+        node = as_object(span.get("attributes")).get("openwop.node_id", "")
         took = format_elapsed(span.get("startedAt"), span.get("endedAt")) or "not ended"
         name = _INDENT * min(depth, _MAX_DEPTH) + clean(span.get("name", "?"), 100)
         rows.append([name, clean(node, 60) if node else "", took, clean(span.get("status", ""), 20)])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from weftwork.cli.client.sse import ReceivedFrame
+from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.text import clean
 from weftwork.cli.render.run_progress import RunProgress
 from weftwork.protocol.json.values import is_object
@@ -91,9 +92,9 @@ def run_event_line(tree: "RunProgress", frame: ReceivedFrame) -> str:
 
 def event_line(frame: ReceivedFrame, more: Mapping[str, Any] | None = None) -> str:
     """The line. Everything in it is printable, whatever the host sent. `more` are members that its payload lacks."""
-    document: dict[str, Any] = frame.data if is_object(frame.data) else {}
+    document = as_object(frame.data)
     payload = document.get("payload", document)
-    known: dict[str, Any] = {**(more or {}), **(payload if is_object(payload) else {})}
+    known: dict[str, Any] = {**(more or {}), **as_object(payload)}
     node = document.get("nodeId", known.get("nodeId"))
     sequence = frame.sequence
     head = [
@@ -139,9 +140,7 @@ def named_values(fields: dict[str, Any]) -> list[str]:
 
 def _interrupt_message(known: dict[str, Any]) -> str | None:
     """What a question says to the one who answers, which `data` may be too long for."""
-    data = known.get("data")
-    payload = data.get("payload") if is_object(data) else None
-    found = payload.get("message") if is_object(payload) else None
+    found = as_object(as_object(known.get("data")).get("payload")).get("message")
     return found if isinstance(found, str) else None
 
 

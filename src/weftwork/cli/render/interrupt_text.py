@@ -6,16 +6,17 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, TypeGuard
 
 from weftwork.cli.client.options import DEFAULT_URL
+from weftwork.cli.console.documents import as_list, as_object, objects
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import format_duration, format_time, parse_time
 from weftwork.cli.render import low_confidence
 from weftwork.cli.render.schema_text import SchemaText
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.protocol.wire.v1.paths import path_for
 
@@ -30,8 +31,7 @@ def vote_progress(question: dict[str, Any]) -> str:
     if is_object(told) and _is_count(told.get("granted")) and _is_count(told.get("required")):
         # An event said so.
         return f"{told['granted']} of {told['required']}" if told["required"] > 1 else ""
-    data = question.get("data")
-    required = data.get("requiredApprovals") if is_object(data) else None
+    required = as_object(question.get("data")).get("requiredApprovals")
     if not _is_count(required) or required < 2:
         return ""
     # Imported late: it loads the JSON Schema validator.
@@ -67,9 +67,7 @@ def status_lines(question: dict[str, Any], now: datetime) -> Iterator[str]:
 
 
 def _votes(question: dict[str, Any]) -> list[tuple[str, str]]:
-    listed = question.get("votes")
-    found = [each for each in listed if is_object(each)] if is_array(listed) else []
-    return [(str(each.get("voter", "?")), str(each.get("action", "?"))) for each in found]
+    return [(str(each.get("voter", "?")), str(each.get("action", "?"))) for each in objects(question.get("votes"))]
 
 
 def _is_count(value: object) -> TypeGuard[int]:
@@ -99,7 +97,7 @@ def describe_interrupt(question: dict[str, Any], in_parts: bool = False) -> list
     kind = question.get("kind")
     head = clean(kind, _MAX_SHORT) if isinstance(kind, str) else "question"
     data = question.get("data")
-    texts, rest = _split_texts(data if is_object(data) else {})
+    texts, rest = _split_texts(as_object(data))
     if (said := low_confidence.summarize(question)) and is_object(data):
         texts, rest = [said], low_confidence.remaining_data(data)
     choices = list(_choice_lines(question, in_parts))
@@ -113,6 +111,12 @@ def describe_interrupt(question: dict[str, Any], in_parts: bool = False) -> list
     return [first, *(_INDENT + line for line in said[1:]), *_limit_lines(_member_lines(rest)), *choices]
 
 
+def question_lines(who: str, question: dict[str, Any], in_parts: bool = False) -> list[str]:
+    """What is asked and by whom, who has voted, and until when there is time. Lines can be printed if `who` can."""
+    first, *more = describe_interrupt(question, in_parts)
+    return [f"{who} {first}", *more, *status_lines(question, datetime.now(UTC))]
+
+
 def quote_id(text: str) -> str:
     """An id of the host as one word of a command that somebody may paste into a shell."""
     return shlex.quote(clean(text))
@@ -121,13 +125,12 @@ def quote_id(text: str) -> str:
 def headline(question: dict[str, Any]) -> str:
     """What is asked, in one line and without its kind. Not made safe to print."""
     data = question.get("data")
-    known = data if is_object(data) else {}
+    known = as_object(data)
     texts, _ = _split_texts(known)
     if said := low_confidence.summarize(question):
         texts = [said]
     if isinstance(custom := known.get("customKind"), str) and custom and not _is_unknown_outcome(question):
-        payload = known.get("payload")
-        title = payload.get("title") if is_object(payload) else None
+        title = as_object(known.get("payload")).get("title")
         texts = [": ".join([custom, *([title] if isinstance(title, str) and title.strip() else texts)[:1]])]
     if texts:
         return texts[0].strip().partition("\n")[0]
@@ -179,13 +182,13 @@ def _idempotency_header(run_id: str, question: dict[str, Any]) -> list[str]:
 def _split_texts(data: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """The words that somebody wrote for the one who answers, and the other members."""
     payload = data.get("payload")
-    inner = payload if is_object(payload) else {}
+    inner = as_object(payload)
     if isinstance(message := inner.get("message"), str) and message:
         return [message], {name: value for name, value in inner.items() if name != "message"}
     if isinstance(payload, str) and payload:
         return [payload], {}
     texts = [text for name in _TEXT_MEMBERS if isinstance(text := data.get(name), str) and text]
-    texts += [text for each in _questions(data) if isinstance(text := each.get("question"), str)]
+    texts += [text for each in objects(data.get("questions")) if isinstance(text := each.get("question"), str)]
     return texts, {name: value for name, value in data.items() if name not in (*_TEXT_MEMBERS, "questions")}
 
 
@@ -228,8 +231,7 @@ def _choice_lines(question: dict[str, Any], in_parts: bool) -> Iterator[str]:
 
 def _question_choice_lines(question: dict[str, Any]) -> Iterator[str]:
     """What each of several questions takes, where it says so itself."""
-    data = question.get("data")
-    for each in islice(_questions(data) if is_object(data) else (), MAX_DETAIL_LINES):
+    for each in islice(objects(as_object(question.get("data")).get("questions")), MAX_DETAIL_LINES):
         if is_object(shape := each.get("schema")) and shape:
             name = clean(each.get("id", "?"), _MAX_SHORT)
             yield f"{_INDENT}{name} in the answer: {clean(SchemaText(shape).type_text(), _MAX_SHORT)}"
@@ -246,8 +248,7 @@ def _limit_lines(lines: Iterator[str] | list[str]) -> Iterator[str]:
 
 def _example_answer(question: dict[str, Any]) -> Any:
     """A value of the shape that the question wants."""
-    data = question.get("data")
-    known = data if is_object(data) else {}
+    known = as_object(question.get("data"))
     shape = question.get("resumeSchema")
     if _is_unknown_outcome(question):
         return {"outcome": "done", **_key_member(question, shape)}
@@ -256,11 +257,9 @@ def _example_answer(question: dict[str, Any]) -> Any:
     if is_object(shape) and shape:
         return SchemaText(shape).sample()
     if question.get("kind") == "approval":
-        actions = known.get("actions")
-        first = next((each for each in actions if isinstance(each, str)), "accept") if is_array(actions) else "accept"
-        return {"action": first}
+        return {"action": next((each for each in as_list(known.get("actions")) if isinstance(each, str)), "accept")}
     if question.get("kind") == "clarification":
-        named = [each for each in _questions(known) if isinstance(each.get("id"), str)]
+        named = [each for each in objects(known.get("questions")) if isinstance(each.get("id"), str)]
         return {"answers": {each["id"]: _sample(each.get("schema")) for each in named}}
     if question.get("kind") == "external-event" and is_object(known.get("correlation")):
         return known["correlation"]
@@ -280,10 +279,4 @@ def _key_member(question: dict[str, Any], shape: Any) -> dict[str, str]:
 
 def _is_unknown_outcome(question: dict[str, Any]) -> bool:
     """Whether somebody has to find out what became of an effect."""
-    data = question.get("data")
-    return is_object(data) and data.get("customKind") == UNKNOWN_OUTCOME_KIND
-
-
-def _questions(known: dict[str, Any]) -> list[dict[str, Any]]:
-    found = known.get("questions")
-    return [each for each in found if is_object(each)] if is_array(found) else []
+    return as_object(question.get("data")).get("customKind") == UNKNOWN_OUTCOME_KIND

@@ -3,6 +3,7 @@
 import json
 from typing import Any, Final
 
+from weftwork.cli.console.documents import as_object
 from weftwork.cli.render.schema_text import SchemaText, schema_problems
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -55,7 +56,7 @@ def example(question: dict[str, Any]) -> Any:
 
 
 def _decision_text(decision: Any) -> str:
-    known = decision if is_object(decision) else {}
+    known = as_object(decision)
     match known:
         case {"kind": "next-worker", "nextWorkerIds": workers} if is_array(workers):
             return f"wants to run {', '.join(map(str, workers))}"

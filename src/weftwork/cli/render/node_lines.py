@@ -5,13 +5,12 @@ neighbours.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import format_duration
-from weftwork.cli.render.interrupt_text import answer_command, describe_interrupt, status_lines
+from weftwork.cli.render.interrupt_text import answer_command, question_lines
 from weftwork.cli.render.run_progress import ACTIVE_STATES, NodeProgress
 
 _SYMBOLS: Final = {
@@ -71,10 +70,7 @@ def detail_lines(row: NodeProgress, url: str, run_id: str) -> list[DetailLine]:
 
 def interrupt_lines(words: str, question: dict[str, Any]) -> list[DetailLine]:
     """What is asked, who has voted and until when there is time. The words say who asks."""
-    first, *more = describe_interrupt(question)
-    return [
-        DetailLine(each, "magenta") for each in (f"{words} {first}", *more, *status_lines(question, datetime.now(UTC)))
-    ]
+    return [DetailLine(each, "magenta") for each in question_lines(words, question)]
 
 
 def duration_text(start: float | None, end: float | None) -> str:

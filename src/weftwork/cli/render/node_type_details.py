@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import align
 from weftwork.cli.console.text import clean
 from weftwork.cli.render.schema_text import SchemaText
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_array
 
 _MAX_CELL: Final = 120
 _EFFECTS: Final = {
@@ -46,7 +47,7 @@ def example(node: dict[str, Any]) -> dict[str, Any]:
         "typeId": node.get("typeId"),
         "name": "Example",
         "position": {"x": 0, "y": 0},
-        "config": given.get("config", _object(SchemaText(node.get("config")).sample())),
+        "config": given.get("config", as_object(SchemaText(node.get("config")).sample())),
         "inputs": given.get("inputs", _example_inputs(node)),
     }
 
@@ -54,14 +55,14 @@ def example(node: dict[str, Any]) -> dict[str, Any]:
 def _example_in(description: str) -> dict[str, Any]:
     found = _EXAMPLE.search(description)
     try:
-        return _object(json.loads(found[1])) if found else {}
+        return as_object(json.loads(found[1])) if found else {}
     except ValueError:
         return {}
 
 
 def _example_inputs(node: dict[str, Any]) -> dict[str, Any]:
     """The inputs that must be there, each with a fixed value."""
-    values = _object(SchemaText(node.get("inputs")).sample())
+    values = as_object(SchemaText(node.get("inputs")).sample())
     return {name: {"type": "static", "value": value} for name, value in values.items()}
 
 
@@ -93,7 +94,3 @@ def _members(schema: SchemaText, anything: str) -> Iterator[str]:
             yield "  others may be there too"
     else:
         yield f"  {anything}" if schema.is_open else "  none"
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if is_object(value) else {}

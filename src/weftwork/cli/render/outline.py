@@ -7,12 +7,11 @@ they parted. One that joins only some of them stands among them. What a loop rep
 something else follows the head.
 """
 
-from collections.abc import Iterator
 from typing import Any, Final
 
+from weftwork.cli.console.documents import as_object, as_text, objects
 from weftwork.cli.render.branch_prefixes import OutlineRow
 from weftwork.cli.render.drawing.layout import WorkflowLayout, lay_out
-from weftwork.protocol.json.values import is_array, is_object
 
 _ROOT: Final = 0
 """Stands before all nodes, which are numbered from 1 in the order of the graph."""
@@ -42,22 +41,18 @@ def outline(document: Any) -> list[OutlineRow]:
 
 def _read(document: Any) -> WorkflowLayout:
     """What can be read of a definition; nodes without an id and edges from or to nowhere are left out."""
-    known: dict[str, Any] = document if is_object(document) else {}
+    known = as_object(document)
     nodes = [
-        {"id": each["id"], "typeId": kind if isinstance(kind := each.get("typeId"), str) else ""}
-        for each in _objects(known.get("nodes"))
+        {"id": each["id"], "typeId": as_text(each.get("typeId"))}
+        for each in objects(known.get("nodes"))
         if isinstance(each.get("id"), str)
     ]
     edges = [
         {"id": "", "sourceNodeId": source, "targetNodeId": target}
-        for each in _objects(known.get("edges"))
+        for each in objects(known.get("edges"))
         if isinstance(source := each.get("sourceNodeId"), str) and isinstance(target := each.get("targetNodeId"), str)
     ]
     return lay_out({"nodes": nodes, "edges": edges})
-
-
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    return (each for each in value if is_object(each)) if is_array(value) else iter(())
 
 
 class _DominatorTree:

@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from weftwork.cli.client.run_tree import TreeRun, format_status_counts, update_statuses
+from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.table import align
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import format_elapsed, format_time
 from weftwork.cli.render.interrupt_text import answer_command, curl_lines, describe_interrupt, quote_id, status_lines
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import is_object
 
 _MAX_PER_STATUS: Final = 3
 """Runs of one workflow and one status that are shown; of those that failed or wait, more."""
@@ -42,8 +43,7 @@ def child_lines(run: dict[str, Any], past: Sequence[TreeRun]) -> Iterator[str]:
 
 
 def _listed_children(run: dict[str, Any]) -> list[TreeRun]:
-    listed = run.get("childRuns")
-    rows = [each if is_object(each) else {} for each in listed] if is_array(listed) else []
+    rows = map(as_object, as_list(run.get("childRuns")))
     texts = ([str(row.get(name, "")) for name in ("runId", "workflowId", "status", "nodeId")] for row in rows)
     return [TreeRun(run_id or "?", workflow_id, status, node_id) for run_id, workflow_id, status, node_id in texts]
 
@@ -109,7 +109,7 @@ def run_detail_lines(
     yield from align([[name, text] for name, text in _head(run)])
     for each in _open_interrupts(run)[:_MAX_ROWS]:
         yield ""
-        yield from _interrupt_lines(run, each if is_object(each) else {}, url, questions)
+        yield from _interrupt_lines(run, as_object(each), url, questions)
     yield from child_lines(run, children)
     for title, rows in _sections(run, times):
         if rows:
@@ -127,8 +127,7 @@ def _head(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, member in (("at node", "currentNodeId"), ("child of", "parentRunId")):
         if run.get(member):
             yield name, clean(run[member])
-    tags = run.get("tags")
-    if is_array(tags) and tags:
+    if tags := as_list(run.get("tags")):
         yield "tags", clean(", ".join(map(str, tags)), _MAX_VALUE)
     error = run.get("error")
     if is_object(error):
@@ -164,15 +163,18 @@ def _next_steps(run: dict[str, Any]) -> Iterator[str]:
         yield f"`weftwork events {run_id}` shows what led to it."
     elif status not in _TERMINAL_STATUSES:
         yield f"`weftwork events {run_id} --follow` shows how it goes on."
-    if _list(run, "childRuns"):
+    if as_list(run.get("childRuns")):
         yield f"`weftwork runs tree {run_id}` shows the runs below it."
 
 
 def _sections(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[str, list[list[str]]]]:
-    yield "nodes", [_node_row(name, state, times.get(name, "")) for name, state in _members(run, "nodeStates")]
+    yield (
+        "nodes",
+        [_node_row(name, state, times.get(name, "")) for name, state in as_object(run.get("nodeStates")).items()],
+    )
     for title, member in (("inputs", "inputs"), ("variables", "variables"), ("outputs", "outputs")):
-        yield title, [[clean(name, 60), _value(value)] for name, value in _members(run, member)]
-    yield "artifacts", [_artifact_row(name, made) for name, made in _members(run, "artifacts")]
+        yield title, [[clean(name, 60), _value(value)] for name, value in as_object(run.get(member)).items()]
+    yield "artifacts", [_artifact_row(name, made) for name, made in as_object(run.get("artifacts")).items()]
 
 
 def _node_row(name: str, state: Any, took: str) -> list[str]:
@@ -184,8 +186,7 @@ def _node_row(name: str, state: Any, took: str) -> list[str]:
 
 
 def _open_interrupts(run: dict[str, Any]) -> list[Any]:
-    several = _list(run, "interrupts")
-    return several or ([run["interrupt"]] if is_object(run.get("interrupt")) else [])
+    return as_list(run.get("interrupts")) or ([run["interrupt"]] if is_object(run.get("interrupt")) else [])
 
 
 def _interrupt_lines(
@@ -211,20 +212,10 @@ def _interrupt_lines(
 
 
 def _artifact_row(name: str, made: Any) -> list[str]:
-    known = made if is_object(made) else {}
+    known = as_object(made)
     version = f"version {clean(known['version'], 20)}" if "version" in known else ""
     return [clean(name, 60), clean(known.get("artifactType", ""), 60), version, clean(known.get("nodeId", ""), 60)]
 
 
 def _value(value: Any) -> str:
     return clean(json.dumps(value, ensure_ascii=False), _MAX_VALUE)
-
-
-def _members(run: dict[str, Any], member: str) -> list[tuple[str, Any]]:
-    found = run.get(member)
-    return list(found.items()) if is_object(found) else []
-
-
-def _list(run: dict[str, Any], member: str) -> list[Any]:
-    found = run.get(member)
-    return found if is_array(found) else []

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from weftwork.cli.client.run_tree import CHILD_EVENTS, TreeRun, merge_reported_tree, update_statuses
 from weftwork.cli.client.sse import ReceivedFrame
+from weftwork.cli.console.documents import as_object, as_text
 from weftwork.cli.console.units import add_milliseconds, parse_time
 from weftwork.cli.render.branch_prefixes import OutlineRow
 from weftwork.protocol.json.values import is_object
@@ -85,8 +86,8 @@ class RunProgress:
         """What a snapshot says of the run before its events are there."""
         if not is_object(snapshot):
             return
-        self.workflow_id = _text(snapshot.get("workflowId"))
-        self.status = _text(snapshot.get("status")) or self.status
+        self.workflow_id = as_text(snapshot.get("workflowId"))
+        self.status = as_text(snapshot.get("status")) or self.status
 
     def set_outline(self, places: "Sequence[OutlineRow]") -> None:
         """The nodes of the definition, before any event is there."""
@@ -123,8 +124,9 @@ class RunProgress:
 
     def child_of(self, frame: ReceivedFrame) -> TreeRun | None:
         """The run that an event tells of, if it is one of its children."""
-        payload = frame.data.get("payload") if frame.event_type in CHILD_EVENTS and is_object(frame.data) else None
-        run_id = payload.get("childRunId") if is_object(payload) else None
+        run_id = as_object(as_object(frame.data).get("payload")).get("childRunId")
+        if frame.event_type not in CHILD_EVENTS:
+            return None
         found = (row.children.get(run_id) for row in self.nodes.values() if isinstance(run_id, str))
         return next((child for child in found if child is not None), None)
 
@@ -149,8 +151,7 @@ class RunProgress:
             self.last_event_at = when.timestamp() * 1000
         if frame.sequence is not None:
             self.sequence = max(self.sequence, frame.sequence)
-        payload = document.get("payload")
-        known = payload if is_object(payload) else {}
+        known = as_object(document.get("payload"))
         if (of_run := _RUN_EVENTS.get(frame.event_type)) is not None:
             of_run(self, known)
             return
@@ -161,19 +162,18 @@ class RunProgress:
         if (of_child := CHILD_EVENTS.get(frame.event_type)) is not None and isinstance(node_id, str):
             of_child(self.nodes.setdefault(node_id, NodeProgress(node_id)).children, node_id, known, document)
         if frame.event_type == "log.appended":
-            _append_log_line(self, _text(node_id), known)
+            _append_log_line(self, as_text(node_id), known)
 
 
 def _append_log_line(tree: RunProgress, node_id: str, payload: dict[str, Any]) -> None:
-    message, fields = payload.get("message"), payload.get("fields")
-    if isinstance(message, str):
+    if isinstance(message := payload.get("message"), str):
         tree.dropped_lines += len(tree.log_lines) == MAX_LOG_LINES
-        tree.log_lines.append((_text(payload.get("level")), node_id, message, fields if is_object(fields) else {}))
+        tree.log_lines.append((as_text(payload.get("level")), node_id, message, as_object(payload.get("fields"))))
 
 
 def _run_started(tree: RunProgress, payload: dict[str, Any]) -> None:
     tree.status, tree.started = "running", tree.last_event_at
-    tree.workflow_id = _text(payload.get("workflowId")) or tree.workflow_id
+    tree.workflow_id = as_text(payload.get("workflowId")) or tree.workflow_id
 
 
 def _run_completed(tree: RunProgress, payload: dict[str, Any]) -> None:
@@ -185,7 +185,7 @@ def _run_failed(tree: RunProgress, payload: dict[str, Any]) -> None:
 
 
 def _run_cancelled(tree: RunProgress, payload: dict[str, Any]) -> None:
-    tree.status, tree.reason = "cancelled", _text(payload.get("reason"))
+    tree.status, tree.reason = "cancelled", as_text(payload.get("reason"))
     for row in tree.nodes.values():
         row.interrupt = None
 
@@ -197,12 +197,8 @@ def _run_paused(tree: RunProgress, payload: dict[str, Any]) -> None:
             row.state = "pending"
 
 
-def _run_resumed(tree: RunProgress, payload: dict[str, Any]) -> None:
-    tree.status = "running"
-
-
-def _run_cancelling(tree: RunProgress, payload: dict[str, Any]) -> None:
-    tree.status = "cancelling"
+def _becomes(status: str) -> Callable[[RunProgress, dict[str, Any]], None]:
+    return lambda tree, payload: setattr(tree, "status", status)
 
 
 def _node_started(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
@@ -212,14 +208,10 @@ def _node_started(tree: RunProgress, row: NodeProgress, payload: dict[str, Any])
         row.round += 1
         row.items = 0
     row.attempt = again
-    row.type_id = _text(payload.get("typeId")) or row.type_id
+    row.type_id = as_text(payload.get("typeId")) or row.type_id
     if again <= 1 or row.started is None:
         row.started = tree.last_event_at
     row.state, row.ended, row.error, row.model_text = "running", None, {}, ""
-
-
-def _node_completed(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    _end_node(tree, row, "completed")
 
 
 def _node_failed(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
@@ -231,10 +223,6 @@ def _node_skipped(tree: RunProgress, row: NodeProgress, payload: dict[str, Any])
     # A loop that is over leaves its body out in the end; what the body did before is worth more.
     if row.started is None:
         _end_node(tree, row, "skipped")
-
-
-def _node_cancelled(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    _end_node(tree, row, "cancelled")
 
 
 def _end_node(tree: RunProgress, row: NodeProgress, state: str) -> None:
@@ -279,7 +267,7 @@ def _map_item(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> 
 
 
 def _output_chunk(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    row.model_text = (row.model_text + _text(payload.get("chunk")))[-200:]
+    row.model_text = (row.model_text + as_text(payload.get("chunk")))[-200:]
 
 
 def _requested_as(kind: str) -> "Callable[[RunProgress, NodeProgress, dict[str, Any]], None]":
@@ -292,10 +280,6 @@ def _requested_as(kind: str) -> "Callable[[RunProgress, NodeProgress, dict[str, 
     return asks
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _error(value: Any) -> dict[str, Any]:
     return value if is_object(value) else {"message": value} if isinstance(value, str) else {}
 
@@ -306,15 +290,15 @@ _RUN_EVENTS: Final[dict[str, Callable[[RunProgress, dict[str, Any]], None]]] = {
     "run.failed": _run_failed,
     "run.cancelled": _run_cancelled,
     "run.paused": _run_paused,
-    "run.resumed": _run_resumed,
-    "weftwork.run.cancel-requested": _run_cancelling,
+    "run.resumed": _becomes("running"),
+    "weftwork.run.cancel-requested": _becomes("cancelling"),
 }
 _NODE_EVENTS: Final[dict[str, Callable[[RunProgress, NodeProgress, dict[str, Any]], None]]] = {
     "node.started": _node_started,
-    "node.completed": _node_completed,
+    "node.completed": lambda tree, row, _: _end_node(tree, row, "completed"),
     "node.failed": _node_failed,
     "node.skipped": _node_skipped,
-    "node.cancelled": _node_cancelled,
+    "node.cancelled": lambda tree, row, _: _end_node(tree, row, "cancelled"),
     "node.retried": _node_retried,
     "node.suspended": _interrupt_requested,
     "interrupt.requested": _interrupt_requested,
