@@ -1,0 +1,126 @@
+"""Recorded data folders open, fold and finish: one for every stored schema so far, and one for every release.
+
+A change that turns one of these red breaks the data of hosts that are in use. The recordings stay as they are.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+import pytest
+
+from tests.crash.store_image import check_store_image
+from tests.histories.replay import (
+    RECORDINGS,
+    Expected,
+    Replayed,
+    log_digest,
+    read_expected,
+    replay,
+    restore,
+)
+from weftwork.protocol.run.header import TERMINAL_STATUSES, WAITING_STATUSES
+from weftwork.wiring.data_folder import DATABASE_FILE
+
+NAMES = sorted(path.name for path in RECORDINGS.iterdir())
+MIGRATIONS = Path(__file__).parents[2] / "src/weftwork/adapters/sqlite/migrations"
+NEVER_STORED = {2, 3, 4, 6}
+"""Schemas that were never the newest one of a commit."""
+MAX_TOTAL_BYTES = 1_500_000
+
+
+def check(found: Replayed, expected: Expected) -> None:
+    """Everything that must hold for a recording that was replayed. Raises AssertionError."""
+    assert expected.runs.keys() <= found.opened.keys(), "a run is lost"
+    for run_id, run in expected.runs.items():
+        recorded, now = found.before[run_id], found.after[run_id]
+        assert log_digest(recorded) == run.log, f"{run_id}: its recording has been changed"
+        if run.opened in (*TERMINAL_STATUSES, *WAITING_STATUSES):
+            assert found.opened[run_id] == run.opened, f"{run_id} opens as {found.opened[run_id]}"
+        assert found.finished[run_id] == run.finished, f"{run_id} ends as {found.finished[run_id]}"
+        assert now[: len(recorded)] == recorded, f"{run_id}: an event has changed"
+        assert now == recorded or run.opened not in TERMINAL_STATUSES, f"{run_id}: more events after its end"
+    for run_id, events in found.after.items():
+        assert [event[0] for event in events] == list(range(len(events))), f"{run_id} has a gap"
+        exported = (found.bundles[run_id] or {}).get("events", ())
+        assert [event["eventId"] for event in exported] == [event[1] for event in events], f"{run_id}: no whole bundle"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_recorded_folder_opens_and_every_run_ends(name: str, tmp_path: Path) -> None:
+    restore(RECORDINGS / name, tmp_path / "data")
+    expected = read_expected(RECORDINGS / name)
+    check(await replay(tmp_path / "data", expected), expected)
+    await asyncio.to_thread(check_store_image, tmp_path / "data", tmp_path / "copy")
+
+
+def test_every_schema_that_was_ever_stored_is_recorded() -> None:
+    newest = len(list(MIGRATIONS.glob("*.sql")))
+    recorded = {read_expected(RECORDINGS / name).schema_version for name in NAMES}
+    assert recorded == set(range(1, newest + 1)) - NEVER_STORED, "record a folder that has this schema"
+
+
+def test_recordings_stay_small() -> None:
+    sizes = [path.stat().st_size for path in RECORDINGS.rglob("*") if path.is_file()]
+    assert sum(sizes) <= MAX_TOTAL_BYTES
+
+
+FIRST = RECORDINGS / NAMES[0]
+
+
+@pytest.fixture
+async def replayed(tmp_path: Path) -> Replayed:
+    restore(FIRST, tmp_path / "data")
+    return await replay(tmp_path / "data", read_expected(FIRST))
+
+
+@pytest.mark.parametrize(
+    ("member", "change", "message"),
+    [
+        ("before", lambda events: [(*events[0][:4], b"{}", *events[0][5:]), *events[1:]], "recording has been changed"),
+        ("after", lambda events: [(*events[0][:4], b"{}", *events[0][5:]), *events[1:]], "an event has changed"),
+        ("after", lambda events: [*events, (len(events), "more", "log.appended")], "more events after its end"),
+        ("opened", lambda _: "running", "opens as running"),
+        ("finished", lambda _: "failed", "ends as failed"),
+        ("bundles", lambda _: None, "no whole bundle"),
+        ("bundles", lambda bundle: {"events": bundle["events"][1:]}, "no whole bundle"),
+    ],
+)
+async def test_what_a_host_does_wrong_is_seen(member: str, change: Any, message: str, replayed: Replayed) -> None:
+    expected = read_expected(FIRST)
+    check(replayed, expected)
+    found = getattr(replayed, member)
+    run_id = next(key for key, run in expected.runs.items() if run.opened == "completed")
+    broken = msgspec.structs.replace(replayed, **{member: {**found, run_id: change(found[run_id])}})
+    with pytest.raises(AssertionError, match=f"{run_id}.*{message}"):
+        check(broken, expected)
+
+
+async def test_a_lost_run_and_a_gap_are_seen(replayed: Replayed) -> None:
+    expected = read_expected(FIRST)
+    with pytest.raises(AssertionError, match="a run is lost"):
+        check(msgspec.structs.replace(replayed, opened={}), expected)
+    run_id, events = next((key, rows) for key, rows in replayed.after.items() if rows != replayed.before[key])
+    torn = {**replayed.after, run_id: [*events[:-2], events[-1]]}
+    with pytest.raises(AssertionError, match="has a gap"):
+        check(msgspec.structs.replace(replayed, after=torn), expected)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET type = 'node.concluded' WHERE type = 'node.completed'",
+        "UPDATE events SET type = 'run.failed' WHERE type = 'run.completed'",
+        "UPDATE runs SET status = 'failed' WHERE status = 'completed'",
+    ],
+)
+def test_a_store_that_is_not_the_fold_of_its_log_is_seen(statement: str, tmp_path: Path) -> None:
+    restore(RECORDINGS / "schema-10", tmp_path / "data")
+    connection = apsw.Connection(str(tmp_path / "data" / DATABASE_FILE))
+    connection.execute(statement)
+    connection.close()
+    with pytest.raises(AssertionError):
+        check_store_image(tmp_path / "data", tmp_path / "copy")
