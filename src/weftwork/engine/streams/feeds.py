@@ -44,6 +44,9 @@ class Feed:
     def add(self, events: tuple[Event, ...]) -> None:
         """Keep the newest, as far as they fit: one is kept however large it is, since all readers want it."""
         tail = self.tail
+        if tail and events and events[0].sequence != tail[-1].sequence + 1:
+            # Another executor wrote in between: a tail with a gap would hide its events from readers.
+            self.clear()
         tail += events
         weight = self.size + sum([event.size for event in events])
         old = 0
