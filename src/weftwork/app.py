@@ -44,6 +44,7 @@ from weftwork.ports.ids import Ids
 from weftwork.ports.models import ModelProvider
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.storage.host_lock import HostLock
+from weftwork.ports.storage.store import Store
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
@@ -88,7 +89,7 @@ class Host:
         self._ids = ids or RandomIds()
         self._in_memory = settings.store == "memory"
         self._lock: HostLock = NoLock() if self._in_memory else LockFile(settings.data_folder / LOCK_FILE)
-        self._store = MemoryStore() if self._in_memory else SqliteStore(settings.data_folder / DATABASE_FILE)
+        self._store: Store = MemoryStore() if self._in_memory else SqliteStore(settings.data_folder / DATABASE_FILE)
         agent = f"weftwork/{self.version}"
         self.outbound = GuardedClient(settings.fetch_policy(), settings.fetch_limits(), agent=agent)
         threads = ThreadPool(settings.max_node_threads, settings.max_abandoned_threads)
@@ -106,6 +107,9 @@ class Host:
         self.assets = self.media.assets
         runtime = Runtime(
             self._store.log,
+            self._store.queries,
+            self._store.child_runs,
+            self._store.records,
             self._feeds,
             self._clock,
             self._ids,
@@ -136,9 +140,12 @@ class Host:
             settings.interrupt_link_days,
         )
         self._interrupts = Interrupts(runtime, self._executor, links)
-        self._retention = Retention(self._store.log, self._clock, self._executor, settings.retention_days)
+        store = self._store
+        self._retention = Retention(
+            store.retention, store.log, store.records, self._clock, self._executor, settings.retention_days
+        )
         self._sweeper = Sweeper(
-            self._store.log, self._clock, self._retention.delete_expired, self.media.sweep.sweep_all
+            store.records, store.retention, self._clock, self._retention.delete_expired, self.media.sweep.sweep_all
         )
         self._admin: AdminServer | None = None
         self._fixtures: list[str] = []

@@ -12,6 +12,7 @@ from typing import Any
 from weftwork.adapters.http.routes import events
 from weftwork.adapters.sqlite import retention, transactions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
+from weftwork.adapters.sqlite.retention import SqliteRunRetention
 from weftwork.adapters.system import faults
 from weftwork.cli.main import main
 from weftwork.engine.host.executor import Executor
@@ -125,7 +126,7 @@ def hide_instead_of_delete() -> None:
     """A run is said to be deleted and is only hidden, for as long as this process lives."""
     find = SqliteEventLog.read_run
 
-    async def delete(self: SqliteEventLog, run: Any, *_: Any) -> bool:
+    async def delete(self: SqliteRunRetention, run: Any, *_: Any) -> bool:
         hidden.add(run)
         return True
 
@@ -133,7 +134,7 @@ def hide_instead_of_delete() -> None:
         return None if run in hidden else await find(self, run)
 
     hidden: set[Any] = set()
-    SqliteEventLog.delete = delete  # type: ignore[method-assign]
+    SqliteRunRetention.delete = delete  # type: ignore[method-assign]
     SqliteEventLog.read_run = stored  # type: ignore[method-assign]
 
 

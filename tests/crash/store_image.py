@@ -12,7 +12,7 @@ from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run.replay import load_state
-from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.fold.state import is_parked, next_wake_at
 from weftwork.protocol.run.header import RunKey
 from weftwork.wiring.data_folder import DATABASE_FILE
@@ -78,7 +78,7 @@ async def _check_run(store: SqliteStore, catalog: WorkflowCatalog, key: RunKey) 
     assert nodes == found, f"{key.run_id}: a row is not the fold: {nodes} for {found}"
     asked = {row.name: msgspec.json.decode(row.value)["status"] for row in stored.rows if row.kind == "interrupt"}
     assert asked == {name: each.status for name, each in state.interrupts.items()}, f"{key.run_id}: a question differs"
-    page = await store.log.list_interrupts(key.partition, InterruptQuery(run_id=key.run_id, limit=1000))
+    page = await store.queries.list_interrupts(key.partition, InterruptQuery(run_id=key.run_id, limit=1000))
     listed = {each.interrupt_id for each in page.interrupts}
     wanted = {name for name, how in asked.items() if how == "open"}
     assert listed == wanted, f"{key.run_id}: the list of open questions has {listed} for {wanted}"

@@ -34,4 +34,4 @@ async def settle() -> None:
 
 
 async def child_keys(bench: EngineHarness, key: RunKey) -> list[RunKey]:
-    return [child.header.key for child in await bench.store.log.children(key, None, 1000)]
+    return [child.header.key for child in await bench.store.child_runs.children(key, None, 1000)]

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tests.harness.definitions import NODE_TYPES
+from tests.harness.run_ports import RunPorts
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api.event_streams import EventStreams
 from weftwork.engine.api.keyring import Principal
@@ -26,7 +27,6 @@ from weftwork.ports.models import ModelProviders
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.storage.blobs import Blobs
-from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS as KINDS
 from weftwork.protocol.fold.state import RunState
@@ -116,7 +116,7 @@ class GateNode:
 
 
 class CrashableLog:
-    """A log as one process sees it: once that is dead, no call of it comes back or does anything."""
+    """The ports as one process sees them: once that is dead, no call of them comes back or does anything."""
 
     def __init__(self, log: Any) -> None:
         self._log = log
@@ -139,7 +139,7 @@ class EngineHarness:
         *types: NodeType,
         limits: Limits | None = None,
         store: MemoryStore | None = None,
-        wrap: Callable[[EventLog], Any] = lambda log: log,
+        wrap: Callable[[Any], Any] = lambda log: log,
         provided: frozenset[str] = frozenset(),
         clock: ManualClock | None = None,
         ids: SequentialIds | None = None,
@@ -150,13 +150,13 @@ class EngineHarness:
         self.clock = clock or ManualClock()
         self.ids = ids or SequentialIds()
         self.store = store or MemoryStore()
-        self.log: Any = wrap(self.store.log)
+        self.log: Any = wrap(RunPorts(self.store))
         self.process_log: Any = CrashableLog(self.log)
         self.feeds = Feeds(self.process_log)
         more = (self.gate_node.type, *types)
         self.types = {**NODE_TYPES, **{node.declaration.type_id: node for node in more}}
         self._options = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
-        ports = self.process_log, self.feeds, self.clock, self.ids
+        ports = *[self.process_log] * 4, self.feeds, self.clock, self.ids
         limits = limits or Limits()
         self.signer = Signer(self.store.signing, self.clock, self.ids)
         self.blobs = blobs

@@ -17,13 +17,13 @@ NOOP = {**workflow([node("a", "core.noop")]), "id": "noop"}
 
 
 def retention_of(bench: EngineHarness, days: int = 0) -> Retention:
-    return Retention(bench.process_log, bench.clock, bench.executor, days)
+    return Retention(*[bench.process_log] * 3, bench.clock, bench.executor, days)
 
 
 async def open_sqlite_store(folder: Path) -> tuple[SqliteStore, Retention]:
     store = SqliteStore(folder / "store.db")
     await store.open()
-    return store, Retention(store.log, EngineHarness().clock)
+    return store, Retention(store.retention, store.log, store.records, EngineHarness().clock)
 
 
 async def store_long_run(store: SqliteStore, run_id: str, count: int = 5000) -> str:

@@ -53,7 +53,7 @@ async def restart(bench: EngineHarness, *documents: dict[str, Any]) -> EngineHar
 
 async def child_keys(bench: EngineHarness, key: RunKey) -> list[RunKey]:
     """In the order of their creation."""
-    found = await bench.store.log.children(key, None, 1000)
+    found = await bench.store.child_runs.children(key, None, 1000)
     return [each.header.key for each in found]
 
 

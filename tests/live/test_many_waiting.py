@@ -15,11 +15,11 @@ from tests.live import KEY, InProcessHost
 from tests.live.listening_host import until
 from tests.live.steering import flow, interrupt_node
 from tests.live.tokens import approval_workflow
-from weftwork.adapters.sqlite.event_log import SqliteEventLog
+from weftwork.adapters.sqlite.run_queries import SqliteRunQueries
 from weftwork.app import Host
 from weftwork.engine.host.run_loader import MAX_PARKED
 from weftwork.engine.run.live_run import LiveRun
-from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.ids import partition
 from weftwork.protocol.run.header import RunKey
@@ -50,23 +50,26 @@ class Watched(InProcessHost):
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        log: Any = self.host._store.log
-        real = {name: getattr(log, name) for name in ("_read", "_write")}
+        store: Any = self.host._store
+        ports = [store.log, store.queries, store.child_runs, store.records, store.retention]
+        real = [
+            (port, name, each) for port in ports for name, each in vars(port).items() if name in ("_read", "_write")
+        ]
 
-        def counted(name: str) -> Any:
+        def counted(name: str, each: Any) -> Any:
             def submit(*arguments: Any) -> Any:
                 self.asked[name] += 1
-                return real[name](*arguments)
+                return each(*arguments)
 
             return submit
 
-        for name in real:
-            setattr(log, name, counted(name))
+        for port, name, each in real:
+            setattr(port, name, counted(name, each))
         try:
             yield
         finally:
-            for name, each in real.items():
-                setattr(log, name, each)
+            for port, name, each in real:
+                setattr(port, name, each)
 
     async def create(self, count: int) -> list[str]:
         """So many runs of both kinds, which all wait."""
@@ -202,11 +205,11 @@ def test_a_host_that_keeps_something_of_each_is_seen(tmp_path: Path, monkeypatch
 
 
 def test_a_host_that_loads_them_at_start_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unfinished(self: SqliteEventLog, after: RunKey | None, limit: int) -> list[RunKey]:
+    async def unfinished(self: SqliteRunQueries, after: RunKey | None, limit: int) -> list[RunKey]:
         mine = partition("acme", "live")
         page = await self.list_interrupts(mine, InterruptQuery(limit=limit))
         return [RunKey(mine, each.run_id) for each in page.interrupts] if after is None else []
 
-    monkeypatch.setattr(SqliteEventLog, "unfinished_runs", unfinished)
+    monkeypatch.setattr(SqliteRunQueries, "unfinished_runs", unfinished)
     with pytest.raises(AssertionError, match="100 runs were loaded at start"):
         waiting(tmp_path / "data", 200)

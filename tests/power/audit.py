@@ -13,11 +13,12 @@ from tests.power.turn_based_log import content_of
 from tests.power.workflows import TAGS, secret_of
 from weftwork.adapters.sqlite.definitions import _get as get_definition
 from weftwork.adapters.sqlite.idempotency import find_record
-from weftwork.adapters.sqlite.run_queries import find_run, list_runs, read_events, read_hidden
+from weftwork.adapters.sqlite.run_queries import list_runs
+from weftwork.adapters.sqlite.runs import find_run, read_events, read_hidden
 from weftwork.engine.api.runs import RunOutcome
 from weftwork.engine.run.append import BatchBuilder
 from weftwork.engine.run.replay import load_state
-from weftwork.ports.storage.event_log import RunQuery
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.privacy.redaction import Redactor

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
+from tests.harness.run_ports import RunPorts
 from tests.power.asset_references import asset_of, digest_of, with_asset, with_event_assets
 from tests.power.recording_disk import RecordingDisk
 from weftwork.adapters.sqlite import assets
@@ -127,7 +128,7 @@ class TurnBasedLog:
         """A write with the assets that it names, which are kept just before it."""
         await self._commit_turn(self._writes)
         keeps = [self._count_busy(self._store.assets.add, asset_of(partition, digest)) for digest in (*named, *loose)]
-        write = self._count_busy(getattr(self._store.log, name), *arguments)
+        write = self._count_busy(getattr(RunPorts(self._store), name), *arguments)
         *_, done = await asyncio.gather(*keeps, write, return_exceptions=True)
         if isinstance(done, BaseException):
             raise done
@@ -137,7 +138,7 @@ class TurnBasedLog:
 
     async def _wait(self, line: deque[asyncio.Future[None]], name: str, *arguments: Any) -> Any:
         await self._commit_turn(line)
-        return await self._count_busy(getattr(self._store.log, name), *arguments)
+        return await self._count_busy(getattr(RunPorts(self._store), name), *arguments)
 
     async def _commit_turn(self, line: deque[asyncio.Future[None]]) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

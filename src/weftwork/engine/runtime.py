@@ -18,7 +18,10 @@ from weftwork.ports.models import ModelProviders
 from weftwork.ports.node_outcome import ChildRequest, Failed, NewChild
 from weftwork.ports.nodes import NodeCall, NodeType
 from weftwork.ports.outbound import Outbound
+from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog
+from weftwork.ports.storage.idempotency import IdempotencyRecords
+from weftwork.ports.storage.run_queries import RunQueries
 from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.fold.state import RunState
@@ -37,6 +40,9 @@ class Runtime(msgspec.Struct, frozen=True):
     """The engine's surroundings, handed to it by the composition root."""
 
     log: EventLog
+    queries: RunQueries
+    child_runs: ChildRuns
+    records: IdempotencyRecords
     feeds: Feeds
     clock: Clock
     ids: Ids

@@ -5,15 +5,18 @@ A fault happens at a commit. After a crash the log of that process refuses every
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
-from weftwork.ports.storage.event_log import EventLog, RunCreated, ScopeTaken, SlotTaken, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, RunCreated, ScopeTaken, StoreUnavailable
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import EFFECT_RECORDED, Event
 from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.testing.call_recorder import ProcessGuard
+
+T = TypeVar("T")
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
@@ -95,34 +98,46 @@ class FaultPlan:
         return [fault for index, fault in enumerate(self._faults) if index not in self._fired]
 
 
-class FaultyLog:
-    """Implements ports.eventlog.EventLog. When the process is to end, in the middle of a commit, `rest` is awaited and
-    `die` is called."""
+class ProcessPort:
+    """A storage port as one process sees it: no call returns once the process is dead."""
 
-    def __init__(
-        self,
-        log: EventLog,
-        faults: FaultPlan,
-        living: ProcessGuard,
-        rest: Callable[[], Awaitable[None]],
-        die: Callable[[], None],
-    ) -> None:
-        self._log = log
-        self._faults = faults
+    def __init__(self, port: Any, living: ProcessGuard) -> None:
+        self._port = port
         self._process = living
-        self._settle = rest
-        self._kill = die
 
     @classmethod
-    def wrap(cls, *arguments: Any) -> EventLog:
-        return cast("EventLog", cls(*arguments))
+    def wrap(cls, port: T, living: ProcessGuard, *arguments: Any) -> T:
+        return cast("T", cls(port, living, *arguments))
 
     def __getattr__(self, name: str) -> Any:
         async def call(*arguments: Any) -> Any:
             await self._require_alive()
-            return await getattr(self._log, name)(*arguments)
+            return await getattr(self._port, name)(*arguments)
 
         return call
+
+    async def _require_alive(self) -> None:
+        """Returns while the process lives, and never after."""
+        if self._process.is_dead:
+            await asyncio.get_running_loop().create_future()
+
+
+class FaultyLog(ProcessPort):
+    """Implements ports.storage.event_log.EventLog. When the process is to end, in the middle of a commit, `rest` is
+    awaited and `die` is called."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        living: ProcessGuard,
+        faults: FaultPlan,
+        rest: Callable[[], Awaitable[None]],
+        die: Callable[[], None],
+    ) -> None:
+        super().__init__(log, living)
+        self._faults = faults
+        self._settle = rest
+        self._kill = die
 
     async def create(
         self,
@@ -132,10 +147,10 @@ class FaultyLog:
         exclusive: bool = False,
         first: Batch | None = None,
     ) -> RunCreated | SlotTaken | ScopeTaken:
-        return await self._commit(first, lambda: self._log.create(header, hidden, record, exclusive, first))
+        return await self._commit(first, lambda: self._port.create(header, hidden, record, exclusive, first))
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
-        return await self._commit(batch, lambda: self._log.append(run, expected, batch))
+        return await self._commit(batch, lambda: self._port.append(run, expected, batch))
 
     async def _commit(self, batch: Batch | None, write: Callable[[], Any]) -> Any:
         await self._require_alive()
@@ -151,8 +166,3 @@ class FaultyLog:
         if isinstance(fault, LostAnswer):
             await write()
         raise StoreUnavailable("the test says so")
-
-    async def _require_alive(self) -> None:
-        """Returns while the process lives, and never after."""
-        if self._process.is_dead:
-            await asyncio.get_running_loop().create_future()

@@ -195,6 +195,6 @@ class Scenario:
         """Its whole log."""
         if self._run is None:
             # It may be there all the same, and its caller not know.
-            found = await self.host.store.log.unfinished_runs(None, 1)
+            found = await self.host.store.queries.unfinished_runs(None, 1)
             return await self.host.store.log.read(found[0], -1, 10**6) if found else []
         return await self.host.store.log.read(self._run, -1, 10**6)

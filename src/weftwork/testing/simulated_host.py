@@ -28,7 +28,7 @@ from weftwork.testing.call_recorder import PerformedCalls, ProcessGuard, record_
 from weftwork.testing.deterministic import ManualClock, SequentialIds
 from weftwork.testing.fake_model import FakeModel, FakeModels
 from weftwork.testing.fake_outbound import FakeOutbound
-from weftwork.testing.faults import FaultPlan, FaultyLog
+from weftwork.testing.faults import FaultPlan, FaultyLog, ProcessPort
 from weftwork.testing.media import MEDIA_BASE
 from weftwork.wiring.node_types import builtin_node_types
 
@@ -81,7 +81,7 @@ class HostProcess:
         library = PythonNodes(world.nodes, self.threads, outbound)
         types = {**builtin_node_types(outbound), **library.types}
         types = {name: record_calls(node, self.guard, world.first_attempt) for name, node in types.items()}
-        log = FaultyLog.wrap(world.store.log, world.faults, self.guard, self.settle, self.kill)
+        log = FaultyLog.wrap(world.store.log, self.guard, world.faults, self.settle, self.kill)
         # With ids of its own: those of a run do not depend on what is signed beside it.
         self.signer = Signer(world.store.signing, world.clock, SequentialIds())
         self.assets = Assets(
@@ -95,6 +95,9 @@ class HostProcess:
         )
         runtime = Runtime(
             log,
+            ProcessPort.wrap(world.store.queries, self.guard),
+            ProcessPort.wrap(world.store.child_runs, self.guard),
+            ProcessPort.wrap(world.store.records, self.guard),
             Feeds(log),
             world.clock,
             world.ids,

@@ -14,6 +14,7 @@ from weftwork.engine.media.asset_sweep import MAX_PER_CALL, AssetSweep, SweepRes
 from weftwork.engine.signer import Signer
 from weftwork.ports.storage.assets import AssetUsage
 from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.store import Store
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.settings import Settings, SettingsError
@@ -25,7 +26,7 @@ from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 class OfflineAssetSweep:
     """The sweep of assets. Where their bytes are is opened only if it is needed: keys can be made without it."""
 
-    def __init__(self, store: SqliteStore, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
         self._blobs: Blobs | None = None
@@ -82,4 +83,5 @@ async def open_administration(data: Path, blobs: str = "") -> tuple[Administrati
         lock.release()
 
     catalog = WorkflowCatalog(store.definitions, declarations_by_type(builtin_node_types()))
-    return Administration(keyring, Retention(store.log, SystemClock()), catalog, signer, sweep), close
+    retention = Retention(store.retention, store.log, store.records, SystemClock())
+    return Administration(keyring, retention, catalog, signer, sweep), close

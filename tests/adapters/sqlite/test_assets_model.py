@@ -15,7 +15,7 @@ from weftwork.adapters.sqlite import assets, transactions
 from weftwork.ports.storage.assets import AssetCursor, AssetQuery
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey, Status
 from weftwork.testing.storage.assets import asset, digest
-from weftwork.testing.storage.children import child
+from weftwork.testing.storage.child_runs import child
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, header
 
 NAMES = st.sampled_from([f"n{number}" for number in range(6)])
@@ -103,7 +103,7 @@ class Assets(Pair):
     def delete(self, partition: str, run_id: str) -> None:
         self.both("delete", RunKey(partition, run_id), NOW)
         # In memory all of it goes at once.
-        while self.runner.run(self.store.log.purge()):
+        while self.runner.run(self.store.retention.purge()):
             pass
 
     @rule(now=INSTANTS, limit=st.integers(0, 4))

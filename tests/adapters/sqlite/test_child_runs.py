@@ -14,13 +14,14 @@ from weftwork.adapters.sqlite import child_runs, event_log, run_queries, transac
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import RunHead, RunHeadCache
-from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult, RunQuery
+from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.child_messages import parent_with_children, report_result
-from weftwork.testing.storage.children import child, create_children
+from weftwork.testing.storage.child_runs import child, create_children
 from weftwork.testing.storage.harness import ACME, NOW, batch, catch, header, make_run, prove
 
 FEW, MANY = 30, 600
@@ -255,19 +256,30 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
 
     async def check(store: SqliteStore) -> None:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
-        assert await store.log.unfinished_runs(None, 10) == runs[:1]
+        assert await store.queries.unfinished_runs(None, 10) == runs[:1]
         for run in runs:
-            assert (await store.log.children(run, None, 10), await store.log.count_descendants(run)) == ([], 0)
-        assert (await store.log.child_results(None, 10), await store.log.cancel_requests(None, 10)) == ([], [])
-        assert await store.log.delete(runs[2], NOW) is True
+            assert (await store.child_runs.children(run, None, 10), await store.child_runs.count_descendants(run)) == (
+                [],
+                0,
+            )
+        assert (await store.child_runs.child_results(None, 10), await store.child_runs.cancel_requests(None, 10)) == (
+            [],
+            [],
+        )
+        assert await store.retention.delete(runs[2], NOW) is True
         for parent in runs[:2]:
             (born,) = await create_children(store, parent, 0, child(parent, f"child-of-{parent.run_id}"))
             told = await report_result(store, parent, born, -1, "waiting-input")
-            assert await store.log.child_results(None, 10) == [told]
+            assert await store.child_runs.child_results(None, 10) == [told]
             last = replace(batch(parent, 1, status="cancelled"), cascade_cancel=CascadeCancel("why"))
             assert await store.log.append(parent, 1, last) is None
-            assert await store.log.cancel_requests(None, 10) == [PendingCancelRequest(born, parent.run_id, "why")]
+            assert await store.child_runs.cancel_requests(None, 10) == [
+                PendingCancelRequest(born, parent.run_id, "why")
+            ]
             assert await store.log.append(born, 0, batch(born, 0, status="cancelled")) is None
-            assert (await store.log.child_results(None, 10), await store.log.cancel_requests(None, 10)) == ([], [])
+            assert (
+                await store.child_runs.child_results(None, 10),
+                await store.child_runs.cancel_requests(None, 10),
+            ) == ([], [])
 
     prove(SqliteStore(path), check)

@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult
+from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
 from weftwork.protocol.run.batch import Batch, CancelRequest
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.child_messages import result_batch
-from weftwork.testing.storage.children import child
+from weftwork.testing.storage.child_runs import child
 from weftwork.testing.storage.harness import ACME, batch, prove
 
 KILLED = """
@@ -84,9 +84,9 @@ def check_left(path: Path, told: dict[str, int]) -> None:
             last = found.last_sequence
             assert last >= told.get(parent.run_id, -1)
             runs = [born(parent, number) for number in range(last + 1)]
-            children = await store.log.children(parent, None, 1000)
+            children = await store.child_runs.children(parent, None, 1000)
             assert [each.header.key for each in children] == runs
-            assert await store.log.count_descendants(parent) == last + 1
+            assert await store.child_runs.count_descendants(parent) == last + 1
             ordered += [PendingCancelRequest(run, parent.run_id, "why") for run in runs[:-1]]
             for each in children:
                 said = each.projection.last_sequence
@@ -94,8 +94,8 @@ def check_left(path: Path, told: dict[str, int]) -> None:
                 if said >= 0:
                     assert given is not None
                     news.append(PendingChildResult(parent, given))
-        assert sorted(await store.log.child_results(None, 1000), key=repr) == sorted(news, key=repr)
-        assert sorted(await store.log.cancel_requests(None, 1000), key=repr) == sorted(ordered, key=repr)
+        assert sorted(await store.child_runs.child_results(None, 1000), key=repr) == sorted(news, key=repr)
+        assert sorted(await store.child_runs.cancel_requests(None, 1000), key=repr) == sorted(ordered, key=repr)
 
     prove(SqliteStore(path), check)
 

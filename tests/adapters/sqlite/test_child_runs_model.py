@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from tests.adapters.sqlite.test_model import Pair
 from weftwork.adapters.sqlite import child_runs, transactions
-from weftwork.ports.storage.event_log import PendingChildResult, RunQuery
+from weftwork.ports.storage.child_runs import PendingChildResult
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.header import STATUSES, Parent, RunKey, Status
-from weftwork.testing.storage.children import child
+from weftwork.testing.storage.child_runs import child
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, header
 
 STEPS: tuple[Status, ...] = ("running",) * 6 + ("waiting-input", "cancelling", "completed", "cancelled")
@@ -92,7 +93,7 @@ class Families(Pair):
         self.both("delete", self.some(ended=True).key, NOW)
 
     def sweep(self) -> None:
-        while self.runner.run(self.store.log.purge()):
+        while self.runner.run(self.store.retention.purge()):
             pass
         self.both("sweep", NOW + self.often())
 

@@ -17,14 +17,15 @@ from weftwork.adapters.sqlite import child_runs, retention
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.annotations import Annotation
-from weftwork.ports.storage.event_log import StillLive, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.ports.storage.retention import StillLive
 from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, HiddenValue
 from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.assets import asset, digest
 from weftwork.testing.storage.child_messages import parent_with_children, report_result
 from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, state_of
-from weftwork.testing.storage.waiting import interrupt
+from weftwork.testing.storage.interrupt_queries import interrupt
 
 EVENTS, ROWS = 3000, 1200
 AT_ONCE = {"runs", "run_tags", "kinship"}
@@ -85,19 +86,19 @@ def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
         kept = await full_run(store, "run-b", 10, 3)
         before = await state_of(store, kept)
         assert set(left_of(path, 1)) == {*retention.RUN_TABLES, *AT_ONCE}
-        assert await store.log.delete(run, NOW) is True
+        assert await store.retention.delete(run, NOW) is True
         left = left_of(path, 1)
         assert AT_ONCE.isdisjoint(left)
         assert left["deleted_runs"] == 1
         assert left["events"] == EVENTS, "only a piece is gone"
         pieces = 0
-        while await store.log.purge():
+        while await store.retention.purge():
             pieces += 1
             gone = sum(left.values()) - sum((left := left_of(path, 1)).values())
             assert gone <= retention.PIECE_ROWS
         assert left == {"deleted_runs": 1}
         assert pieces >= (EVENTS + ROWS) / retention.PIECE_ROWS
-        await store.log.sweep(NOW + 1)
+        await store.retention.forget_deleted(NOW + 1)
         assert left_of(path, 1) == {}
         assert await state_of(store, kept) == before
 
@@ -124,7 +125,7 @@ def test_no_child_messages_are_left(tmp_path: Path) -> None:
         for run in runs:
             await report_result(store, parent, run, -1)
         heard = await report_result(store, parent, runs[0], 0, "completed")
-        await store.log.acknowledge_results((heard,))
+        await store.child_runs.acknowledge_results((heard,))
         order = (CancelRequest(runs[1].run_id, "why"),)
         await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=order))
         assert left_of(path, 3).keys() >= {"kinship", *BEFORE}
@@ -133,7 +134,7 @@ def test_no_child_messages_are_left(tmp_path: Path) -> None:
         for run in runs[1:]:
             await store.log.append(run, 0, batch(run, 0, status="cancelled"))
         for run in (parent, *runs):
-            assert await store.log.delete(run, NOW) is True
+            assert await store.retention.delete(run, NOW) is True
         for run_no in range(1, 5):
             assert left_of(path, run_no) == {"deleted_runs": 1}
 
@@ -162,9 +163,9 @@ def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:
         last = batch(run, -1, 40, "completed")
         events = tuple(replace(event, payload=b"x" * large) for event in last.events)
         await store.log.append(run, -1, replace(last, events=events))
-        await store.log.delete(run, NOW)
+        await store.retention.delete(run, NOW)
         counts = [left_of(path, 1).get("events", 0)]
-        while await store.log.purge():
+        while await store.retention.purge():
             counts.append(left_of(path, 1).get("events", 0))
         assert counts[0] >= 36
         assert all(before - after <= 4 for before, after in pairwise(counts))
@@ -177,7 +178,7 @@ def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
     async def check(store: SqliteStore) -> None:
         run = await full_run(store, events=20_000)
         other = await make_run(store, "run-b", status="running")
-        await store.log.delete(run, NOW)
+        await store.retention.delete(run, NOW)
         purging = asyncio.ensure_future(purge(store))
         expected = 0
         while not purging.done() and expected < 30:
@@ -187,7 +188,7 @@ def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
         await purging
 
     async def purge(store: SqliteStore) -> None:
-        while await store.log.purge():
+        while await store.retention.purge():
             pass
 
     prove(SqliteStore(tmp_path / "store.db"), check)
@@ -202,10 +203,10 @@ from weftwork.protocol.run.header import RunKey
 async def work(path, pieces):
     store = SqliteStore(path)
     await store.open()
-    assert await store.log.delete(RunKey(ACME, "run-a"), NOW) is True
+    assert await store.retention.delete(RunKey(ACME, "run-a"), NOW) is True
     print("deleted", flush=True)
     for _ in range(pieces):
-        assert await store.log.purge()
+        assert await store.retention.purge()
     os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(work(sys.argv[1], int(sys.argv[2])))
@@ -232,7 +233,7 @@ def test_a_process_that_is_killed_between_pieces_leaves_no_half_of_a_run(tmp_pat
         fresh = await make_run(store, "run-b")
         assert (await state_of(store, fresh))[1:] == ([], [])
         count = 0
-        while await store.log.purge():
+        while await store.retention.purge():
             count += 1
         assert count > 3
         assert left_of(path, 1) == {"deleted_runs": 1}
@@ -245,7 +246,7 @@ def test_a_piece_that_cannot_be_written_is_taken_away_later(tmp_path: Path, monk
 
     async def check(store: SqliteStore) -> None:
         run = await full_run(store)
-        await store.log.delete(run, NOW)
+        await store.retention.delete(run, NOW)
         before = left_of(path, 1)
 
         def fail(*_: Any) -> bool:
@@ -255,10 +256,10 @@ def test_a_piece_that_cannot_be_written_is_taken_away_later(tmp_path: Path, monk
         real = retention._delete_piece
         monkeypatch.setattr(retention, "_delete_piece", fail)
         with pytest.raises(StoreUnavailable):
-            await store.log.purge()
+            await store.retention.purge()
         monkeypatch.setattr(retention, "_delete_piece", real)
         assert left_of(path, 1) == before
-        while await store.log.purge():
+        while await store.retention.purge():
             pass
         assert left_of(path, 1) == {"deleted_runs": 1}
 
@@ -273,8 +274,8 @@ def test_the_room_of_deleted_runs_is_used_again(tmp_path: Path) -> None:
         sizes: list[int] = []
         for number in range(4):
             run = await full_run(store, f"run-{number}")
-            await store.log.delete(run, NOW)
-            while await store.log.purge():
+            await store.retention.delete(run, NOW)
+            while await store.retention.purge():
                 pass
             sizes.append(pages(path))
         assert max(sizes[1:]) <= sizes[0] * 1.1, sizes

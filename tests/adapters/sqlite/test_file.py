@@ -53,7 +53,7 @@ def test_what_a_killed_process_left_is_synced(tmp_path: Path, monkeypatch: pytes
 MODULES = [
     import_module(f"weftwork.adapters.sqlite.{name}")
     for name in (
-        "annotations assets child_runs definitions idempotency interrupts keys run_queries transactions"
+        "annotations assets child_runs definitions idempotency interrupts keys run_queries runs transactions"
     ).split()
 ]
 
@@ -112,8 +112,8 @@ def test_the_statements_are_all_there() -> None:
         "run_queries.BY_STATUS",
         "run_queries.BY_TAG",
         "run_queries.UNFINISHED",
-        "run_queries._READ_EVENTS",
-        "run_queries._FIND_RUN",
+        "runs._READ_EVENTS",
+        "runs._FIND_RUN",
     } <= names
     assert {
         "transactions._UPDATE_ENDED",
@@ -186,7 +186,7 @@ INDEXES = {
     "child_runs.CASCADE_TO_CHILDREN": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
     "child_runs.CASCADE_TO_AWAITED": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
     "child_runs._DELETE_RESULTS": "news USING INDEX news_by_parent (parent_no=?)",
-    "run_queries._READ_HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
+    "runs._READ_HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
     "annotations.COUNT_ANNOTATIONS": "annotations USING COVERING INDEX annotations_by_run (run_no=?)",
     "annotations.FIND_ANNOTATION": "annotations USING INDEX annotations_by_id (run_no=? AND annotation_id=?)",
     "assets.FIND_ASSET": "assets USING INDEX assets_by_digest (partition=? AND sha256=?)",
@@ -322,7 +322,7 @@ def test_a_used_store_is_sound(tmp_path: Path) -> None:
             async with asyncio.timeout(120):
                 runs = [await make_run(store, f"run-{number}", tags=("a", "b")) for number in range(50)]
                 appends = [store.log.append(made, -1, batch(made, -1, 3, "completed")) for made in runs]
-                await asyncio.gather(*appends, store.log.save_record(record()))
+                await asyncio.gather(*appends, store.records.save_record(record()))
         finally:
             await store.close()
 

@@ -17,13 +17,14 @@ from weftwork.adapters.sqlite import (
     idempotency,
     interrupts,
     run_queries,
+    runs,
     transactions,
 )
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.assets import AssetUsage
-from weftwork.ports.storage.event_log import RunQuery
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.protocol.run.projection import StateRow, StoredRun
 from weftwork.testing import storage
@@ -70,7 +71,7 @@ def unclamped(least: int, value: int) -> int:
         ),
         (annotations, "check_record", lambda *_: None, "an_annotation_is_stored_with_its_record"),
         (idempotency, "find_recorded", lambda *_: None, "one_of_many_with_one_slot_is_kept"),
-        (run_queries, "max", unclamped, "a_page_of_events_starts_after_its_cursor"),
+        (runs, "max", unclamped, "a_page_of_events_starts_after_its_cursor"),
         (
             transactions,
             "_UPDATE_ENDED",
@@ -310,8 +311,8 @@ def interrupted(path: Path, before: str, read: Callable[[Any], Any]) -> Any:
 def test_a_stored_run_is_one_view(tmp_path: Path) -> None:
     found: StoredRun = interrupted(
         tmp_path / "store.db",
-        run_queries._READ_ROWS,
-        lambda connection: run_queries.find_run(RunKey(ACME, "run-a"), connection),
+        runs._READ_ROWS,
+        lambda connection: runs.find_run(RunKey(ACME, "run-a"), connection),
     )
     assert found.rows[0].value == b"%d" % found.projection.last_sequence
 
@@ -325,7 +326,7 @@ def test_a_page_is_one_view(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "proof"), [(run_queries, test_a_stored_run_is_one_view), (run_queries, test_a_page_is_one_view)]
+    ("module", "proof"), [(runs, test_a_stored_run_is_one_view), (run_queries, test_a_page_is_one_view)]
 )
 def test_without_a_snapshot_a_view_is_torn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, proof: Callable[[Path], None]

@@ -16,12 +16,12 @@ from tests.adapters.sqlite.instruction_counts import instructions_of
 from weftwork.adapters.sqlite import interrupts, run_queries
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import InterruptListing
 from weftwork.protocol.timestamps import iso
 from weftwork.testing.storage.harness import ACME, NOW, batch, make_run, prove
-from weftwork.testing.storage.waiting import (
+from weftwork.testing.storage.interrupt_queries import (
     NONE_OPEN,
     append_rows,
     interrupt,
@@ -146,7 +146,7 @@ def test_a_page_is_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     async def check(store: SqliteStore) -> None:
         run = await make_run(store)
         await append_rows(store, run, -1, *rows)
-        page = await store.log.list_interrupts(ACME, InterruptQuery())
+        page = await store.queries.list_interrupts(ACME, InterruptQuery())
         assert (len(page.interrupts), page.more) == (3, True)
         assert await list_all(store) == [open_interrupt(run, row) for row in rows]
 
@@ -204,9 +204,9 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
 
     async def check(store: SqliteStore) -> None:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
-        assert await store.log.unfinished_runs(None, 10) == [runs[0], runs[2]]
-        assert (await store.log.next_wake(), await store.log.due_runs(2**60, 10)) == (None, [])
-        page = await store.log.list_interrupts(ACME, InterruptQuery())
+        assert await store.queries.unfinished_runs(None, 10) == [runs[0], runs[2]]
+        assert (await store.queries.next_wake(), await store.queries.due_runs(2**60, 10)) == (None, [])
+        page = await store.queries.list_interrupts(ACME, InterruptQuery())
         assert [(each.run_id, each.workflow_id, each.interrupt_id) for each in page.interrupts] == [
             ("run-1", "greet", "i1")
         ]
@@ -218,8 +218,8 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
         touched = replace(touched, projection=replace(touched.projection, parked=True, wake_at=NOW))
         assert await store.log.append(runs[0], 0, touched) is None
         assert await list_all(store) == [open_interrupt(runs[0], interrupt("i1"))]
-        assert await store.log.unfinished_runs(None, 10) == [runs[2]]
-        assert await store.log.due_runs(NOW, 10) == [runs[0]]
+        assert await store.queries.unfinished_runs(None, 10) == [runs[2]]
+        assert await store.queries.due_runs(NOW, 10) == [runs[0]]
         assert await store.signing.all() == []
 
     prove(SqliteStore(path), check)

@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.event_log import OpenInterrupt
+from weftwork.ports.storage.run_queries import OpenInterrupt
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.harness import ACME, NOW, batch, prove
-from weftwork.testing.storage.waiting import interrupt, list_all, open_interrupt, resolved_interrupt
+from weftwork.testing.storage.interrupt_queries import interrupt, list_all, open_interrupt, resolved_interrupt
 
 KILLED = """
 import asyncio, os, signal, sys
@@ -84,10 +84,10 @@ def check_left(path: Path, told: dict[str, int]) -> None:
                     waking_at.append((NOW + last, run))
         assert sorted(await list_all(store), key=repr) == sorted(open_now, key=repr)
         waking_at.sort(key=lambda each: each[0])
-        assert await store.log.due_runs(NOW + 1000, 10) == [run for _, run in waking_at]
-        assert await store.log.next_wake() == (waking_at[0][0] if waking_at else None)
+        assert await store.queries.due_runs(NOW + 1000, 10) == [run for _, run in waking_at]
+        assert await store.queries.next_wake() == (waking_at[0][0] if waking_at else None)
         awake = [run for run in RUNS if run not in {parked for _, parked in waking_at}]
-        assert await store.log.unfinished_runs(None, 10) == awake
+        assert await store.queries.unfinished_runs(None, 10) == awake
 
     prove(SqliteStore(path), check)
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from tests.adapters.sqlite.instruction_counts import instructions_of
 from weftwork.adapters.sqlite import run_queries
 from weftwork.adapters.sqlite.database.connection import open_reader
-from weftwork.adapters.sqlite.run_queries import find_run, read_events
+from weftwork.adapters.sqlite.runs import find_run, read_events
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.event_log import RunQuery
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.testing.storage.harness import ACME, OTHER, batch, make_run
 

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from msgspec.structs import replace
 
+from tests.harness.run_ports import RunPorts
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite import retention, transactions
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.event_log import InterruptQuery, RunCreated, RunQuery
+from weftwork.ports.storage.event_log import RunCreated
+from weftwork.ports.storage.run_queries import InterruptQuery, RunQuery
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import InterruptListing, StateRow
@@ -66,8 +68,8 @@ class Pair(RuleBasedStateMachine):
                     return type(error)
                 return fields_of(answer) if method == "read" else answer
 
-        wanted = self.runner.run(ask(self.model.log))
-        assert self.runner.run(ask(self.store.log)) == wanted
+        wanted = self.runner.run(ask(RunPorts(self.model)))
+        assert self.runner.run(ask(RunPorts(self.store))) == wanted
         return wanted
 
     def record(self, partition: str, slot: str | None) -> Any:
@@ -84,7 +86,7 @@ class Pair(RuleBasedStateMachine):
 
     @rule()
     def purge(self) -> None:
-        self.runner.run(self.store.log.purge())
+        self.runner.run(self.store.retention.purge())
 
 
 class Twins(Pair):
@@ -159,7 +161,7 @@ class Twins(Pair):
     @rule(age=st.integers(-10, 1))
     def sweep(self, age: int) -> None:
         # What is not purged is not forgotten either; the store in memory has nothing to purge.
-        while self.runner.run(self.store.log.purge()):
+        while self.runner.run(self.store.retention.purge()):
             pass
         self.both("sweep", self.time + age)
 

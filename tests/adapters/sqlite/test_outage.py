@@ -17,7 +17,8 @@ from weftwork.adapters.sqlite.database import connection as connection_module
 from weftwork.adapters.sqlite.database import writer as writer_module
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.api_keys import ApiKeyRow
-from weftwork.ports.storage.event_log import RunCreated, RunQuery, StoreUnavailable
+from weftwork.ports.storage.event_log import RunCreated, StoreUnavailable
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.harness import ACME, NOW, batch, catch, header, make_run, prove, record, state_of
 
@@ -59,8 +60,8 @@ def test_a_failed_commit_leaves_nothing(
         given = batch(run, 0, 3, rows=(StateRow("node", "n", b"1"),), record=record())
         assert await refused(store.log.append(run, 0, given))
         assert await refused(store.log.create(header("run-b")))
-        assert await refused(store.log.save_record(record("slot-2")))
-        assert await refused(store.log.sweep(NOW))
+        assert await refused(store.records.save_record(record("slot-2")))
+        assert await refused(store.records.sweep(NOW))
         assert await refused(store.definitions.put("d1", b""))
         assert await refused(store.keys.put(KEY))
         assert await refused(store.log.check_ready())
@@ -69,7 +70,7 @@ def test_a_failed_commit_leaves_nothing(
         await store.log.check_ready()
         assert await state_of(store, run) == before
         for slot in ("slot-1", "slot-2"):
-            assert await store.log.find_record(ACME, slot, 0) is None
+            assert await store.records.find_record(ACME, slot, 0) is None
         assert await store.definitions.get("d1") is None
         assert await store.keys.all() == []
         assert await store.log.append(run, 0, given) is None
@@ -94,12 +95,12 @@ def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, disk: 
         assert await refused(store.log.create(header("failed")))
         disk.repair()
         # The smallest write there is: it alone would not overwrite much.
-        assert await store.log.sweep(0) == 0
+        assert await store.records.sweep(0) == 0
         for suffix in ("", "-wal"):
             shutil.copy(tmp_path / f"store.db{suffix}", tmp_path / f"crashed.db{suffix}")
 
     async def after_the_crash(store: SqliteStore) -> None:
-        page = await store.log.list_runs(ACME, RunQuery())
+        page = await store.queries.list_runs(ACME, RunQuery())
         assert [run.header.run_id for run in page.runs] == ["run-a"]
 
     with_store(tmp_path / "store.db", scenario, disk)
@@ -135,9 +136,9 @@ def test_whichever_operation_fails_acknowledged_work_is_kept(
                 if await catch(store.log.create(header(f"run-{number}"), record=record(f"slot-{number}"))) is None:
                     done.append(f"run-{number}")
             disk.repair()
-            page = await store.log.list_runs(ACME, RunQuery())
+            page = await store.queries.list_runs(ACME, RunQuery())
             assert [run.header.run_id for run in page.runs] == done[::-1]
-            slots = [await store.log.find_record(ACME, f"slot-{number}", 0) is not None for number in range(6)]
+            slots = [await store.records.find_record(ACME, f"slot-{number}", 0) is not None for number in range(6)]
             assert slots == [f"run-{number}" in done for number in range(6)]
             assert await store.log.create(header("last")) == RunCreated()
 
@@ -172,7 +173,7 @@ def test_a_failed_read_is_unavailable_and_passes(tmp_path: Path, disk: Recording
         disk.broken = {"read"}
         for _ in range(4):
             assert await refused(store.log.read(run, -1, 1000))
-            assert await refused(store.log.list_runs(ACME, RunQuery()))
+            assert await refused(store.queries.list_runs(ACME, RunQuery()))
         disk.repair()
         assert len(await store.log.read(run, -1, 1000)) == 200
 
@@ -189,7 +190,7 @@ def test_a_full_disk_of_the_real_kind(tmp_path: Path) -> None:
                 made.append(f"run-{number}")
             elif made:
                 break
-        page = await store.log.list_runs(ACME, RunQuery(limit=1000))
+        page = await store.queries.list_runs(ACME, RunQuery(limit=1000))
         assert [run.header.run_id for run in page.runs] == made[::-1]
         assert 1 <= len(made) < 100
 

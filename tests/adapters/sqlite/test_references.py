@@ -58,9 +58,9 @@ def life_in_pieces(path: Path) -> None:
             await reference_assets(store, run, 0, *names[number:], status="completed")
             check_counts(path)
         for run in runs:
-            assert await store.log.delete(run, NOW) is True
+            assert await store.retention.delete(run, NOW) is True
             check_counts(path)
-            while await store.log.purge():
+            while await store.retention.purge():
                 check_counts(path)
                 await store.assets.tombstone_unreferenced(NOW, 1)
                 check_counts(path)
@@ -112,9 +112,9 @@ def test_most_runs_let_go_with_their_deletion(tmp_path: Path, monkeypatch: pytes
         await add_assets(store, "a")
         run = await make_run(store)
         await store.log.append(run, -1, replace(batch(run, -1, 3000, "completed"), assets=(digest("a"),)))
-        await store.log.delete(run, NOW)
+        await store.retention.delete(run, NOW)
         assert await reference_count(store, "a") == 0
-        assert await store.log.purge() is True, "its events are there still"
+        assert await store.retention.purge() is True, "its events are there still"
 
     prove(SqliteStore(tmp_path / "store.db"), check)
     last = {name: rows for name, rows in retention.RUN_TABLES.items() if name != "asset_refs"}
@@ -131,7 +131,7 @@ def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tmp_path
         await add_assets(store, "a", "b")
         run = await make_run(store)
         await reference_assets(store, run, -1, "b", status="completed")
-        await store.log.delete(run, NOW)
+        await store.retention.delete(run, NOW)
         assert (await store.assets.tombstone_unreferenced(NOW, 10)).count == 2
         again = asset("c")
         await store.assets.add(again)
@@ -186,9 +186,9 @@ def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
         await reference_assets(store, going, -1, "a")
         assert await store.assets.tombstone_unreferenced(NOW, 10) == AssetUsage(1, 10)
         assert await page_keys(store, run_id=going.run_id) == [asset("a").key]
-        assert await store.log.delete(ended, NOW) is True
+        assert await store.retention.delete(ended, NOW) is True
         await reference_assets(store, going, 0, status="completed")
-        assert await store.log.delete(going, NOW) is True
+        assert await store.retention.delete(going, NOW) is True
         assert await store.assets.tombstone_unreferenced(NOW, 10) == AssetUsage(1, 10)
 
     prove(SqliteStore(path), check)

@@ -7,9 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.annotations import MemoryAnnotations
-from weftwork.adapters.memory.event_log import MemoryEventLog
 from weftwork.ports.storage.annotations import Annotation, AnnotationPage
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.header import RunKey
 
 Wrap = Callable[[Any, Any], Any]
@@ -17,7 +16,7 @@ Wrap = Callable[[Any, Any], Any]
 
 def write_it_into_the_log(port: MemoryAnnotations, real: Any) -> Any:
     async def add(run: RunKey, annotation: Annotation, *rest: Any) -> Any:
-        found = port._log.find_run(run)
+        found = port._table.runs.get(run)
         if found is not None:
             found.projection = replace(found.projection, executions=found.projection.executions + 1)
         return await real(run, annotation, *rest)
@@ -34,7 +33,7 @@ def an_empty_page_for_nobody(port: MemoryAnnotations, real: Any) -> Any:
 
 def show_anybodys(port: MemoryAnnotations, real: Any) -> Any:
     async def find(run: RunKey, annotation_id: str) -> Any:
-        owner = next((key for key in port._log._runs if key.run_id == run.run_id), run)
+        owner = next((key for key in port._table.runs if key.run_id == run.run_id), run)
         return await real(owner, annotation_id)
 
     return find
@@ -64,7 +63,7 @@ def without_a_bound(port: MemoryAnnotations, real: Any) -> Any:
 
 def count_wait_write(port: MemoryAnnotations, real: Any) -> Any:
     async def add(run: RunKey, annotation: Annotation, most: int, *rest: Any) -> Any:
-        found = port._log.find_run(run)
+        found = port._table.runs.get(run)
         full = found is not None and len(found.annotations) >= most
         await asyncio.sleep(0)
         return "full" if full else await real(run, annotation, 2**40, *rest)
@@ -74,7 +73,7 @@ def count_wait_write(port: MemoryAnnotations, real: Any) -> Any:
 
 def replace_it(port: MemoryAnnotations, real: Any) -> Any:
     async def add(run: RunKey, annotation: Annotation, *rest: Any) -> Any:
-        found = port._log.find_run(run)
+        found = port._table.runs.get(run)
         if found is not None:
             found.annotations.pop(annotation.annotation_id, None)
         return await real(run, annotation, *rest)
@@ -85,7 +84,7 @@ def replace_it(port: MemoryAnnotations, real: Any) -> Any:
 def the_slot_comes_last(port: MemoryAnnotations, real: Any) -> Any:
     async def add(run: RunKey, annotation: Annotation, most: int, record: Any = None) -> Any:
         verdict = await real(run, annotation, most)
-        known = await port._log.save_record(record) if verdict == "added" and record is not None else None
+        known = await port._records.save_record(record) if verdict == "added" and record is not None else None
         return known or verdict
 
     return add
@@ -93,7 +92,7 @@ def the_slot_comes_last(port: MemoryAnnotations, real: Any) -> Any:
 
 def look_at_the_slot_wait_write(port: MemoryAnnotations, real: Any) -> Any:
     async def add(run: RunKey, annotation: Annotation, most: int, record: Any = None) -> Any:
-        known = await port._log.find_record(record.partition, record.slot, 0)
+        known = await port._records.find_record(record.partition, record.slot, 0)
         await asyncio.sleep(0)
         return SlotTaken(known) if known else await real(run, annotation, most)
 
@@ -107,26 +106,24 @@ def look_everywhere(port: MemoryAnnotations, real: Any) -> Any:
     return locate
 
 
-def hand_down_what_was_said(log: MemoryEventLog, real: Any) -> Any:
+def hand_down_what_was_said(port: Any, real: Any) -> Any:
     """The next run of that id takes over what was said of the one before."""
     left: dict[str, Any] = {}
 
     async def delete(run: RunKey, *rest: Any) -> Any:
-        found = log.find_run(run)
+        found = port._table.runs.get(run)
         if found is not None:
             left.update(found.annotations)
         return await real(run, *rest)
 
-    honest = log.create
+    honest = port._table.add
 
-    async def create(header: Any, *rest: Any, **named: Any) -> Any:
-        made = await honest(header, *rest, **named)
-        found = log.find_run(header.key)
-        if found is not None:
-            found.annotations.update(left)
-        return made
+    def add(header: Any, hidden: Any) -> Any:
+        run = honest(header, hidden)
+        run.annotations.update(left)
+        return run
 
-    log.create = create
+    port._table.add = add
     return delete
 
 
@@ -142,6 +139,6 @@ ANNOTATIONS: dict[str, tuple[str, Wrap]] = {
     "an_annotation_is_stored_with_its_record": ("annotations.add", the_slot_comes_last),
     "one_of_many_with_one_slot_is_kept": ("annotations.add", look_at_the_slot_wait_write),
     "an_event_is_located_among_the_first": ("annotations.locate", look_everywhere),
-    "annotations_go_with_their_run": ("log.delete", hand_down_what_was_said),
+    "annotations_go_with_their_run": ("retention.delete", hand_down_what_was_said),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""

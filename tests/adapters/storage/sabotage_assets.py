@@ -7,7 +7,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.memory.assets import MemoryAssets
-from weftwork.adapters.memory.event_log import MemoryEventLog
 from weftwork.ports.storage.assets import AssetQuery, StoredAsset
 from weftwork.protocol.run.header import RunKey
 
@@ -144,9 +143,9 @@ def refer_everywhere(port: MemoryAssets, real: Any) -> Any:
     return add_references
 
 
-def refer_first(log: MemoryEventLog, real: Any) -> Any:
+def refer_first(port: Any, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Any) -> Any:
-        log._assets.add_references(run, batch.assets)
+        port._table._assets.add_references(run, batch.assets)
         return await real(run, expected, batch)
 
     return append

@@ -6,15 +6,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.event_log import MemoryEventLog
-from weftwork.ports.storage.event_log import RunPage, RunQuery
+from weftwork.ports.storage.run_queries import RunPage, RunQuery
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import Projection, StoredRun
 
 Wrap = Callable[[Any, Any], Any]
 
 
-def one_object_for_all(log: MemoryEventLog, real: Any) -> Any:
+def one_object_for_all(port: Any, real: Any) -> Any:
     seen: dict[RunKey, Any] = {}
 
     async def read_run(run: RunKey) -> Any:
@@ -23,35 +22,35 @@ def one_object_for_all(log: MemoryEventLog, real: Any) -> Any:
     return read_run
 
 
-def one_log_for_all(log: MemoryEventLog, real: Any) -> Any:
+def one_log_for_all(port: Any, real: Any) -> Any:
     async def read(run: RunKey, *rest: int) -> Any:
-        return await real(next(iter(log._runs)), *rest)
+        return await real(next(iter(port._table.runs)), *rest)
 
     return read
 
 
-def recall_for_ever(log: MemoryEventLog, real: Any) -> Any:
+def recall_for_ever(port: Any, real: Any) -> Any:
     async def find_record(partition: str, slot: str, not_before: int) -> Any:
         return await real(partition, slot, 0)
 
     return find_record
 
 
-def recall_anybodys(log: MemoryEventLog, real: Any) -> Any:
+def recall_anybodys(port: Any, real: Any) -> Any:
     async def find_record(partition: str, slot: str, not_before: int) -> Any:
-        return next((record for (_, known), record in log._records.items() if known == slot), None)
+        return next((record for (_, known), record in port._records.items() if known == slot), None)
 
     return find_record
 
 
-def start_at_the_cursor(log: MemoryEventLog, real: Any) -> Any:
+def start_at_the_cursor(port: Any, real: Any) -> Any:
     async def read(run: RunKey, after: int, *rest: int) -> Any:
         return await real(run, after - 1, *rest)
 
     return read
 
 
-def read_one_more(log: MemoryEventLog, real: Any) -> Any:
+def read_one_more(port: Any, real: Any) -> Any:
     async def read(run: RunKey, after: int, limit: int, budget: int) -> Any:
         found = await real(run, after, limit, budget)
         return await real(run, after, min(limit, len(found) + 1))
@@ -59,7 +58,7 @@ def read_one_more(log: MemoryEventLog, real: Any) -> Any:
     return read
 
 
-def read_yesterday(log: MemoryEventLog, real: Any) -> Any:
+def read_yesterday(port: Any, real: Any) -> Any:
     last: list[Any] = []
 
     async def read(run: RunKey, *rest: int) -> Any:
@@ -69,7 +68,7 @@ def read_yesterday(log: MemoryEventLog, real: Any) -> Any:
     return read
 
 
-def look_twice(log: MemoryEventLog, real: Any) -> Any:
+def look_twice(port: Any, real: Any) -> Any:
     async def read_run(run: RunKey) -> Any:
         first = await real(run)
         for _ in range(3):
@@ -79,7 +78,7 @@ def look_twice(log: MemoryEventLog, real: Any) -> Any:
     return read_run
 
 
-def list_yesterday(log: MemoryEventLog, real: Any) -> Any:
+def list_yesterday(port: Any, real: Any) -> Any:
     pages: dict[RunQuery, RunPage] = {}
 
     async def list_runs(partition: str, query: RunQuery) -> Any:
@@ -88,14 +87,14 @@ def list_yesterday(log: MemoryEventLog, real: Any) -> Any:
     return list_runs
 
 
-def any_tag(log: MemoryEventLog, real: Any) -> Any:
+def any_tag(port: Any, real: Any) -> Any:
     async def list_runs(partition: str, query: RunQuery) -> Any:
         return await real(partition, replace(query, tags=query.tags[:1]))
 
     return list_runs
 
 
-def count_instead_of_cursor(log: MemoryEventLog, real: Any) -> Any:
+def count_instead_of_cursor(port: Any, real: Any) -> Any:
     given: list[StoredRun] = []
 
     async def list_runs(partition: str, query: RunQuery) -> Any:
@@ -107,32 +106,32 @@ def count_instead_of_cursor(log: MemoryEventLog, real: Any) -> Any:
     return list_runs
 
 
-def start_over(log: MemoryEventLog, real: Any) -> Any:
+def start_over(port: Any, real: Any) -> Any:
     async def list_runs(partition: str, query: RunQuery) -> Any:
-        known = RunKey(partition, query.before or "") in log._runs
+        known = RunKey(partition, query.before or "") in port._table.runs
         return await real(partition, query if known else replace(query, before=None))
 
     return list_runs
 
 
-def need_a_live_cursor(log: MemoryEventLog, real: Any) -> Any:
+def need_a_live_cursor(port: Any, real: Any) -> Any:
     async def unfinished_runs(after: RunKey | None, limit: int) -> Any:
-        return await real(after, limit) if after is None or after in log._live else []
+        return await real(after, limit) if after is None or after in port._table.live else []
 
     return unfinished_runs
 
 
-def find_by_id_only(log: MemoryEventLog, real: Any) -> Any:
+def find_by_id_only(port: Any, real: Any) -> Any:
     async def read_run(run: RunKey) -> Any:
-        key = next((key for key in log._runs if key.run_id == run.run_id), run)
+        key = next((key for key in port._table.runs if key.run_id == run.run_id), run)
         return await real(key)
 
     return read_run
 
 
-def list_everybodys(log: MemoryEventLog, real: Any) -> Any:
+def list_everybodys(port: Any, real: Any) -> Any:
     async def list_runs(partition: str, query: RunQuery) -> Any:
-        pages = [await real(name, query) for name in log._by_partition]
+        pages = [await real(name, query) for name in port._table.by_partition]
         return RunPage(tuple(run for page in pages for run in page.runs), None, False)
 
     return list_runs
@@ -186,16 +185,16 @@ READS: dict[str, tuple[str, Wrap]] = {
     "events_come_back_as_they_were": ("log.read", changed(without_spaces)),
     "an_event_keeps_its_content_trust": ("log.read", changed(in_good_faith)),
     "hidden_values_come_back": ("log.hidden_values", changed(lambda values: values[::-1])),
-    "runs_are_listed_newest_first": ("log.list_runs", changed(by_time)),
-    "a_page_has_a_cursor_while_runs_are_left": ("log.list_runs", changed(lambda page: replace(page, more=False))),
-    "unfinished_runs_are_found": ("log.unfinished_runs", changed(by_id)),
+    "runs_are_listed_newest_first": ("queries.list_runs", changed(by_time)),
+    "a_page_has_a_cursor_while_runs_are_left": ("queries.list_runs", changed(lambda page: replace(page, more=False))),
+    "unfinished_runs_are_found": ("queries.unfinished_runs", changed(by_id)),
     "a_definition_is_kept": ("definitions.get", changed(lambda document: document or b"")),
     "the_salt_is_made_once": ("keys.salt", changed(lambda salt: salt[:31])),
     "keys_are_listed_oldest_first": ("keys.all", changed(lambda rows: rows[::-1])),
     "a_header_is_not_shared_with_the_caller": ("log.read_run", one_object_for_all),
     "runs_do_not_disturb_each_other": ("log.read", one_log_for_all),
-    "an_old_record_is_not_recalled": ("log.find_record", recall_for_ever),
-    "equal_slots_are_different_records": ("log.find_record", recall_anybodys),
+    "an_old_record_is_not_recalled": ("records.find_record", recall_for_ever),
+    "equal_slots_are_different_records": ("records.find_record", recall_anybodys),
     "a_page_of_events_starts_after_its_cursor": ("log.read", start_at_the_cursor),
     "a_page_of_events_ends_where_its_budget_is_reached": ("log.read", read_one_more),
     "a_projection_is_that_of_the_stored_run": (
@@ -204,12 +203,12 @@ READS: dict[str, tuple[str, Wrap]] = {
     ),
     "an_acknowledged_write_is_seen": ("log.read", read_yesterday),
     "a_stored_run_is_one_view": ("log.read_run", look_twice),
-    "a_listing_follows_the_status": ("log.list_runs", list_yesterday),
-    "filters_combine": ("log.list_runs", any_tag),
-    "new_runs_do_not_disturb_a_walk": ("log.list_runs", count_instead_of_cursor),
-    "an_unknown_cursor_ends_the_listing": ("log.list_runs", start_over),
-    "unfinished_runs_come_in_pages": ("log.unfinished_runs", need_a_live_cursor),
+    "a_listing_follows_the_status": ("queries.list_runs", list_yesterday),
+    "filters_combine": ("queries.list_runs", any_tag),
+    "new_runs_do_not_disturb_a_walk": ("queries.list_runs", count_instead_of_cursor),
+    "an_unknown_cursor_ends_the_listing": ("queries.list_runs", start_over),
+    "unfinished_runs_come_in_pages": ("queries.unfinished_runs", need_a_live_cursor),
     "another_partition_sees_nothing": ("log.read_run", find_by_id_only),
-    "equal_ids_are_different_runs": ("log.list_runs", list_everybodys),
+    "equal_ids_are_different_runs": ("queries.list_runs", list_everybodys),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""

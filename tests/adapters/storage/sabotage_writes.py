@@ -6,7 +6,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.event_log import MemoryEventLog
 from weftwork.ports.storage.event_log import ScopeTaken, SequenceConflict
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
 from weftwork.protocol.run.header import RunHeader, RunKey
@@ -14,48 +13,48 @@ from weftwork.protocol.run.header import RunHeader, RunKey
 Wrap = Callable[[Any, Any], Any]
 
 
-def overwrite(log: MemoryEventLog, real: Any) -> Any:
+def overwrite(port: Any, real: Any) -> Any:
     async def create(header: RunHeader, *rest: Any, **named: Any) -> Any:
-        log._runs.pop(header.key, None)
+        port._table.runs.pop(header.key, None)
         return await real(header, *rest, **named)
 
     return create
 
 
-def never_exclusive(log: MemoryEventLog, real: Any) -> Any:
+def never_exclusive(port: Any, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
         return await real(header, hidden, record, False)
 
     return create
 
 
-def two_commits(log: MemoryEventLog, real: Any) -> Any:
+def two_commits(port: Any, real: Any) -> Any:
     async def create(header: RunHeader, *rest: Any, first: Batch | None = None) -> Any:
         answer = await real(header, *rest[:3])
         if first is not None:
-            await log.append(header.key, -1, first)
+            await port.append(header.key, -1, first)
         return answer
 
     return create
 
 
-def without_first(log: MemoryEventLog, real: Any) -> Any:
+def without_first(port: Any, real: Any) -> Any:
     async def create(header: RunHeader, *rest: Any, first: Batch | None = None) -> Any:
         return await real(header, *rest)
 
     return create
 
 
-def exclusive_with_scope_only(log: MemoryEventLog, real: Any) -> Any:
+def exclusive_with_scope_only(port: Any, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
         return await real(header, hidden, record, exclusive and header.scope_id is not None)
 
     return create
 
 
-def look_wait_write(log: MemoryEventLog, real: Any) -> Any:
+def look_wait_write(port: Any, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
-        for run in log._live.values():
+        for run in port._table.live.values():
             if run.scope_id == header.scope_id:
                 return ScopeTaken(run.key.run_id)
         await asyncio.sleep(0)
@@ -64,27 +63,27 @@ def look_wait_write(log: MemoryEventLog, real: Any) -> Any:
     return create
 
 
-def stay_live(log: MemoryEventLog, real: Any) -> Any:
+def stay_live(port: Any, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         answer = await real(run, expected, batch)
-        log._live[run] = log._runs[run]
+        port._table.live[run] = port._table.runs[run]
         return answer
 
     return append
 
 
-def record_in_any_case(log: MemoryEventLog, real: Any) -> Any:
+def record_in_any_case(port: Any, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         try:
             return await real(run, expected, batch)
         except SequenceConflict:
-            log._put_record(batch.record)
+            port._records.put(batch.record)
             raise
 
     return append
 
 
-def swallow_conflicts(log: MemoryEventLog, real: Any) -> Any:
+def swallow_conflicts(port: Any, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         try:
             return await real(run, expected, batch)
@@ -94,94 +93,94 @@ def swallow_conflicts(log: MemoryEventLog, real: Any) -> Any:
     return append
 
 
-def rise_again(log: MemoryEventLog, real: Any) -> Any:
+def rise_again(port: Any, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
-        found = log._runs[run]
+        found = port._table.runs[run]
         found.projection = replace(found.projection, status="running", completed_at=None)
-        log._live[run] = found
+        port._table.live[run] = found
         return await real(run, expected, batch)
 
     return append
 
 
-def record_later(log: MemoryEventLog, real: Any) -> Any:
+def record_later(port: Any, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
         await real(run, expected, replace(batch, record=None))
         await asyncio.sleep(0)
-        log._put_record(batch.record)
+        port._records.put(batch.record)
 
     return append
 
 
-def lose_the_record(log: MemoryEventLog, real: Any) -> Any:
+def lose_the_record(port: Any, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
         return await real(header, hidden, None, exclusive)
 
     return create
 
 
-def create_all_the_same(log: MemoryEventLog, real: Any) -> Any:
+def create_all_the_same(port: Any, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
-        known = log._find_recorded(record)
+        known = port._records.find_taken(record)
         answer = await real(header, hidden, None if known else record, exclusive)
         return known or answer
 
     return create
 
 
-def append_all_the_same(log: MemoryEventLog, real: Any) -> Any:
+def append_all_the_same(port: Any, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
-        known = log._find_recorded(batch.record)
+        known = port._records.find_taken(batch.record)
         answer = await real(run, expected, replace(batch, record=None) if known else batch)
         return known or answer
 
     return append
 
 
-def sequence_first(log: MemoryEventLog, real: Any) -> Any:
+def sequence_first(port: Any, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
-        if log._runs[run].projection.last_sequence != expected:
+        if port._table.runs[run].projection.last_sequence != expected:
             raise SequenceConflict
         return await real(run, expected, batch)
 
     return append
 
 
-def look_at_the_slot_wait_write(log: MemoryEventLog, real: Any) -> Any:
+def look_at_the_slot_wait_write(port: Any, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
-        known = log._find_recorded(record)
+        known = port._records.find_taken(record)
         await asyncio.sleep(0)
         return known or await real(header, hidden, None, exclusive)
 
     return create
 
 
-def remember_the_last(log: MemoryEventLog, real: Any) -> Any:
+def remember_the_last(port: Any, real: Any) -> Any:
     async def save_record(record: IdempotencyRecord) -> Any:
-        known = log._find_recorded(record)
-        log._put_record(record)
+        known = port.find_taken(record)
+        port.put(record)
         return known
 
     return save_record
 
 
-def sweep_one_too_many(log: MemoryEventLog, real: Any) -> Any:
+def sweep_one_too_many(port: Any, real: Any) -> Any:
     async def sweep(created_before: int) -> Any:
         return await real(created_before + 1)
 
     return sweep
 
 
-def keep_the_first_row(log: MemoryEventLog, real: Any) -> Any:
+def keep_the_first_row(port: Any, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Batch) -> Any:
-        known = log._runs[run].rows
+        known = port._table.runs[run].rows
         rows = tuple(row for row in batch.rows if (row.kind, row.name) not in known)
         return await real(run, expected, replace(batch, rows=rows))
 
     return append
 
 
-def expire_nothing(log: MemoryEventLog, real: Any) -> Any:
+def expire_nothing(port: Any, real: Any) -> Any:
     async def create(header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False) -> Any:
         return await real(header, hidden, replace(record, expired_before=0), exclusive)
 
@@ -222,9 +221,9 @@ WRITES: dict[str, tuple[str, Wrap]] = {
     "a_taken_slot_adds_no_events": ("log.append", append_all_the_same),
     "the_slot_is_looked_at_first": ("log.append", sequence_first),
     "one_of_many_takes_a_slot": ("log.create", look_at_the_slot_wait_write),
-    "a_record_can_stand_alone": ("log.save_record", remember_the_last),
+    "a_record_can_stand_alone": ("records.save_record", remember_the_last),
     "an_expired_record_is_replaced": ("log.create", expire_nothing),
-    "old_records_are_swept": ("log.sweep", sweep_one_too_many),
+    "old_records_are_swept": ("records.sweep", sweep_one_too_many),
     "a_row_is_the_last_one_written": ("log.append", keep_the_first_row),
     "a_definition_never_changes": ("definitions.put", put_the_last),
     "a_key_is_replaced_by_its_id": ("keys.put", move_to_the_end),

@@ -13,11 +13,11 @@ from weftwork.adapters.memory import interrupts as in_memory
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite import interrupts as in_sqlite
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, OpenInterrupt
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, OpenInterrupt
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import InterruptListing, StateRow
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, Store, make_run, prove
-from weftwork.testing.storage.waiting import append_rows, interrupt, open_interrupt, resolved_interrupt
+from weftwork.testing.storage.interrupt_queries import append_rows, interrupt, open_interrupt, resolved_interrupt
 
 RUNS = [RunKey(partition, f"run-{number}") for partition in (ACME, OTHER) for number in range(3)]
 WORKFLOWS = ("greet", "order")
@@ -77,7 +77,7 @@ class Asking:
         waiting = list(meanwhile)
         pages, more = 0, True
         while more:
-            page = await self.store.log.list_interrupts(ACME, query)
+            page = await self.store.queries.list_interrupts(ACME, query)
             assert len(page.interrupts) <= query.limit
             assert list(page.interrupts) == [each for each in self.wanted(query) if each in page.interrupts]
             seen += page.interrupts
@@ -171,7 +171,7 @@ def test_a_list_that_keeps_what_is_answered_is_seen(tmp_path: Path, monkeypatch:
 def test_a_cursor_that_is_a_count_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage: what is answered on the way moves the others."""
     store = MemoryStore()
-    honest = store.log.list_interrupts
+    honest = store.queries.list_interrupts
 
     async def list_interrupts(partition: str, query: InterruptQuery) -> InterruptPage:
         start = int(query.after or 0)
@@ -180,6 +180,6 @@ def test_a_cursor_that_is_a_count_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
         return InterruptPage(found[start : start + query.limit], str(start + query.limit) if more else None, more)
 
     monkeypatch.setattr(in_memory, "MAX_CANDIDATES", 1000)
-    monkeypatch.setattr(store.log, "list_interrupts", list_interrupts)
+    monkeypatch.setattr(store.queries, "list_interrupts", list_interrupts)
     with pytest.raises(AssertionError):
         compare(store, ASKED, [], ANSWERED)

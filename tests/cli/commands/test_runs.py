@@ -46,7 +46,7 @@ def left(data: Path, partition: str = "live:acme") -> int:
         store = SqliteStore(data / DATABASE_FILE)
         await store.open()
         try:
-            return await store.log.count_ended(NOW * 2, partition)
+            return await store.retention.count_ended(NOW * 2, partition)
         finally:
             await store.close()
 

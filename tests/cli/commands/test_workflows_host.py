@@ -113,7 +113,10 @@ def office() -> administration.Administration:
     keyring = Keyring(store.keys, clock, SequentialIds(), SCOPES)
     signer = Signer(store.signing, clock, SequentialIds())
     return administration.Administration(
-        keyring, Retention(store.log, clock), WorkflowCatalog(store.definitions, {}), signer
+        keyring,
+        Retention(store.retention, store.log, store.records, clock),
+        WorkflowCatalog(store.definitions, {}),
+        signer,
     )
 
 

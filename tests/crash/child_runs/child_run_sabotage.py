@@ -16,7 +16,7 @@ from weftwork.cli.main import main
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.child_runs import receive_results
 from weftwork.engine.host.child_messages import ChildMessages
-from weftwork.ports.storage.event_log import PendingChildResult
+from weftwork.ports.storage.child_runs import PendingChildResult
 from weftwork.protocol.run.batch import Batch, check_batch
 from weftwork.protocol.run.header import RunKey
 
@@ -77,7 +77,7 @@ def clear_results_early() -> None:
 
     def forgetful(self: ChildMessages, told: PendingChildResult) -> None:
         async def forget() -> None:
-            await self._log.acknowledge_results((told,))
+            await self._child_runs.acknowledge_results((told,))
             await asyncio.sleep(DELAY_SECONDS)
             tell(self, told)
 

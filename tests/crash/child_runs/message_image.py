@@ -8,7 +8,9 @@ import msgspec
 
 from tests.crash.store_image import check_store_image
 from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.store import Store
 from weftwork.protocol.run.events import CANCEL_REQUESTED, CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, WAITING_STATUSES, RunKey
 from weftwork.protocol.run.projection import StoredRun
@@ -34,22 +36,22 @@ async def _check(path: Path) -> None:
             connection.close()
             news = {
                 each.result.child_run_id: each.result.status
-                for each in await store.log.child_results(None, PAGE * PAGE)
+                for each in await store.child_runs.child_results(None, PAGE * PAGE)
             }
-            orders = {each.child.run_id for each in await store.log.cancel_requests(None, PAGE * PAGE)}
+            orders = {each.child.run_id for each in await store.child_runs.cancel_requests(None, PAGE * PAGE)}
             for key in keys:
-                await _check_run(store.log, key, news, orders)
+                await _check_run(store, key, news, orders)
         finally:
             await store.close()
 
 
-async def _check_run(log: EventLog, key: RunKey, news: dict[str, str], orders: set[str]) -> None:
-    events = await _events(log, key)
+async def _check_run(store: Store, key: RunKey, news: dict[str, str], orders: set[str]) -> None:
+    events = await _events(store.log, key)
     words = [(event.type, msgspec.json.decode(event.payload)) for event in events if event.type in _CHILD_EVENTS]
     started = [said["childRunId"] for kind, said in words if kind == CHILD_STARTED]
-    there = await _children(log, key)
+    there = await _children(store.child_runs, key)
     assert list(there) == started, f"{key.run_id} names {len(started)} children, and there are {len(there)}"
-    stored = await log.read_run(key)
+    stored = await store.log.read_run(key)
     assert stored is not None
     heard = {said["childRunId"]: said["status"] for kind, said in words if kind != CHILD_STARTED}
     ended = [said["childRunId"] for kind, said in words if kind == CHILD_ENDED]
@@ -77,9 +79,9 @@ async def _events(log: EventLog, key: RunKey) -> list[Event]:
     return found
 
 
-async def _children(log: EventLog, key: RunKey) -> dict[str, StoredRun]:
+async def _children(child_runs: ChildRuns, key: RunKey) -> dict[str, StoredRun]:
     """In the order in which they were made."""
     found: dict[str, StoredRun] = {}
-    while page := await log.children(key, list(found)[-1] if found else None, PAGE):
+    while page := await child_runs.children(key, list(found)[-1] if found else None, PAGE):
         found |= {each.header.run_id: each for each in page}
     return found

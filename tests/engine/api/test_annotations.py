@@ -125,7 +125,7 @@ def test_a_run_that_is_deleted_meanwhile_is_not_there(monkeypatch: pytest.Monkey
         honest = bench.store.annotations.add
 
         async def late(*arguments: Any) -> Any:
-            assert await bench.store.log.delete(key, 0)
+            assert await bench.store.retention.delete(key, 0)
             return await honest(*arguments)
 
         monkeypatch.setattr(bench.store.annotations, "add", late)
@@ -197,7 +197,7 @@ def test_a_repeat_after_the_run_is_gone_has_nothing_to_show() -> None:
         bench = EngineHarness()
         key = await bench.start(workflow([node("a")]))
         await say(bench, key, key="k")
-        assert await bench.store.log.delete(key, 0)
+        assert await bench.store.retention.delete(key, 0)
         bench.executor.forget(key)
         with pytest.raises(ClientFault, match="not_found"):
             await say(bench, key, key="k")

@@ -177,8 +177,8 @@ def test_a_run_that_is_deleted_meanwhile_is_no_shorter_bundle() -> None:
         pieces = await bundles(bench).open(CALLER, key.run_id)
         assert await pieces.next_chunk()
         assert await pieces.next_chunk()
-        assert await bench.store.log.delete(key, 2_000) is True
-        while await bench.store.log.purge():
+        assert await bench.store.retention.delete(key, 2_000) is True
+        while await bench.store.retention.purge():
             pass
         with pytest.raises(ClientFault):
             await _rest(pieces)

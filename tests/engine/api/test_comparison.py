@@ -192,7 +192,7 @@ def test_a_run_that_is_deleted_meanwhile_is_not_found() -> None:
 
         async def read(key: RunKey, after: int, *rest: Any) -> Any:
             if after > 0:
-                await bench.store.log.delete(other, 0)
+                await bench.store.retention.delete(other, 0)
             return await honest(key, after, *rest)
 
         bench.log.read = read

@@ -13,7 +13,7 @@ from weftwork.engine.api.interrupts import InterruptLinks, Interrupts, decode_cu
 from weftwork.engine.api.keyring import Keyring, Principal
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.signer import Signer
-from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.wire.v1.routes import SCOPES

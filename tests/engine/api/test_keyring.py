@@ -28,7 +28,8 @@ class KeyringHarness:
         self.ring = Keyring(self.store.keys, self.clock, SequentialIds(), SCOPES)
         catalog = WorkflowCatalog(self.store.definitions, {})
         self.signer = Signer(self.store.signing, self.clock, SequentialIds())
-        self.office = Administration(self.ring, Retention(self.store.log, self.clock), catalog, self.signer)
+        retention = Retention(self.store.retention, self.store.log, self.store.records, self.clock)
+        self.office = Administration(self.ring, retention, catalog, self.signer)
 
     async def opened(self) -> "KeyringHarness":
         await self.store.open()

@@ -87,15 +87,17 @@ def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pytest.Log
         today = bench.clock.now() // DAY_MS
         await make_ended(bench.store, MAX_PER_CALL + 5, days=today)
         bench.clock.advance((today + 7) * DAY_MS - bench.clock.now())
-        sweeper = Sweeper(bench.store.log, bench.clock, retention_of(bench, days).delete_expired)
+        sweeper = Sweeper(
+            bench.store.records, bench.store.retention, bench.clock, retention_of(bench, days).delete_expired
+        )
         sweeper.start()
         await run_ready_tasks()
-        assert await bench.store.log.count_ended(NOW * 2) == MAX_PER_CALL + 5, "not before its time"
+        assert await bench.store.retention.count_ended(NOW * 2) == MAX_PER_CALL + 5, "not before its time"
         for _ in range(2):
             bench.clock.advance(SWEEP_INTERVAL_MS)
             for _ in range(5000):
                 await asyncio.sleep(0)
-        left = await bench.store.log.count_ended(NOW * 2)
+        left = await bench.store.retention.count_ended(NOW * 2)
         await sweeper.stop()
         assert left == (0 if days else MAX_PER_CALL + 5)
 
@@ -119,7 +121,7 @@ def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixtu
             return await real(*arguments)
 
         retention.prune = prune  # type: ignore[method-assign]
-        sweeper = Sweeper(bench.store.log, bench.clock, retention.delete_expired)
+        sweeper = Sweeper(bench.store.records, bench.store.retention, bench.clock, retention.delete_expired)
         sweeper.start()
         await until(lambda: calls == 1)
         await run_ready_tasks()
@@ -143,7 +145,7 @@ def test_a_prune_clears_long_runs_away_in_bounded_slices(tmp_path: Path, monkeyp
             slices.append(await retention.prune(NOW * 2, None, 3))
         assert sum(each.deleted for each in slices) == 3
         assert len(slices) > 5, "each of them did a little"
-        assert await store.log.purge() is False
+        assert await store.retention.purge() is False
         await store.close()
 
     run(work)

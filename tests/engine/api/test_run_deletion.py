@@ -10,7 +10,8 @@ from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_t
 from tests.harness.retained_runs import GATE, NOOP, OTHER, TESTER, open_sqlite_store, retention_of, store_long_run
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import PruneResult, Retention
-from weftwork.ports.storage.event_log import EventLog, RunQuery, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault
 from weftwork.testing.storage.harness import NOW, batch
 
@@ -194,7 +195,7 @@ def test_what_a_long_run_leaves_is_cleared_away_behind_the_caller(tmp_path: Path
         assert retention._purge_task is not None, "it goes on when the caller has its answer"
         await asyncio.wait((retention._purge_task,))
         assert retention._purge_task is None
-        assert await store.log.purge() is False
+        assert await store.retention.purge() is False
         await store.close()
 
     run(work)
@@ -207,9 +208,9 @@ def test_clearing_away_is_resumed_after_a_stop(tmp_path: Path) -> None:
         retention.close()
         await store.close()
         store, retention = await open_sqlite_store(tmp_path)
-        assert await store.log.purge() is True, "something is left"
+        assert await store.retention.purge() is True, "something is left"
         await retention.delete_expired()
-        assert await store.log.purge() is False
+        assert await store.retention.purge() is False
         await store.close()
 
     run(work)

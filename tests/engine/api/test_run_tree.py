@@ -124,7 +124,7 @@ def test_a_thousand_leaves_are_not_looked_below() -> None:
 
 
 async def look_at_all(walk: Any, key: Any, depth: int) -> bool:
-    walk._found += [(each, depth) for each in await walk._log.children(key, None, 10**6)]
+    walk._found += [(each, depth) for each in await walk._child_runs.children(key, None, 10**6)]
     return len(walk._found) <= walk._limit
 
 

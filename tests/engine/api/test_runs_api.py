@@ -10,7 +10,8 @@ from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
-from weftwork.ports.storage.event_log import EventLog, RunQuery, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
@@ -56,7 +57,7 @@ def test_of_several_faults_the_first_check_speaks(first: int) -> None:
         found = await refusal(bench, document)
         _, code, pointer = LADDER[first]
         assert (found.code, (found.details or {}).get("pointer", "")) == (code, pointer)
-        assert await bench.store.log.unfinished_runs(None, 10) == []
+        assert await bench.store.queries.unfinished_runs(None, 10) == []
 
     run(work)
 
@@ -94,9 +95,9 @@ def test_one_key_makes_one_run_until_it_is_forgotten() -> None:
         bench.clock.advance(RETENTION_SECONDS * 1000)
         assert (await bench.service.create_run(CALLER, body, "k")).replayed is True
         bench.clock.advance(1)
-        assert await Sweeper(bench.log, bench.clock).sweep() == 3
+        assert await Sweeper(bench.log, bench.log, bench.clock).sweep() == 3
         assert (await bench.service.create_run(CALLER, body, "k")).replayed is False
-        assert "'k'" not in repr(vars(bench.store.log)["_records"].keys())
+        assert "'k'" not in repr(vars(bench.store.records)["_records"].keys())
 
     run(work)
 
@@ -250,7 +251,7 @@ def test_spans_are_projected_from_the_log() -> None:
 def test_the_sweeper_goes_on_when_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         bench = EngineHarness()
-        sweeper = Sweeper(bench.log, bench.clock)
+        sweeper = Sweeper(bench.log, bench.log, bench.clock)
         sweeper.start()
         await run_ready_tasks()
         assert bench.clock.next_wake == bench.clock.now() + SWEEP_INTERVAL_MS

@@ -61,7 +61,7 @@ def test_a_cascade_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> Non
         await after.executor.recover()
         await settle()
         assert await after.status(child) == "cancelled"
-        assert await after.store.log.cancel_requests(None, 10) == []
+        assert await after.store.child_runs.cancel_requests(None, 10) == []
 
     run(work)
 

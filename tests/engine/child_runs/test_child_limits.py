@@ -22,7 +22,7 @@ def test_a_workflow_that_calls_itself_comes_to_an_end() -> None:
         bench, key = await start_run(endless, bench=EngineHarness(limits=Limits(max_run_depth=3)))
         await settle()
         assert await bench.status(key) == "failed"
-        assert await bench.store.log.count_descendants(key) == 3
+        assert await bench.store.child_runs.count_descendants(key) == 3
         low = key
         for _ in range(3):
             (low,) = await child_keys(bench, low)
@@ -41,7 +41,7 @@ def test_a_tree_does_not_grow_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) 
         for _ in range(20):
             await settle()
         assert await bench.status(key) == "failed"
-        return await bench.store.log.count_descendants(key)
+        return await bench.store.child_runs.count_descendants(key)
 
     assert run(grown) == 20
     monkeypatch.setattr("weftwork.engine.host.child_start.ChildStarter._has_room", lambda *_: asyncio.sleep(0, True))
@@ -93,7 +93,7 @@ def test_a_child_is_its_parents_in_all_but_the_options_of_one_run() -> None:
         options = {"recursionLimit": 7, "runTimeoutMs": 60_000, "acme.colour": "red"}
         key = await bench.start(calling_workflow("quick"), configurable=options)
         await settle()
-        (child,) = await bench.store.log.children(key, None, 10)
+        (child,) = await bench.store.child_runs.children(key, None, 10)
         header, above = child.header, (await bench.stored_run(key)).header
         assert (header.owner, header.partition) == (above.owner, above.partition)
         assert header.configurable == {"acme.colour": "red"}

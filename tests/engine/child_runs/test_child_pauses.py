@@ -22,7 +22,7 @@ async def _after_a_pause() -> str:
     bench.gate_node.release("h")
     await settle()
     await pass_time(bench, 1000)
-    assert await bench.store.log.child_results(None, 10) == []
+    assert await bench.store.child_runs.child_results(None, 10) == []
     asking = asyncio.create_task(bench.executor.request(key, ResumeRequested()))
     await settle()
     assert bench.log.reached

@@ -162,7 +162,7 @@ def test_a_child_that_asks_again_at_once_says_nothing_new() -> None:
         await pass_time(bench, 1000)
         assert await bench.status(child) == "waiting-approval"
         assert len(await bench.payloads(key, "weftwork.child.status")) == 1
-        assert await bench.store.log.child_results(None, 10) == []
+        assert await bench.store.child_runs.child_results(None, 10) == []
 
     run(work)
 
@@ -186,7 +186,7 @@ def test_word_of_a_child_outlives_the_process_that_heard_it(monkeypatch: pytest.
         await settle()
         assert await after.status(key) == "completed"
         await pass_time(after, 1000)
-        return len(await after.store.log.child_results(None, 10))
+        return len(await after.store.child_runs.child_results(None, 10))
 
     assert run(work) == 0
 

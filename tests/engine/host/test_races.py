@@ -29,7 +29,7 @@ def lose_one_answer(bench: EngineHarness, monkeypatch: pytest.MonkeyPatch, error
 
 
 async def only_run(bench: EngineHarness) -> RunKey:
-    (key,) = await bench.store.log.unfinished_runs(None, 10)
+    (key,) = await bench.store.queries.unfinished_runs(None, 10)
     return key
 
 

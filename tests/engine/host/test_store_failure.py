@@ -186,7 +186,7 @@ def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPat
         async def refuse(record: Any) -> None:
             raise DOWN
 
-        monkeypatch.setattr(bench.store.log, "save_record", refuse)
+        monkeypatch.setattr(bench.store.records, "save_record", refuse)
         with pytest.raises(StoreUnavailable):
             await bench.control.cancel_run(CALLER, key.run_id, {}, "k")
         await bench.run_to_end(key)
@@ -243,7 +243,7 @@ def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
         monkeypatch.setattr(bench.store.log, "create", lost)
         with pytest.raises(StoreUnavailable):
             await bench.start(GATES, at_once=at_once)
-        (key,) = await bench.store.log.unfinished_runs(None, 10)
+        (key,) = await bench.store.queries.unfinished_runs(None, 10)
         events = await bench.run_to_end(key)
         assert [event.type for event in events].count("node.started") == 3
         assert (await bench.status(key), bench.executor.live_count) == ("completed", 0)

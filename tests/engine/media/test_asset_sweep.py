@@ -80,8 +80,8 @@ def test_an_asset_of_two_runs_stays_until_both_are_gone() -> None:
         for left, key in enumerate(runs):
             await house.sweep.prune()
             assert await house.keys() == {shared.key}, left
-            assert await house.store.log.delete(key, house.clock.now()) is True
-            while await house.store.log.purge():
+            assert await house.store.retention.delete(key, house.clock.now()) is True
+            while await house.store.retention.purge():
                 pass
         await house.sweep.prune()
         assert await house.keys() == set()

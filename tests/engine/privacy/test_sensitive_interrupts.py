@@ -7,7 +7,7 @@ import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run
-from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.header import RunKey
 
@@ -21,7 +21,7 @@ async def everything(bench: EngineHarness, key: RunKey) -> bytes:
     events = await bench.events(key)
     for event in events:
         assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == [], event.type
-    listed = await bench.store.log.list_interrupts(key.partition, InterruptQuery())
+    listed = await bench.store.queries.list_interrupts(key.partition, InterruptQuery())
     rows = (await bench.stored_run(key)).rows
     return b"".join(
         [*(event.document for event in events), *(row.value for row in rows), *(each.row for each in listed.interrupts)]

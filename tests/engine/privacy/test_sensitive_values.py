@@ -10,7 +10,7 @@ from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
-from weftwork.ports.storage.event_log import RunQuery
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy import redaction, value_paths
 from weftwork.protocol.privacy.secret_matcher import redaction_marker

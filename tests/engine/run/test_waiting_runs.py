@@ -14,7 +14,8 @@ from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
-from weftwork.ports.storage.event_log import InterruptQuery, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import Interrupt, answer_refusal
@@ -135,12 +136,12 @@ def test_a_run_that_waits_for_people_is_in_nobodys_memory_and_takes_no_place() -
         keys = [await bench.start(document) for _ in range(20)]
         await run_ready_tasks()
         assert (bench.executor.live_count, bench.clock.next_wake) == (0, None)
-        page = await bench.store.log.list_interrupts(keys[0].partition, InterruptQuery())
+        page = await bench.store.queries.list_interrupts(keys[0].partition, InterruptQuery())
         assert [each.run_id for each in page.interrupts] == [key.run_id for key in keys]
         assert await bench.answer(keys[3], {"action": "accept"}) == "completed"
         assert await bench.cancel(keys[4]) == "cancelled"
         assert bench.executor.live_count == 0
-        page = await bench.store.log.list_interrupts(keys[0].partition, InterruptQuery())
+        page = await bench.store.queries.list_interrupts(keys[0].partition, InterruptQuery())
         assert len(page.interrupts) == 18
 
     run(work)
@@ -230,7 +231,7 @@ def test_a_host_that_parked_none_left_runs_that_are_parked_when_they_are_next_se
         stored = await bench.stored_run(key)
         assert (stored.projection.parked, bench.executor.live_count) == (True, 0)
         assert await bench.events(key) == events
-        page = await bench.store.log.list_interrupts(key.partition, InterruptQuery())
+        page = await bench.store.queries.list_interrupts(key.partition, InterruptQuery())
         assert [each.interrupt_id for each in page.interrupts] == ["ask.1"]
         await pass_time(bench, 1000)
         await bench.run_to_end(key)

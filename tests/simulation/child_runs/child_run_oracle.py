@@ -102,8 +102,8 @@ async def check_quiescent(storm: "RunTreeDriver") -> None:
     kin = bench.executor._child_messages
     under_way = [*kin._tasks], kin._queued, kin._delivered
     assert not any(under_way), f"word between runs is still under way: {under_way}"
-    assert await bench.store.log.child_results(None, 10) == [], "news that nobody hears"
-    assert await bench.store.log.cancel_requests(None, 10) == [], "orders that nobody follows"
+    assert await bench.store.child_runs.child_results(None, 10) == [], "news that nobody hears"
+    assert await bench.store.child_runs.cancel_requests(None, 10) == [], "orders that nobody follows"
     states = {each.header.run_id: await storm.folded(each) for each in await storm.runs()}
     for run_id, state in states.items():
         live = bench.executor._live.get(state.header.key)

@@ -13,7 +13,8 @@ from tests.simulation.run_driver import retrieve_exception as heard
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.decide.inputs import AnswerReceived, Input, ResumeRequested
 from weftwork.ports import fault_points
-from weftwork.ports.storage.event_log import RunQuery, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.batch import Batch
@@ -195,7 +196,7 @@ class RunTreeDriver:
         found: list[StoredRun] = []
         query = RunQuery(limit=1_000)
         while True:
-            page = await self.engine.store.log.list_runs(CALLER.partition, query)
+            page = await self.engine.store.queries.list_runs(CALLER.partition, query)
             found += page.runs
             if not page.more:
                 return found[::-1]
@@ -263,7 +264,7 @@ class RunTreeDriver:
         self._disarm_faults()
         self.pending_requests.clear()
         # What the last process wrote is written before the next one reads.
-        await self.engine.store.log.sweep(0)
+        await self.engine.store.records.sweep(0)
         troubled = self.faults_enabled
         for attempt in range(20):
             self.engine = self.engine.successor(wrap=UnreliableTreeLog)

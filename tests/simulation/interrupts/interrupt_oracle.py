@@ -11,7 +11,8 @@ from tests.simulation.interrupts.interrupt_workflows import SECRET
 from tests.simulation.run_driver import COMPARED_FIELDS
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.run.live_run import run_bounds
-from weftwork.ports.storage.event_log import STORE_RETRY_MS, InterruptQuery, StoreUnavailable
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
+from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.json import schema
@@ -93,7 +94,7 @@ def _check_unloaded(storm: "InterruptSchedule", state: RunState, due: int | None
 
 async def _check_index(storm: "InterruptSchedule", state: RunState) -> None:
     """The list of what is open, over all runs, is the fold."""
-    page = await storm.engine.store.log.list_interrupts(storm.key.partition, InterruptQuery())
+    page = await storm.engine.store.queries.list_interrupts(storm.key.partition, InterruptQuery())
     found = {each.interrupt_id: (each.listed.kind, each.listed.node_id, each.listed.due) for each in page.interrupts}
     opened = [each for each in state.interrupts.values() if each.status == "open"]
     assert found == {each.interrupt_id: (each.kind, each.node_id, each.due) for each in opened}

@@ -1,22 +1,22 @@
 """The annotations port in memory. A run holds its annotations, so they go with it."""
 
 from weftwork.adapters.memory.assets import MemoryAssets
-from weftwork.adapters.memory.event_log import MemoryEventLog
-from weftwork.adapters.memory.open_state import OpenState
+from weftwork.adapters.memory.idempotency import MemoryIdempotencyRecords
+from weftwork.adapters.memory.run_table import RunTable
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import IdempotencyRecord, check_record
 from weftwork.protocol.run.header import RunKey
 
 
 class MemoryAnnotations:
-    """Implements ports.storage.annotations.AnnotationStore. No call of the log waits, so each method is atomic."""
+    """Implements ports.storage.annotations.AnnotationStore. No method awaits anything, so each is atomic."""
 
-    def __init__(self, state: OpenState, log: MemoryEventLog, assets: MemoryAssets) -> None:
+    def __init__(self, table: RunTable, records: MemoryIdempotencyRecords, assets: MemoryAssets) -> None:
+        self._table = table
+        self._records = records
         self._assets = assets
-        self._state = state
-        self._log = log
 
     async def add(
         self,
@@ -26,13 +26,12 @@ class MemoryAnnotations:
         record: IdempotencyRecord | None = None,
         assets: tuple[str, ...] = (),
     ) -> AddResult | SlotTaken:
-        self._state.check_open()
+        self._table.check_open()
         check_record(run, record)
-        if record is not None:
-            known = await self._log.find_record(record.partition, record.slot, record.expired_before)
-            if known is not None:
-                return SlotTaken(known)
-        found = self._log.find_run(run)
+        taken = self._records.find_taken(record)
+        if taken is not None:
+            return taken
+        found = self._table.runs.get(run)
         if found is None:
             return "absent"
         if len(found.annotations) >= most:
@@ -41,18 +40,17 @@ class MemoryAnnotations:
             raise HostFault(f"the annotation id {annotation.annotation_id} is in use")
         found.annotations[annotation.annotation_id] = annotation
         self._assets.add_references(run, assets)
-        if record is not None:
-            await self._log.save_record(record)
+        self._records.put(record)
         return "added"
 
     async def find(self, run: RunKey, annotation_id: str) -> Annotation | None:
-        self._state.check_open()
-        found = self._log.find_run(run)
+        self._table.check_open()
+        found = self._table.runs.get(run)
         return found.annotations.get(annotation_id) if found is not None else None
 
     async def page(self, run: RunKey, after: str | None, limit: int, budget: int) -> AnnotationPage | None:
-        self._state.check_open()
-        found = self._log.find_run(run)
+        self._table.check_open()
+        found = self._table.runs.get(run)
         if found is None:
             return None
         kept = list(found.annotations.values())
@@ -67,7 +65,7 @@ class MemoryAnnotations:
         return AnnotationPage(tuple(taken), len(taken) < len(kept))
 
     async def locate(self, run: RunKey, event_id: str, within: int) -> int | None:
-        self._state.check_open()
-        found = self._log.find_run(run)
+        self._table.check_open()
+        found = self._table.runs.get(run)
         events = found.events[: max(within, 0)] if found is not None else []
         return next((event.sequence for event in events if event.event_id == event_id), None)

@@ -1,5 +1,6 @@
 """The definitions port in memory. No method waits for anything, so each of them is atomic on the event loop."""
 
+from weftwork.adapters.memory.idempotency import MemoryIdempotencyRecords
 from weftwork.adapters.memory.open_state import OpenState
 from weftwork.ports.storage.definitions import (
     MAX_LISTED_VERSIONS,
@@ -9,7 +10,7 @@ from weftwork.ports.storage.definitions import (
     VersionRegistered,
     WorkflowRegistration,
 )
-from weftwork.ports.storage.event_log import EventLog, SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
 Versions = dict[str, WorkflowRegistration]
@@ -17,11 +18,11 @@ Versions = dict[str, WorkflowRegistration]
 
 
 class MemoryDefinitions:
-    """Implements ports.storage.definitions.Definitions. Records are those of the log, which is in memory too."""
+    """Implements ports.storage.definitions.Definitions. Shares its idempotency records with the other ports."""
 
-    def __init__(self, state: OpenState, log: EventLog) -> None:
+    def __init__(self, state: OpenState, records: MemoryIdempotencyRecords) -> None:
         self._state = state
-        self._log = log
+        self._records = records
         self._documents: dict[str, bytes] = {}
         self._tenants: dict[str, dict[str, Versions]] = {}
 
@@ -37,10 +38,9 @@ class MemoryDefinitions:
         self, registration: WorkflowRegistration, document: bytes, most: int, record: IdempotencyRecord | None = None
     ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
         self._state.check_open()
-        if record is not None:
-            taken = await self._log.find_record(record.partition, record.slot, record.expired_before)
-            if taken is not None:
-                return SlotTaken(taken)
+        taken = self._records.find_taken(record)
+        if taken is not None:
+            return taken
         new = registration
         own = self._tenants.get(new.tenant, {})
         known = own.get(new.workflow_id, {}).get(new.version)
@@ -50,8 +50,7 @@ class MemoryDefinitions:
             return RegistrationLimitReached()
         self._documents.setdefault(new.digest, document)
         self._tenants.setdefault(new.tenant, {}).setdefault(new.workflow_id, {})[new.version] = new
-        if record is not None:
-            await self._log.save_record(record)
+        self._records.put(record)
         return VersionRegistered()
 
     async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> WorkflowRegistration | None:

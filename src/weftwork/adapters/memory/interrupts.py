@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from weftwork.adapters.memory.runs import MemoryRun
-from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, OpenInterrupt
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, OpenInterrupt
 from weftwork.protocol.run.projection import InterruptListing, StateRow
 
 MAX_CANDIDATES: Final = 10_000
@@ -41,7 +41,7 @@ class OpenInterrupts:
                 self._close((run.key.run_id, name))
 
     def page(self, query: InterruptQuery) -> InterruptPage:
-        """EventLog.list_interrupts."""
+        """RunQueries.list_interrupts."""
         start = 0
         if query.after is not None:
             try:

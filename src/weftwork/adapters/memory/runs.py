@@ -1,21 +1,20 @@
-"""Runs in memory: one run, its family tree, and the ways in which runs are found.
+"""Runs in memory: one run, the family tree of all runs, and parked runs by the instant at which they wake.
 
 Every run has a number, the order of creation in the whole store. A run holds its children by number; messages between
-parent and child runs are kept by the number of the child. Pages come newest first, parked runs by the instant at which
-they have something to do, and ended runs by their end.
+parent and child runs are kept by the number of the child.
 """
 
 import heapq
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from weftwork.ports.storage.annotations import Annotation
-from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult, RunPage, RunQuery
+from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, RunKey
@@ -67,7 +66,7 @@ class MemoryRun:
 T = TypeVar("T")
 
 
-class ChildRuns:
+class FamilyTree:
     """Parent and child runs of the whole store, and the messages between them. `find` gives a run that is there."""
 
     def __init__(self, find: Callable[[RunKey], MemoryRun | None]) -> None:
@@ -143,41 +142,9 @@ def _after_number(kept: dict[int, T], number: int, limit: int) -> list[T]:
     return [kept[each] for each in found]
 
 
-MAX_CANDIDATES: Final = 2000
-
-
-def list_page(siblings: list[MemoryRun], query: RunQuery, before: int | None) -> RunPage:
-    """EventLog.list_runs over these, in the order of creation; with `before`, of those in front of that number."""
-    end = len(siblings) if before is None else index_of(siblings, before)
-    start = max(end - MAX_CANDIDATES, 0)
-    found: list[MemoryRun] = []
-    for at in range(end - 1, start - 1, -1):
-        run = siblings[at]
-        if not _matches(run, query):
-            continue
-        if len(found) >= max(query.limit, 1):
-            return RunPage(_without_rows(found), found[-1].key.run_id, True)
-        found.append(run)
-    if start == 0:
-        return RunPage(_without_rows(found), None, False)
-    return RunPage(_without_rows(found), siblings[start].key.run_id, True)
-
-
 def index_of(siblings: list[MemoryRun], number: int) -> int:
     """Where the run of that number stands, or would stand."""
     return bisect_left(siblings, number, key=lambda run: run.number)
-
-
-def _matches(run: MemoryRun, query: RunQuery) -> bool:
-    return (
-        (not query.statuses or run.projection.status in query.statuses)
-        and query.workflow_id in (None, run.workflow_id)
-        and run.tags.issuperset(query.tags)
-    )
-
-
-def _without_rows(runs: list[MemoryRun]) -> tuple[StoredRun, ...]:
-    return tuple(run.stored(with_rows=False) for run in runs)
 
 
 class WakeIndex:
@@ -212,20 +179,3 @@ def _wake_entry(run: MemoryRun) -> tuple[int, int, RunKey] | None:
     if not projection.parked or projection.wake_at is None:
         return None
     return projection.wake_at, run.number, run.key
-
-
-def list_ended(runs: Iterable[MemoryRun], tree: ChildRuns, instant: int, limit: int) -> list[RunKey]:
-    """EventLog.runs_ended_before over these."""
-    found = [(at, run.number, run.key) for at, run in _deletable(runs, tree) if at < instant]
-    return [key for _, _, key in heapq.nsmallest(max(limit, 0), found)]
-
-
-def count_ended(runs: Iterable[MemoryRun], tree: ChildRuns, instant: int) -> int:
-    """EventLog.count_ended over these."""
-    return sum(at < instant for at, _ in _deletable(runs, tree))
-
-
-def _deletable(runs: Iterable[MemoryRun], tree: ChildRuns) -> Iterator[tuple[int, MemoryRun]]:
-    for run in runs:
-        if run.projection.completed_at is not None and not tree.has_pending_result(run):
-            yield run.projection.completed_at, run

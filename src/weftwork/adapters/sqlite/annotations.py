@@ -6,11 +6,11 @@ from typing import Any
 from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.assets import add_references
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
-from weftwork.adapters.sqlite.database.writer import SqliteWriter
-from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS, existing_run_number
+from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.reader import snapshot
+from weftwork.adapters.sqlite.runs import SEQUENCE_BITS, existing_run_number
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import IdempotencyRecord, check_record
 from weftwork.protocol.run.header import RunKey
@@ -32,12 +32,8 @@ LOCATE_EVENT = f"""
 """  # noqa: S608 - nothing but constants
 
 
-class SqliteAnnotations:
+class SqliteAnnotations(SqlitePort):
     """Implements ports.storage.annotations.AnnotationStore."""
-
-    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
-        self._write = writer.submit
-        self._read = readers.submit
 
     async def add(
         self,

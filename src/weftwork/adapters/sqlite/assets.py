@@ -6,9 +6,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
-from weftwork.adapters.sqlite.database.writer import SqliteWriter
-from weftwork.adapters.sqlite.run_queries import existing_run_number
+from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.reader import snapshot
+from weftwork.adapters.sqlite.runs import existing_run_number
 from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
 from weftwork.protocol.run.header import RunKey
 
@@ -51,12 +51,8 @@ ADD_REFERENCE = """
 _MAX_ASSET_NO = 2**63 - 1
 
 
-class SqliteAssets:
+class SqliteAssets(SqlitePort):
     """Implements ports.storage.assets.AssetIndex."""
-
-    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
-        self._write = writer.submit
-        self._read = readers.submit
 
     async def add(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
         kept = await self._write(partial(_add, asset, quota))

@@ -1,16 +1,18 @@
-"""Family trees of runs, and the messages between parent and child runs.
+"""The child runs port on one SQLite file, and the part of it that other transactions include.
 
 The table `kinship` says whose child a run is. `news` holds the result of a child that its parent has not acknowledged,
 `orders` the cancel request that a child has not followed: at most one of each per child, in the order in which the
 children were created. Messages are written in the same transaction as the event that causes them.
 """
 
+from functools import partial
 from typing import Final
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
+from weftwork.adapters.sqlite.database.port import SqlitePort
 from weftwork.adapters.sqlite.database.reader import snapshot
-from weftwork.adapters.sqlite.run_queries import find_by_number, run_number
-from weftwork.ports.storage.event_log import PendingCancelRequest, PendingChildResult
+from weftwork.adapters.sqlite.runs import find_by_number, run_number
+from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
 from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import StoredRun
@@ -23,6 +25,25 @@ CHILDREN = """
     WHERE p.partition = ? AND p.run_id = ? ORDER BY k.run_no LIMIT ?
 """
 COUNT_DESCENDANTS = "SELECT count(*) FROM kinship WHERE partition = ? AND root = ?"
+
+
+class SqliteChildRuns(SqlitePort):
+    """Implements ports.storage.child_runs.ChildRuns."""
+
+    async def children(self, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
+        return await self._read(partial(list_children, run, after, limit))
+
+    async def count_descendants(self, run: RunKey) -> int:
+        return await self._read(partial(count_descendants, run))
+
+    async def child_results(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
+        return await self._read(partial(list_results, after, limit))
+
+    async def acknowledge_results(self, heard: tuple[PendingChildResult, ...]) -> None:
+        await self._write(partial(acknowledge_results, heard))
+
+    async def cancel_requests(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
+        return await self._read(partial(list_cancel_requests, after, limit))
 
 
 def insert_child(connection: SqliteConnection, run_no: int, parent_no: int, partition: str, parent: Parent) -> None:
@@ -42,7 +63,7 @@ def delete_child(connection: SqliteConnection, run_no: int) -> None:
 
 
 def list_children(run: RunKey, after: str | None, limit: int, connection: SqliteConnection) -> list[StoredRun]:
-    """EventLog.children; behind an unknown run there is nothing."""
+    """ChildRuns.children; behind an unknown run there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else run_number(connection, RunKey(run.partition, after))
         if number is None:
@@ -52,7 +73,7 @@ def list_children(run: RunKey, after: str | None, limit: int, connection: Sqlite
 
 
 def count_descendants(run: RunKey, connection: SqliteConnection) -> int:
-    """EventLog.count_descendants."""
+    """ChildRuns.count_descendants."""
     return connection.execute(COUNT_DESCENDANTS, (run.partition, run.run_id)).fetchall()[0][0]
 
 
@@ -93,7 +114,7 @@ def delete_results(connection: SqliteConnection, parent_no: int) -> None:
 def list_results(
     after: PendingChildResult | None, limit: int, connection: SqliteConnection
 ) -> list[PendingChildResult]:
-    """EventLog.child_results; behind an unknown child there is nothing."""
+    """ChildRuns.child_results; behind an unknown child there is nothing."""
     with snapshot(connection):
         number = -1
         if after is not None:
@@ -106,7 +127,7 @@ def list_results(
 
 
 def acknowledge_results(heard: tuple[PendingChildResult, ...], connection: SqliteConnection) -> None:
-    """EventLog.acknowledge_results."""
+    """ChildRuns.acknowledge_results."""
     values = [(each.parent.partition, each.result.child_run_id, each.result.sequence) for each in heard]
     connection.executemany(_ACKNOWLEDGE_RESULT, values)
 
@@ -150,7 +171,7 @@ def delete_cancel_request(connection: SqliteConnection, run_no: int) -> None:
 
 
 def list_cancel_requests(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[PendingCancelRequest]:
-    """EventLog.cancel_requests; behind an unknown child there is nothing."""
+    """ChildRuns.cancel_requests; behind an unknown child there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else run_number(connection, after)
         if number is None:

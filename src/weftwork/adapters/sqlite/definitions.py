@@ -4,8 +4,8 @@ from functools import partial
 
 from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.reader import SqliteReaders, snapshot
-from weftwork.adapters.sqlite.database.writer import SqliteWriter
+from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.ports.storage.definitions import (
     MAX_LISTED_VERSIONS,
     ListedWorkflow,
@@ -14,7 +14,7 @@ from weftwork.ports.storage.definitions import (
     VersionRegistered,
     WorkflowRegistration,
 )
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
 _PUT = "INSERT INTO definitions (digest, document) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
@@ -43,12 +43,8 @@ _VERSIONS = """
 _COUNT = "SELECT count(*) FROM workflows WHERE current = 1"
 
 
-class SqliteDefinitions:
+class SqliteDefinitions(SqlitePort):
     """Implements ports.storage.definitions.Definitions."""
-
-    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
-        self._write = writer.submit
-        self._read = readers.submit
 
     async def put(self, digest: str, document: bytes) -> None:
         await self._write(partial(_put, digest, document))

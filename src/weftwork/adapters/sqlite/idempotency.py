@@ -1,9 +1,11 @@
-"""Idempotency records: one per partition and slot."""
+"""The idempotency records port on one SQLite file, and the part of it that other transactions include."""
 
+from functools import partial
 from typing import Final
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
 MAX_SWEEP: Final = 1000
@@ -18,6 +20,19 @@ _SWEEP = """
     DELETE FROM idempotency WHERE record_no IN
     (SELECT record_no FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ?)
 """
+
+
+class SqliteIdempotencyRecords(SqlitePort):
+    """Implements ports.storage.idempotency.IdempotencyRecords."""
+
+    async def save_record(self, record: IdempotencyRecord) -> SlotTaken | None:
+        return await self._write(partial(save_record, record))
+
+    async def find_record(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
+        return await self._read(partial(find_record, partition, slot, not_before))
+
+    async def sweep(self, created_before: int) -> int:
+        return await self._write(partial(sweep_records, created_before))
 
 
 def find_recorded(connection: SqliteConnection, record: IdempotencyRecord) -> SlotTaken | None:

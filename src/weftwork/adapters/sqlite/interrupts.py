@@ -14,7 +14,7 @@ import msgspec
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import snapshot
-from weftwork.ports.storage.event_log import InterruptPage, InterruptQuery, OpenInterrupt
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, OpenInterrupt
 from weftwork.protocol.run.projection import InterruptListing, StateRow
 
 MAX_CANDIDATES: Final = 10_000
@@ -79,7 +79,7 @@ def set_open(connection: SqliteConnection, run_no: int, row: StateRow) -> None:
 
 
 def list_interrupts(partition: str, query: InterruptQuery, connection: SqliteConnection) -> InterruptPage:
-    """EventLog.list_interrupts."""
+    """RunQueries.list_interrupts."""
     after = _START_POSITION
     if query.after is not None:
         try:

@@ -6,8 +6,7 @@ from functools import partial
 import msgspec
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.reader import SqliteReaders
-from weftwork.adapters.sqlite.database.writer import SqliteWriter
+from weftwork.adapters.sqlite.database.port import SqlitePort
 from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.signing_keys import SigningKey
 
@@ -27,12 +26,8 @@ _ALL_KEYS = """
 """
 
 
-class SqliteKeys:
+class SqliteKeys(SqlitePort):
     """Implements ports.storage.api_keys.ApiKeys."""
-
-    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
-        self._write = writer.submit
-        self._read = readers.submit
 
     async def salt(self) -> bytes:
         return await self._write(partial(_salt, secrets.token_bytes(32)))
@@ -87,12 +82,8 @@ _DELETE_SIGNING_KEY = "DELETE FROM signing_keys WHERE kid = ?"
 _ALL_SIGNING_KEYS = "SELECT kid, secret, created_at, retired_at FROM signing_keys ORDER BY created_at, key_no"
 
 
-class SqliteSigningKeys:
+class SqliteSigningKeys(SqlitePort):
     """Implements ports.storage.signing_keys.SigningKeys."""
-
-    def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
-        self._write = writer.submit
-        self._read = readers.submit
 
     async def put(self, key: SigningKey) -> None:
         await self._write(partial(_put_signing_key, key))

@@ -1,4 +1,4 @@
-"""Deletes runs, and finds those that ended long enough ago to be deleted.
+"""The run retention port on one SQLite file.
 
 Theory. A run is found through its row in `runs` and in no other way; with that row gone, in one transaction
 with a tombstone in `deleted_runs`, none of it is visible. The rest may be millions of rows, and all writes share one
@@ -8,15 +8,18 @@ runs, and the others whenever `purge` is called, also by the next process.
 Ended runs are in an index by partition and end, so a search over all partitions skips from one to the next.
 """
 
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from weftwork.adapters.sqlite import child_runs, idempotency
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
-from weftwork.ports.storage.event_log import SlotTaken, StillLive
-from weftwork.protocol.run.batch import IdempotencyRecord
+from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.runs import SEQUENCE_BITS
+from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.ports.storage.retention import StillLive
+from weftwork.protocol.run.batch import IdempotencyRecord, check_record
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 PIECE_ROWS: Final = 500
@@ -92,10 +95,31 @@ class _HeaderTags(msgspec.Struct):
 _decode_tags = msgspec.json.Decoder(_HeaderTags).decode
 
 
+class SqliteRunRetention(SqlitePort):
+    """Implements ports.storage.retention.RunRetention."""
+
+    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | SlotTaken:
+        check_record(run, record)
+        return await self._write(partial(delete_run, run, now, record))
+
+    async def purge(self) -> bool:
+        # Most of the time there is nothing to purge, and then the call does not wait for the writer.
+        return await self._read(has_unpurged) and await self._write(purge_piece)
+
+    async def forget_deleted(self, deleted_before: int) -> int:
+        return await self._write(partial(forget_tombstones, deleted_before))
+
+    async def runs_ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
+        return await self._read(partial(list_ended, completed_before, limit, partition))
+
+    async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
+        return await self._read(partial(count_ended, completed_before, partition))
+
+
 def delete_run(
     run: RunKey, now: int, record: IdempotencyRecord | None, connection: SqliteConnection
 ) -> bool | SlotTaken:
-    """EventLog.delete. Heads are kept of live runs only, so there is none to forget."""
+    """RunRetention.delete. Heads are kept of live runs only, so there is none to forget."""
     known = idempotency.find_recorded(connection, record) if record is not None else None
     if known is not None:
         return known
@@ -125,7 +149,7 @@ def has_unpurged(connection: SqliteConnection) -> bool:
 
 
 def purge_piece(connection: SqliteConnection) -> bool:
-    """EventLog.purge: a piece of the deleted run with the lowest number."""
+    """RunRetention.purge: a piece of the deleted run with the lowest number."""
     found = connection.execute(_NEXT_UNPURGED).fetchall()
     if not found:
         return False
@@ -136,7 +160,7 @@ def purge_piece(connection: SqliteConnection) -> bool:
 
 
 def forget_tombstones(deleted_before: int, connection: SqliteConnection) -> int:
-    """Forget where purged runs stood that were deleted before that, MAX_FORGET at a time."""
+    """RunRetention.forget_deleted: MAX_FORGET runs at a time, and only those that are purged."""
     connection.execute(_FORGET_TOMBSTONES, (deleted_before, MAX_FORGET))
     return connection.changes()
 
@@ -188,7 +212,7 @@ COUNT_ENDED_IN_ALL = f"""
 
 
 def list_ended(completed_before: int, limit: int, partition: str | None, connection: SqliteConnection) -> list[RunKey]:
-    """EventLog.runs_ended_before."""
+    """RunRetention.runs_ended_before."""
     most = max(limit, 0)
     if partition is None:
         found = connection.execute(ENDED_IN_ALL, (completed_before, most))
@@ -198,7 +222,7 @@ def list_ended(completed_before: int, limit: int, partition: str | None, connect
 
 
 def count_ended(completed_before: int, partition: str | None, connection: SqliteConnection) -> int:
-    """EventLog.count_ended."""
+    """RunRetention.count_ended."""
     if partition is None:
         found = connection.execute(COUNT_ENDED_IN_ALL, (completed_before,))
     else:

@@ -5,48 +5,44 @@ from pathlib import Path
 
 from weftwork.adapters.sqlite.annotations import SqliteAnnotations
 from weftwork.adapters.sqlite.assets import SqliteAssets
+from weftwork.adapters.sqlite.child_runs import SqliteChildRuns
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.database.reader import SqliteReaders
 from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.adapters.sqlite.definitions import SqliteDefinitions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
+from weftwork.adapters.sqlite.idempotency import SqliteIdempotencyRecords
 from weftwork.adapters.sqlite.keys import SqliteKeys, SqliteSigningKeys
+from weftwork.adapters.sqlite.retention import SqliteRunRetention
+from weftwork.adapters.sqlite.run_queries import SqliteRunQueries
 from weftwork.adapters.sqlite.transactions import RunHeadCache
-from weftwork.ports.storage.annotations import AnnotationStore
-from weftwork.ports.storage.api_keys import ApiKeys
-from weftwork.ports.storage.assets import AssetIndex
-from weftwork.ports.storage.definitions import Definitions
-from weftwork.ports.storage.event_log import EventLog
-from weftwork.ports.storage.signing_keys import SigningKeys
+from weftwork.ports.storage.store import Store
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """The file is made on the first `open`, for its owner only. One process at a time may have it open.
 
     `vfs` names an apsw VFS, for tests that break the disk.
     """
 
-    log: EventLog
-    definitions: Definitions
-    keys: ApiKeys
-    signing: SigningKeys
-    annotations: AnnotationStore
-    assets: AssetIndex
-
     def __init__(self, path: str | Path, vfs: str | None = None) -> None:
         path = Path(path)
         heads = RunHeadCache()
-        self._writer = SqliteWriter(partial(open_writer, path, vfs), heads.clear)
-        self._readers = SqliteReaders(partial(open_reader, path, vfs))
-        self.log = SqliteEventLog(self._writer, self._readers, heads)
-        self.definitions = SqliteDefinitions(self._writer, self._readers)
-        self.keys = SqliteKeys(self._writer, self._readers)
-        self.signing = SqliteSigningKeys(self._writer, self._readers)
-        self.annotations = SqliteAnnotations(self._writer, self._readers)
-        self.assets = SqliteAssets(self._writer, self._readers)
+        self._writer = writer = SqliteWriter(partial(open_writer, path, vfs), heads.clear)
+        self._readers = readers = SqliteReaders(partial(open_reader, path, vfs))
+        self.log = SqliteEventLog(writer, readers, heads)
+        self.queries = SqliteRunQueries(writer, readers)
+        self.child_runs = SqliteChildRuns(writer, readers)
+        self.records = SqliteIdempotencyRecords(writer, readers)
+        self.retention = SqliteRunRetention(writer, readers)
+        self.definitions = SqliteDefinitions(writer, readers)
+        self.keys = SqliteKeys(writer, readers)
+        self.signing = SqliteSigningKeys(writer, readers)
+        self.annotations = SqliteAnnotations(writer, readers)
+        self.assets = SqliteAssets(writer, readers)
 
     async def open(self) -> None:
-        """Open and migrate. Raises StoreUnavailable, or HostFault for a file or library that must not be used."""
+        """Open and migrate the file."""
         await self._writer.open()
         try:
             await self._readers.open()
@@ -55,6 +51,6 @@ class SqliteStore:
             raise
 
     async def close(self) -> None:
-        """Let queued writes finish, then close the file. Safe to call twice."""
+        """Let queued writes finish, then close the file."""
         await self._readers.close()
         await self._writer.close()

@@ -16,8 +16,9 @@ from weftwork.adapters.sqlite import child_runs, idempotency
 from weftwork.adapters.sqlite.assets import add_references
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.interrupts import set_open
-from weftwork.adapters.sqlite.run_queries import SEQUENCE_BITS
-from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict, SlotTaken
+from weftwork.adapters.sqlite.runs import SEQUENCE_BITS
+from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, RunKey

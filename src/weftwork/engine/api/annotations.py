@@ -17,7 +17,8 @@ from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage import annotations as port
-from weftwork.ports.storage.event_log import EventLog, SlotTaken
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault, invalid
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor

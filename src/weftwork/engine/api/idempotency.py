@@ -8,7 +8,7 @@ import msgspec
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
-from weftwork.ports.storage.event_log import EventLog, SlotTaken
+from weftwork.ports.storage.idempotency import IdempotencyRecords, SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.wire import idempotency
@@ -27,12 +27,18 @@ S = TypeVar("S")
 class IdempotencyClaim:
     """idem-01 (OpenWOP idempotency): made for every mutation; without a key it keeps nothing."""
 
-    __slots__ = ("_fingerprint", "_log", "_partition", "_slot", "now")
+    __slots__ = ("_fingerprint", "_partition", "_records", "_slot", "now")
 
     def __init__(
-        self, log: EventLog, clock: Clock, principal: Principal, operation: str, key: str | None, body: Any
+        self,
+        records: IdempotencyRecords,
+        clock: Clock,
+        principal: Principal,
+        operation: str,
+        key: str | None,
+        body: Any,
     ) -> None:
-        self._log = log
+        self._records = records
         self._partition = principal.partition
         self.now = clock.now()
         self._slot: str | None = None
@@ -47,7 +53,7 @@ class IdempotencyClaim:
         if self._slot is None:
             return None
         oldest = idempotency.expired_before(self.now)
-        record = await self._log.find_record(self._partition, self._slot, oldest)
+        record = await self._records.find_record(self._partition, self._slot, oldest)
         return self.replay(record, kind) if record is not None else None
 
     def replay(self, record: IdempotencyRecord, kind: type[T]) -> T:
@@ -67,7 +73,7 @@ class IdempotencyClaim:
     async def save(self, outcome: T) -> T:
         """Record an outcome that no commit goes with; the one that counts, if the same request was first."""
         record = self.make_record(outcome)
-        taken = await self._log.save_record(record) if record is not None else None
+        taken = await self._records.save_record(record) if record is not None else None
         return self.replay(taken.record, type(outcome)) if taken is not None else outcome
 
     def _build_record(self, slot: str, outcome: Any) -> IdempotencyRecord:
@@ -91,7 +97,7 @@ async def idempotent(
     The work records its outcome under the claim, in the commit that has its effect where there is one, and returns
     SlotTaken if the same request was recorded meanwhile. Raises ClientFault if the key was used with another body.
     """
-    claim = IdempotencyClaim(runtime.log, runtime.clock, principal, operation, key, body)
+    claim = IdempotencyClaim(runtime.records, runtime.clock, principal, operation, key, body)
     if key is not None and (known := await claim.find_outcome(kind)) is not None:
         return known
     try:

@@ -20,7 +20,8 @@ from weftwork.engine.signer import Signer
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
-from weftwork.ports.storage.event_log import InterruptQuery, SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
@@ -140,7 +141,7 @@ class Interrupts:
 
     async def list_open(self, principal: Principal, query: InterruptQuery) -> dict[str, Any]:
         """A page of the tenant's open ones, oldest first."""
-        page = await self._runtime.log.list_interrupts(principal.partition, query)
+        page = await self._runtime.queries.list_interrupts(principal.partition, query)
         shown = [
             self._document(principal, each.run_id, each.workflow_id, msgspec.json.decode(each.row))
             for each in page.interrupts

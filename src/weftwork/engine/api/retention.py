@@ -10,7 +10,9 @@ from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import EventLog, SlotTaken, StillLive, StoreUnavailable
+from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.idempotency import IdempotencyRecords, SlotTaken
+from weftwork.ports.storage.retention import RunRetention, StillLive
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_tenant, partition
 from weftwork.protocol.run.batch import IdempotencyRecord
@@ -52,9 +54,17 @@ class Retention:
     """
 
     def __init__(
-        self, events: EventLog, clock: Clock, executing: LiveRunMemory | None = None, keep_days: int = 0
+        self,
+        runs: RunRetention,
+        events: EventLog,
+        records: IdempotencyRecords,
+        clock: Clock,
+        executing: LiveRunMemory | None = None,
+        keep_days: int = 0,
     ) -> None:
+        self._runs = runs
         self._log = events
+        self._records = records
         self._clock = clock
         self._live_runs = executing
         self._keep_days = keep_days
@@ -67,11 +77,11 @@ class Retention:
         True when an earlier request with the same key did it. Raises ClientFault or StoreUnavailable.
         """
         run = principal.run(run_id)
-        record = IdempotencyClaim(self._log, self._clock, principal, f"deleteRun/{run_id}", key, None).make_record({})
+        claim = IdempotencyClaim(self._records, self._clock, principal, f"deleteRun/{run_id}", key, None)
         if self._live_runs is not None:
             await self._live_runs.projection(run)
         try:
-            deleted = await self._delete(run, record)
+            deleted = await self._delete(run, claim.make_record({}))
         except StillLive:
             raise await self._refusal(run) from None
         fault_point("delete.durable")
@@ -87,7 +97,7 @@ class Retention:
         places = _partitions_of(tenant)
         if await self._purge(MAX_PER_CALL):
             return PruneResult(0, True)
-        found = [run for place in places for run in await self._log.runs_ended_before(completed_before, limit, place)]
+        found = [run for place in places for run in await self._runs.runs_ended_before(completed_before, limit, place)]
         deleted = 0
         for at in range(0, min(len(found), limit), DELETE_BATCH):
             deleted += sum(await asyncio.gather(*map(self._delete_if_ended, found[at : min(at + DELETE_BATCH, limit)])))
@@ -97,7 +107,7 @@ class Retention:
 
     async def count(self, completed_before: int, tenant: str | None = None) -> int:
         """How many runs `prune` would delete."""
-        return sum([await self._log.count_ended(completed_before, place) for place in _partitions_of(tenant)])
+        return sum([await self._runs.count_ended(completed_before, place) for place in _partitions_of(tenant)])
 
     async def delete_expired(self) -> None:
         """Clear away what deleted runs have left, and delete runs that are past their time.
@@ -123,7 +133,7 @@ class Retention:
         # Before: one that is executed here is not deleted, whatever the store says. After: no reader holds on to it.
         if self._live_runs is not None and not self._live_runs.forget(run):
             raise StillLive("the run is executed here")
-        deleted = await self._log.delete(run, self._clock.now(), record)
+        deleted = await self._runs.delete(run, self._clock.now(), record)
         if self._live_runs is not None:
             self._live_runs.forget(run)
         return deleted
@@ -161,7 +171,7 @@ class Retention:
     async def _purge(self, pieces: int) -> bool:
         """Take away so many pieces of what deleted runs have left; whether there may be more."""
         for _ in range(pieces):
-            if not await self._log.purge():
+            if not await self._runs.purge():
                 return False
             fault_point("purge.piece")
         return True

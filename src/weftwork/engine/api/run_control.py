@@ -16,7 +16,7 @@ from weftwork.engine.decide.inputs import CancelRequested, Input, PauseRequested
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
@@ -101,7 +101,7 @@ class RunControl:
     async def _cancel_entry(self, principal: Principal, run_id: str, reason: str | None) -> dict[str, Any]:
         if not is_path_id(run_id):
             return bulk_cancel_entry(run_id, None, "validation_error")
-        keyless = IdempotencyClaim(self._runtime.log, self._runtime.clock, principal, "cancelRun", None, None)
+        keyless = IdempotencyClaim(self._runtime.records, self._runtime.clock, principal, "cancelRun", None, None)
         try:
             done = await self._cancel(principal.run(run_id), reason, keyless)
         except ClientFault as fault:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.protocol.run.child_runs import ancestry, tree_entry
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import StoredRun, has_children
@@ -19,7 +19,7 @@ class RunTrees:
     """Raises ClientFault or StoreUnavailable."""
 
     def __init__(self, runtime: Runtime, executor: Executor, host_id: str) -> None:
-        self._log = runtime.log
+        self._child_runs = runtime.child_runs
         self._executor = executor
         self._host_id = host_id
         self._walks = asyncio.Semaphore(MAX_CONCURRENT_WALKS)
@@ -32,7 +32,7 @@ class RunTrees:
         """kin-12: a run and at most so many of those below it, level by level, as they stand now."""
         found = await self._read_run(principal, run_id)
         async with self._walks:
-            rows, truncated = await _TreeWalk(self._log, found, limit).rows()
+            rows, truncated = await _TreeWalk(self._child_runs, found, limit).rows()
         return {"runId": run_id, "runs": rows, "truncated": truncated}
 
     async def _read_run(self, principal: Principal, run_id: str) -> StoredRun:
@@ -42,8 +42,8 @@ class RunTrees:
 class _TreeWalk:
     """Level by level, so that what is left out of a large tree is far from its top."""
 
-    def __init__(self, log: EventLog, top: StoredRun, limit: int) -> None:
-        self._log = log
+    def __init__(self, child_runs: ChildRuns, top: StoredRun, limit: int) -> None:
+        self._child_runs = child_runs
         self._root = top
         self._limit = limit
         self._found: list[tuple[StoredRun, int]] = [(top, 0)]
@@ -71,12 +71,12 @@ class _TreeWalk:
         """Spares a look below each of a thousand leaves, where one number tells that there is nothing."""
         return (
             self._root.header.parent is None
-            and await self._log.count_descendants(self._root.header.key) == len(self._found) - 1
+            and await self._child_runs.count_descendants(self._root.header.key) == len(self._found) - 1
         )
 
     async def _add_children(self, run: RunKey, depth: int) -> bool:
         """Take its children; False when there was no room for all."""
         room = self._limit - len(self._found)
-        children = await self._log.children(run, None, room + 1)
+        children = await self._child_runs.children(run, None, room + 1)
         self._found += [(each, depth) for each in children[:room]]
         return len(children) <= room

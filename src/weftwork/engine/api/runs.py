@@ -15,7 +15,9 @@ from weftwork.engine.run.append import hide_inputs
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import EventLog, RunQuery, ScopeTaken, SlotTaken
+from weftwork.ports.storage.event_log import EventLog, ScopeTaken
+from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
@@ -111,12 +113,12 @@ class Runs:
     async def make_snapshot(self, run: StoredRun) -> dict[str, Any]:
         """The snapshot of a run that was read, with its children as they stand now."""
         # Those that a snapshot names, and one more if there are more. A run that never had one costs no read.
-        log, key = self._runtime.log, run.header.key
-        return run_snapshot(run, await log.children(key, None, MAX_CHILDREN + 1) if has_children(run) else [])
+        child_runs, key = self._runtime.child_runs, run.header.key
+        return run_snapshot(run, await child_runs.children(key, None, MAX_CHILDREN + 1) if has_children(run) else [])
 
     async def list_runs(self, principal: Principal, query: RunQuery) -> dict[str, Any]:
         """A page of the tenant's runs, newest first."""
-        page = await self._runtime.log.list_runs(principal.partition, query)
+        page = await self._runtime.queries.list_runs(principal.partition, query)
         document: dict[str, Any] = {"runs": [run_summary(run) for run in page.runs]}
         if page.more and page.last is not None:
             document["nextCursor"] = page.last

@@ -14,7 +14,7 @@ from weftwork.ports.storage.definitions import (
     VersionExists,
     WorkflowRegistration,
 )
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.definition import Workflow

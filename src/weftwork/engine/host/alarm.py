@@ -7,7 +7,8 @@ from typing import Final
 
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
+from weftwork.ports.storage.run_queries import RunQueries
 from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
@@ -24,12 +25,12 @@ class Alarm:
 
     def __init__(
         self,
-        eventlog: EventLog,
+        queries: RunQueries,
         clock: Clock,
         wake: Callable[[RunKey], Awaitable[bool]],
         is_live: Callable[[RunKey], bool],
     ) -> None:
-        self._log = eventlog
+        self._queries = queries
         self._clock = clock
         self._wake = wake
         self._is_live = is_live
@@ -82,7 +83,7 @@ class Alarm:
         # Once each: one that is due and finds nothing to do must not keep the alarm busy.
         rung: set[RunKey] = set()
         while True:
-            due = await self._log.due_runs(now, most)
+            due = await self._queries.due_runs(now, most)
             idle = [run for run in due if run not in self._failed and not self._is_live(run)]
             fresh = [run for run in idle if run not in rung][:WAKE_BATCH]
             rung.update(fresh)
@@ -96,7 +97,7 @@ class Alarm:
             most = WAKE_BATCH + len(self._failed) + len(rung) if fresh else most * 2
         # Due, woken, and at rest again: the clock was set back meanwhile.
         self._failed |= dict.fromkeys(idle, now + STORE_RETRY_MS)
-        coming = await self._log.next_wake(now)
+        coming = await self._queries.next_wake(now)
         return min((when for when in (coming, *self._failed.values()) if when is not None), default=None)
 
     async def _sleep(self, until: int | None) -> None:

@@ -22,7 +22,7 @@ from weftwork.ports.storage.definitions import (
     VersionRegistered,
     WorkflowRegistration,
 )
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS, check_host_kinds
 from weftwork.protocol.errors import HostFault, invalid

@@ -18,13 +18,8 @@ from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
-from weftwork.ports.storage.event_log import (
-    STORE_RETRY_MS,
-    EventLog,
-    PendingCancelRequest,
-    PendingChildResult,
-    StoreUnavailable,
-)
+from weftwork.ports.storage.child_runs import ChildRuns, PendingCancelRequest, PendingChildResult
+from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
 from weftwork.protocol.run.batch import Batch, ChildResult
 from weftwork.protocol.run.header import RunKey
 
@@ -56,7 +51,7 @@ class ChildMessages:
 
     def __init__(
         self,
-        eventlog: EventLog,
+        child_runs: ChildRuns,
         clock: Clock,
         send_input: SendInput,
         start: Callable[[NewChild], None],
@@ -64,7 +59,7 @@ class ChildMessages:
         find_live: Callable[[RunKey], LiveRun | None],
         admission: Admission,
     ) -> None:
-        self._log = eventlog
+        self._child_runs = child_runs
         self._clock = clock
         self._send_input = send_input
         self._start = start
@@ -124,7 +119,7 @@ class ChildMessages:
     async def recover(self) -> None:
         """Take up what was under way when a host ended, or a store was away. Raises StoreUnavailable."""
         after: PendingChildResult | None = None
-        while page := await self._log.child_results(after, BATCH_SIZE):
+        while page := await self._child_runs.child_results(after, BATCH_SIZE):
             for each in page:
                 self.queue_result(each)
             after = page[-1]
@@ -199,7 +194,7 @@ class ChildMessages:
             self._delivered = [each for each in self._delivered if each.parent in looking]
             try:
                 if heard:
-                    await self._log.acknowledge_results(heard)
+                    await self._child_runs.acknowledge_results(heard)
             except StoreUnavailable:
                 self._delivered += heard
                 await self._sleep(STORE_RETRY_MS)
@@ -218,7 +213,7 @@ class ChildMessages:
         after: RunKey | None = None
         found = False
         try:
-            while page := await self._log.cancel_requests(after, BATCH_SIZE):
+            while page := await self._child_runs.cancel_requests(after, BATCH_SIZE):
                 fault_point("kin.order")
                 found = True
                 await asyncio.gather(*(self._cancel(each) for each in page if each.child not in self._cancel_sent))

@@ -17,7 +17,7 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.node_outcome import ChildRequest, Failed, NewChild
 from weftwork.ports.nodes import NodeCall
-from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.json.canonical import encode_stored
@@ -55,8 +55,8 @@ class TreeSize(msgspec.Struct):
 class ChildStarter:
     """Prepares child runs. Nothing is stored here: the child is created in the commit of the event that starts it."""
 
-    def __init__(self, log: EventLog, clock: Clock, ids: Ids, limits: Limits, catalog: WorkflowCatalog) -> None:
-        self._log = log
+    def __init__(self, child_runs: ChildRuns, clock: Clock, ids: Ids, limits: Limits, catalog: WorkflowCatalog) -> None:
+        self._child_runs = child_runs
         self._clock = clock
         self._ids = ids
         self._limits = limits
@@ -128,7 +128,7 @@ class ChildStarter:
             return False
         if tree.count is None or tree.count >= most:
             # Some that were counted may not have come into being.
-            stored = await self._log.count_descendants(root)
+            stored = await self._child_runs.count_descendants(root)
             tree.pending = {each: at for each, at in tree.pending.items() if at > now - PENDING_MS}
             tree.count = stored + len(tree.pending)
         if tree.count >= most:

@@ -39,7 +39,8 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
-from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SlotTaken, StoreUnavailable
+from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, StoreUnavailable
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
@@ -59,7 +60,7 @@ class Executor:
     """Executes runs. One per store, held by the host lock."""
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
-        self._child_starter = ChildStarter(runtime.log, runtime.clock, runtime.ids, runtime.limits, catalog)
+        self._child_starter = ChildStarter(runtime.child_runs, runtime.clock, runtime.ids, runtime.limits, catalog)
         self._runtime = runtime = msgspec.structs.replace(runtime, child_starter=self._child_starter)
         self._catalog = catalog
         self._live: CountedRuns[LiveRun] = CountedRuns()
@@ -68,13 +69,13 @@ class Executor:
         self._pending_requests: Counter[RunKey] = Counter()
         """Runs that somebody is about to ask something, so that they stay in memory until it is answered."""
         self._unconfirmed = UnconfirmedCreates(runtime.clock, self._wake)
-        self._alarm = Alarm(runtime.log, runtime.clock, self._wake_and_settle, self._live.__contains__)
+        self._alarm = Alarm(runtime.queries, runtime.clock, self._wake_and_settle, self._live.__contains__)
         self._loads = LoadsInProgress()
         self._admission = Admission(runtime.limits.max_live_children, runtime.clock, self._wake)
         self._recent_runs = RecentRuns()
         self._loader = RunLoader(runtime, catalog)
         self._child_messages = ChildMessages(
-            runtime.log,
+            runtime.child_runs,
             runtime.clock,
             self.request,
             self._start_child,
@@ -217,7 +218,7 @@ class Executor:
 
     async def recover(self) -> int:
         """Go on with every unfinished run that is not parked; returns how many went on. Raises StoreUnavailable."""
-        count = await recover_runs(self._runtime.log, self._recover_run)
+        count = await recover_runs(self._runtime.queries, self._recover_run)
         await self._child_messages.recover()
         self._alarm.start()
         return count

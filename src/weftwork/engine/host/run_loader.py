@@ -18,7 +18,8 @@ from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.ports.storage.run_queries import RunQueries
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
@@ -148,11 +149,11 @@ def _memory_size(run: StoredRun) -> int:
     return size + (len(encode_stored(options)) if options else 0)
 
 
-async def recover_runs(eventlog: EventLog, wake: Callable[[RunKey], Awaitable[bool]]) -> int:
+async def recover_runs(queries: RunQueries, wake: Callable[[RunKey], Awaitable[bool]]) -> int:
     """Go on with every run that is neither over nor parked. Returns how many went on. Raises StoreUnavailable."""
     count = 0
     after: RunKey | None = None
-    while page := await eventlog.unfinished_runs(after, RECOVERY_BATCH):
+    while page := await queries.unfinished_runs(after, RECOVERY_BATCH):
         # Together: one after the other, each would wait for the store alone.
         count += sum(await asyncio.gather(*map(wake, page)))
         after = page[-1]

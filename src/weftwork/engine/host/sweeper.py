@@ -7,7 +7,9 @@ from typing import Final
 
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.ports.storage.idempotency import IdempotencyRecords
+from weftwork.ports.storage.retention import RunRetention
 from weftwork.protocol.wire.idempotency import expired_before
 
 log = logging.getLogger("weftwork.sweeper")
@@ -18,8 +20,11 @@ SWEEP_INTERVAL_MS: Final = 600_000
 class Sweeper:
     """Runs in the background from `start` to `stop`. Skipping a sweep harms nothing. `chores` are done after each."""
 
-    def __init__(self, events: EventLog, clock: Clock, *chores: Callable[[], Awaitable[None]]) -> None:
-        self._log = events
+    def __init__(
+        self, records: IdempotencyRecords, retention: RunRetention, clock: Clock, *chores: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._records = records
+        self._retention = retention
         self._clock = clock
         self._chores = chores
         self._task: asyncio.Task[None] | None = None
@@ -33,10 +38,14 @@ class Sweeper:
             await asyncio.wait((self._task,))
 
     async def sweep(self) -> int:
-        """Delete every record past its retention, in bounded bites."""
+        """Delete every record past its retention, and forget runs that were deleted that long ago, in bounded writes.
+
+        Returns how many of both.
+        """
         total = 0
-        while count := await self._log.sweep(expired_before(self._clock.now())):
-            total += count
+        for sweep in (self._records.sweep, self._retention.forget_deleted):
+            while count := await sweep(expired_before(self._clock.now())):
+                total += count
         return total
 
     async def _run(self) -> None:

@@ -35,7 +35,8 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
-from weftwork.ports.storage.event_log import SequenceConflict, SlotTaken, StoreUnavailable
+from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.limits import execution_limit, iteration_limit, time_limit
@@ -292,7 +293,7 @@ class LiveRun:
     async def _answer_unchanged(self, work: PendingCommit) -> None:
         """Nothing to append."""
         if work.request is not None:
-            await work.request.answer_unchanged(self._runtime.log, self.state.status)
+            await work.request.answer_unchanged(self._runtime.records, self.state.status)
         self._notify_waiters(work)
         if work.launches or work.stop:
             self._activity.apply_commit(self.state, work)

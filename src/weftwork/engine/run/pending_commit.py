@@ -24,7 +24,8 @@ from weftwork.engine.decide.inputs import (
     VersionRequested,
 )
 from weftwork.engine.run.append import BatchBuilder
-from weftwork.ports.storage.event_log import EventLog, SlotTaken, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.ports.storage.idempotency import IdempotencyRecords, SlotTaken
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import Status
@@ -54,11 +55,11 @@ class RunRequest(msgspec.Struct):
         if not self.done.done():
             self.done.set_result(outcome)
 
-    async def answer_unchanged(self, log: EventLog, status: Status) -> None:
+    async def answer_unchanged(self, records: IdempotencyRecords, status: Status) -> None:
         """Answer what changes nothing. It still leaves its record behind before that."""
         record = self.make_record(status)
         try:
-            taken = await log.save_record(record) if record is not None else None
+            taken = await records.save_record(record) if record is not None else None
         except StoreUnavailable as error:
             self.refuse(error)
         else:

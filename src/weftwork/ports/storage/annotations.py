@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import RunKey
 
@@ -46,7 +46,7 @@ class AnnotationStore(Protocol):
 
         The run refers to `assets` from then on, as far as they are there; they are sha256 digests.
 
-        With `record`: if its slot is taken, which is looked at first, return Recorded. Whatever is not "added" has
+        With `record`: if its slot is taken, which is checked first, return SlotTaken. Whatever is not "added" has
         written nothing. Raises HostFault for an id that the run has already, or a record of another partition.
         """
         ...

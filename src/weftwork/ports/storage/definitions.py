@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
 MAX_LISTED_VERSIONS: Final = 100
@@ -69,7 +69,7 @@ class Definitions(Protocol):
     ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
         """Store the document and make it the current version of its workflow.
 
-        With `record`: if its slot is taken, return Recorded. If the version is there, with whatever digest, return
+        With `record`: if its slot is taken, return SlotTaken. If the version is there, with whatever digest, return
         Known. If the tenant has `most` registrations, return Full. Looked at in this order.
         """
         ...

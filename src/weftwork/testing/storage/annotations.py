@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from weftwork.ports.storage.annotations import Annotation
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.harness import (
@@ -59,7 +59,7 @@ async def an_unknown_run_has_no_annotations(store: Store) -> None:
     assert await store.annotations.page(run, None, 10, BUDGET) is None
     assert await store.annotations.find(run, "a1") is None
     assert await store.annotations.locate(run, "event-0", 10) is None
-    assert await store.log.find_record(ACME, "slot-1", 0) is None
+    assert await store.records.find_record(ACME, "slot-1", 0) is None
     run = await make_run(store, "nobody")
     assert await annotation_ids(store, run) == []
 
@@ -121,7 +121,7 @@ async def a_full_run_takes_no_more(store: Store) -> None:
         assert await store.annotations.add(run, annotation(name), 2) == "added"
     assert await store.annotations.add(run, annotation("a3"), 2, record()) == "full"
     assert await annotation_ids(store, run) == ["a1", "a2"]
-    assert await store.log.find_record(ACME, "slot-1", 0) is None
+    assert await store.records.find_record(ACME, "slot-1", 0) is None
     assert await store.annotations.add(other, annotation("a3"), 2) == "added"
     assert await store.annotations.add(run, annotation("a3"), 3) == "added"
 
@@ -142,21 +142,21 @@ async def an_annotation_id_is_used_once(store: Store) -> None:
         await catch(store.annotations.add(run, annotation("a1", 9), MAX_ANNOTATIONS, record())), HostFault
     )
     assert await store.annotations.find(run, "a1") == annotation()
-    assert await store.log.find_record(ACME, "slot-1", 0) is None
+    assert await store.records.find_record(ACME, "slot-1", 0) is None
 
 
 async def an_annotation_is_stored_with_its_record(store: Store) -> None:
     """A record is there when the annotation is; a taken slot is looked at first and writes nothing."""
     run = await make_run(store)
     assert await store.annotations.add(run, annotation(), MAX_ANNOTATIONS, record()) == "added"
-    assert await store.log.find_record(ACME, "slot-1", 0) == record()
+    assert await store.records.find_record(ACME, "slot-1", 0) == record()
     other: Any = record(fingerprint="0" * 64)
     for given, most in ((run, MAX_ANNOTATIONS), (run, 0), (RunKey(ACME, "nobody"), MAX_ANNOTATIONS)):
         assert await store.annotations.add(given, annotation("a2"), most, other) == SlotTaken(record())
     assert await annotation_ids(store, run) == ["a1"]
     fresh = record(created_at=NOW + 2, expired_before=NOW + 1)
     assert await store.annotations.add(run, annotation("a2"), MAX_ANNOTATIONS, fresh) == "added"
-    assert await store.log.find_record(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
+    assert await store.records.find_record(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
     wrong = record("slot-2", OTHER)
     assert isinstance(await catch(store.annotations.add(run, annotation("a3"), MAX_ANNOTATIONS, wrong)), HostFault)
     assert await annotation_ids(store, run) == ["a1", "a2"]
@@ -193,11 +193,11 @@ async def annotations_go_with_their_run(store: Store) -> None:
     kept = await make_run(store, "kept", status="completed")
     for each in (run, kept):
         await store.annotations.add(each, annotation(), MAX_ANNOTATIONS)
-    assert await store.log.delete(run, NOW) is True
+    assert await store.retention.delete(run, NOW) is True
     assert await store.annotations.page(run, None, 10, BUDGET) is None
     assert await store.annotations.find(run, "a1") is None
     assert await store.annotations.add(run, annotation("a2"), MAX_ANNOTATIONS) == "absent"
-    while await store.log.purge():
+    while await store.retention.purge():
         pass
     assert await make_run(store, status="completed") == run
     assert await annotation_ids(store, run) == []

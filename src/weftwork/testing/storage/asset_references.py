@@ -7,11 +7,12 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from weftwork.ports.storage.assets import AssetCursor, AssetQuery, AssetUsage
-from weftwork.ports.storage.event_log import RunCreated, SequenceConflict, SlotTaken
+from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.testing.storage.assets import FAR_FUTURE, NO_USAGE, asset, digest, page_keys
-from weftwork.testing.storage.children import child, create_children
+from weftwork.testing.storage.child_runs import child, create_children
 from weftwork.testing.storage.harness import (
     ACME,
     NOW,
@@ -50,7 +51,7 @@ async def reference_count(store: Store, name: str, partition: str = ACME) -> int
 
 
 async def purge(store: Store) -> None:
-    while await store.log.purge():
+    while await store.retention.purge():
         pass
 
 
@@ -83,7 +84,7 @@ async def an_asset_stays_until_the_last_run_is_gone(store: Store) -> None:
         assert await reference_count(store, "a") == count
     for left, run in ((2, runs[1]), (1, runs[0]), (0, runs[2])):
         assert await store.assets.tombstone_unreferenced(FAR_FUTURE, 10) == NO_USAGE
-        assert await store.log.delete(run, NOW) is True
+        assert await store.retention.delete(run, NOW) is True
         await purge(store)
         assert await reference_count(store, "a") == left
         assert await page_keys(store, run_id=run.run_id) == []
@@ -96,7 +97,7 @@ async def dropping_a_reference_does_not_end_a_hold(store: Store) -> None:
     await store.assets.add(asset(held_until=NOW + 50))
     run = await make_run(store)
     await reference_assets(store, run, -1, "a", status="failed")
-    await store.log.delete(run, NOW)
+    await store.retention.delete(run, NOW)
     await purge(store)
     assert await store.assets.tombstone_unreferenced(NOW + 49, 10) == NO_USAGE
     assert await store.assets.tombstone_unreferenced(NOW + 50, 10) == AssetUsage(1, 10)
@@ -117,7 +118,7 @@ async def a_run_refers_to_assets_of_its_partition(store: Store) -> None:
     assert await page_keys(store, run_id=run.run_id) == [asset("a").key]
     theirs = await make_run(store, partition=OTHER, status="failed")
     assert await page_keys(store, OTHER, run_id=theirs.run_id) == []
-    await store.log.delete(theirs, NOW)
+    await store.retention.delete(theirs, NOW)
     assert await reference_count(store, "a") == 1
 
 
@@ -125,7 +126,7 @@ async def a_refused_commit_refers_to_nothing(store: Store) -> None:
     """What was not committed names nothing: a conflict, a run id in use, a slot that is taken."""
     digests = await add_assets(store, "a")
     run = await make_run(store, status="running")
-    await store.log.save_record(record())
+    await store.records.save_record(record())
     late = replace(batch(run, 5), assets=digests)
     assert isinstance(await catch(store.log.append(run, 5, late)), SequenceConflict)
     again = replace(batch(run, 0, record=record()), assets=digests)
@@ -164,7 +165,7 @@ async def many_references_go_in_pieces(store: Store) -> None:
     run, other = await make_run(store), await make_run(store, "run-b")
     await reference_assets(store, run, -1, *names, status="completed")
     await reference_assets(store, other, -1, "n7", "n1299")
-    await store.log.delete(run, NOW)
+    await store.retention.delete(run, NOW)
     await purge(store)
     assert (await reference_count(store, "n7"), await reference_count(store, "n8")) == (1, 0)
     gone = 0
@@ -210,7 +211,7 @@ async def references_survive_a_restart(make: Callable[[], Store]) -> None:
     assert (await reference_count(store, "a"), await reference_count(store, "b")) == (2, 1)
     assert await page_keys(store, run_id=other.run_id) == [asset("a").key]
     assert await store.assets.tombstone_unreferenced(FAR_FUTURE, 10) == NO_USAGE
-    await store.log.delete(run, NOW)
+    await store.retention.delete(run, NOW)
     await store.close()
 
     store = make()

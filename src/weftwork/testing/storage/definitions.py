@@ -10,7 +10,7 @@ from weftwork.ports.storage.definitions import (
     VersionRegistered,
     WorkflowRegistration,
 )
-from weftwork.ports.storage.event_log import SlotTaken
+from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.testing.storage.harness import ACME, NOW, Check, Store, record
 
 MAX_REGISTRATIONS: Final = 1000
@@ -88,7 +88,7 @@ async def a_version_is_registered_once(store: Store) -> None:
     assert await store.definitions.find("acme", "greet") == registration(version="2.0")
     assert await store.definitions.find("acme", "greet", "1.0") == registration()
     assert await store.definitions.get("another") is None
-    assert await store.log.find_record(ACME, "slot-1", 0) is None
+    assert await store.records.find_record(ACME, "slot-1", 0) is None
 
 
 async def one_of_many_registers_a_version(store: Store) -> None:
@@ -107,7 +107,7 @@ async def a_full_tenant_registers_nothing(store: Store) -> None:
         assert await store.definitions.register(new, b"", 2, record()) == RegistrationLimitReached()
         assert await store.definitions.find("acme", new.workflow_id, new.version) is None
         assert await store.definitions.get(new.digest) is None
-    assert await store.log.find_record(ACME, "slot-1", 0) is None
+    assert await store.records.find_record(ACME, "slot-1", 0) is None
     assert await store.definitions.register(registration(), b"", 2) == VersionExists(registration())
     assert await store.definitions.register(registration(tenant="other"), b"", 2) == VersionRegistered()
     assert await store.definitions.register(registration(version="3.0"), b"", 3) == VersionRegistered()
@@ -116,7 +116,7 @@ async def a_full_tenant_registers_nothing(store: Store) -> None:
 async def a_registration_is_stored_with_its_record(store: Store) -> None:
     """A record is there when the registration is; a slot that is taken registers nothing, and is looked at first."""
     assert await store.definitions.register(registration(), b"", MAX_REGISTRATIONS, record()) == VersionRegistered()
-    assert await store.log.find_record(ACME, "slot-1", 0) == record()
+    assert await store.records.find_record(ACME, "slot-1", 0) == record()
     other = record(fingerprint="0" * 64)
     for again in (registration(), registration(version="2.0")):
         assert await store.definitions.register(again, b"", 1, other) == SlotTaken(record())
@@ -126,7 +126,7 @@ async def a_registration_is_stored_with_its_record(store: Store) -> None:
         await store.definitions.register(registration(version="2.0"), b"", MAX_REGISTRATIONS, fresh)
         == VersionRegistered()
     )
-    assert await store.log.find_record(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
+    assert await store.records.find_record(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
 
 
 async def workflows_are_listed_by_id(store: Store) -> None:

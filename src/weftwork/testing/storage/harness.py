@@ -1,4 +1,4 @@
-"""What the suite needs of a store, and the shapes of a check.
+"""The shapes of a check, and what checks share.
 
 Headers, batches and records to store, and the whole visible state of a run to compare.
 """
@@ -7,35 +7,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
-from weftwork.ports.storage.annotations import AnnotationStore
-from weftwork.ports.storage.api_keys import ApiKeys
-from weftwork.ports.storage.assets import AssetIndex
-from weftwork.ports.storage.definitions import Definitions
-from weftwork.ports.storage.event_log import EventLog, RunCreated
-from weftwork.ports.storage.signing_keys import SigningKeys
+from weftwork.ports.storage.event_log import RunCreated
+from weftwork.ports.storage.store import Store
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, Owner, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow
-
-
-class Store(Protocol):
-    """All storage ports over the same data."""
-
-    log: EventLog
-    definitions: Definitions
-    keys: ApiKeys
-    signing: SigningKeys
-    annotations: AnnotationStore
-    assets: AssetIndex
-
-    async def open(self) -> None:
-        """Make the ports usable."""
-        ...
-
-    async def close(self) -> None:
-        """Finish what was begun; afterwards every port raises StoreUnavailable."""
-        ...
 
 
 class Check(Protocol):

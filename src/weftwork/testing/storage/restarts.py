@@ -6,22 +6,17 @@ from typing import Final
 from msgspec.structs import replace
 
 from weftwork.ports.storage.assets import AssetQuery
-from weftwork.ports.storage.event_log import (
-    InterruptQuery,
-    PendingCancelRequest,
-    RunCreated,
-    RunQuery,
-    SequenceConflict,
-    SlotTaken,
-    StillLive,
-    StoreUnavailable,
-)
+from weftwork.ports.storage.child_runs import PendingCancelRequest
+from weftwork.ports.storage.event_log import RunCreated, SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.ports.storage.retention import StillLive
+from weftwork.ports.storage.run_queries import InterruptQuery, RunQuery
 from weftwork.protocol.run.batch import CancelRequest, HiddenValue
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.annotations import annotation
 from weftwork.testing.storage.assets import asset
 from weftwork.testing.storage.child_messages import parent_with_children, report_result, result_batch
-from weftwork.testing.storage.children import child, create_children
+from weftwork.testing.storage.child_runs import child, create_children
 from weftwork.testing.storage.definitions import MAX_REGISTRATIONS, register, registration
 from weftwork.testing.storage.harness import (
     ACME,
@@ -37,16 +32,15 @@ from weftwork.testing.storage.harness import (
     record,
     state_of,
 )
-from weftwork.testing.storage.keys import key, signing_key
-from weftwork.testing.storage.waiting import (
+from weftwork.testing.storage.interrupt_queries import (
     append_rows,
     interrupt,
     list_all,
-    make_parked_run,
     open_interrupt,
-    parked_batch,
     resolved_interrupt,
 )
+from weftwork.testing.storage.keys import key, signing_key
+from weftwork.testing.storage.run_queries import make_parked_run, parked_batch
 
 
 async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
@@ -69,10 +63,10 @@ async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
     store = await _opened(make)
     try:
         assert await state_of(store, given.key) == before
-        assert await store.log.find_record(ACME, "slot-1", 0) == record()
-        assert await store.log.unfinished_runs(None, 10) == [given.key]
+        assert await store.records.find_record(ACME, "slot-1", 0) == record()
+        assert await store.queries.unfinished_runs(None, 10) == [given.key]
         for query in (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet")):
-            assert [found.header for found in (await store.log.list_runs(ACME, query)).runs] == [given]
+            assert [found.header for found in (await store.queries.list_runs(ACME, query)).runs] == [given]
         assert await store.definitions.get("d1") == b"{}"
         assert await store.definitions.find("acme", "greet", "1.0") == registration()
         assert await store.definitions.find("acme", "greet") == registration(version="2.0")
@@ -89,7 +83,7 @@ async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
     store = await _opened(make)
     run = await make_run(store, status="running", scope_id="scope")
     ended = await make_run(store, "ended", status="failed")
-    await store.log.save_record(record())
+    await store.records.save_record(record())
     await store.close()
 
     store = await _opened(make)
@@ -101,7 +95,7 @@ async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
         assert await store.log.append(run, 0, batch(run, 0)) is None
         assert [item["sequence"] for item in fields_of(await store.log.read(run, -1, 10))] == [0, 1]
         await make_run(store, "run-b")
-        page = await store.log.list_runs(ACME, RunQuery())
+        page = await store.queries.list_runs(ACME, RunQuery())
         assert [found.header.run_id for found in page.runs] == ["run-b", "ended", "run-a"]
     finally:
         await store.close()
@@ -115,20 +109,20 @@ async def waiting_runs_are_found_after_a_restart(make: Callable[[], Store]) -> N
     rows = [interrupt(f"i{number}", number) for number in range(4)]
     await append_rows(store, awake, -1, *rows)
     await append_rows(store, awake, 0, resolved_interrupt("i2"))
-    cursor = (await store.log.list_interrupts(ACME, InterruptQuery(limit=1))).last
+    cursor = (await store.queries.list_interrupts(ACME, InterruptQuery(limit=1))).last
     await store.close()
 
     store = await _opened(make)
     try:
-        assert await store.log.unfinished_runs(None, 10) == [awake]
-        assert (await store.log.next_wake(), await store.log.due_runs(NOW + 5, 10)) == (NOW + 5, [parked])
+        assert await store.queries.unfinished_runs(None, 10) == [awake]
+        assert (await store.queries.next_wake(), await store.queries.due_runs(NOW + 5, 10)) == (NOW + 5, [parked])
         assert await list_all(store) == [open_interrupt(awake, rows[number]) for number in (0, 1, 3)]
         await append_rows(store, awake, 1, resolved_interrupt("i0"))
         assert await list_all(store, InterruptQuery(after=cursor)) == [
             open_interrupt(awake, rows[number]) for number in (1, 3)
         ]
         await store.log.append(parked, 0, parked_batch(parked, 0, NOW + 9))
-        assert (await store.log.next_wake(), await store.log.due_runs(NOW + 8, 10)) == (NOW + 9, [])
+        assert (await store.queries.next_wake(), await store.queries.due_runs(NOW + 8, 10)) == (NOW + 9, [])
     finally:
         await store.close()
 
@@ -143,21 +137,21 @@ async def child_messages_survive_a_restart(make: Callable[[], Store]) -> None:
 
     store = await _opened(make)
     try:
-        assert [found.header.key for found in await store.log.children(parent, None, 10)] == [one, two, three]
-        assert await store.log.count_descendants(parent) == 3
-        assert await store.log.child_results(None, 10) == kept
-        assert await store.log.cancel_requests(None, 10) == [PendingCancelRequest(three, parent.run_id, "why")]
+        assert [found.header.key for found in await store.child_runs.children(parent, None, 10)] == [one, two, three]
+        assert await store.child_runs.count_descendants(parent) == 3
+        assert await store.child_runs.child_results(None, 10) == kept
+        assert await store.child_runs.cancel_requests(None, 10) == [PendingCancelRequest(three, parent.run_id, "why")]
         kept[0] = await report_result(store, parent, one, 0, "completed")
-        await store.log.acknowledge_results((kept[1],))
-        assert await store.log.child_results(None, 10) == kept[:1]
-        assert isinstance(await catch(store.log.delete(one, NOW)), StillLive)
+        await store.child_runs.acknowledge_results((kept[1],))
+        assert await store.child_runs.child_results(None, 10) == kept[:1]
+        assert isinstance(await catch(store.retention.delete(one, NOW)), StillLive)
         await store.log.append(three, -1, result_batch(three, -1, "cancelled"))
-        assert await store.log.cancel_requests(None, 10) == []
+        assert await store.child_runs.cancel_requests(None, 10) == []
         await create_children(store, parent, 1, child(parent, "new"))
         await store.log.append(parent, 2, batch(parent, 2, status="completed"))
-        assert await store.log.child_results(None, 10) == []
-        assert await store.log.delete(one, NOW) is True
-        assert [found.header.run_id for found in await store.log.children(parent, two.run_id, 10)][-1] == "new"
+        assert await store.child_runs.child_results(None, 10) == []
+        assert await store.retention.delete(one, NOW) is True
+        assert [found.header.run_id for found in await store.child_runs.children(parent, two.run_id, 10)][-1] == "new"
     finally:
         await store.close()
 
@@ -170,28 +164,29 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
     calls: list[Awaitable[object]] = [
         store.log.create(header("run-b")),
         store.log.append(run, -1, batch(run, -1)),
-        store.log.children(run, None, 10),
-        store.log.count_descendants(run),
-        store.log.child_results(None, 10),
-        store.log.acknowledge_results(()),
-        store.log.cancel_requests(None, 10),
-        store.log.save_record(record()),
-        store.log.find_record(ACME, "slot-1", 0),
+        store.child_runs.children(run, None, 10),
+        store.child_runs.count_descendants(run),
+        store.child_runs.child_results(None, 10),
+        store.child_runs.acknowledge_results(()),
+        store.child_runs.cancel_requests(None, 10),
+        store.records.save_record(record()),
+        store.records.find_record(ACME, "slot-1", 0),
         store.log.read(run, -1, 10),
         store.log.read_run(run),
         store.log.projection(run),
         store.log.hidden_values(run),
-        store.log.list_runs(ACME, RunQuery()),
-        store.log.unfinished_runs(None, 10),
-        store.log.next_wake(),
-        store.log.due_runs(0, 10),
-        store.log.list_interrupts(ACME, InterruptQuery()),
+        store.queries.list_runs(ACME, RunQuery()),
+        store.queries.unfinished_runs(None, 10),
+        store.queries.next_wake(),
+        store.queries.due_runs(0, 10),
+        store.queries.list_interrupts(ACME, InterruptQuery()),
         store.log.check_ready(),
-        store.log.sweep(0),
-        store.log.delete(run, 0),
-        store.log.purge(),
-        store.log.runs_ended_before(0, 10),
-        store.log.count_ended(0),
+        store.records.sweep(0),
+        store.retention.delete(run, 0),
+        store.retention.purge(),
+        store.retention.forget_deleted(0),
+        store.retention.runs_ended_before(0, 10),
+        store.retention.count_ended(0),
         store.definitions.put("d1", b""),
         store.definitions.get("d1"),
         store.definitions.register(registration(), b"", MAX_REGISTRATIONS),

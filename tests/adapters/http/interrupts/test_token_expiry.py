@@ -206,8 +206,9 @@ def test_the_store_is_not_asked_about_a_token_that_is_not_ours(monkeypatch: pyte
         token = await host.token(await host.waiting())
         asked: list[Any] = []
         executor: Any = host.host._executor
-        log: Any = host.host._store.log
-        for owner, name in ((executor, "read_run"), (executor, "request"), (log, "read_run"), (log, "find_record")):
+        store: Any = host.host._store
+        calls = (executor, "read_run"), (executor, "request"), (store.log, "read_run"), (store.records, "find_record")
+        for owner, name in calls:
             real = getattr(owner, name)
 
             def noted(*given: Any, real: Any = real) -> Any:

@@ -8,7 +8,7 @@ from weftwork.adapters.http.page import form_answer, pages
 from weftwork.adapters.http.page.layout import CONTENT_TYPE, HEADERS
 from weftwork.engine.api.interrupts import Interrupts, decode_cursor
 from weftwork.engine.api.run_control import ControlOutcome
-from weftwork.ports.storage.event_log import InterruptQuery
+from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_node_id
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND

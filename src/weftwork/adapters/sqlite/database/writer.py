@@ -24,7 +24,8 @@ import apsw
 from weftwork.adapters.sqlite.database.connection import OUTAGES, SqliteConnection
 from weftwork.adapters.sqlite.database.worker import Task, TaskResult, Worker
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import SequenceConflict, StillLive, StoreUnavailable
+from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.retention import StillLive
 from weftwork.protocol.errors import HostFault
 
 T = TypeVar("T")

@@ -1,26 +1,15 @@
-"""Checks of `list_interrupts`: which interrupts are open, over all runs of a partition.
-
-Checks of parked runs: who starts a host does not meet them, and they are found when their time comes.
-
-Checks of `unfinished`: what a host that starts has to go on with.
-"""
+"""Checks of `RunQueries.list_interrupts`: which interrupts of a partition are open."""
 
 from itertools import product
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.ports.storage.event_log import (
-    InterruptPage,
-    InterruptQuery,
-    OpenInterrupt,
-    RunCreated,
-    RunQuery,
-    SequenceConflict,
-    SlotTaken,
-)
+from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
+from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, OpenInterrupt
 from weftwork.protocol.run.batch import Batch
-from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey, Status
+from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import InterruptListing, StateRow
 from weftwork.testing.storage.harness import (
     ACME,
@@ -65,7 +54,7 @@ async def list_all(store: Store, query: InterruptQuery = ALL, partition: str = A
     """All pages of a list."""
     found: list[OpenInterrupt] = []
     while True:
-        page = await store.log.list_interrupts(partition, query)
+        page = await store.queries.list_interrupts(partition, query)
         assert len(page.interrupts) <= query.limit
         assert page.more is (page.last is not None)
         found += page.interrupts
@@ -85,7 +74,7 @@ async def open_interrupts_are_listed_oldest_first(store: Store) -> None:
     second = header("run-a")
     with_first = batch(second.key, -1, 1, "waiting-input", (middle, StateRow("variable", "i9", b"1")))
     assert await store.log.create(second, (), None, False, with_first) == RunCreated()
-    page = await store.log.list_interrupts(ACME, InterruptQuery())
+    page = await store.queries.list_interrupts(ACME, InterruptQuery())
     wanted = (
         open_interrupt(first, early, "order"),
         open_interrupt(second.key, middle),
@@ -96,7 +85,7 @@ async def open_interrupts_are_listed_oldest_first(store: Store) -> None:
 
 async def an_interrupt_is_listed_while_it_is_open(store: Store) -> None:
     """A row with `listed` lists its interrupt, a later one replaces that, and one without ends it, each with its
-    append; other rows do not matter. `stored` gives the rows without `listed`."""
+    append; other rows do not matter. `read_run` gives the rows without `listed`."""
     run = await make_run(store)
     other = await make_run(store, "run-b")
     theirs = interrupt("i1", 3)
@@ -144,7 +133,7 @@ async def resolved_interrupts_do_not_disturb_a_walk(store: Store) -> None:
     expected = 0
     more = True
     while more:
-        page = await store.log.list_interrupts(ACME, query)
+        page = await store.queries.list_interrupts(ACME, query)
         names = [each.interrupt_id for each in page.interrupts]
         seen += names
         more = page.more
@@ -159,7 +148,7 @@ async def an_unknown_place_ends_the_list(store: Store) -> None:
     run = await make_run(store)
     await append_rows(store, run, -1, interrupt("i1"))
     for after in ("", "nobody", "run-a", "{}", "[]", '[null,"run-a","i1"]', "\x00", "\ud800", "9" * 5000):
-        assert await store.log.list_interrupts(ACME, InterruptQuery(after=after)) == NONE_OPEN
+        assert await store.queries.list_interrupts(ACME, InterruptQuery(after=after)) == NONE_OPEN
 
 
 async def another_partition_sees_no_interrupts(store: Store) -> None:
@@ -169,7 +158,7 @@ async def another_partition_sees_no_interrupts(store: Store) -> None:
     await append_rows(store, run, -1, mine)
     queries = (InterruptQuery(), InterruptQuery(run_id=run.run_id), InterruptQuery(workflow_id="greet"))
     for partition, query in product((OTHER, "test:acme", "LIVE:ACME", ""), queries):
-        assert await store.log.list_interrupts(partition, query) == NONE_OPEN
+        assert await store.queries.list_interrupts(partition, query) == NONE_OPEN
     stranger = await make_run(store, run.run_id, OTHER)
     theirs = interrupt("i1", 5, "custom")
     await append_rows(store, stranger, -1, theirs)
@@ -184,7 +173,7 @@ async def a_refused_append_lists_nothing(store: Store) -> None:
     """A conflict, a taken slot and an inconsistent batch neither list an interrupt nor end one."""
     run = await make_run(store)
     await append_rows(store, run, -1, interrupt("i1"))
-    await store.log.save_record(record())
+    await store.records.save_record(record())
     rows = (resolved_interrupt("i1"), interrupt("i2"))
     for expected in (-1, 7):
         refused = store.log.append(run, expected, batch(run, expected, 1, "running", rows))
@@ -211,10 +200,10 @@ async def an_ended_run_has_no_open_interrupts(store: Store) -> None:
     await store.log.append(run, 0, batch(run, 0, 1, "cancelled"))
     assert await list_all(store) == [open_interrupt(kept, interrupt("i1"))]
     assert await list_all(store, InterruptQuery(run_id="run-a")) == []
-    assert await store.log.delete(run, NOW) is True
+    assert await store.retention.delete(run, NOW) is True
     for _ in range(2):
         assert await list_all(store) == [open_interrupt(kept, interrupt("i1"))]
-        while await store.log.purge():
+        while await store.retention.purge():
             pass
     assert await make_run(store) == run
     assert await list_all(store) == [open_interrupt(kept, interrupt("i1"))]
@@ -264,135 +253,3 @@ INTERRUPT_CHECKS: Final[tuple[Check, ...]] = (
     a_refused_append_lists_nothing,
     an_ended_run_has_no_open_interrupts,
 )
-
-
-def parked_batch(run: RunKey, expected: int, wake_at: int | None = None, parked: bool = True) -> Batch:
-    """One event after which the run is parked, or not."""
-    made = batch(run, expected, 1, "waiting-approval")
-    return replace(made, projection=replace(made.projection, parked=parked, wake_at=wake_at))
-
-
-async def make_parked_run(store: Store, run_id: str, wake_at: int | None = None, partition: str = ACME) -> RunKey:
-    """A new run that is parked."""
-    run = await make_run(store, run_id, partition)
-    assert await store.log.append(run, -1, parked_batch(run, -1, wake_at)) is None
-    return run
-
-
-async def that_a_run_is_parked_comes_back(store: Store) -> None:
-    """`parked` and `wake_at` are as given last, with the first batch too, in all that shows a projection."""
-    made = header()
-    run = made.key
-    assert await store.log.create(made, (), None, False, parked_batch(run, -1, NOW)) == RunCreated()
-    given = parked_batch(run, -1, NOW)
-    for expected, following in enumerate(
-        (
-            parked_batch(run, 0, NOW + 1),
-            parked_batch(run, 1),
-            parked_batch(run, 2, NOW + 2, parked=False),
-            parked_batch(run, 3, NOW + 3),
-            batch(run, 4),
-            parked_batch(run, 5, NOW + 4),
-            batch(run, 6, 1, "completed"),
-        )
-    ):
-        found = await store.log.read_run(run)
-        assert found is not None
-        (listed,) = (await store.log.list_runs(ACME, RunQuery())).runs
-        for seen in (found.projection, listed.projection, await store.log.projection(run)):
-            assert seen is not None
-            assert seen == given.projection
-            assert isinstance(seen.parked, bool)
-        await store.log.append(run, expected, following)
-        given = following
-
-
-async def parked_runs_are_not_recovered(store: Store) -> None:
-    """`unfinished` leaves parked runs out while they are parked, and goes on after one."""
-    runs = [await make_parked_run(store, f"run-{number}", None, OTHER if number % 2 else ACME) for number in range(6)]
-    awake = await make_run(store, "awake", status="running")
-    born = header("born")
-    await store.log.create(born, (), None, False, parked_batch(born.key, -1, NOW))
-    assert await store.log.unfinished_runs(None, 10) == [awake]
-    assert await store.log.unfinished_runs(runs[2], 10) == [awake]
-    for number, status in enumerate[Status](("running", "waiting-input", "cancelled", "running"), 1):
-        await store.log.append(runs[number], 0, batch(runs[number], 0, 1, status))
-    assert await store.log.unfinished_runs(None, 10) == [runs[1], runs[2], runs[4], awake]
-    assert await store.log.unfinished_runs(runs[0], 1) == [runs[1]]
-    assert await store.log.unfinished_runs(runs[3], 10) == [runs[4], awake]
-    await store.log.append(awake, 0, parked_batch(awake, 0))
-    assert await store.log.unfinished_runs(None, 10) == [runs[1], runs[2], runs[4]]
-
-
-async def the_next_wake_is_the_earliest(store: Store) -> None:
-    """`next_wake` is the least `wake_at` after an instant of the runs that are parked now, None when there is none."""
-    assert await store.log.next_wake() is None
-    await make_parked_run(store, "for-ever")
-    awake = await make_run(store, "awake")
-    await store.log.append(awake, -1, parked_batch(awake, -1, NOW - 9, parked=False))
-    assert await store.log.next_wake() is None
-    late, early = await make_parked_run(store, "late", NOW + 9), await make_parked_run(store, "early", NOW + 3, OTHER)
-    assert await store.log.next_wake() == NOW + 3
-    await store.log.append(late, 0, parked_batch(late, 0, NOW + 1))
-    assert await store.log.next_wake() == NOW + 1
-    for after, coming in ((NOW, NOW + 1), (NOW + 1, NOW + 3), (NOW + 2, NOW + 3), (NOW + 3, None)):
-        assert await store.log.next_wake(after) == coming
-    await store.log.append(late, 1, batch(late, 1, 1, "running"))
-    assert await store.log.next_wake() == NOW + 3
-    await store.log.append(early, 0, batch(early, 0, 1, "failed"))
-    assert await store.log.next_wake() is None
-
-
-async def due_runs_come_earliest_first(store: Store) -> None:
-    """`due` gives the parked runs of all partitions whose instant has come, that very one included, at most `limit`,
-    the earliest first and of equal ones the older run."""
-    runs: dict[str, RunKey] = {}
-    for number, (name, wake) in enumerate((("a", 5), ("b", 1), ("c", 5), ("d", 9), ("e", 1))):
-        runs[name] = await make_parked_run(store, f"run-{9 - number}", NOW + wake, OTHER if number % 2 else ACME)
-    await make_parked_run(store, "for-ever")
-    awake = await make_run(store, "awake")
-    await store.log.append(awake, -1, parked_batch(awake, -1, NOW, parked=False))
-    for until, names in ((0, ""), (1, "be"), (4, "be"), (5, "beac"), (8, "beac"), (2**40, "beacd")):
-        for limit in (0, 1, 3, 10):
-            assert await store.log.due_runs(NOW + until, limit) == [runs[name] for name in names[:limit]]
-    await store.log.append(runs["b"], 0, parked_batch(runs["b"], 0, NOW + 7))
-    await store.log.append(runs["e"], 0, batch(runs["e"], 0, 1, "cancelled"))
-    await store.log.append(runs["a"], 0, batch(runs["a"], 0, 1, "running"))
-    assert await store.log.due_runs(NOW + 10, 10) == [runs["c"], runs["b"], runs["d"]]
-
-
-PARKED_CHECKS: Final[tuple[Check, ...]] = (
-    that_a_run_is_parked_comes_back,
-    parked_runs_are_not_recovered,
-    the_next_wake_is_the_earliest,
-    due_runs_come_earliest_first,
-)
-
-
-async def unfinished_runs_are_found(store: Store) -> None:
-    """`unfinished` gives the runs of all partitions that have not ended, oldest first."""
-    live: list[RunKey] = []
-    for number in range(20):
-        status = STATUSES[number % len(STATUSES)]
-        run = await make_run(store, f"run-{99 - number}", OTHER if number % 3 else ACME, status)
-        if status not in TERMINAL_STATUSES:
-            live.append(run)
-    assert await store.log.unfinished_runs(None, 100) == live
-    await store.log.append(live[0], -1, batch(live[0], -1, status="cancelled"))
-    assert await store.log.unfinished_runs(None, 100) == live[1:]
-
-
-async def unfinished_runs_come_in_pages(store: Store) -> None:
-    """Asking on after the last run of a page gives each live run once, even if that one has ended since."""
-    live = [await make_run(store, f"run-{number}", OTHER if number % 2 else ACME) for number in range(11)]
-    for limit in (1, 3, 11, 50):
-        found: list[RunKey] = []
-        while page := await store.log.unfinished_runs(found[-1] if found else None, limit):
-            assert len(page) <= limit
-            found += page
-        assert found == live
-    await store.log.append(live[4], -1, batch(live[4], -1, status="failed"))
-    assert await store.log.unfinished_runs(live[4], 3) == live[5:8]
-
-
-UNFINISHED_CHECKS: Final[tuple[Check, ...]] = (unfinished_runs_are_found, unfinished_runs_come_in_pages)

@@ -4,7 +4,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.ports.storage.event_log import RunCreated, RunQuery, SequenceConflict, SlotTaken
+from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
+from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import ChildCreate, HiddenValue
 from weftwork.protocol.run.header import Parent, RunKey
@@ -50,8 +52,8 @@ async def children_come_with_the_append(store: Store) -> None:
         pending = StoredRun(spawn.header, Projection("pending"))
         assert await state_of(store, spawn.header.key) == (pending, [], list(spawn.hidden))
     assert [item.sequence for item in await store.log.read(parent, -1, 10)] == [0]
-    assert await store.log.unfinished_runs(None, 10) == [plain.header.key, full.header.key]
-    page = await store.log.list_runs(ACME, RunQuery(tags=("t",)))
+    assert await store.queries.unfinished_runs(None, 10) == [plain.header.key, full.header.key]
+    page = await store.queries.list_runs(ACME, RunQuery(tags=("t",)))
     assert [found.header for found in page.runs] == [full.header]
     run = plain.header.key
     assert await store.log.append(run, -1, batch(run, -1, 3)) is None
@@ -62,7 +64,7 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
     """With a run id in use, even by a sibling, at the wrong sequence, after the end, or with a slot that is taken,
     neither the events nor any of the children are there."""
     parent, ended = await make_run(store), await make_run(store, "ended", status="completed")
-    await store.log.save_record(record())
+    await store.records.save_record(record())
     before = await state_of(store, parent), await state_of(store, ended)
     good = child(parent, "good")
     row = (StateRow("variable", "v", b"1"),)
@@ -77,12 +79,12 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
     given = replace(plain, record=record(), child_creates=(good,))
     assert await store.log.append(parent, -1, given) == SlotTaken(record())
     assert (await state_of(store, parent), await state_of(store, ended)) == before
-    assert await store.log.find_record(ACME, "slot-2", 0) is None
+    assert await store.records.find_record(ACME, "slot-2", 0) is None
     assert await store.log.read_run(good.header.key) is None
     for run in (parent, ended):
-        assert await store.log.children(run, None, 10) == []
-        assert await store.log.count_descendants(run) == 0
-    assert [found.run_id for found in await store.log.unfinished_runs(None, 10)] == ["run-a"]
+        assert await store.child_runs.children(run, None, 10) == []
+        assert await store.child_runs.count_descendants(run) == 0
+    assert [found.run_id for found in await store.queries.unfinished_runs(None, 10)] == ["run-a"]
     assert await create_children(store, parent, -1, good) == [good.header.key]
 
 
@@ -101,17 +103,17 @@ async def children_are_given_in_the_order_of_creation(store: Store) -> None:
     for parent in parents:
         for limit in (1, 5, 100):
             assert await _walk(store, parent, limit) == names[parent]
-    assert await store.log.children(parents[0], None, 0) == []
-    shown = (await store.log.children(parents[0], names[parents[0]][2], 1))[0]
+    assert await store.child_runs.children(parents[0], None, 0) == []
+    shown = (await store.child_runs.children(parents[0], names[parents[0]][2], 1))[0]
     assert (shown.projection, shown.rows) == (ended.projection, ())
     assert shown.header == child(parents[0], one.run_id).header
-    assert await store.log.delete(one, NOW) is True
-    behind = [found.header.run_id for found in await store.log.children(parents[0], one.run_id, 100)]
+    assert await store.retention.delete(one, NOW) is True
+    behind = [found.header.run_id for found in await store.child_runs.children(parents[0], one.run_id, 100)]
     assert behind == names[parents[0]][4:]
     assert one.run_id not in await _walk(store, parents[0], 100)
-    assert await store.log.children(parents[0], "unknown", 10) == []
-    assert await store.log.children(RunKey(ACME, "unknown"), None, 10) == []
-    assert await store.log.children(one, None, 10) == []
+    assert await store.child_runs.children(parents[0], "unknown", 10) == []
+    assert await store.child_runs.children(RunKey(ACME, "unknown"), None, 10) == []
+    assert await store.child_runs.children(one, None, 10) == []
 
 
 async def a_tree_is_counted_by_its_root(store: Store) -> None:
@@ -121,15 +123,15 @@ async def a_tree_is_counted_by_its_root(store: Store) -> None:
     await create_children(store, other, -1, child(other, "of-b"))
     (grandchild,) = await create_children(store, first, -1, child(first, "g-1", root.run_id, depth=2))
     await create_children(store, grandchild, -1, child(grandchild, "gg-1", root.run_id, depth=3))
-    assert [await store.log.count_descendants(run) for run in (root, other, first, grandchild)] == [4, 1, 0, 0]
+    assert [await store.child_runs.count_descendants(run) for run in (root, other, first, grandchild)] == [4, 1, 0, 0]
     await store.log.append(second, -1, batch(second, -1, status="completed"))
-    assert await store.log.count_descendants(root) == 4
-    assert await store.log.delete(second, NOW) is True
-    assert await store.log.count_descendants(root) == 3
+    assert await store.child_runs.count_descendants(root) == 4
+    assert await store.retention.delete(second, NOW) is True
+    assert await store.child_runs.count_descendants(root) == 3
     await store.log.append(root, 0, batch(root, 0, status="completed"))
-    assert await store.log.delete(root, NOW) is True
-    assert [await store.log.count_descendants(run) for run in (root, other)] == [3, 1]
-    assert await store.log.children(root, None, 10) == []
+    assert await store.retention.delete(root, NOW) is True
+    assert [await store.child_runs.count_descendants(run) for run in (root, other)] == [3, 1]
+    assert await store.child_runs.children(root, None, 10) == []
 
 
 async def lists_may_be_of_children(store: Store) -> None:
@@ -146,7 +148,7 @@ async def lists_may_be_of_children(store: Store) -> None:
         found: list[str] = []
         before: str | None = None
         for _ in range(20):
-            page = await store.log.list_runs(ACME, RunQuery(**filters, before=before))
+            page = await store.queries.list_runs(ACME, RunQuery(**filters, before=before))
             found += [each.header.run_id for each in page.runs]
             if not page.more:
                 return found
@@ -163,8 +165,8 @@ async def lists_may_be_of_children(store: Store) -> None:
     for nothing in ({"workflow_id": "order"}, {"tags": ("t", "u")}, {"statuses": ("failed",)}):
         assert await listed(parent="run-a", **nothing) == []
     assert [await listed(parent=name) for name in ("run-b", "c-0", "unknown")] == [["of-b"], [], []]
-    await store.log.delete(runs[1], NOW)
-    page = await store.log.list_runs(ACME, RunQuery(parent="run-a", before="c-1"))
+    await store.retention.delete(runs[1], NOW)
+    page = await store.queries.list_runs(ACME, RunQuery(parent="run-a", before="c-1"))
     assert [each.header.run_id for each in page.runs] == ["c-0"]
 
 
@@ -175,13 +177,13 @@ async def a_run_may_be_created_as_a_child(store: Store) -> None:
     orphan = child(RunKey(ACME, "unknown"), "orphan", "run-a").header
     for each in (made, orphan):
         assert await store.log.create(each) == RunCreated()
-    assert [found.header for found in await store.log.children(parent, None, 10)] == [made]
-    assert await store.log.count_descendants(parent) == 2
+    assert [found.header for found in await store.child_runs.children(parent, None, 10)] == [made]
+    assert await store.child_runs.count_descendants(parent) == 2
     await create_children(store, parent, -1, child(parent, "c-2"))
     assert await _walk(store, parent, 1) == ["c-1", "c-2"]
     await store.log.append(orphan.key, -1, batch(orphan.key, -1, status="completed"))
-    assert await store.log.delete(orphan.key, NOW) is True
-    assert await store.log.count_descendants(parent) == 2
+    assert await store.retention.delete(orphan.key, NOW) is True
+    assert await store.child_runs.count_descendants(parent) == 2
 
 
 async def another_partition_has_other_children(store: Store) -> None:
@@ -190,17 +192,17 @@ async def another_partition_has_other_children(store: Store) -> None:
     await create_children(store, ours, -1, child(ours, "c-1"), child(ours, "c-2"))
     await create_children(store, theirs, -1, child(theirs, "c-1"))
     for parent, names in ((ours, ["c-1", "c-2"]), (theirs, ["c-1"]), (RunKey("test:acme", "run-a"), [])):
-        found = await store.log.children(parent, None, 10)
+        found = await store.child_runs.children(parent, None, 10)
         assert [each.header.key for each in found] == [RunKey(parent.partition, name) for name in names]
-        assert await store.log.count_descendants(parent) == len(names)
-        page = await store.log.list_runs(parent.partition, RunQuery(parent="run-a"))
+        assert await store.child_runs.count_descendants(parent) == len(names)
+        page = await store.queries.list_runs(parent.partition, RunQuery(parent="run-a"))
         assert sorted(each.header.run_id for each in page.runs) == names
         assert {each.header.partition for each in page.runs} <= {parent.partition}
 
 
 async def _walk(store: Store, parent: RunKey, limit: int) -> list[str]:
     found: list[str] = []
-    while page := await store.log.children(parent, found[-1] if found else None, limit):
+    while page := await store.child_runs.children(parent, found[-1] if found else None, limit):
         assert len(page) <= limit
         found += [each.header.run_id for each in page]
         assert len(found) < 1000

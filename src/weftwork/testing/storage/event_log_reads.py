@@ -1,23 +1,16 @@
-"""Checks of `read`, `stored` and `hidden`.
-
-Checks of `list_runs`.
-
-Checks of isolation: a run or record of another partition is not there.
-"""
+"""Checks of what `EventLog` reads, and of tenancy: a run or record of another partition does not exist."""
 
 import asyncio
-from collections.abc import Iterator
-from itertools import product
 from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
-from weftwork.ports.storage.event_log import RunCreated, RunQuery, SequenceConflict
+from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import STATUSES, RunHeader, RunKey, Status
-from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import Projection, StateRow
 from weftwork.testing.storage.harness import (
     ACME,
     NOW,
@@ -92,7 +85,7 @@ def _for_run(run_id: str, item: Event) -> Event:
 
 
 async def a_row_is_the_last_one_written(store: Store) -> None:
-    """`stored` has each row once, as written last; kinds with the same names do not mix; rows of other runs
+    """`read_run` has each row once, as written last; kinds with the same names do not mix; rows of other runs
     stay out."""
     run = await make_run(store)
     other = await make_run(store, "run-b")
@@ -108,7 +101,7 @@ async def a_row_is_the_last_one_written(store: Store) -> None:
 
 
 async def a_projection_is_that_of_the_stored_run(store: Store) -> None:
-    """`projection` gives what `stored` gives without the outputs, and nothing for a run that is not there."""
+    """`projection` gives what `read_run` gives without the outputs, and nothing for a run that is not there."""
     run = await make_run(store)
     await make_run(store, partition=OTHER, status="running")
     assert await store.log.projection(run) == Projection("pending")
@@ -123,7 +116,7 @@ async def a_projection_is_that_of_the_stored_run(store: Store) -> None:
 
 
 async def hidden_values_come_back(store: Store) -> None:
-    """`hidden` gives the values of the header and of every event, in order of their sequence, of that run
+    """`hidden_values` gives the values of the header and of every event, in order of their sequence, of that run
     only; nothing else shows them."""
     of_header = (HiddenValue(-1, "/token", b'"s3cret"'), HiddenValue(-1, "/deep/0", b'{"s3cret":1}'))
     assert await store.log.create(header(), of_header) == RunCreated()
@@ -153,7 +146,7 @@ async def an_acknowledged_write_is_seen(store: Store) -> None:
 
 
 async def a_stored_run_is_one_view(store: Store) -> None:
-    """The projection and the rows that `stored` gives belong to the same append, even while others commit."""
+    """The projection and the rows that `read_run` gives belong to the same append, even while others commit."""
     run = await make_run(store)
 
     async def fill() -> None:
@@ -183,138 +176,6 @@ READ_CHECKS: Final[tuple[Check, ...]] = (
 )
 
 
-_WORKFLOWS = ("greet", "order", "report")
-
-
-async def runs_are_listed_newest_first(store: Store) -> None:
-    """The run created last comes first, whatever its id and time say; rows are left out."""
-    for run_id, created_at in (("run-b", 3), ("run-c", 1), ("run-a", 2)):
-        run = await make_run(store, run_id, created_at=created_at, inputs={"of": run_id})
-        await store.log.append(run, -1, batch(run, -1, rows=(StateRow("variable", "v", b"1"),)))
-    page = await store.log.list_runs(ACME, RunQuery())
-    projection = batch(header().key, -1).projection
-    assert page.runs == tuple(
-        StoredRun(header(run_id, created_at=created_at, inputs={"of": run_id}), projection)
-        for run_id, created_at in (("run-a", 2), ("run-c", 1), ("run-b", 3))
-    )
-
-
-async def a_listing_follows_the_status(store: Store) -> None:
-    """A run moves from one status filter to the other with the append that changes it."""
-    run = await make_run(store)
-    for expected, status in enumerate[Status](("running", "waiting-input", "running", "cancelling", "cancelled"), -1):
-        await store.log.append(run, expected, batch(run, expected, status=status))
-        for asked in STATUSES:
-            page = await store.log.list_runs(ACME, RunQuery(statuses=(asked,)))
-            assert len(page.runs) == (asked == status)
-
-
-async def filters_combine(store: Store) -> None:
-    """A page holds the runs that have one of the statuses, the workflow and all of the tags; walking the
-    cursor gives each of them once, in order, whatever the limit."""
-    everything = await _fill(store)
-    statuses = ((), ("running",), ("completed", "pending"), ("failed", "failed", "cancelled"), STATUSES)
-    tags = ((), ("all",), ("even",), ("even", "third"), ("third", "third"), ("nobody",))
-    for some, workflow, tagged in product(statuses, (None, "order", "unknown"), tags):
-        query = RunQuery(some, workflow, tagged)
-        wanted = [run for run in everything if _matches(run, query)]
-        for limit in (1, 4, 100):
-            assert await _walk(store, msgspec.structs.replace(query, limit=limit)) == wanted
-
-
-async def a_page_has_a_cursor_while_runs_are_left(store: Store) -> None:
-    """A page never holds more than `limit` runs, and says `more` with a cursor unless it is the last."""
-    for number in range(6):
-        await make_run(store, f"run-{number}", tags=("t",))
-    for tags in ((), ("t",)):
-        page = await store.log.list_runs(ACME, RunQuery(tags=tags, limit=4))
-        assert len(page.runs) <= 4
-        assert page.more
-        assert page.last is not None
-        rest = await store.log.list_runs(ACME, RunQuery(tags=tags, before="run-1"))
-        assert [found.header.run_id for found in rest.runs] == ["run-0"]
-        assert not rest.more
-
-
-async def new_runs_do_not_disturb_a_walk(store: Store) -> None:
-    """Runs that are created, or change, while a listing is walked neither repeat nor hide the others."""
-    for number in range(10):
-        await make_run(store, f"run-{number}")
-    seen: list[str] = []
-    query = RunQuery(limit=3)
-    while True:
-        page = await store.log.list_runs(ACME, query)
-        seen += [found.header.run_id for found in page.runs]
-        if not page.more:
-            break
-        query = msgspec.structs.replace(query, before=page.last)
-        await make_run(store, f"late-{len(seen)}")
-        changed = page.runs[0].header.key
-        await store.log.append(changed, -1, batch(changed, -1, status="completed"))
-    assert seen == [f"run-{number}" for number in reversed(range(10))]
-
-
-async def an_unknown_cursor_ends_the_listing(store: Store) -> None:
-    """After a run id that the partition does not have there is nothing."""
-    await make_run(store)
-    await make_run(store, "theirs", OTHER)
-    await make_run(store, "run-b")
-    for before in ("nobody", "theirs", ""):
-        page = await store.log.list_runs(ACME, RunQuery(before=before))
-        assert (page.runs, page.more) == ((), False)
-
-
-def _variety() -> Iterator[tuple[RunHeader, Status]]:
-    """Runs of every status and workflow and several tags, oldest first."""
-    for number in range(60):
-        marks = [("all", True), ("even", number % 2 == 0), ("third", number % 3 == 0)]
-        tags = tuple(tag for tag, has in marks if has)
-        workflow_id = _WORKFLOWS[number % 7 % 3]
-        yield header(f"run-{number:02}", workflow_id=workflow_id, tags=tags), STATUSES[number % len(STATUSES)]
-
-
-async def _fill(store: Store) -> list[StoredRun]:
-    """Store the variety, with another tenant's runs between; returns it as stored, newest first."""
-    made: list[StoredRun] = []
-    for given, status in _variety():
-        run = await make_run(store, given.run_id, status=status, workflow_id=given.workflow_id, tags=given.tags)
-        await make_run(store, f"theirs-{given.run_id}", OTHER, tags=("all",))
-        projection = Projection("pending") if status == "pending" else batch(run, -1, status=status).projection
-        made.append(StoredRun(given, projection))
-    return made[::-1]
-
-
-def _matches(run: StoredRun, query: RunQuery) -> bool:
-    return (
-        (not query.statuses or run.projection.status in query.statuses)
-        and query.workflow_id in (None, run.header.workflow_id)
-        and set(query.tags) <= set(run.header.tags)
-    )
-
-
-async def _walk(store: Store, query: RunQuery) -> list[StoredRun]:
-    found: list[StoredRun] = []
-    while True:
-        page = await store.log.list_runs(ACME, query)
-        assert len(page.runs) <= query.limit
-        found += page.runs
-        if not page.more:
-            return found
-        assert page.last is not None
-        assert page.last != query.before
-        query = msgspec.structs.replace(query, before=page.last)
-
-
-LISTING_CHECKS: Final[tuple[Check, ...]] = (
-    runs_are_listed_newest_first,
-    a_listing_follows_the_status,
-    filters_combine,
-    a_page_has_a_cursor_while_runs_are_left,
-    new_runs_do_not_disturb_a_walk,
-    an_unknown_cursor_ends_the_listing,
-)
-
-
 async def another_partition_sees_nothing(store: Store) -> None:
     """With another partition, or the other mode of the same tenant, a run cannot be read, listed or changed."""
     run = await _full_run(store)
@@ -323,10 +184,10 @@ async def another_partition_sees_nothing(store: Store) -> None:
         stranger = RunKey(partition, run.run_id)
         assert await state_of(store, stranger) == (None, [], [])
         for query in (RunQuery(), RunQuery(statuses=("running",), workflow_id="greet"), RunQuery(tags=("t",))):
-            page = await store.log.list_runs(partition, query)
+            page = await store.queries.list_runs(partition, query)
             assert (page.runs, page.more) == ((), False)
         assert isinstance(await catch(store.log.append(stranger, 0, batch(stranger, 0))), SequenceConflict)
-        assert await store.log.find_record(partition, "slot-1", 0) is None
+        assert await store.records.find_record(partition, "slot-1", 0) is None
     assert await state_of(store, run) == before
 
 
@@ -342,24 +203,24 @@ async def equal_ids_are_different_runs(store: Store) -> None:
     assert (stored.header, stored.rows, len(events), hidden) == (theirs, (), 4, [])
     for partition in (ACME, OTHER):
         for query in (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet")):
-            page = await store.log.list_runs(partition, query)
+            page = await store.queries.list_runs(partition, query)
             assert [found.header.partition for found in page.runs] == [partition]
 
 
 async def equal_slots_are_different_records(store: Store) -> None:
     """A slot that is taken in one partition is free in every other, and stays what it is."""
-    await store.log.save_record(record())
+    await store.records.save_record(record())
     theirs = record(partition=OTHER, outcome=b"theirs")
     assert await store.log.create(header(partition=OTHER), (), theirs) == RunCreated()
-    assert await store.log.find_record(ACME, "slot-1", 0) == record()
-    assert await store.log.find_record(OTHER, "slot-1", 0) == theirs
+    assert await store.records.find_record(ACME, "slot-1", 0) == record()
+    assert await store.records.find_record(OTHER, "slot-1", 0) == theirs
 
 
 async def a_record_stays_in_the_partition_of_its_run(store: Store) -> None:
     """`create` refuses another partition's record with an exception, and writes nothing."""
     assert await catch(store.log.create(header(), (), record(partition=OTHER))) is not None
     assert await store.log.read_run(header().key) is None
-    assert await store.log.find_record(OTHER, "slot-1", 0) is None
+    assert await store.records.find_record(OTHER, "slot-1", 0) is None
 
 
 async def _full_run(store: Store) -> RunKey:

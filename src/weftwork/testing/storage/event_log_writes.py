@@ -9,7 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.ports.storage.event_log import RunCreated, RunQuery, ScopeTaken, SequenceConflict, SlotTaken
+from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict
+from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.events import Event
@@ -85,7 +87,7 @@ async def a_conflict_writes_nothing(store: Store) -> None:
         )
         assert isinstance(await catch(store.log.append(run, expected, given)), SequenceConflict)
         assert await state_of(store, run) == before
-        assert await store.log.find_record(ACME, "slot-1", 0) is None
+        assert await store.records.find_record(ACME, "slot-1", 0) is None
 
 
 async def an_unknown_run_is_a_conflict(store: Store) -> None:
@@ -159,7 +161,7 @@ async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
     ):
         assert await catch(store.log.append(run, 0, bad)) is not None
         assert await state_of(store, run) == before
-    assert await store.log.find_record(OTHER, "slot-1", 0) is None
+    assert await store.records.find_record(OTHER, "slot-1", 0) is None
     for partition in (ACME, OTHER):
         assert await store.log.read_run(RunKey(partition, "child")) is None
     assert await store.log.append(run, 0, good) is None
@@ -180,7 +182,7 @@ async def a_cancelled_caller_leaves_all_or_nothing(store: Store) -> None:
         found = await store.log.read_run(run)
         assert found is not None
         events = len(await store.log.read(run, -1, 10))
-        recorded = await store.log.find_record(ACME, f"slot-{number}", 0)
+        recorded = await store.records.find_record(ACME, f"slot-{number}", 0)
         seen = (found.projection.last_sequence, len(found.rows), events, recorded is not None)
         assert seen in ((-1, 0, 0, False), (4, 1, 5, True))
 
@@ -232,10 +234,10 @@ async def a_run_comes_with_its_first_batch(store: Store) -> None:
         assert (stored.projection, stored.rows, hidden) == (expected.projection, expected.rows, other_hidden)
         assert [item | {"run_id": ""} for item in events] == [item | {"run_id": ""} for item in other_events]
         assert (stored.header, [item["sequence"] for item in events]) == (given, [0, 1, 2])
-        assert await store.log.find_record(ACME, status, 0) == record(status)
+        assert await store.records.find_record(ACME, status, 0) == record(status)
     running, ended = header("running").key, header("completed").key
-    assert running in await store.log.unfinished_runs(None, 10)
-    assert ended not in await store.log.unfinished_runs(None, 10)
+    assert running in await store.queries.unfinished_runs(None, 10)
+    assert ended not in await store.queries.unfinished_runs(None, 10)
     assert await store.log.append(running, 2, batch(running, 2)) is None
     assert isinstance(await catch(store.log.append(ended, 2, batch(ended, 2))), SequenceConflict)
 
@@ -243,7 +245,7 @@ async def a_run_comes_with_its_first_batch(store: Store) -> None:
 async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
     """Slot taken, scope taken, id in use or an unsound batch: neither run nor events are there."""
     await make_run(store, "live", scope_id="scope")
-    await store.log.save_record(record())
+    await store.records.save_record(record())
     given = header("next", scope_id="scope")
     first = batch(given.key, -1, 2, rows=(StateRow("node", "n", b"{}"),), hidden=(HiddenValue(0, "/a", b"1"),))
     assert await store.log.create(given, (), record(), first=first) == SlotTaken(record())
@@ -256,7 +258,7 @@ async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
     ):
         assert isinstance(await catch(store.log.create(given, first=unsound)), HostFault)
     assert await state_of(store, given.key) == (None, [], [])
-    assert await store.log.find_record(ACME, "own", 0) is None
+    assert await store.records.find_record(ACME, "own", 0) is None
     before = await state_of(store, header("live").key)
     again = batch(header("live").key, -1, 2)
     assert await catch(store.log.create(header("live"), first=again)) is not None
@@ -318,12 +320,12 @@ async def a_run_id_is_used_once(store: Store) -> None:
     )
     assert error is not None
     assert await state_of(store, run) == before
-    assert await store.log.find_record(ACME, "slot-1", 0) is None
-    assert len((await store.log.list_runs(ACME, RunQuery())).runs) == 1
+    assert await store.records.find_record(ACME, "slot-1", 0) is None
+    assert len((await store.queries.list_runs(ACME, RunQuery())).runs) == 1
 
 
 async def a_live_run_keeps_its_scope(store: Store) -> None:
-    """With `exclusive`, a live run of the same partition and scope answers Active and nothing is written."""
+    """With `exclusive`, a live run of the same partition and scope answers ScopeTaken and nothing is written."""
     for number, status in enumerate[Status](("pending", "running", "waiting-input", "cancelling")):
         scope = f"scope-{number}"
         await make_run(store, f"run-{number}", status=status, scope_id=scope)
@@ -331,7 +333,7 @@ async def a_live_run_keeps_its_scope(store: Store) -> None:
         taken = await store.log.create(second, (HiddenValue(-1, "", b"1"),), record(), exclusive=True)
         assert taken == ScopeTaken(f"run-{number}")
         assert await state_of(store, second.key) == (None, [], [])
-        assert await store.log.find_record(ACME, "slot-1", 0) is None
+        assert await store.records.find_record(ACME, "slot-1", 0) is None
 
 
 async def a_scope_is_free_again_after_the_end(store: Store) -> None:
@@ -362,7 +364,7 @@ async def one_of_many_takes_a_scope(store: Store) -> None:
     made = [given.run_id for given, answer in zip(headers, answers, strict=True) if answer == RunCreated()]
     assert len(made) == 1
     assert Counter(answer for answer in answers if answer != RunCreated()) == {ScopeTaken(made[0]): 31}
-    page = await store.log.list_runs(ACME, RunQuery())
+    page = await store.queries.list_runs(ACME, RunQuery())
     assert [found.header.run_id for found in page.runs] == made
 
 

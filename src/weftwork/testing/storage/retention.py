@@ -6,7 +6,10 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from weftwork.ports.storage.annotations import Annotation
-from weftwork.ports.storage.event_log import RunCreated, RunQuery, SequenceConflict, SlotTaken, StillLive
+from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
+from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.ports.storage.retention import StillLive
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey
@@ -34,16 +37,16 @@ async def a_deleted_run_is_gone(store: Store) -> None:
     """After `delete` no call shows anything of the run; its neighbours are as they were."""
     before, run, after = [await _full_run(store, name) for name in ("run-a", "run-b", "run-c")]
     shown = [await state_of(store, before), await state_of(store, after)]
-    assert await store.log.delete(run, NOW) is True
+    assert await store.retention.delete(run, NOW) is True
     assert await state_of(store, run) == NO_STATE
     assert await store.log.projection(run) is None
     assert await store.annotations.page(run, None, 10, 1000) is None
     assert await store.annotations.find(run, "said-1") is None
     for query in QUERIES:
-        found = await store.log.list_runs(ACME, query)
+        found = await store.queries.list_runs(ACME, query)
         assert [each.header.run_id for each in found.runs] == ["run-c", "run-a"]
     assert isinstance(await catch(store.log.append(run, 4, batch(run, 4))), SequenceConflict)
-    assert await store.log.delete(run, NOW) is False
+    assert await store.retention.delete(run, NOW) is False
     await _purge(store)
     assert [await state_of(store, before), await state_of(store, after)] == shown
 
@@ -54,10 +57,10 @@ async def a_live_run_is_not_deleted(store: Store) -> None:
         run = await make_run(store, f"run-{status}", status=status)
         before = await state_of(store, run)
         if status in TERMINAL_STATUSES:
-            assert await store.log.delete(run, NOW) is True
+            assert await store.retention.delete(run, NOW) is True
         else:
-            assert isinstance(await catch(store.log.delete(run, NOW, record(run.run_id))), StillLive)
-            assert await store.log.find_record(ACME, run.run_id, 0) is None
+            assert isinstance(await catch(store.retention.delete(run, NOW, record(run.run_id))), StillLive)
+            assert await store.records.find_record(ACME, run.run_id, 0) is None
             assert await state_of(store, run) == before
 
 
@@ -66,14 +69,14 @@ async def another_partition_deletes_nothing(store: Store) -> None:
     run = await _full_run(store)
     before = await state_of(store, run)
     for partition in (OTHER, "test:acme", ""):
-        assert await store.log.delete(RunKey(partition, run.run_id), NOW) is False
+        assert await store.retention.delete(RunKey(partition, run.run_id), NOW) is False
     assert await state_of(store, run) == before
 
 
 async def a_long_run_is_gone_at_once(store: Store) -> None:
     """However much belongs to a run, nothing of it is seen after `delete`, before and after it is purged."""
     run = await _full_run(store, events=3000, rows=700)
-    assert await store.log.delete(run, NOW) is True
+    assert await store.retention.delete(run, NOW) is True
     assert await state_of(store, run) == NO_STATE
     fresh = await make_run(store, "run-b")
     stored, events, hidden = await state_of(store, fresh)
@@ -82,7 +85,7 @@ async def a_long_run_is_gone_at_once(store: Store) -> None:
     before = await state_of(store, fresh)
     assert await _purge(store) < 1000
     assert await state_of(store, fresh) == before
-    assert await store.log.purge() is False
+    assert await store.retention.purge() is False
 
 
 async def a_run_id_is_free_after_deletion(store: Store) -> None:
@@ -91,13 +94,13 @@ async def a_run_id_is_free_after_deletion(store: Store) -> None:
         again = await _full_run(store, events=1500)
         stored, events, hidden = await state_of(store, again)
         assert (len(stored.rows), len(events), len(hidden)) == (3, 1500, 2)
-        assert await store.log.delete(again, NOW) is True
+        assert await store.retention.delete(again, NOW) is True
         fresh = header(again.run_id)
         assert await store.log.create(fresh) == RunCreated()
         assert (await state_of(store, again))[1:] == ([], [])
-        assert [each.header for each in (await store.log.list_runs(ACME, RunQuery())).runs] == [fresh]
+        assert [each.header for each in (await store.queries.list_runs(ACME, RunQuery())).runs] == [fresh]
         await store.log.append(again, -1, batch(again, -1, status="failed"))
-        assert await store.log.delete(again, NOW) is True
+        assert await store.retention.delete(again, NOW) is True
     await _purge(store)
 
 
@@ -106,25 +109,25 @@ async def a_page_goes_on_after_a_deleted_run(store: Store) -> None:
     runs = [await make_run(store, f"run-{number}", status="completed", tags=("t",)) for number in range(6)]
     for query in (RunQuery(limit=2), RunQuery(tags=("t",), limit=2), RunQuery(workflow_id="greet", limit=2)):
         assert await _ids(store, query) == ["run-5", "run-4"]
-    await store.log.delete(runs[4], NOW)
+    await store.retention.delete(runs[4], NOW)
     await _purge(store)
     for query in QUERIES:
         cursor = replace(query, before="run-4")
         assert await _ids(store, cursor) == ["run-3", "run-2", "run-1", "run-0"]
-    elsewhere = await store.log.list_runs(OTHER, RunQuery(before="run-4"))
+    elsewhere = await store.queries.list_runs(OTHER, RunQuery(before="run-4"))
     assert elsewhere.runs == ()
-    assert await store.log.sweep(NOW) == 0
+    assert await store.retention.forget_deleted(NOW) == 0
     assert await _ids(store, RunQuery(before="run-4", limit=1)) == ["run-3"]
-    assert await store.log.sweep(NOW + 1) == 1
+    assert await store.retention.forget_deleted(NOW + 1) == 1
     assert await _ids(store, RunQuery(before="run-4")) == []
 
 
 async def recovery_goes_on_after_a_deleted_run(store: Store) -> None:
-    """`unfinished` goes on after a run that has ended and was deleted since."""
+    """`unfinished_runs` goes on after a run that has ended and was deleted since."""
     runs = [await make_run(store, f"run-{number}") for number in range(4)]
     await store.log.append(runs[1], -1, batch(runs[1], -1, status="failed"))
-    await store.log.delete(runs[1], NOW)
-    assert await store.log.unfinished_runs(runs[1], 10) == runs[2:]
+    await store.retention.delete(runs[1], NOW)
+    assert await store.queries.unfinished_runs(runs[1], 10) == runs[2:]
 
 
 async def a_record_outlives_its_run(store: Store) -> None:
@@ -132,46 +135,46 @@ async def a_record_outlives_its_run(store: Store) -> None:
     made = header()
     await store.log.create(made, (), record())
     await store.log.append(made.key, -1, batch(made.key, -1, status="completed"))
-    await store.log.delete(made.key, NOW)
+    await store.retention.delete(made.key, NOW)
     await _purge(store)
-    assert await store.log.find_record(ACME, "slot-1", 0) == record()
+    assert await store.records.find_record(ACME, "slot-1", 0) == record()
     assert await store.log.create(header("run-b"), (), record()) == SlotTaken(record())
 
 
 async def a_deletion_is_recorded_with_it(store: Store) -> None:
     """A record given to `delete` is stored with the deletion; if its slot is taken, nothing is deleted."""
     first, second = await _full_run(store, "run-a"), await _full_run(store, "run-b")
-    assert await store.log.delete(RunKey(ACME, "run-x"), NOW, record()) is False
-    assert await store.log.find_record(ACME, "slot-1", 0) is None
-    assert isinstance(await catch(store.log.delete(first, NOW, record(partition=OTHER))), HostFault)
-    assert await store.log.delete(first, NOW, record()) is True
+    assert await store.retention.delete(RunKey(ACME, "run-x"), NOW, record()) is False
+    assert await store.records.find_record(ACME, "slot-1", 0) is None
+    assert isinstance(await catch(store.retention.delete(first, NOW, record(partition=OTHER))), HostFault)
+    assert await store.retention.delete(first, NOW, record()) is True
     before = await state_of(store, second)
     for run in (first, second):
-        assert await store.log.delete(run, NOW, record(outcome=b"other")) == SlotTaken(record())
+        assert await store.retention.delete(run, NOW, record(outcome=b"other")) == SlotTaken(record())
     assert await state_of(store, second) == before
 
 
 async def ended_runs_are_found_by_their_end(store: Store) -> None:
-    """`ended_before` and `count_ended` give the runs that ended before an instant, of one partition or of all."""
+    """`runs_ended_before` and `count_ended` give the runs that ended before an instant, of one partition or of all."""
     ends = {"run-a": 30, "run-b": 10, "run-c": 20, "run-d": 10, "run-e": 40}
     runs = {name: await _run_ended_at(store, name, ACME, end) for name, end in ends.items()}
     await _run_ended_at(store, "run-f", OTHER, 5)
     await _run_ended_at(store, "run-g", "test:acme", 15)
     await make_run(store, "run-live", status="running")
     for before, wanted in ((10, []), (11, ["run-b", "run-d"]), (31, ["run-b", "run-d", "run-c", "run-a"])):
-        found = await store.log.runs_ended_before(NOW + before, 10, ACME)
+        found = await store.retention.runs_ended_before(NOW + before, 10, ACME)
         assert [run.run_id for run in found] == wanted
-        assert await store.log.runs_ended_before(NOW + before, 1, ACME) == found[:1]
-        assert await store.log.count_ended(NOW + before, ACME) == len(wanted)
-    assert await store.log.runs_ended_before(NOW + 99, 0, ACME) == []
-    assert await store.log.runs_ended_before(NOW + 99, 10, "live:acm") == []
-    everywhere = await store.log.runs_ended_before(NOW + 16, 10)
+        assert await store.retention.runs_ended_before(NOW + before, 1, ACME) == found[:1]
+        assert await store.retention.count_ended(NOW + before, ACME) == len(wanted)
+    assert await store.retention.runs_ended_before(NOW + 99, 0, ACME) == []
+    assert await store.retention.runs_ended_before(NOW + 99, 10, "live:acm") == []
+    everywhere = await store.retention.runs_ended_before(NOW + 16, 10)
     assert {run.run_id for run in everywhere} == {"run-b", "run-d", "run-f", "run-g"}
-    assert len(await store.log.runs_ended_before(NOW + 16, 3)) == 3
-    assert await store.log.count_ended(NOW + 16) == 4
-    await store.log.delete(runs["run-b"], NOW)
-    assert await store.log.runs_ended_before(NOW + 11, 10, ACME) == [runs["run-d"]]
-    assert await store.log.count_ended(NOW + 99) == 6
+    assert len(await store.retention.runs_ended_before(NOW + 16, 3)) == 3
+    assert await store.retention.count_ended(NOW + 16) == 4
+    await store.retention.delete(runs["run-b"], NOW)
+    assert await store.retention.runs_ended_before(NOW + 11, 10, ACME) == [runs["run-d"]]
+    assert await store.retention.count_ended(NOW + 99) == 6
 
 
 async def a_deletion_survives_a_restart(make: Callable[[], Store]) -> None:
@@ -180,14 +183,14 @@ async def a_deletion_survives_a_restart(make: Callable[[], Store]) -> None:
     await store.open()
     run = await _full_run(store, events=2000)
     kept = await make_run(store, "run-b", status="completed")
-    await store.log.delete(run, NOW, record())
+    await store.retention.delete(run, NOW, record())
     before = await state_of(store, kept)
     await store.close()
 
     store = make()
     await store.open()
     try:
-        assert await store.log.find_record(ACME, "slot-1", 0) == record()
+        assert await store.records.find_record(ACME, "slot-1", 0) == record()
         for _ in range(2):
             assert await state_of(store, run) == NO_STATE
             assert await state_of(store, kept) == before
@@ -199,13 +202,13 @@ async def a_deletion_survives_a_restart(make: Callable[[], Store]) -> None:
 async def _purge(store: Store) -> int:
     """Purge to the end; how many pieces that took."""
     pieces = 0
-    while await store.log.purge():
+    while await store.retention.purge():
         pieces += 1
     return pieces
 
 
 async def _ids(store: Store, query: RunQuery) -> list[str]:
-    return [each.header.run_id for each in (await store.log.list_runs(ACME, query)).runs]
+    return [each.header.run_id for each in (await store.queries.list_runs(ACME, query)).runs]
 
 
 async def _run_ended_at(store: Store, run_id: str, partition: str, at: int) -> RunKey:

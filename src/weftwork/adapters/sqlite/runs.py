@@ -1,0 +1,120 @@
+"""Reads one run: its header, projection, state rows, hidden values and events, and the number by which all of them
+are stored."""
+
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
+from weftwork.adapters.sqlite.database.reader import snapshot
+from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
+
+SEQUENCE_BITS: Final = MAX_SEQUENCE.bit_length()
+"""An event's id is run_no * 2^26 + sequence, as the first migration says."""
+
+_PROJECTION_COLUMNS: Final = """
+    r.status, r.last_sequence, r.started_at, r.completed_at, r.current_node, r.error, r.executions, {outputs},
+    r.parked, r.wake_at
+"""
+_ALL_COLUMNS: Final = _PROJECTION_COLUMNS.format(outputs="r.outputs")
+# Listings leave the outputs out: they are as large as the caller likes.
+_LISTED_COLUMNS: Final = _PROJECTION_COLUMNS.format(outputs="NULL")
+_FIND_RUN = f"""
+    SELECT r.run_no, h.header, {_ALL_COLUMNS} FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
+    WHERE r.partition = ? AND r.run_id = ?
+"""  # noqa: S608 - nothing but constants
+_FIND_BY_NUMBER = f"""
+    SELECT h.header, {_LISTED_COLUMNS} FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
+    WHERE r.run_no = ? AND r.partition = ?
+"""  # noqa: S608 - nothing but constants
+_FIND_PROJECTION = f"SELECT {_LISTED_COLUMNS} FROM runs r WHERE r.partition = ? AND r.run_id = ?"  # noqa: S608
+_READ_ROWS = "SELECT kind, name, value FROM run_state WHERE run_no = ? ORDER BY kind, name"
+_READ_HIDDEN = """
+    SELECT h.sequence, h.pointer, h.value FROM runs r CROSS JOIN hidden h ON h.run_no = r.run_no
+    WHERE r.partition = ? AND r.run_id = ? ORDER BY h.sequence, h.hidden_no
+"""
+_READ_EVENTS = f"""
+    SELECT e.id & {(1 << SEQUENCE_BITS) - 1}, e.event_id, e.type, e.timestamp, e.payload, e.node_id,
+           e.causation_id, e.schema_version, e.engine_version, e.interrupt_id, e.content_trust
+    FROM runs r CROSS JOIN events e
+         ON e.id > (r.run_no << {SEQUENCE_BITS}) + ? AND e.id < (r.run_no + 1) << {SEQUENCE_BITS}
+    WHERE r.partition = ? AND r.run_id = ? ORDER BY e.id LIMIT ?
+"""  # noqa: S608 - nothing but constants
+
+_FIND_NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
+_FIND_DELETED_NUMBER = "SELECT max(run_no) FROM deleted_runs WHERE partition = ? AND run_id = ?"
+
+_decode_header = msgspec.json.Decoder(RunHeader).decode
+
+
+def find_run(run: RunKey, connection: SqliteConnection) -> StoredRun | None:
+    """EventLog.read_run."""
+    with snapshot(connection):
+        found = connection.execute(_FIND_RUN, (run.partition, run.run_id)).fetchall()
+        if not found:
+            return None
+        run_no, header, *projection = found[0]
+        rows = connection.execute(_READ_ROWS, (run_no,)).fetchall()
+    return StoredRun(_decode_header(header), _build_projection(*projection), tuple(StateRow(*row) for row in rows))
+
+
+def find_projection(run: RunKey, connection: SqliteConnection) -> Projection | None:
+    """EventLog.projection."""
+    found = connection.execute(_FIND_PROJECTION, (run.partition, run.run_id)).fetchall()
+    return _build_projection(*found[0]) if found else None
+
+
+def find_by_number(connection: SqliteConnection, partition: str, numbers: list[int]) -> tuple[StoredRun, ...]:
+    """Headers and projections in the order of the numbers, without state rows."""
+    wanted = [(number, partition) for number in numbers]
+    found = connection.executemany(_FIND_BY_NUMBER, wanted).fetchall()
+    return tuple(StoredRun(_decode_header(header), _build_projection(*rest)) for header, *rest in found)
+
+
+def _build_projection(*columns: Any) -> Projection:
+    *others, parked, wake_at = columns
+    return Projection(*others, parked=bool(parked), wake_at=wake_at)
+
+
+def read_events(
+    run: RunKey, after: int, limit: int, connection: SqliteConnection, budget: int | None = None
+) -> list[Event]:
+    """EventLog.read."""
+    run_id = run.run_id
+    # A cursor below -1 would reach into the ids of the run before.
+    after = max(-1, min(after, 1 << SEQUENCE_BITS))
+    rows = connection.execute(_READ_EVENTS, (after, run.partition, run_id, max(limit, 0)))
+    if budget is None:
+        return [Event(run_id, *row) for row in rows.fetchall()]
+    events: list[Event] = []
+    try:
+        for row in rows:
+            event = Event(run_id, *row)
+            events.append(event)
+            budget -= event.size
+            if budget <= 0:
+                break
+    finally:
+        rows.close()
+    return events
+
+
+def read_hidden(run: RunKey, connection: SqliteConnection) -> list[HiddenValue]:
+    """EventLog.hidden_values."""
+    found = connection.execute(_READ_HIDDEN, (run.partition, run.run_id)).fetchall()
+    return [HiddenValue(*row) for row in found]
+
+
+def existing_run_number(connection: SqliteConnection, run: RunKey) -> int | None:
+    """The number of a run, or None if there is no such run or it was deleted."""
+    found = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
+    return found[0][0] if found else None
+
+
+def run_number(connection: SqliteConnection, run: RunKey) -> int | None:
+    """The number of a run that exists or was deleted: a page continues after its cursor, even if that run is gone."""
+    found = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
+    return (found or connection.execute(_FIND_DELETED_NUMBER, (run.partition, run.run_id)).fetchall())[0][0]
