@@ -15,7 +15,7 @@ from weftwork.protocol.envelopes.checks import ENVELOPE_VALIDATOR
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.validator import DocumentValidator
 from weftwork.protocol.limits import Limits
-from weftwork.testing import FakeModel, RunResult, run_node, run_workflow
+from weftwork.testing import FakeModel, NodeResult, RunResult, run_node, run_workflow
 
 SCHEMA = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}
 TICKET = weftwork.EnvelopeKind("vendor.acme.ticket", schema=SCHEMA)
@@ -102,7 +102,7 @@ def test_the_schema_of_a_value_is_applied_once(monkeypatch: pytest.MonkeyPatch) 
     assert checked == [{"title": "Lamp"}]
 
 
-def unfit(result: RunResult) -> list[Any]:
+def unfit(result: NodeResult | RunResult) -> list[Any]:
     """Recorded payloads of envelopes that do not fit the schema of their kind."""
     assert result.error is None
     recorded = [event.payload for event in result.events if event.type == "weftwork.envelope.recorded"]
