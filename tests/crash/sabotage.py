@@ -7,11 +7,13 @@ import asyncio
 import os
 import signal
 import sys
+from functools import partial
 from typing import Any
 
 from weftwork.adapters.http.routes import events
 from weftwork.adapters.sqlite import retention, transactions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
+from weftwork.adapters.sqlite.idempotency import save_record
 from weftwork.adapters.sqlite.retention import SqliteRunRetention
 from weftwork.adapters.system import faults
 from weftwork.cli.main import main
@@ -115,7 +117,7 @@ def store_key_separately() -> None:
 
     async def create(self: SqliteEventLog, header: Any, hidden: Any, record: Any, *rest: Any) -> Any:
         if record is not None:
-            await self.save_record(record)
+            await self._write(partial(save_record, record))
             os.kill(os.getpid(), signal.SIGKILL)
         return await _create(self, header, hidden, record, *rest)
 

@@ -156,7 +156,6 @@ class EngineHarness:
         more = (self.gate_node.type, *types)
         self.types = {**NODE_TYPES, **{node.declaration.type_id: node for node in more}}
         self._options = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
-        ports = *[self.process_log] * 4, self.feeds, self.clock, self.ids
         limits = limits or Limits()
         self.signer = Signer(self.store.signing, self.clock, self.ids)
         self.blobs = blobs
@@ -169,7 +168,11 @@ class EngineHarness:
             )
             kinds = KINDS.with_displayed(MEDIA_KINDS)
         more = {"models": models, "assets": self.assets, "kinds": kinds}
-        self.runtime = Runtime(*ports, self.types, limits, provided, **more)
+        log = self.process_log
+        ports = {"log": log, "queries": log, "child_runs": log, "records": log, "feeds": self.feeds}
+        self.runtime = Runtime(
+            **ports, clock=self.clock, ids=self.ids, types=self.types, limits=limits, provided=provided, **more
+        )
         declarations = {type_id: node.declaration for type_id, node in self.types.items()}
         self.catalog = WorkflowCatalog(self.store.definitions, declarations)
         self.executor = Executor(self.runtime, self.catalog)

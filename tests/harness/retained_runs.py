@@ -17,7 +17,8 @@ NOOP = {**workflow([node("a", "core.noop")]), "id": "noop"}
 
 
 def retention_of(bench: EngineHarness, days: int = 0) -> Retention:
-    return Retention(*[bench.process_log] * 3, bench.clock, bench.executor, days)
+    log = bench.process_log
+    return Retention(log, log, log, bench.clock, bench.executor, days)
 
 
 async def open_sqlite_store(folder: Path) -> tuple[SqliteStore, Retention]:

@@ -16,7 +16,7 @@ from weftwork.engine.decide.inputs import AnswerReceived, Input, PauseRequested,
 from weftwork.engine.run.replay import fact_of_event
 from weftwork.ports.node_outcome import NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, WaitingNode
-from weftwork.ports.storage.event_log import EventLog, SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
 from weftwork.protocol.fold.fold import fold
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
@@ -33,7 +33,7 @@ COMPARED_FIELDS = [name for name in RunState.__slots__ if name not in NOT_COMPAR
 class CheckedLog:
     """A log that compares every append with the live run, and can kill the process before or after one of them."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: Any) -> None:
         self._log = log
         self.seen: Callable[[RunKey], Any] | None = None
         self.kills: set[tuple[int, str]] = set()

@@ -69,7 +69,8 @@ class ChildRunSchedule(RunTreeDriver):
 
     async def _delete(self) -> None:
         """Of some that have ended."""
-        retention = Retention(*[self.engine.process_log] * 3, self.engine.clock, self.engine.executor)
+        log = self.engine.process_log
+        retention = Retention(log, log, log, self.engine.clock, self.engine.executor)
         ended = [each.header.key for each in await self.runs() if each.projection.status in TERMINAL_STATUSES]
         for key in self.rng.sample(ended, min(len(ended), 2)):
             self.deleted.add(key)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from weftwork.adapters.http.asgi import Headers
 from weftwork.adapters.http.page.markup import Child, Markup, element
 
-STYLESHEET: Final = resources.files(__package__).joinpath("style.css").read_text("utf-8").strip()
+STYLESHEET: Final = resources.files("weftwork.adapters.http.page").joinpath("style.css").read_text("utf-8").strip()
 _HASH: Final = b64encode(hashlib.sha256(STYLESHEET.encode()).digest()).decode()
 CONTENT_SECURITY_POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
