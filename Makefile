@@ -52,7 +52,7 @@ test: $(STAMP) ## every test, those in a browser too where there is one
 	$(LANE) $(ARGS)
 
 test-full: $(STAMP) ## the same, with the proofs at full length
-	WEFTWORK_PROOF=full $(LANE) -o faulthandler_timeout=14400 $(ARGS)
+	WEFTWORK_PROOF=full $(LANE) -o test_seconds=14000 -o faulthandler_timeout=14400 $(ARGS)
 
 browser: $(STAMP) ## only what people see, in a real Chromium, which must be installed
 	$(BIN)/python -m pytest -n 2 tests/browser $(ARGS)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.harness.time_limit"]
+
 SLOW = (
     "crash",
     "hostile",
