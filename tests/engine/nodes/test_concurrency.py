@@ -49,50 +49,45 @@ def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) 
     assert run(lambda: work(False)) == 12
 
 
-def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.effect_node(concurrency=1))
-        limited = workflow([node("a", "test.pay", settings={"timeoutMs": 50})])
-        first, second = await bench.start(limited), await bench.start(limited)
-        await until(lambda: world.received_keys)
-        bench.clock.advance(49)
-        await run_ready_tasks()
-        world.blocked_until.set_result(None)
-        world.blocked_until = None
-        await bench.run_to_end(first)
-        await bench.run_to_end(second)
-        assert [await bench.status(key) for key in (first, second)] == ["completed"] * 2
+async def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> None:
+    world = ExternalSystem()
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    bench = EngineHarness(world.effect_node(concurrency=1))
+    limited = workflow([node("a", "test.pay", settings={"timeoutMs": 50})])
+    first, second = await bench.start(limited), await bench.start(limited)
+    await until(lambda: world.received_keys)
+    bench.clock.advance(49)
+    await run_ready_tasks()
+    world.blocked_until.set_result(None)
+    world.blocked_until = None
+    await bench.run_to_end(first)
+    await bench.run_to_end(second)
+    assert [await bench.status(key) for key in (first, second)] == ["completed"] * 2
 
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        first, second = await bench.start(limited), await bench.start(limited)
-        await until(lambda: len(world.received_keys) == 3)
-        await bench.crash()
-        world.blocked_until = None
-        after = bench.successor()
-        await after.executor.recover()
-        await run_ready_tasks()
-        # The second one had not begun: nobody has to be asked about it.
-        assert (await after.status(first), await after.status(second)) == ("waiting-input", "completed")
-
-    run(work)
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    first, second = await bench.start(limited), await bench.start(limited)
+    await until(lambda: len(world.received_keys) == 3)
+    await bench.crash()
+    world.blocked_until = None
+    after = bench.successor()
+    await after.executor.recover()
+    await run_ready_tasks()
+    # The second one had not begun: nobody has to be asked about it.
+    assert (await after.status(first), await after.status(second)) == ("waiting-input", "completed")
 
 
-def test_a_turn_is_handed_on_whoever_gives_up() -> None:
-    async def work() -> None:
-        turns = ConcurrencyLimiter()
-        mine = (("x", 1),)
-        assert not await turns.acquire(mine)
-        waiting = [asyncio.ensure_future(turns.acquire(mine)) for _ in range(3)]
-        await run_ready_tasks()
-        waiting[0].cancel()
-        turns.release(mine)
-        # Handed over and cancelled before it could go on.
-        waiting[1].cancel()
-        await run_ready_tasks()
-        assert await waiting[2]
-        turns.release(mine)
-        assert (turns._busy, turns._waiting) == ({}, {})
-
-    run(work)
+async def test_a_turn_is_handed_on_whoever_gives_up() -> None:
+    turns = ConcurrencyLimiter()
+    mine = (("x", 1),)
+    assert not await turns.acquire(mine)
+    waiting = [asyncio.ensure_future(turns.acquire(mine)) for _ in range(3)]
+    await run_ready_tasks()
+    waiting[0].cancel()
+    turns.release(mine)
+    # Handed over and cancelled before it could go on.
+    waiting[1].cancel()
+    await run_ready_tasks()
+    assert await waiting[2]
+    assert waiting[0].cancelled() and waiting[1].cancelled()
+    turns.release(mine)
+    assert (turns._busy, turns._waiting) == ({}, {})

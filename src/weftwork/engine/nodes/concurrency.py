@@ -52,8 +52,9 @@ class ConcurrencyLimiter:
             if mine.done() and not mine.cancelled():
                 # It held the slot already, handed over by a node that released it.
                 self._release(name)
-            else:
-                self._waiting[name].remove(mine)
+            elif mine in (queue := self._waiting.get(name, deque())):
+                # It is gone where a release found it cancelled first.
+                queue.remove(mine)
             raise
         return True
 
