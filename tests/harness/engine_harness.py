@@ -63,10 +63,16 @@ def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return asyncio.run(bounded())
 
 
+def background_tasks() -> set["asyncio.Task[Any]"]:
+    """All tasks but that of the test, and that in which anyio's runner waits for it."""
+    found = asyncio.all_tasks() - {asyncio.current_task()}
+    return {task for task in found if "TestRunner." not in repr(task.get_coro())}
+
+
 async def _cancel_remaining_tasks() -> None:
     """End what is left; the end of one may begin another, which nobody would wait for once the loop is closed."""
     for _ in range(5):
-        left = asyncio.all_tasks() - {asyncio.current_task()}
+        left = background_tasks()
         if not left:
             return
         for task in left:
@@ -261,7 +267,7 @@ class EngineHarness:
             # Nothing of it is heard any more, not even that it was cancelled.
             live._closing = True
             live._activity.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        tasks = background_tasks()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

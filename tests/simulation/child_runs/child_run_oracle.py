@@ -1,11 +1,11 @@
 """What holds of a tree of runs: at every append, at every quiet moment, when it rests, and once all of it has ended."""
 
-import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tests.harness.engine_harness import background_tasks
 from tests.simulation.child_runs.child_run_workflows import (
     CHILDREN_CANCELLED,
     CHILDREN_STARTED,
@@ -167,7 +167,7 @@ async def check_end(storm: "RunTreeDriver") -> None:
     assert not bench.executor._live, "a run stays in memory"
     left = bench.executor._unconfirmed._runs, bench.executor._loads, bench.executor._pending_requests
     assert not any(left), f"somebody is still looked for: {left}"
-    others = [str(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    others = [str(task.get_coro()) for task in background_tasks()]
     stray = [name for name in others if not any(own in name for own in ALARM_COROUTINES)]
     assert not stray, f"somebody is still at work: {stray}"
     keys = [each.header.key for each in await storm.runs()]

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from typing import Any, Self
 
-from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
+from tests.harness.engine_harness import CALLER, EngineHarness, background_tasks, run_ready_tasks
 from tests.simulation.child_runs.child_run_oracle import check_append, check_end, check_idle, check_quiescent
 from tests.simulation.child_runs.child_run_store import UnreliableTreeLog
 from tests.simulation.child_runs.child_run_workflows import ParentNodes
@@ -184,10 +184,10 @@ class RunTreeDriver:
             live._closing = True
             live._activity.close()
         for _ in range(100):
-            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in background_tasks():
                 task.cancel()
             await run_ready_tasks()
-            if len(asyncio.all_tasks()) == 1:
+            if not background_tasks():
                 break
         await self.engine.crash()
 
