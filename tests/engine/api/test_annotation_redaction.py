@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.api.test_annotations import FLAG, GATE, listed, refusal, say
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
 from weftwork.engine.api.annotations import MAX_CACHED_REDACTORS, SecretScanner
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
@@ -40,94 +40,82 @@ async def guarded(bench: EngineHarness) -> RunKey:
 
 @pytest.mark.rule("hide-03", "fb-02")
 @pytest.mark.parametrize("when", ["live", "ended", "restarted"])
-def test_what_a_run_hides_is_masked_in_what_is_said_of_it(when: str) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await guarded(bench)
-        if when == "ended":
-            bench.gate_node.release("b")
-            await bench.run_to_end(key)
-        if when == "restarted":
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
-        shown = await say(bench, key, SAYING)
-        assert CANARY not in json.dumps([shown, await listed(bench, key)])
-        assert shown["signal"]["label"] == redaction_marker("secret")
-        assert shown["note"] == f"<{redaction_marker('secret')}> and {redaction_marker('secret')}"
-        assert (await say(bench, key, {**FLAG, "note": "plain"}))["note"] == "plain"
-        free = await bench.start(GATE)
-        assert (await say(bench, free, SAYING))["note"] == SAYING["note"], "another run hides nothing"
-        await bench.close()
-
-    run(work)
-
-
-@pytest.mark.rule("hide-03")
-def test_without_the_redactor_it_would_be_kept_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Redactor, "visible_value", lambda self, value: value)
-
-    async def work() -> str:
-        bench = EngineHarness()
-        return json.dumps(await say(bench, await guarded(bench), SAYING))
-
-    assert CANARY in run(work)
-
-
-@pytest.mark.rule("hide-03")
-def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await guarded(bench)
-        learner = SecretScanner(bench.log)
-        reads = 0
-        honest = bench.log.hidden_values
-
-        async def hidden(run: RunKey) -> Any:
-            nonlocal reads
-            reads += 1
-            return await honest(run)
-
-        bench.log.hidden_values = hidden
-
-        async def shown() -> Any:
-            stored = await bench.stored_run(key)
-            plan = await bench.catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
-            return await learner.redact(stored, plan, {"note": CANARY})
-
-        assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
-        assert reads == 1
+async def test_what_a_run_hides_is_masked_in_what_is_said_of_it(when: str) -> None:
+    bench = EngineHarness()
+    key = await guarded(bench)
+    if when == "ended":
         bench.gate_node.release("b")
         await bench.run_to_end(key)
-        assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
-        assert reads == 2
-        for _ in range(MAX_CACHED_REDACTORS + 5):
-            key = await guarded(bench)
-            await shown()
-        assert len(learner._cache) == MAX_CACHED_REDACTORS
-        await bench.close()
+    if when == "restarted":
+        await bench.crash()
+        bench = bench.successor()
+        await bench.executor.recover()
+    shown = await say(bench, key, SAYING)
+    assert CANARY not in json.dumps([shown, await listed(bench, key)])
+    assert shown["signal"]["label"] == redaction_marker("secret")
+    assert shown["note"] == f"<{redaction_marker('secret')}> and {redaction_marker('secret')}"
+    assert (await say(bench, key, {**FLAG, "note": "plain"}))["note"] == "plain"
+    free = await bench.start(GATE)
+    assert (await say(bench, free, SAYING))["note"] == SAYING["note"], "another run hides nothing"
+    await bench.close()
 
-    run(work)
+
+@pytest.mark.rule("hide-03")
+async def test_without_the_redactor_it_would_be_kept_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Redactor, "visible_value", lambda self, value: value)
+
+    bench = EngineHarness()
+    assert CANARY in json.dumps(await say(bench, await guarded(bench), SAYING))
+
+
+@pytest.mark.rule("hide-03")
+async def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
+    bench = EngineHarness()
+    key = await guarded(bench)
+    learner = SecretScanner(bench.log)
+    reads = 0
+    honest = bench.log.hidden_values
+
+    async def hidden(run: RunKey) -> Any:
+        nonlocal reads
+        reads += 1
+        return await honest(run)
+
+    bench.log.hidden_values = hidden
+
+    async def shown() -> Any:
+        stored = await bench.stored_run(key)
+        plan = await bench.catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
+        return await learner.redact(stored, plan, {"note": CANARY})
+
+    assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
+    assert reads == 1
+    bench.gate_node.release("b")
+    await bench.run_to_end(key)
+    assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
+    assert reads == 2
+    for _ in range(MAX_CACHED_REDACTORS + 5):
+        key = await guarded(bench)
+        await shown()
+    assert len(learner._cache) == MAX_CACHED_REDACTORS
+    await bench.close()
 
 
 @pytest.mark.rule("fb-05", "hide-03")
 @pytest.mark.parametrize("hides", [False, True])
-def test_a_run_whose_definition_cannot_be_read_is_judged_by_what_is_stored(
+async def test_a_run_whose_definition_cannot_be_read_is_judged_by_what_is_stored(
     hides: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        await bench.store.open()
-        key = await bench.start(GUARDED, inputs={"secret": CANARY}) if hides else await _foreign(bench)
-        monkeypatch.setattr(bench.catalog, "pinned_plan", _unreadable)
-        shown = await say(bench, key, {**SAYING, "target": {"nodeId": "a"}})
-        texts = [shown["note"], shown["signal"]["label"], shown["signal"]["correction"]]
-        assert texts == ([redaction_marker(COPY_NAME)] * 3 if hides else [SAYING["note"], CANARY, f"not {CANARY}"])
-        fault = await refusal(bench, key, {**FLAG, "target": {"nodeId": "nobody"}})
-        assert fault.details == {"pointer": "/target/nodeId"}
-        await bench.close()
-
-    run(work)
+    bench = EngineHarness()
+    await bench.store.open()
+    key = await bench.start(GUARDED, inputs={"secret": CANARY}) if hides else await _foreign(bench)
+    monkeypatch.setattr(bench.catalog, "pinned_plan", _unreadable)
+    shown = await say(bench, key, {**SAYING, "target": {"nodeId": "a"}})
+    texts = [shown["note"], shown["signal"]["label"], shown["signal"]["correction"]]
+    assert texts == ([redaction_marker(COPY_NAME)] * 3 if hides else [SAYING["note"], CANARY, f"not {CANARY}"])
+    fault = await refusal(bench, key, {**FLAG, "target": {"nodeId": "nobody"}})
+    assert fault.details == {"pointer": "/target/nodeId"}
+    await bench.close()
 
 
 async def _unreadable(*_: Any) -> Any:
@@ -145,39 +133,33 @@ async def _foreign(bench: EngineHarness) -> RunKey:
 
 
 @pytest.mark.rule("sse-13")
-def test_readers_of_the_run_are_told_behind_its_last_event() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key, other = await bench.start(GATE), await bench.start(GATE)
-        await run_ready_tasks()
-        last = (await bench.events(key))[-1].sequence
-        readers = [bench.feeds.join(each, last) for each in (key, other)]
-        for reader in readers:
-            reader.wants_notifications = True
-        shown = await say(bench, key, {**FLAG, "note": "now"})
-        (note,) = readers[0].take_notifications()
-        document = json.loads(note.frame.data)
-        assert (document["payload"], document["sequence"], note.sequence) == (shown, last, last)
-        assert readers[1].take_notifications() == []
-        await say(bench, key, key="k")
-        await say(bench, key, key="k")
-        assert len(readers[0].take_notifications()) == 1, "a repeat is not told again"
-        await refusal(bench, key, {})
-        assert readers[0].take_notifications() == []
-
-    run(work)
+async def test_readers_of_the_run_are_told_behind_its_last_event() -> None:
+    bench = EngineHarness()
+    key, other = await bench.start(GATE), await bench.start(GATE)
+    await run_ready_tasks()
+    last = (await bench.events(key))[-1].sequence
+    readers = [bench.feeds.join(each, last) for each in (key, other)]
+    for reader in readers:
+        reader.wants_notifications = True
+    shown = await say(bench, key, {**FLAG, "note": "now"})
+    (note,) = readers[0].take_notifications()
+    document = json.loads(note.frame.data)
+    assert (document["payload"], document["sequence"], note.sequence) == (shown, last, last)
+    assert readers[1].take_notifications() == []
+    await say(bench, key, key="k")
+    await say(bench, key, key="k")
+    assert len(readers[0].take_notifications()) == 1, "a repeat is not told again"
+    await refusal(bench, key, {})
+    assert readers[0].take_notifications() == []
 
 
 @pytest.mark.rule("sse-13")
-def test_a_run_without_events_has_nothing_to_come_behind() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        await bench.store.open()
-        header = RunHeader("empty", CALLER.partition, Owner("acme", "key_1"), "gone", "gone", 1_000)
-        await bench.store.log.create(header)
-        reader = bench.feeds.join(header.key, -1)
-        reader.wants_notifications = True
-        await say(bench, header.key)
-        assert reader.take_notifications() == []
-
-    run(work)
+async def test_a_run_without_events_has_nothing_to_come_behind() -> None:
+    bench = EngineHarness()
+    await bench.store.open()
+    header = RunHeader("empty", CALLER.partition, Owner("acme", "key_1"), "gone", "gone", 1_000)
+    await bench.store.log.create(header)
+    reader = bench.feeds.join(header.key, -1)
+    reader.wants_notifications = True
+    await say(bench, header.key)
+    assert reader.take_notifications() == []

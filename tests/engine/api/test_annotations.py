@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
 from weftwork.engine.api import annotations as module
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.keyring import Principal
@@ -49,157 +49,130 @@ async def refusal(bench: EngineHarness, about: RunKey, document: Any = FLAG, **m
 
 
 @pytest.mark.rule("fb-02")
-def test_a_run_is_annotated_while_it_is_live_and_after_its_end() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(GATE)
-        await run_ready_tasks()
-        log = await bench.events(key)
-        first = await say(bench, key, {"signal": {"kind": "rating", "rating": 2}, "note": "slow"})
-        assert await bench.events(key) == log, "it is not in the log"
-        bench.gate_node.release("a")
-        ended = await bench.run_to_end(key)
-        second = await say(bench, key, caller=SECOND)
-        assert await bench.events(key) == ended
-        assert await listed(bench, key) == [first, second]
-        assert first["target"] == {"runId": key.run_id}
-        assert [each["actor"] for each in (first, second)] == [{"principalRef": "key_1"}, {"principalRef": "key_3"}]
-        assert first["annotationId"] != second["annotationId"]
-
-    run(work)
+async def test_a_run_is_annotated_while_it_is_live_and_after_its_end() -> None:
+    bench = EngineHarness()
+    key = await bench.start(GATE)
+    await run_ready_tasks()
+    log = await bench.events(key)
+    first = await say(bench, key, {"signal": {"kind": "rating", "rating": 2}, "note": "slow"})
+    assert await bench.events(key) == log, "it is not in the log"
+    bench.gate_node.release("a")
+    ended = await bench.run_to_end(key)
+    second = await say(bench, key, caller=SECOND)
+    assert await bench.events(key) == ended
+    assert await listed(bench, key) == [first, second]
+    assert first["target"] == {"runId": key.run_id}
+    assert [each["actor"] for each in (first, second)] == [{"principalRef": "key_1"}, {"principalRef": "key_3"}]
+    assert first["annotationId"] != second["annotationId"]
 
 
 @pytest.mark.rule("fb-05")
-def test_what_is_meant_must_be_there() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key, other = await bench.start(GATE), await bench.start(GATE)
-        await run_ready_tasks()
-        event, theirs = [(await bench.events(each))[0].event_id for each in (key, other)]
-        for target in ({}, {"nodeId": "a"}, {"eventId": event}, {"eventId": event, "nodeId": "a"}):
-            shown = await say(bench, key, {**FLAG, "target": target})
-            assert shown["target"] == {"runId": key.run_id, **target}
-        for name, value in (("nodeId", "b"), ("nodeId", ""), ("eventId", theirs), ("eventId", ""), ("eventId", "x")):
-            fault = await refusal(bench, key, {**FLAG, "target": {name: value}})
-            assert (fault.code, fault.details) == ("validation_error", {"pointer": f"/target/{name}"})
-            assert value == "" or value not in fault.message
-        fault = await refusal(bench, key, {**FLAG, "target": {"nodeId": "a", "eventId": "x"}})
-        assert fault.details == {"pointer": "/target/eventId"}
-
-    run(work)
+async def test_what_is_meant_must_be_there() -> None:
+    bench = EngineHarness()
+    key, other = await bench.start(GATE), await bench.start(GATE)
+    await run_ready_tasks()
+    event, theirs = [(await bench.events(each))[0].event_id for each in (key, other)]
+    for target in ({}, {"nodeId": "a"}, {"eventId": event}, {"eventId": event, "nodeId": "a"}):
+        shown = await say(bench, key, {**FLAG, "target": target})
+        assert shown["target"] == {"runId": key.run_id, **target}
+    for name, value in (("nodeId", "b"), ("nodeId", ""), ("eventId", theirs), ("eventId", ""), ("eventId", "x")):
+        fault = await refusal(bench, key, {**FLAG, "target": {name: value}})
+        assert (fault.code, fault.details) == ("validation_error", {"pointer": f"/target/{name}"})
+        assert value == "" or value not in fault.message
+    fault = await refusal(bench, key, {**FLAG, "target": {"nodeId": "a", "eventId": "x"}})
+    assert fault.details == {"pointer": "/target/eventId"}
 
 
 @pytest.mark.rule("fb-05")
-def test_an_event_is_not_searched_for_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(GATE)
-        await run_ready_tasks()
-        events = await bench.events(key)
-        monkeypatch.setattr(module, "MAX_EVENTS_SEARCHED", 1)
-        await say(bench, key, {**FLAG, "target": {"eventId": events[0].event_id}})
-        fault = await refusal(bench, key, {**FLAG, "target": {"eventId": events[1].event_id}})
-        assert "among the first 1 of the run" in fault.message
-
-    run(work)
+async def test_an_event_is_not_searched_for_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
+    key = await bench.start(GATE)
+    await run_ready_tasks()
+    events = await bench.events(key)
+    monkeypatch.setattr(module, "MAX_EVENTS_SEARCHED", 1)
+    await say(bench, key, {**FLAG, "target": {"eventId": events[0].event_id}})
+    fault = await refusal(bench, key, {**FLAG, "target": {"eventId": events[1].event_id}})
+    assert "among the first 1 of the run" in fault.message
 
 
-def test_a_run_that_is_not_there_cannot_be_annotated() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(GATE)
-        theirs = RunKey("live:other", key.run_id)
-        for given, caller in ((theirs, OTHER), (RunKey(key.partition, "nobody"), CALLER)):
-            assert (await refusal(bench, given, caller=caller)).code == "not_found"
-            with pytest.raises(ClientFault, match="not_found"):
-                await facade(bench).page(caller, given.run_id, None, 10)
-        assert await listed(bench, key) == []
-
-    run(work)
-
-
-def test_a_run_that_is_deleted_meanwhile_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([node("a")]))
-        honest = bench.store.annotations.add
-
-        async def late(*arguments: Any) -> Any:
-            assert await bench.store.retention.delete(key, 0)
-            return await honest(*arguments)
-
-        monkeypatch.setattr(bench.store.annotations, "add", late)
+async def test_a_run_that_is_not_there_cannot_be_annotated() -> None:
+    bench = EngineHarness()
+    key = await bench.start(GATE)
+    theirs = RunKey("live:other", key.run_id)
+    for given, caller in ((theirs, OTHER), (RunKey(key.partition, "nobody"), CALLER)):
+        assert (await refusal(bench, given, caller=caller)).code == "not_found"
         with pytest.raises(ClientFault, match="not_found"):
-            await say(bench, key)
+            await facade(bench).page(caller, given.run_id, None, 10)
+    assert await listed(bench, key) == []
 
-    run(work)
+
+async def test_a_run_that_is_deleted_meanwhile_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a")]))
+    honest = bench.store.annotations.add
+
+    async def late(*arguments: Any) -> Any:
+        assert await bench.store.retention.delete(key, 0)
+        return await honest(*arguments)
+
+    monkeypatch.setattr(bench.store.annotations, "add", late)
+    with pytest.raises(ClientFault, match="not_found"):
+        await say(bench, key)
 
 
 @pytest.mark.rule("fb-03")
-def test_a_run_takes_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_takes_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annotations, "MAX_ANNOTATIONS", 3)
 
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(GATE)
-        for at in range(3):
-            await say(bench, key, key=f"k{at}")
-        fault = await refusal(bench, key, key="k3")
-        assert (fault.code, fault.status, fault.details) == ("annotation_limit_reached", 409, {"maxAnnotations": 3})
-        assert await say(bench, key, key="k0") == (await listed(bench, key))[0], "a repeat is no new one"
-        await say(bench, await bench.start(GATE))
-
-    run(work)
+    bench = EngineHarness()
+    key = await bench.start(GATE)
+    for at in range(3):
+        await say(bench, key, key=f"k{at}")
+    fault = await refusal(bench, key, key="k3")
+    assert (fault.code, fault.status, fault.details) == ("annotation_limit_reached", 409, {"maxAnnotations": 3})
+    assert await say(bench, key, key="k0") == (await listed(bench, key))[0], "a repeat is no new one"
+    await say(bench, await bench.start(GATE))
 
 
 @pytest.mark.rule("idem-02", "idem-03")
-def test_one_key_is_one_annotation() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key, other = await bench.start(GATE), await bench.start(GATE)
-        said = facade(bench)
-        many = await asyncio.gather(*(said.create(CALLER, key.run_id, FLAG, "k") for _ in range(8)))
-        assert len({each.document for each in many}) == 1
-        assert [each.replayed for each in many].count(False) == 1
-        assert len(await listed(bench, key)) == 1
-        fault = await refusal(bench, key, {**FLAG, "note": "x"}, key="k")
-        assert fault.code == "idempotency_key_mismatch"
-        assert (await refusal(bench, key, key="no key")).code == "validation_error"
-        await say(bench, other, key="k")
-        assert len(await listed(bench, other)) == 1, "the key counts for one run"
-        bench.clock.advance(RETENTION_SECONDS * 1000 + 1)
-        await say(bench, key, {**FLAG, "note": "x"}, key="k")
-        assert len(await listed(bench, key)) == 2
-
-    run(work)
+async def test_one_key_is_one_annotation() -> None:
+    bench = EngineHarness()
+    key, other = await bench.start(GATE), await bench.start(GATE)
+    said = facade(bench)
+    many = await asyncio.gather(*(said.create(CALLER, key.run_id, FLAG, "k") for _ in range(8)))
+    assert len({each.document for each in many}) == 1
+    assert [each.replayed for each in many].count(False) == 1
+    assert len(await listed(bench, key)) == 1
+    fault = await refusal(bench, key, {**FLAG, "note": "x"}, key="k")
+    assert fault.code == "idempotency_key_mismatch"
+    assert (await refusal(bench, key, key="no key")).code == "validation_error"
+    await say(bench, other, key="k")
+    assert len(await listed(bench, other)) == 1, "the key counts for one run"
+    bench.clock.advance(RETENTION_SECONDS * 1000 + 1)
+    await say(bench, key, {**FLAG, "note": "x"}, key="k")
+    assert len(await listed(bench, key)) == 2
 
 
 @pytest.mark.rule("idem-02")
-def test_without_the_slot_in_the_commit_one_key_would_be_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> int:
-        bench = EngineHarness()
-        key = await bench.start(GATE)
-        honest = bench.store.annotations.add
+async def test_without_the_slot_in_the_commit_one_key_would_be_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
+    key = await bench.start(GATE)
+    honest = bench.store.annotations.add
 
-        async def slotless(run: RunKey, new: Any, most: int, record: Any = None, assets: Any = ()) -> Any:
-            return await honest(run, new, most)
+    async def slotless(run: RunKey, new: Any, most: int, record: Any = None, assets: Any = ()) -> Any:
+        return await honest(run, new, most)
 
-        monkeypatch.setattr(bench.store.annotations, "add", slotless)
-        said = facade(bench)
-        await asyncio.gather(*(said.create(CALLER, key.run_id, FLAG, "k") for _ in range(8)))
-        return len(await listed(bench, key))
-
-    assert run(work) == 8
+    monkeypatch.setattr(bench.store.annotations, "add", slotless)
+    said = facade(bench)
+    await asyncio.gather(*(said.create(CALLER, key.run_id, FLAG, "k") for _ in range(8)))
+    assert len(await listed(bench, key)) == 8
 
 
-def test_a_repeat_after_the_run_is_gone_has_nothing_to_show() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([node("a")]))
+async def test_a_repeat_after_the_run_is_gone_has_nothing_to_show() -> None:
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a")]))
+    await say(bench, key, key="k")
+    assert await bench.store.retention.delete(key, 0)
+    bench.executor.forget(key)
+    with pytest.raises(ClientFault, match="not_found"):
         await say(bench, key, key="k")
-        assert await bench.store.retention.delete(key, 0)
-        bench.executor.forget(key)
-        with pytest.raises(ClientFault, match="not_found"):
-            await say(bench, key, key="k")
-
-    run(work)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, RecordingNodes
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.conformance.endpoints import test_log
 from weftwork.conformance.endpoints.run_observation import EventQuery, RunObservation
@@ -72,66 +72,57 @@ class PageRecordingLog:
 
 
 @pytest.mark.rule("bundle-01")
-def test_a_bundle_is_the_log_and_the_snapshot() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([node("a", "test.gate"), node("b", "core.noop")]))
-        await until(lambda: bench.gate_node.waiting)
-        live, _ = await whole(bench, key)
-        assert (live["run"]["status"], live["run"]["endedAt"]) == ("running", None)
-        bench.gate_node.release("a")
-        await bench.run_to_end(key)
-        document, _ = await whole(bench, key)
-        assert document["events"] == [json.loads(event.document) for event in await bench.events(key)]
-        assert document["run"]["status"] == "completed"
-        assert document["metrics"]["nodeCount"] == 2
-        spans = json.loads(msgspec.json.encode(await bench.service.run_spans(CALLER, key.run_id)))
-        assert document["spans"] == spans
-
-    run(work)
+async def test_a_bundle_is_the_log_and_the_snapshot() -> None:
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "test.gate"), node("b", "core.noop")]))
+    await until(lambda: bench.gate_node.waiting)
+    live, _ = await whole(bench, key)
+    assert (live["run"]["status"], live["run"]["endedAt"]) == ("running", None)
+    bench.gate_node.release("a")
+    await bench.run_to_end(key)
+    document, _ = await whole(bench, key)
+    assert document["events"] == [json.loads(event.document) for event in await bench.events(key)]
+    assert document["run"]["status"] == "completed"
+    assert document["metrics"]["nodeCount"] == 2
+    spans = json.loads(msgspec.json.encode(await bench.service.run_spans(CALLER, key.run_id)))
+    assert document["spans"] == spans
 
 
 @pytest.mark.rule("bundle-07")
 @pytest.mark.parametrize(("count", "size"), [(3_000, 20), (300, 5_000), (3, 300_000)])
-def test_a_log_is_read_one_page_at_a_time(count: int, size: int) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await long_run(bench.store, count, size)
-        pages = PageRecordingLog(bench.runtime.log)
-        made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
-        pieces = await made.open(CALLER, key.run_id)
-        assert pages.read_at == [], "nothing is read before it is wanted"
-        largest = size + 2_000
-        sizes: list[int] = []
-        while (piece := await pieces.next_chunk()) is not None:
-            # What is given on is what was just read, and no more was read for it.
-            assert len(pages.read_at) <= len(sizes)
-            sizes.append(len(piece))
-        assert sum(each for each, _ in pages.read_at) == count
-        assert max(each for each, _ in pages.read_at) <= module.PAGE_EVENTS
-        assert max(weight for _, weight in pages.read_at) <= module.PAGE_BYTES + largest
-        assert max(sizes) <= module.PAGE_BYTES + largest
-
-    run(work)
+async def test_a_log_is_read_one_page_at_a_time(count: int, size: int) -> None:
+    bench = EngineHarness()
+    key = await long_run(bench.store, count, size)
+    pages = PageRecordingLog(bench.runtime.log)
+    made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
+    pieces = await made.open(CALLER, key.run_id)
+    assert pages.read_at == [], "nothing is read before it is wanted"
+    largest = size + 2_000
+    sizes: list[int] = []
+    while (piece := await pieces.next_chunk()) is not None:
+        # What is given on is what was just read, and no more was read for it.
+        assert len(pages.read_at) <= len(sizes)
+        sizes.append(len(piece))
+    assert sum(each for each, _ in pages.read_at) == count
+    assert max(each for each, _ in pages.read_at) <= module.PAGE_EVENTS
+    assert max(weight for _, weight in pages.read_at) <= module.PAGE_BYTES + largest
+    assert max(sizes) <= module.PAGE_BYTES + largest
 
 
 @pytest.mark.rule("bundle-04", "bundle-07")
-def test_nothing_is_read_behind_the_cap() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await long_run(bench.store, 12_000, 1_000)
-        pages = PageRecordingLog(bench.runtime.log)
-        made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
-        pieces = await made.open(CALLER, key.run_id)
-        body = await _rest(pieces)
-        document = json.loads(body)
-        assert MAX_BYTES - 5_000 < len(body) <= MAX_BYTES
-        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
-        assert document["metrics"]["eventCount"] == len(document["events"]) < 12_000
-        seen = sum(each for each, _ in pages.read_at)
-        assert seen < len(document["events"]) + module.PAGE_EVENTS
-
-    run(work)
+async def test_nothing_is_read_behind_the_cap() -> None:
+    bench = EngineHarness()
+    key = await long_run(bench.store, 12_000, 1_000)
+    pages = PageRecordingLog(bench.runtime.log)
+    made = Bundles(msgspec.structs.replace(bench.runtime, log=pages), bench.service, "0.1.0")
+    pieces = await made.open(CALLER, key.run_id)
+    body = await _rest(pieces)
+    document = json.loads(body)
+    assert MAX_BYTES - 5_000 < len(body) <= MAX_BYTES
+    assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
+    assert document["metrics"]["eventCount"] == len(document["events"]) < 12_000
+    seen = sum(each for each, _ in pages.read_at)
+    assert seen < len(document["events"]) + module.PAGE_EVENTS
 
 
 async def _all(pieces: module.BundleStream) -> AsyncIterator[bytes]:
@@ -143,109 +134,91 @@ async def _rest(pieces: module.BundleStream) -> bytes:
     return b"".join([piece async for piece in _all(pieces)])
 
 
-def test_reading_all_of_it_at_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reading_all_of_it_at_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PAGE_EVENTS", 10**9)
     monkeypatch.setattr(module, "PAGE_BYTES", 10**12)
 
-    async def work() -> int:
-        bench = EngineHarness()
-        key = await long_run(bench.store, 3_000, 1_000)
-        _, parts = await whole(bench, key)
-        return max(map(len, parts))
-
-    assert run(work) > 3_000_000
+    bench = EngineHarness()
+    key = await long_run(bench.store, 3_000, 1_000)
+    _, parts = await whole(bench, key)
+    assert max(map(len, parts)) > 3_000_000
 
 
 @pytest.mark.rule("bundle-05")
-def test_a_run_of_others_has_no_bundle() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await long_run(bench.store, 3, 1)
-        for caller, run_id in ((OTHER, key.run_id), (TESTER, key.run_id), (CALLER, "nobody")):
-            with pytest.raises(ClientFault, match="no such run") as fault:
-                await bundles(bench).open(caller, run_id)
-            assert fault.value.code == "not_found"
-
-    run(work)
+async def test_a_run_of_others_has_no_bundle() -> None:
+    bench = EngineHarness()
+    key = await long_run(bench.store, 3, 1)
+    for caller, run_id in ((OTHER, key.run_id), (TESTER, key.run_id), (CALLER, "nobody")):
+        with pytest.raises(ClientFault, match="no such run") as fault:
+            await bundles(bench).open(caller, run_id)
+        assert fault.value.code == "not_found"
 
 
 @pytest.mark.rule("bundle-05")
-def test_a_run_that_is_deleted_meanwhile_is_no_shorter_bundle() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await long_run(bench.store, 2_000, 1_000)
-        pieces = await bundles(bench).open(CALLER, key.run_id)
-        assert await pieces.next_chunk()
-        assert await pieces.next_chunk()
-        assert await bench.store.retention.delete(key, 2_000) is True
-        while await bench.store.retention.purge():
-            pass
-        with pytest.raises(ClientFault):
-            await _rest(pieces)
-
-    run(work)
+async def test_a_run_that_is_deleted_meanwhile_is_no_shorter_bundle() -> None:
+    bench = EngineHarness()
+    key = await long_run(bench.store, 2_000, 1_000)
+    pieces = await bundles(bench).open(CALLER, key.run_id)
+    assert await pieces.next_chunk()
+    assert await pieces.next_chunk()
+    assert await bench.store.retention.delete(key, 2_000) is True
+    while await bench.store.retention.purge():
+        pass
+    with pytest.raises(ClientFault):
+        await _rest(pieces)
 
 
-def test_a_run_that_goes_on_meanwhile_is_told_as_it_stood() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.gate_node.waiting)
-        pieces = await bundles(bench).open(CALLER, key.run_id)
-        bench.gate_node.release("a")
-        await bench.run_to_end(key)
-        document = json.loads(await _rest(pieces))
-        assert document["run"]["status"] == "running"
-        assert [event["type"] for event in document["events"]] == ["run.started", "node.started"]
-        assert document["truncated"] is False
-
-    run(work)
+async def test_a_run_that_goes_on_meanwhile_is_told_as_it_stood() -> None:
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "test.gate")]))
+    await until(lambda: bench.gate_node.waiting)
+    pieces = await bundles(bench).open(CALLER, key.run_id)
+    bench.gate_node.release("a")
+    await bench.run_to_end(key)
+    document = json.loads(await _rest(pieces))
+    assert document["run"]["status"] == "running"
+    assert [event["type"] for event in document["events"]] == ["run.started", "node.started"]
+    assert document["truncated"] is False
 
 
 @pytest.mark.rule("bundle-02", "hide-03")
-def test_what_the_log_hides_is_in_no_bundle() -> None:
+async def test_what_the_log_hides_is_in_no_bundle() -> None:
     witness = RecordingNodes()
 
-    async def work() -> None:
-        bench = EngineHarness(*witness.types())
-        key = await bench.start(DOCUMENT, inputs=INPUTS)
-        await until(lambda: bench.gate_node.waiting)
-        shown = [json.dumps((await whole(bench, key))[0])]
-        bench.gate_node.release("gate")
-        await bench.run_to_end(key)
-        shown.append(json.dumps((await whole(bench, key))[0]))
-        for each in shown:
-            assert CANARY not in each
-            assert SECOND not in each
-        assert witness.given, "and yet a node was given it"
-
-    run(work)
+    bench = EngineHarness(*witness.types())
+    key = await bench.start(DOCUMENT, inputs=INPUTS)
+    await until(lambda: bench.gate_node.waiting)
+    shown = [json.dumps((await whole(bench, key))[0])]
+    bench.gate_node.release("gate")
+    await bench.run_to_end(key)
+    shown.append(json.dumps((await whole(bench, key))[0]))
+    for each in shown:
+        assert CANARY not in each
+        assert SECOND not in each
+    assert witness.given, "and yet a node was given it"
 
 
 @pytest.mark.rule("seam-02", "bundle-06")
-def test_seams_see_a_run_and_what_was_projected_for_its_id() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([node("a", "core.noop")]))
-        await bench.run_to_end(key)
-        await run_ready_tasks()
-        log = test_log.TestLog(bench.runtime.clock, bench.runtime.ids)
-        seen = RunObservation(bench.runtime.log, bench.runtime.clock, bench.service, bundles(bench), log)
-        real = [json.loads(event.document) for event in await bench.events(key)]
-        assert await seen.events(CALLER, key.run_id, EventQuery()) == real
-        assert await seen.events(CALLER, key.run_id, EventQuery(node_id="a")) == real[1:3]
-        added = log.append(CALLER.partition, key.run_id, [Draft("acme.thing", {}, "a", "corr")])
-        assert await seen.events(CALLER, key.run_id, EventQuery(node_id="a")) == [*real[1:3], *added]
-        for other in (OTHER, TESTER):
-            assert await seen.events(other, key.run_id, EventQuery()) == []
-            assert await seen.spans(other, key.run_id) == []
-            assert (await seen.export(other, key.run_id))["events"] == []
-        exported = await seen.export(CALLER, key.run_id)
-        assert exported["events"] == real
-        projected = log.append(CALLER.partition, "elsewhere", [Draft("acme.thing", {"text": "sk-" + "x" * 20}, "a")])
-        bare = await seen.export(CALLER, "elsewhere")
-        assert schema.check("debug-bundle", bare) == []
-        assert bare["metrics"]["eventCount"] == len(projected) == 1
-        assert bare["events"][0]["payload"] == {"text": "[REDACTED:credential]"}
-
-    run(work)
+async def test_seams_see_a_run_and_what_was_projected_for_its_id() -> None:
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "core.noop")]))
+    await bench.run_to_end(key)
+    await run_ready_tasks()
+    log = test_log.TestLog(bench.runtime.clock, bench.runtime.ids)
+    seen = RunObservation(bench.runtime.log, bench.runtime.clock, bench.service, bundles(bench), log)
+    real = [json.loads(event.document) for event in await bench.events(key)]
+    assert await seen.events(CALLER, key.run_id, EventQuery()) == real
+    assert await seen.events(CALLER, key.run_id, EventQuery(node_id="a")) == real[1:3]
+    added = log.append(CALLER.partition, key.run_id, [Draft("acme.thing", {}, "a", "corr")])
+    assert await seen.events(CALLER, key.run_id, EventQuery(node_id="a")) == [*real[1:3], *added]
+    for other in (OTHER, TESTER):
+        assert await seen.events(other, key.run_id, EventQuery()) == []
+        assert await seen.spans(other, key.run_id) == []
+        assert (await seen.export(other, key.run_id))["events"] == []
+    exported = await seen.export(CALLER, key.run_id)
+    assert exported["events"] == real
+    projected = log.append(CALLER.partition, "elsewhere", [Draft("acme.thing", {"text": "sk-" + "x" * 20}, "a")])
+    bare = await seen.export(CALLER, "elsewhere")
+    assert schema.check("debug-bundle", bare) == []
+    assert bare["metrics"]["eventCount"] == len(projected) == 1
+    assert bare["events"][0]["payload"] == {"text": "[REDACTED:credential]"}

@@ -57,8 +57,10 @@ SIZES = st.lists(st.sampled_from([0, 1, 300, 2_000]), min_size=1, max_size=25)
 @pytest.mark.rule("diff-01")
 @settings(max_examples=example_count(80), deadline=None)
 @given(SIZES, SIZES, st.integers(1, 6), st.sampled_from([1, 700, 5_000]))
-def test_pages_of_any_size_give_the_same(a: list[int], b: list[int], page: int, budget: int) -> None:
-    async def work() -> None:
+async def test_pages_of_any_size_give_the_same(a: list[int], b: list[int], page: int, budget: int) -> None:
+    honest = module.PAGE, module.PAGE_BYTES
+    module.PAGE, module.PAGE_BYTES = page, budget  # pyright: ignore[reportAttributeAccessIssue]
+    try:
         bench = EngineHarness()
         await bench.store.open()
         one, other = await written(bench.store, "one", a), await written(bench.store, "other", b)
@@ -73,11 +75,6 @@ def test_pages_of_any_size_give_the_same(a: list[int], b: list[int], page: int, 
         for each in document["eventDiffs"]:
             for name, key in (("aEvent", one), ("bEvent", other)):
                 assert each.get(name, {}).get("eventId") in (None, f"{key.run_id}-{each['seq']}")
-
-    honest = module.PAGE, module.PAGE_BYTES
-    module.PAGE, module.PAGE_BYTES = page, budget  # pyright: ignore[reportAttributeAccessIssue]
-    try:
-        run(work)
     finally:
         module.PAGE, module.PAGE_BYTES = honest  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -115,88 +112,73 @@ def test_no_more_than_a_page_of_each_log_is_read_at_once(monkeypatch: pytest.Mon
 
 
 @pytest.mark.rule("diff-02")
-def test_two_runs_of_one_workflow_are_equal_and_differ_by_their_inputs() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        keys: list[RunKey] = []
-        for word in ("same", "same", "other"):
-            keys.append(await bench.start(CHAIN, inputs={"word": word}))
-            await run_ready_tasks()
-            bench.gate_node.release("b")
-            await bench.run_to_end(keys[-1])
-            bench.clock.advance(5_000)
-        document = await compared(bench, keys[0], keys[1])
-        assert (document["divergedAtSeq"], document["eventDiffs"], document["stateDiff"]) == (None, [], {})
-        document = await compared(bench, keys[0], keys[2])
-        assert document["divergedAtSeq"] == 0
-        assert document["stateDiff"] == {"/variables/word": {"a": "same", "b": "other"}}
-        assert {each["op"] for each in document["eventDiffs"]} == {"changed"}
-
-    run(work)
+async def test_two_runs_of_one_workflow_are_equal_and_differ_by_their_inputs() -> None:
+    bench = EngineHarness()
+    keys: list[RunKey] = []
+    for word in ("same", "same", "other"):
+        keys.append(await bench.start(CHAIN, inputs={"word": word}))
+        await run_ready_tasks()
+        bench.gate_node.release("b")
+        await bench.run_to_end(keys[-1])
+        bench.clock.advance(5_000)
+    document = await compared(bench, keys[0], keys[1])
+    assert (document["divergedAtSeq"], document["eventDiffs"], document["stateDiff"]) == (None, [], {})
+    document = await compared(bench, keys[0], keys[2])
+    assert document["divergedAtSeq"] == 0
+    assert document["stateDiff"] == {"/variables/word": {"a": "same", "b": "other"}}
+    assert {each["op"] for each in document["eventDiffs"]} == {"changed"}
 
 
 @pytest.mark.rule("diff-03")
-def test_a_live_run_is_compared_as_far_as_it_has_come() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        live = await bench.start(CHAIN, inputs={"word": "x"})
-        await run_ready_tasks()
-        ended = await bench.start(CHAIN, inputs={"word": "x"})
-        await run_ready_tasks()
-        bench.gate_node.release("b")
-        assert await bench.run_to_end(ended)
-        for pair in ((live, ended), (ended, live), (live, live)):
-            document = await compared(bench, *pair)
-            assert (document["divergedAtSeq"], document["eventDiffs"], document["truncated"]) == (None, [], True)
-        assert (await compared(bench, live, ended))["stateDiff"] == {
-            "/status": {"a": "running", "b": "completed"},
-            "/outputs/b": {"b": {}},
-        }
-        await bench.close()
-
-    run(work)
+async def test_a_live_run_is_compared_as_far_as_it_has_come() -> None:
+    bench = EngineHarness()
+    live = await bench.start(CHAIN, inputs={"word": "x"})
+    await run_ready_tasks()
+    ended = await bench.start(CHAIN, inputs={"word": "x"})
+    await run_ready_tasks()
+    bench.gate_node.release("b")
+    assert await bench.run_to_end(ended)
+    for pair in ((live, ended), (ended, live), (live, live)):
+        document = await compared(bench, *pair)
+        assert (document["divergedAtSeq"], document["eventDiffs"], document["truncated"]) == (None, [], True)
+    assert (await compared(bench, live, ended))["stateDiff"] == {
+        "/status": {"a": "running", "b": "completed"},
+        "/outputs/b": {"b": {}},
+    }
+    await bench.close()
 
 
 @pytest.mark.rule("diff-04")
-def test_what_the_runs_hide_is_not_in_the_difference() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        keys = [await bench.start(CHAIN, inputs={"secret": f"{CANARY}-{n}", "word": f"say {CANARY}-{n}"}) for n in "ab"]
-        await run_ready_tasks()
-        document = await compared(bench, keys[0], keys[1])
-        assert CANARY not in json.dumps(document)
-        assert document["stateDiff"] == {}, "masks are equal"
-        await bench.close()
-
-    run(work)
+async def test_what_the_runs_hide_is_not_in_the_difference() -> None:
+    bench = EngineHarness()
+    keys = [await bench.start(CHAIN, inputs={"secret": f"{CANARY}-{n}", "word": f"say {CANARY}-{n}"}) for n in "ab"]
+    await run_ready_tasks()
+    document = await compared(bench, keys[0], keys[1])
+    assert CANARY not in json.dumps(document)
+    assert document["stateDiff"] == {}, "masks are equal"
+    await bench.close()
 
 
-def test_a_run_that_is_not_there_is_not_found() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        await bench.store.open()
-        one, nobody = await written(bench.store, "one", [1, 2]), RunKey(CALLER.partition, "nobody")
-        for pair, caller in (((one, nobody), CALLER), ((nobody, one), CALLER), ((one, one), OTHER)):
-            with pytest.raises(ClientFault, match="not_found"):
-                await compared(bench, *pair, caller)
-
-    run(work)
-
-
-def test_a_run_that_is_deleted_meanwhile_is_not_found() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        await bench.store.open()
-        one, other = await written(bench.store, "one", [1] * 600), await written(bench.store, "other", [1] * 600)
-        honest = bench.log.read
-
-        async def read(key: RunKey, after: int, *rest: Any) -> Any:
-            if after > 0:
-                await bench.store.retention.delete(other, 0)
-            return await honest(key, after, *rest)
-
-        bench.log.read = read
+async def test_a_run_that_is_not_there_is_not_found() -> None:
+    bench = EngineHarness()
+    await bench.store.open()
+    one, nobody = await written(bench.store, "one", [1, 2]), RunKey(CALLER.partition, "nobody")
+    for pair, caller in (((one, nobody), CALLER), ((nobody, one), CALLER), ((one, one), OTHER)):
         with pytest.raises(ClientFault, match="not_found"):
-            await compared(bench, one, other)
+            await compared(bench, *pair, caller)
 
-    run(work)
+
+async def test_a_run_that_is_deleted_meanwhile_is_not_found() -> None:
+    bench = EngineHarness()
+    await bench.store.open()
+    one, other = await written(bench.store, "one", [1] * 600), await written(bench.store, "other", [1] * 600)
+    honest = bench.log.read
+
+    async def read(key: RunKey, after: int, *rest: Any) -> Any:
+        if after > 0:
+            await bench.store.retention.delete(other, 0)
+        return await honest(key, after, *rest)
+
+    bench.log.read = read
+    with pytest.raises(ClientFault, match="not_found"):
+        await compared(bench, one, other)

@@ -76,7 +76,7 @@ def test_without_the_look_at_the_approvers_it_would_be(monkeypatch: pytest.Monke
 
 
 @pytest.mark.rule("appr-03")
-def test_an_answer_is_by_whoever_gave_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_is_by_whoever_gave_it(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Answerer] = []
     real = Executor.request
 
@@ -85,21 +85,18 @@ def test_an_answer_is_by_whoever_gave_it(monkeypatch: pytest.MonkeyPatch) -> Non
         assert asked.at == self._runtime.clock.now()
         return await real(self, key, asked, record)
 
-    async def work() -> None:
-        bench, interrupts = await opened(ASKS)
-        monkeypatch.setattr(Executor, "request", noted)
-        body = {"resumeValue": 1}
-        await interrupts.resolve(CALLER, await waiting(bench, "facade"), "ask", body)
-        await interrupts.resolve(PLAIN, await waiting(bench, "facade"), "ask", body)
-        run_id = await waiting(bench, "facade")
-        plain = (await interrupts.list_of_run(CALLER, run_id))["interrupts"][0]["token"]
-        await interrupts.resolve_by_token(plain, body)
-        run_id = await waiting(bench, "facade")
-        link = await interrupts.link(CALLER, run_id, "ask", {"for": "bob"})
-        assert link["url"] == f"https://here.example/at/{link['token']}"
-        await interrupts.resolve_by_token(link["token"], body)
-
-    run(work)
+    bench, interrupts = await opened(ASKS)
+    monkeypatch.setattr(Executor, "request", noted)
+    body = {"resumeValue": 1}
+    await interrupts.resolve(CALLER, await waiting(bench, "facade"), "ask", body)
+    await interrupts.resolve(PLAIN, await waiting(bench, "facade"), "ask", body)
+    run_id = await waiting(bench, "facade")
+    plain = (await interrupts.list_of_run(CALLER, run_id))["interrupts"][0]["token"]
+    await interrupts.resolve_by_token(plain, body)
+    run_id = await waiting(bench, "facade")
+    link = await interrupts.link(CALLER, run_id, "ask", {"for": "bob"})
+    assert link["url"] == f"https://here.example/at/{link['token']}"
+    await interrupts.resolve_by_token(link["token"], body)
     assert given[:2] == [
         Answerer("key_1", may_delegate=True, may_override=True),
         Answerer("key_9", frozenset({"ada"})),
@@ -112,61 +109,49 @@ def test_an_answer_is_by_whoever_gave_it(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.rule("idem-03")
-def test_both_names_of_one_request_are_the_same_request() -> None:
-    async def work() -> None:
-        bench, interrupts = await opened(GATE)
-        run_id = await waiting(bench, "facade-gate")
-        value = {"action": "accept"}
-        first = await interrupts.resolve_approval(CALLER, run_id, "gate", value, "k")
-        again = await interrupts.resolve(CALLER, run_id, "gate", {"resumeValue": value}, "k")
-        assert (first.status, first.replayed, again.status, again.replayed) == ("completed", False, "completed", True)
-        with pytest.raises(ClientFault) as caught:
-            await interrupts.resolve(CALLER, run_id, "gate", {"resumeValue": value}, "k", "gate.1")
-        assert caught.value.code == "interrupt_already_resolved"
-
-    run(work)
+async def test_both_names_of_one_request_are_the_same_request() -> None:
+    bench, interrupts = await opened(GATE)
+    run_id = await waiting(bench, "facade-gate")
+    value = {"action": "accept"}
+    first = await interrupts.resolve_approval(CALLER, run_id, "gate", value, "k")
+    again = await interrupts.resolve(CALLER, run_id, "gate", {"resumeValue": value}, "k")
+    assert (first.status, first.replayed, again.status, again.replayed) == ("completed", False, "completed", True)
+    with pytest.raises(ClientFault) as caught:
+        await interrupts.resolve(CALLER, run_id, "gate", {"resumeValue": value}, "k", "gate.1")
+    assert caught.value.code == "interrupt_already_resolved"
 
 
 @pytest.mark.rule("tok-05")
 @pytest.mark.parametrize("document", [{}, [], 5, {"resumeValue": {"action": "accept"}, "action": "reject"}])
-def test_a_decision_is_said_in_one_way(document: Any) -> None:
-    async def work() -> None:
-        bench, interrupts = await opened(GATE)
-        run_id = await waiting(bench, "facade-gate")
-        with pytest.raises(ClientFault) as fault:
-            await interrupts.resolve_approval(CALLER, run_id, "gate", document)
-        assert fault.value.code == "validation_error"
-        assert ('such as {"action": "accept"}' in fault.value.message) == (document in ({}, [], 5))
-        assert (await interrupts.list_of_run(CALLER, run_id))["interrupts"], "it is still open"
-
-    run(work)
+async def test_a_decision_is_said_in_one_way(document: Any) -> None:
+    bench, interrupts = await opened(GATE)
+    run_id = await waiting(bench, "facade-gate")
+    with pytest.raises(ClientFault) as fault:
+        await interrupts.resolve_approval(CALLER, run_id, "gate", document)
+    assert fault.value.code == "validation_error"
+    assert ('such as {"action": "accept"}' in fault.value.message) == (document in ({}, [], 5))
+    assert (await interrupts.list_of_run(CALLER, run_id))["interrupts"], "it is still open"
 
 
-def test_a_snapshot_is_given_tokens_only_for_its_caller() -> None:
-    async def work() -> None:
-        bench, interrupts = await opened(ASKS)
-        run_id = await waiting(bench, "facade")
-        plain = await bench.service.get_run(CALLER, run_id)
-        assert "interruptToken" not in str(plain)
-        shown = interrupts.with_tokens(CALLER, plain)
-        assert shown["interrupt"]["interruptToken"] in [row["interruptToken"] for row in shown["interrupts"]]
-        assert "interruptToken" not in str(await bench.service.get_run(CALLER, run_id))
-        page = await interrupts.list_open(CALLER, InterruptQuery(limit=1))
-        assert [row["runId"] for row in page["interrupts"]] == [run_id]
-        ended = {"runId": run_id, "status": "completed"}
-        assert interrupts.with_tokens(CALLER, dict(ended)) == ended
-
-    run(work)
+async def test_a_snapshot_is_given_tokens_only_for_its_caller() -> None:
+    bench, interrupts = await opened(ASKS)
+    run_id = await waiting(bench, "facade")
+    plain = await bench.service.get_run(CALLER, run_id)
+    assert "interruptToken" not in str(plain)
+    shown = interrupts.with_tokens(CALLER, plain)
+    assert shown["interrupt"]["interruptToken"] in [row["interruptToken"] for row in shown["interrupts"]]
+    assert "interruptToken" not in str(await bench.service.get_run(CALLER, run_id))
+    page = await interrupts.list_open(CALLER, InterruptQuery(limit=1))
+    assert [row["runId"] for row in page["interrupts"]] == [run_id]
+    ended = {"runId": run_id, "status": "completed"}
+    assert interrupts.with_tokens(CALLER, dict(ended)) == ended
 
 
-def test_a_key_that_was_given_at_start_has_no_name() -> None:
-    async def work() -> None:
-        bench, _ = await opened()
-        ring = Keyring(bench.store.keys, bench.clock, bench.ids, SCOPES)
-        await ring.load()
-        ring.accept_for_process("given", "acme", None)
-        assert ring.authenticate("given").label == ""
-        key, _ = await ring.create("acme", label="ada")
-        assert ring.authenticate(key).label == "ada"
-
-    run(work)
+async def test_a_key_that_was_given_at_start_has_no_name() -> None:
+    bench, _ = await opened()
+    ring = Keyring(bench.store.keys, bench.clock, bench.ids, SCOPES)
+    await ring.load()
+    ring.accept_for_process("given", "acme", None)
+    assert ring.authenticate("given").label == ""
+    key, _ = await ring.create("acme", label="ada")
+    assert ring.authenticate(key).label == "ada"

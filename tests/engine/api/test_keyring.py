@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.harness.engine_harness import run
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api import keyring as module
 from weftwork.engine.api.administration import Administration
@@ -47,107 +46,89 @@ def refused(ring: Keyring, key: str | None) -> str:
 
 
 @pytest.mark.rule("auth-02")
-def test_a_key_lets_its_tenant_in_and_nothing_else_does() -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        key, row = await desk.ring.create("acme", ["runs:read"], label="ci")
-        caller = desk.ring.authenticate(key)
-        assert (caller.tenant, caller.mode, caller.scopes) == ("acme", "live", {"runs:read"})
-        assert (caller.key_id, caller.partition) == (row.key_id, "live:acme")
-        for wrong in (None, "", key[:-1], key + "x", key.upper(), row.key_id, row.digest.hex(), "hk_live_", "\udcff"):
-            assert refused(desk.ring, wrong) == "unauthenticated"
-
-    run(work)
+async def test_a_key_lets_its_tenant_in_and_nothing_else_does() -> None:
+    desk = await KeyringHarness().opened()
+    key, row = await desk.ring.create("acme", ["runs:read"], label="ci")
+    caller = desk.ring.authenticate(key)
+    assert (caller.tenant, caller.mode, caller.scopes) == ("acme", "live", {"runs:read"})
+    assert (caller.key_id, caller.partition) == (row.key_id, "live:acme")
+    for wrong in (None, "", key[:-1], key + "x", key.upper(), row.key_id, row.digest.hex(), "hk_live_", "\udcff"):
+        assert refused(desk.ring, wrong) == "unauthenticated"
 
 
-def test_a_known_key_is_found_without_its_stored_digest_and_strangers_leave_nothing_behind(
+async def test_a_known_key_is_found_without_its_stored_digest_and_strangers_leave_nothing_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        key, _ = await desk.ring.create("acme")
-        for number in range(50):
-            refused(desk.ring, f"stranger-{number}")
-        assert desk.ring._quick_digests == {}
-        for _ in range(3):
-            desk.ring.authenticate(key)
-        (quick,) = desk.ring._quick_digests
-        assert quick != hashlib.blake2b(key.encode(), digest_size=32).digest(), "it is keyed"
-        assert key.encode() not in quick
-        monkeypatch.setattr(desk.ring, "_digest", lambda text: b"")
+    desk = await KeyringHarness().opened()
+    key, _ = await desk.ring.create("acme")
+    for number in range(50):
+        refused(desk.ring, f"stranger-{number}")
+    assert desk.ring._quick_digests == {}
+    for _ in range(3):
         desk.ring.authenticate(key)
-        assert refused(desk.ring, key + "x") == "unauthenticated"
-
-    run(work)
+    (quick,) = desk.ring._quick_digests
+    assert quick != hashlib.blake2b(key.encode(), digest_size=32).digest(), "it is keyed"
+    assert key.encode() not in quick
+    monkeypatch.setattr(desk.ring, "_digest", lambda text: b"")
+    desk.ring.authenticate(key)
+    assert refused(desk.ring, key + "x") == "unauthenticated"
 
 
 @pytest.mark.rule("auth-02")
-def test_expired_and_revoked_keys_say_so() -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        key, row = await desk.ring.create("acme", expires_at=desk.clock.now() + 10)
-        desk.clock.advance(9)
-        desk.ring.authenticate(key)
-        desk.clock.advance(1)
-        assert refused(desk.ring, key) == "key_expired"
-        revoked = await desk.ring.revoke(row.key_id)
-        assert revoked.revoked_at == desk.clock.now()
-        assert refused(desk.ring, key) == "key_revoked"
-        desk.clock.advance(5)
-        assert await desk.ring.revoke(row.key_id) == revoked
-        with pytest.raises(ClientFault, match="not_found"):
-            await desk.ring.revoke("key_gone")
-
-    run(work)
+async def test_expired_and_revoked_keys_say_so() -> None:
+    desk = await KeyringHarness().opened()
+    key, row = await desk.ring.create("acme", expires_at=desk.clock.now() + 10)
+    desk.clock.advance(9)
+    desk.ring.authenticate(key)
+    desk.clock.advance(1)
+    assert refused(desk.ring, key) == "key_expired"
+    revoked = await desk.ring.revoke(row.key_id)
+    assert revoked.revoked_at == desk.clock.now()
+    assert refused(desk.ring, key) == "key_revoked"
+    desk.clock.advance(5)
+    assert await desk.ring.revoke(row.key_id) == revoked
+    with pytest.raises(ClientFault, match="not_found"):
+        await desk.ring.revoke("key_gone")
 
 
 @pytest.mark.rule("auth-03")
-def test_a_test_key_lives_in_a_partition_of_its_own() -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        live, _ = await desk.ring.create("acme")
-        test, row = await desk.ring.create("acme", mode="test")
-        assert live.startswith("hk_live_")
-        assert test.startswith("hk_test_")
-        assert row.mode == "test"
-        assert desk.ring.authenticate(live).partition != desk.ring.authenticate(test).partition
-        assert desk.ring.authenticate(live).run("r") != desk.ring.authenticate(test).run("r")
-
-    run(work)
+async def test_a_test_key_lives_in_a_partition_of_its_own() -> None:
+    desk = await KeyringHarness().opened()
+    live, _ = await desk.ring.create("acme")
+    test, row = await desk.ring.create("acme", mode="test")
+    assert live.startswith("hk_live_")
+    assert test.startswith("hk_test_")
+    assert row.mode == "test"
+    assert desk.ring.authenticate(live).partition != desk.ring.authenticate(test).partition
+    assert desk.ring.authenticate(live).run("r") != desk.ring.authenticate(test).run("r")
 
 
-def test_keys_survive_a_restart_as_digests_only() -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        key, row = await desk.ring.create("acme")
-        gone, other = await desk.ring.create("acme")
-        await desk.ring.revoke(other.key_id)
-        again = await KeyringHarness(desk.store).opened()
-        assert again.ring.authenticate(key).key_id == row.key_id
-        assert refused(again.ring, gone) == "key_revoked"
-        kept = repr(await desk.store.keys.all())
-        assert key not in kept
-        assert row.digest not in (key.encode(), hashlib.sha256(key.encode()).digest())
-        assert row.key_id[4:] not in row.digest.hex()
-
-    run(work)
+async def test_keys_survive_a_restart_as_digests_only() -> None:
+    desk = await KeyringHarness().opened()
+    key, row = await desk.ring.create("acme")
+    gone, other = await desk.ring.create("acme")
+    await desk.ring.revoke(other.key_id)
+    again = await KeyringHarness(desk.store).opened()
+    assert again.ring.authenticate(key).key_id == row.key_id
+    assert refused(again.ring, gone) == "key_revoked"
+    kept = repr(await desk.store.keys.all())
+    assert key not in kept
+    assert row.digest not in (key.encode(), hashlib.sha256(key.encode()).digest())
+    assert row.key_id[4:] not in row.digest.hex()
 
 
-def test_a_digest_depends_on_the_store_and_the_key() -> None:
-    async def work() -> None:
-        one, other = await KeyringHarness().opened(), await KeyringHarness().opened()
-        first, second = (
-            one.ring.accept_for_process("same", "acme", None),
-            other.ring.accept_for_process("same", "acme", None),
-        )
-        assert first.digest != second.digest
-        assert one.ring.accept_for_process("same", "acme", None).digest == first.digest
-        assert one.ring.accept_for_process("Same", "acme", None).digest != first.digest
-
-    run(work)
+async def test_a_digest_depends_on_the_store_and_the_key() -> None:
+    one, other = await KeyringHarness().opened(), await KeyringHarness().opened()
+    first, second = (
+        one.ring.accept_for_process("same", "acme", None),
+        other.ring.accept_for_process("same", "acme", None),
+    )
+    assert first.digest != second.digest
+    assert one.ring.accept_for_process("same", "acme", None).digest == first.digest
+    assert one.ring.accept_for_process("Same", "acme", None).digest != first.digest
 
 
-def test_a_digest_that_were_the_key_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_digest_that_were_the_key_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.Keyring, "_digest", lambda self, key: key.encode())
 
     async def work() -> None:
@@ -155,21 +136,18 @@ def test_a_digest_that_were_the_key_would_be_seen(monkeypatch: pytest.MonkeyPatc
         key, _ = await desk.ring.create("acme")
         assert key in repr(await desk.store.keys.all())
 
-    run(work)
+    await work()
 
 
-def test_an_admitted_key_is_not_stored_and_a_revoked_one_stays_revoked() -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        row = desk.ring.accept_for_process("a-key", "acme", ["runs:read"])
-        assert desk.ring.authenticate("a-key").scopes == {"runs:read"}
-        assert await desk.store.keys.all() == []
-        await desk.ring.revoke(row.key_id)
-        with pytest.raises(ClientFault, match="key_revoked"):
-            desk.ring.accept_for_process("a-key", "acme", None)
-        assert refused(desk.ring, "a-key") == "key_revoked"
-
-    run(work)
+async def test_an_admitted_key_is_not_stored_and_a_revoked_one_stays_revoked() -> None:
+    desk = await KeyringHarness().opened()
+    row = desk.ring.accept_for_process("a-key", "acme", ["runs:read"])
+    assert desk.ring.authenticate("a-key").scopes == {"runs:read"}
+    assert await desk.store.keys.all() == []
+    await desk.ring.revoke(row.key_id)
+    with pytest.raises(ClientFault, match="key_revoked"):
+        desk.ring.accept_for_process("a-key", "acme", None)
+    assert refused(desk.ring, "a-key") == "key_revoked"
 
 
 @pytest.mark.rule("auth-01")
@@ -185,40 +163,34 @@ def test_an_operation_needs_its_own_scope() -> None:
 
 @pytest.mark.rule("auth-04")
 @pytest.mark.parametrize("scopes", [["runs:write"], ["runs:read", "*"], [""], ["RUNS:READ"]])
-def test_a_scope_outside_the_vocabulary_is_refused(scopes: list[str]) -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        with pytest.raises(ClientFault, match="Unknown scope"):
-            await desk.ring.create("acme", scopes)
-        assert desk.ring.all() == []
-
-    run(work)
+async def test_a_scope_outside_the_vocabulary_is_refused(scopes: list[str]) -> None:
+    desk = await KeyringHarness().opened()
+    with pytest.raises(ClientFault, match="Unknown scope"):
+        await desk.ring.create("acme", scopes)
+    assert desk.ring.all() == []
 
 
 async def asked(desk: KeyringHarness, operation: Any, **arguments: Any) -> dict[str, Any]:
     return await desk.office.handle({"operation": operation, "arguments": arguments})
 
 
-def test_the_office_creates_lists_and_revokes() -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        expires = desk.clock.now() + 1000
-        made = await asked(desk, "keys.create", tenant="acme", scopes=["runs:read"], label="ci", expires_at=expires)
-        key = made.pop("key")
-        assert made["scopes"] == ["runs:read"]
-        assert (made["tenant"], made["mode"], made["label"]) == ("acme", "live", "ci")
-        assert made["expiresAt"] == "2026-01-01T00:00:01.000Z"
-        everything = await asked(desk, "keys.create", tenant="other", mode="test")
-        assert everything["scopes"] == list(SCOPES)
-        desk.clock.advance(1)
-        revoked = await asked(desk, "keys.revoke", key_id=made["keyId"])
-        assert revoked["revokedAt"] == "2026-01-01T00:00:00.001Z"
-        listed = await asked(desk, "keys.list")
-        assert {each["keyId"] for each in listed["keys"]} == {made["keyId"], everything["keyId"]}
-        digests = [row.digest.hex() for row in desk.ring.all()]
-        assert not re.search("|".join([key, everything["key"], *digests]), repr(listed))
-
-    run(work)
+async def test_the_office_creates_lists_and_revokes() -> None:
+    desk = await KeyringHarness().opened()
+    expires = desk.clock.now() + 1000
+    made = await asked(desk, "keys.create", tenant="acme", scopes=["runs:read"], label="ci", expires_at=expires)
+    key = made.pop("key")
+    assert made["scopes"] == ["runs:read"]
+    assert (made["tenant"], made["mode"], made["label"]) == ("acme", "live", "ci")
+    assert made["expiresAt"] == "2026-01-01T00:00:01.000Z"
+    everything = await asked(desk, "keys.create", tenant="other", mode="test")
+    assert everything["scopes"] == list(SCOPES)
+    desk.clock.advance(1)
+    revoked = await asked(desk, "keys.revoke", key_id=made["keyId"])
+    assert revoked["revokedAt"] == "2026-01-01T00:00:00.001Z"
+    listed = await asked(desk, "keys.list")
+    assert {each["keyId"] for each in listed["keys"]} == {made["keyId"], everything["keyId"]}
+    digests = [row.digest.hex() for row in desk.ring.all()]
+    assert not re.search("|".join([key, everything["key"], *digests]), repr(listed))
 
 
 @pytest.mark.parametrize(
@@ -243,35 +215,26 @@ def test_the_office_creates_lists_and_revokes() -> None:
         {"operation": "keys.revoke", "arguments": {"key_id": "key_gone"}},
     ],
 )
-def test_a_bad_request_is_answered_and_changes_nothing(request_: Any) -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        answer = await desk.office.handle(request_)
-        assert answer["error"] in ("validation_error", "not_found")
-        assert set(answer) <= {"error", "message", "details"}
-        assert desk.ring.all() == []
-
-    run(work)
+async def test_a_bad_request_is_answered_and_changes_nothing(request_: Any) -> None:
+    desk = await KeyringHarness().opened()
+    answer = await desk.office.handle(request_)
+    assert answer["error"] in ("validation_error", "not_found")
+    assert set(answer) <= {"error", "message", "details"}
+    assert desk.ring.all() == []
 
 
-def test_a_store_that_is_away_is_said_so_and_not_raised() -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        await desk.store.close()
-        answer = await desk.office.handle({"operation": "keys.create", "arguments": {"tenant": "acme"}})
-        assert answer["error"] == "service_unavailable"
-
-    run(work)
+async def test_a_store_that_is_away_is_said_so_and_not_raised() -> None:
+    desk = await KeyringHarness().opened()
+    await desk.store.close()
+    answer = await desk.office.handle({"operation": "keys.create", "arguments": {"tenant": "acme"}})
+    assert answer["error"] == "service_unavailable"
 
 
-def test_a_key_that_was_revoked_is_not_admitted_again() -> None:
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        row = desk.ring.accept_for_process("given", "acme", None)
-        await desk.ring.revoke(row.key_id)
-        later = await KeyringHarness(desk.store).opened()
-        with pytest.raises(ClientFault, match="revoked"):
-            later.ring.accept_for_process("given", "acme", None)
-        assert refused(later.ring, "given") == "key_revoked"
-
-    run(work)
+async def test_a_key_that_was_revoked_is_not_admitted_again() -> None:
+    desk = await KeyringHarness().opened()
+    row = desk.ring.accept_for_process("given", "acme", None)
+    await desk.ring.revoke(row.key_id)
+    later = await KeyringHarness(desk.store).opened()
+    with pytest.raises(ClientFault, match="revoked"):
+        later.ring.accept_for_process("given", "acme", None)
+    assert refused(later.ring, "given") == "key_revoked"

@@ -34,27 +34,21 @@ def test_one_key_makes_one_registration_until_it_is_forgotten() -> None:
 
 
 @pytest.mark.rule("idem-03")
-def test_a_refusal_leaves_the_key_unused() -> None:
-    async def work() -> None:
-        bench = await opened(limits=Limits(max_workflows_per_tenant=1))
-        await bench.workflows.register(CALLER, V1)
-        assert (await refused(bench, {**V1, "name": "Other"}, "k")).code == "workflow_version_conflict"
-        assert (await refused(bench, V2, "k")).code == "workflow_limit_reached"
-        assert (await refused(bench, {}, "k")).code == "validation_error"
-        assert (await bench.workflows.register(CALLER, V1, "k")).replayed is False
-
-    run(work)
+async def test_a_refusal_leaves_the_key_unused() -> None:
+    bench = await opened(limits=Limits(max_workflows_per_tenant=1))
+    await bench.workflows.register(CALLER, V1)
+    assert (await refused(bench, {**V1, "name": "Other"}, "k")).code == "workflow_version_conflict"
+    assert (await refused(bench, V2, "k")).code == "workflow_limit_reached"
+    assert (await refused(bench, {}, "k")).code == "validation_error"
+    assert (await bench.workflows.register(CALLER, V1, "k")).replayed is False
 
 
 @pytest.mark.rule("idem-02")
-def test_of_many_with_the_same_key_one_registers() -> None:
-    async def work() -> None:
-        bench = await opened()
-        ends = await asyncio.gather(*(bench.workflows.register(CALLER, V1, "k") for _ in range(6)))
-        assert [end.replayed for end in ends].count(False) == 1
-        assert {end.created for end in ends} == {True}
-
-    run(work)
+async def test_of_many_with_the_same_key_one_registers() -> None:
+    bench = await opened()
+    ends = await asyncio.gather(*(bench.workflows.register(CALLER, V1, "k") for _ in range(6)))
+    assert [end.replayed for end in ends].count(False) == 1
+    assert {end.created for end in ends} == {True}
 
 
 def test_without_its_replay_a_key_means_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,20 +54,17 @@ async def nodes_run(bench: EngineHarness, caller: Principal = CALLER) -> list[st
 
 
 @pytest.mark.rule("wf-11")
-def test_a_new_version_is_taken_by_new_runs_and_the_old_one_stays_readable() -> None:
-    async def work() -> None:
-        bench = await opened()
-        first = await bench.workflows.register(CALLER, V1)
-        assert (first.workflow_id, first.version, first.created, first.replayed) == ("sample", "1", True, False)
-        assert await nodes_run(bench) == ["one"]
-        bench.clock.advance(1000)
-        second = await bench.workflows.register(CALLER, V2)
-        assert second.created_at == first.created_at + 1000
-        assert second.digest != first.digest
-        assert await nodes_run(bench) == ["two"]
-        assert [await read(bench, version) for version in (None, "1", "2", "3")] == [V2, V1, V2, "not_found"]
-
-    run(work)
+async def test_a_new_version_is_taken_by_new_runs_and_the_old_one_stays_readable() -> None:
+    bench = await opened()
+    first = await bench.workflows.register(CALLER, V1)
+    assert (first.workflow_id, first.version, first.created, first.replayed) == ("sample", "1", True, False)
+    assert await nodes_run(bench) == ["one"]
+    bench.clock.advance(1000)
+    second = await bench.workflows.register(CALLER, V2)
+    assert second.created_at == first.created_at + 1000
+    assert second.digest != first.digest
+    assert await nodes_run(bench) == ["two"]
+    assert [await read(bench, version) for version in (None, "1", "2", "3")] == [V2, V1, V2, "not_found"]
 
 
 @pytest.mark.rule("wf-11")
@@ -89,36 +86,30 @@ def test_a_version_says_one_thing_for_ever() -> None:
 
 
 @pytest.mark.rule("wf-11")
-def test_of_two_who_register_the_same_version_at_once_one_is_first() -> None:
-    async def work() -> None:
-        bench = await opened()
-        same = await asyncio.gather(*(bench.workflows.register(CALLER, V1) for _ in range(5)))
-        assert sorted(each.created for each in same) == [False] * 4 + [True]
-        assert len({each.digest for each in same}) == 1
-        other = [workflow([node(name)], version="3") for name in "abcde"]
-        ends = await asyncio.gather(*(bench.workflows.register(CALLER, each) for each in other), return_exceptions=True)
-        assert [getattr(end, "code", "made") for end in ends].count("workflow_version_conflict") == 4
-        (won,) = [each for each, end in zip(other, ends, strict=True) if not isinstance(end, BaseException)]
-        assert await read(bench) == won
-
-    run(work)
+async def test_of_two_who_register_the_same_version_at_once_one_is_first() -> None:
+    bench = await opened()
+    same = await asyncio.gather(*(bench.workflows.register(CALLER, V1) for _ in range(5)))
+    assert sorted(each.created for each in same) == [False] * 4 + [True]
+    assert len({each.digest for each in same}) == 1
+    other = [workflow([node(name)], version="3") for name in "abcde"]
+    ends = await asyncio.gather(*(bench.workflows.register(CALLER, each) for each in other), return_exceptions=True)
+    assert [getattr(end, "code", "made") for end in ends].count("workflow_version_conflict") == 4
+    (won,) = [each for each, end in zip(other, ends, strict=True) if not isinstance(end, BaseException)]
+    assert await read(bench) == won
 
 
 @pytest.mark.rule("wf-08", "wf-11")
-def test_a_workflow_belongs_to_the_tenant_with_all_of_its_keys() -> None:
-    async def work() -> None:
-        bench = await opened()
-        await bench.workflows.register(TESTER, V1)
-        assert [await read(bench, None, caller) for caller in (CALLER, TESTER, OTHER)] == [V1, V1, "not_found"]
-        assert await nodes_run(bench) == ["one"]
-        with pytest.raises(ClientFault) as missing:
-            await bench.service.create_run(OTHER, {"workflowId": "sample"})
-        assert missing.value.details == {"pointer": "/workflowId"}
-        await bench.workflows.register(OTHER, {**V1, "nodes": [node("theirs")]})
-        assert await nodes_run(bench, OTHER) == ["theirs"]
-        assert await nodes_run(bench) == ["one"]
-
-    run(work)
+async def test_a_workflow_belongs_to_the_tenant_with_all_of_its_keys() -> None:
+    bench = await opened()
+    await bench.workflows.register(TESTER, V1)
+    assert [await read(bench, None, caller) for caller in (CALLER, TESTER, OTHER)] == [V1, V1, "not_found"]
+    assert await nodes_run(bench) == ["one"]
+    with pytest.raises(ClientFault) as missing:
+        await bench.service.create_run(OTHER, {"workflowId": "sample"})
+    assert missing.value.details == {"pointer": "/workflowId"}
+    await bench.workflows.register(OTHER, {**V1, "nodes": [node("theirs")]})
+    assert await nodes_run(bench, OTHER) == ["theirs"]
+    assert await nodes_run(bench) == ["one"]
 
 
 @pytest.mark.rule("wf-11")
@@ -170,26 +161,23 @@ def without(bench: EngineHarness, *types: str) -> None:
 
 @pytest.mark.rule("wf-09")
 @pytest.mark.parametrize("type_id", GATED_NODE_TYPES)
-def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id: str) -> None:
+async def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id: str) -> None:
     """Whoever creates it learns what is missing, and where it is."""
 
-    async def work() -> None:
-        bench = await opened()
-        document = workflow([node("a"), node("b", type_id)])
-        await bench.workflows.register(CALLER, document)
-        later = bench.successor()
-        without(later, type_id)
-        with pytest.raises(ClientFault) as caught:
-            await later.service.create_run(CALLER, {"workflowId": document["id"]})
-        assert (caught.value.code, caught.value.status) == ("capability_required", 422)
-        assert caught.value.details == {
-            "pointer": "/workflowId",
-            "requiredCapability": GATED_NODE_TYPES[type_id],
-            "offendingTypeId": type_id,
-            "nodeId": "b",
-        }
-
-    run(work)
+    bench = await opened()
+    document = workflow([node("a"), node("b", type_id)])
+    await bench.workflows.register(CALLER, document)
+    later = bench.successor()
+    without(later, type_id)
+    with pytest.raises(ClientFault) as caught:
+        await later.service.create_run(CALLER, {"workflowId": document["id"]})
+    assert (caught.value.code, caught.value.status) == ("capability_required", 422)
+    assert caught.value.details == {
+        "pointer": "/workflowId",
+        "requiredCapability": GATED_NODE_TYPES[type_id],
+        "offendingTypeId": type_id,
+        "nodeId": "b",
+    }
 
 
 @pytest.mark.rule("wf-09")
@@ -207,73 +195,61 @@ def test_a_gated_type_is_refused_before_anything_else() -> None:
     run(work)
 
 
-def test_a_tenant_registers_so_many_versions_and_no_more() -> None:
-    async def work() -> None:
-        bench = await opened(limits=Limits(max_workflows_per_tenant=2))
-        await bench.workflows.register(CALLER, V1)
-        await bench.workflows.register(CALLER, V2)
-        fault = await refused(bench, {**V1, "version": "3"})
-        assert (fault.code, fault.status, fault.details) == ("workflow_limit_reached", 409, {"limit": 2})
-        assert (await bench.workflows.register(CALLER, V1)).created is False
-        assert (await bench.workflows.register(OTHER, V1)).created is True
-        assert await bench.catalog.register(workflow([node("a")], id="file")) == []
-
-    run(work)
+async def test_a_tenant_registers_so_many_versions_and_no_more() -> None:
+    bench = await opened(limits=Limits(max_workflows_per_tenant=2))
+    await bench.workflows.register(CALLER, V1)
+    await bench.workflows.register(CALLER, V2)
+    fault = await refused(bench, {**V1, "version": "3"})
+    assert (fault.code, fault.status, fault.details) == ("workflow_limit_reached", 409, {"limit": 2})
+    assert (await bench.workflows.register(CALLER, V1)).created is False
+    assert (await bench.workflows.register(OTHER, V1)).created is True
+    assert await bench.catalog.register(workflow([node("a")], id="file")) == []
 
 
-def test_a_list_shows_what_can_be_started() -> None:
-    async def work() -> None:
-        bench = await opened()
-        await bench.catalog.register(workflow([node("a")], id="file", description="x" * 600))
-        await bench.workflows.register(CALLER, V1)
-        await bench.workflows.register(CALLER, {**V2, "name": "Second", "description": "y" * 600})
-        page = await bench.workflows.list(CALLER, None, 50)
-        made = page["workflows"][1].pop("createdAt")
-        assert made.endswith("Z")
-        long = MAX_DESCRIPTION
-        assert page == {
-            "workflows": [
-                {"workflowId": "file", "name": "Sample", "version": "1.0.0", "versions": ("1.0.0",)}
-                | {"description": "x" * long},
-                {"workflowId": "sample", "name": "Second", "version": "2", "versions": ("2", "1")}
-                | {"description": "y" * long},
-            ]
-        }
-        first = await bench.workflows.list(CALLER, None, 1)
-        assert first["nextCursor"] == "file"
-        assert [each["workflowId"] for each in (await bench.workflows.list(OTHER, None, 50))["workflows"]] == ["file"]
-
-    run(work)
+async def test_a_list_shows_what_can_be_started() -> None:
+    bench = await opened()
+    await bench.catalog.register(workflow([node("a")], id="file", description="x" * 600))
+    await bench.workflows.register(CALLER, V1)
+    await bench.workflows.register(CALLER, {**V2, "name": "Second", "description": "y" * 600})
+    page = await bench.workflows.list(CALLER, None, 50)
+    made = page["workflows"][1].pop("createdAt")
+    assert made.endswith("Z")
+    long = MAX_DESCRIPTION
+    assert page == {
+        "workflows": [
+            {"workflowId": "file", "name": "Sample", "version": "1.0.0", "versions": ("1.0.0",)}
+            | {"description": "x" * long},
+            {"workflowId": "sample", "name": "Second", "version": "2", "versions": ("2", "1")}
+            | {"description": "y" * long},
+        ]
+    }
+    first = await bench.workflows.list(CALLER, None, 1)
+    assert first["nextCursor"] == "file"
+    assert [each["workflowId"] for each in (await bench.workflows.list(OTHER, None, 50))["workflows"]] == ["file"]
 
 
 @pytest.mark.rule("wf-08")
-def test_what_describes_a_definition_changes_nothing_about_its_course() -> None:
-    async def work() -> None:
-        bench = await opened()
-        for version, more in enumerate(
-            ({"status": "inactive"}, {"status": "draft"}, {"status": "archived"}, {"isActive": False})
-        ):
-            document = {**workflow([node("a")]), "version": str(version), **more}
-            await bench.workflows.register(CALLER, document)
-            assert await read(bench) == document
-            assert await nodes_run(bench) == ["a"]
-
-    run(work)
+async def test_what_describes_a_definition_changes_nothing_about_its_course() -> None:
+    bench = await opened()
+    for version, more in enumerate(
+        ({"status": "inactive"}, {"status": "draft"}, {"status": "archived"}, {"isActive": False})
+    ):
+        document = {**workflow([node("a")]), "version": str(version), **more}
+        await bench.workflows.register(CALLER, document)
+        assert await read(bench) == document
+        assert await nodes_run(bench) == ["a"]
 
 
-def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
-    async def work() -> None:
-        before = await opened()
-        first = await before.workflows.register(CALLER, V1, "k")
-        await before.workflows.register(CALLER, V2)
-        after = before.successor()
-        assert await nodes_run(after) == ["two"]
-        assert [await read(after, version) for version in (None, "1")] == [V2, V1]
-        again = await after.workflows.register(CALLER, V1, "k")
-        assert again == msgspec.structs.replace(first, replayed=True)
-        assert (await refused(after, {**V2, "name": "Other"})).code == "workflow_version_conflict"
-
-    run(work)
+async def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
+    before = await opened()
+    first = await before.workflows.register(CALLER, V1, "k")
+    await before.workflows.register(CALLER, V2)
+    after = before.successor()
+    assert await nodes_run(after) == ["two"]
+    assert [await read(after, version) for version in (None, "1")] == [V2, V1]
+    again = await after.workflows.register(CALLER, V1, "k")
+    assert again == msgspec.structs.replace(first, replayed=True)
+    assert (await refused(after, {**V2, "name": "Other"})).code == "workflow_version_conflict"
 
 
 @pytest.mark.parametrize(
