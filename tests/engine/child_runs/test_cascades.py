@@ -30,44 +30,38 @@ async def _cancelled(**config: Any) -> tuple[list[str], list[dict[str, Any]]]:
 
 
 @pytest.mark.rule("kin-06")
-def test_a_cancelled_run_takes_all_below_it_along(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        statuses, said = await _cancelled()
-        assert statuses == ["cancelled"] * 3
-        assert said[0] == {"reason": "enough"}
-        assert [each["reason"] for each in said[1:]] == ["parent-cancelled"] * 2
-        assert all(each["parentRunId"].startswith("run-") for each in said[1:])
-        statuses, said = await _cancelled(propagateCancellation=False)
-        assert statuses == ["cancelled", "waiting-approval", "waiting-approval"]
-        monkeypatch.setattr(BatchBuilder, "_cascade", lambda append: None)
-        statuses, said = await _cancelled()
-        assert statuses == ["cancelled", "waiting-approval", "waiting-approval"]
-
-    run(work)
+async def test_a_cancelled_run_takes_all_below_it_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    statuses, said = await _cancelled()
+    assert statuses == ["cancelled"] * 3
+    assert said[0] == {"reason": "enough"}
+    assert [each["reason"] for each in said[1:]] == ["parent-cancelled"] * 2
+    assert all(each["parentRunId"].startswith("run-") for each in said[1:])
+    statuses, said = await _cancelled(propagateCancellation=False)
+    assert statuses == ["cancelled", "waiting-approval", "waiting-approval"]
+    monkeypatch.setattr(BatchBuilder, "_cascade", lambda append: None)
+    statuses, said = await _cancelled()
+    assert statuses == ["cancelled", "waiting-approval", "waiting-approval"]
 
 
 @pytest.mark.rule("kin-06")
-def test_a_cascade_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench, key = await start_run(calling_workflow("gate"), GATE)
-        (child,) = await child_keys(bench, key)
-        monkeypatch.setattr(ChildMessages, "queue_cancels", lambda kin: None)
-        await bench.cancel(key)
-        await settle()
-        monkeypatch.undo()
-        assert await bench.status(child) == "waiting-approval"
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        await settle()
-        assert await after.status(child) == "cancelled"
-        assert await after.store.child_runs.cancel_requests(None, 10) == []
-
-    run(work)
+async def test_a_cascade_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, key = await start_run(calling_workflow("gate"), GATE)
+    (child,) = await child_keys(bench, key)
+    monkeypatch.setattr(ChildMessages, "queue_cancels", lambda kin: None)
+    await bench.cancel(key)
+    await settle()
+    monkeypatch.undo()
+    assert await bench.status(child) == "waiting-approval"
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    await settle()
+    assert await after.status(child) == "cancelled"
+    assert await after.store.child_runs.cancel_requests(None, 10) == []
 
 
 @pytest.mark.rule("kin-06")
-def test_children_are_cancelled_before_the_nodes_of_their_parent_have_stopped() -> None:
+async def test_children_are_cancelled_before_the_nodes_of_their_parent_have_stopped() -> None:
     both = workflow([node("call", SUB_WORKFLOW, config={"workflowId": "gate"}), node("h", "test.stubborn")], id="both")
 
     async def never(call: NodeCall, context: NodeContext) -> NodeOutcome:
@@ -81,17 +75,14 @@ def test_children_are_cancelled_before_the_nodes_of_their_parent_have_stopped() 
     ending = asyncio.Event()
     stubborn = WaitingNode(NodeDeclaration("test.stubborn", "Does not stop.", instant=False), never)
 
-    async def work() -> None:
-        bench, key = await start_run(both, GATE, bench=EngineHarness(stubborn))
-        (child,) = await child_keys(bench, key)
-        assert await bench.cancel(key) == "cancelling"
-        await settle()
-        assert await bench.status(key) == "cancelling"
-        assert await bench.status(child) == "cancelled"
-        ending.set()
-        await bench.close()
-
-    run(work)
+    bench, key = await start_run(both, GATE, bench=EngineHarness(stubborn))
+    (child,) = await child_keys(bench, key)
+    assert await bench.cancel(key) == "cancelling"
+    await settle()
+    assert await bench.status(key) == "cancelling"
+    assert await bench.status(child) == "cancelled"
+    ending.set()
+    await bench.close()
 
 
 def racer(*ids: str) -> WaitingNode:
@@ -116,20 +107,17 @@ RACE = workflow([node("call", "test.race")], id="race")
 
 
 @pytest.mark.rule("kin-07")
-def test_those_that_are_not_needed_are_cancelled_and_waited_for() -> None:
-    async def work() -> None:
-        bench, key = await start_run(RACE, GATE, GATED, bench=EngineHarness(racer("gate", "held", "gate")))
-        assert await bench.status(key) == "waiting-approval"
-        bench.gate_node.release("h")
-        await settle()
-        assert await bench.status(key) == "completed"
-        (ended,) = await bench.payloads(key, "node.completed")
-        assert ended["outputs"] == {"won": ["1"], "statuses": ["cancelled", "completed", "cancelled"]}
-        first = (await child_keys(bench, key))[0]
-        (said,) = await bench.payloads(first, "run.cancelled")
-        assert said == {"reason": "join-decided", "parentRunId": key.run_id}
-
-    run(work)
+async def test_those_that_are_not_needed_are_cancelled_and_waited_for() -> None:
+    bench, key = await start_run(RACE, GATE, GATED, bench=EngineHarness(racer("gate", "held", "gate")))
+    assert await bench.status(key) == "waiting-approval"
+    bench.gate_node.release("h")
+    await settle()
+    assert await bench.status(key) == "completed"
+    (ended,) = await bench.payloads(key, "node.completed")
+    assert ended["outputs"] == {"won": ["1"], "statuses": ["cancelled", "completed", "cancelled"]}
+    first = (await child_keys(bench, key))[0]
+    (said,) = await bench.payloads(first, "run.cancelled")
+    assert said == {"reason": "join-decided", "parentRunId": key.run_id}
 
 
 async def _out_of_time() -> str:
@@ -154,7 +142,7 @@ def test_a_node_that_ends_before_its_child_has_it_cancelled(monkeypatch: pytest.
     assert run(_out_of_time) == "waiting-approval"
 
 
-def test_time_in_which_a_node_waited_for_a_person_does_not_count_for_its_children() -> None:
+async def test_time_in_which_a_node_waited_for_a_person_does_not_count_for_its_children() -> None:
     async def asks_first(call: NodeCall, context: NodeContext) -> NodeOutcome:
         await context.ask(Interrupt("custom", "sure", {"customKind": "pick"}))
         if not call.children:
@@ -165,15 +153,12 @@ def test_time_in_which_a_node_waited_for_a_person_does_not_count_for_its_childre
     asker = WaitingNode(NodeDeclaration("test.asker", "Asks first.", instant=False), asks_first)
     document = workflow([node("call", "test.asker", settings={"timeoutMs": 5000})])
 
-    async def work() -> None:
-        bench, key = await start_run(document, GATE, bench=EngineHarness(asker))
-        await pass_time(bench, 60_000)
-        await bench.answer(key, "yes", "call")
-        await settle()
-        assert await bench.status(key) == "waiting-approval"
-        await pass_time(bench, 4_000)
-        assert await bench.status(key) == "waiting-approval"
-        await pass_time(bench, 1_000)
-        assert await bench.status(key) == "failed"
-
-    run(work)
+    bench, key = await start_run(document, GATE, bench=EngineHarness(asker))
+    await pass_time(bench, 60_000)
+    await bench.answer(key, "yes", "call")
+    await settle()
+    assert await bench.status(key) == "waiting-approval"
+    await pass_time(bench, 4_000)
+    assert await bench.status(key) == "waiting-approval"
+    await pass_time(bench, 1_000)
+    assert await bench.status(key) == "failed"

@@ -15,21 +15,18 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 @pytest.mark.rule("lim-15")
-def test_a_workflow_that_calls_itself_comes_to_an_end() -> None:
+async def test_a_workflow_that_calls_itself_comes_to_an_end() -> None:
     endless = workflow([node("call", SUB_WORKFLOW, config={"workflowId": "endless"})], id="endless")
 
-    async def work() -> None:
-        bench, key = await start_run(endless, bench=EngineHarness(limits=Limits(max_run_depth=3)))
-        await settle()
-        assert await bench.status(key) == "failed"
-        assert await bench.store.child_runs.count_descendants(key) == 3
-        low = key
-        for _ in range(3):
-            (low,) = await child_keys(bench, low)
-        (failed,) = await bench.payloads(low, "node.failed")
-        assert failed["error"]["code"] == "child_depth_exceeded"
-
-    run(work)
+    bench, key = await start_run(endless, bench=EngineHarness(limits=Limits(max_run_depth=3)))
+    await settle()
+    assert await bench.status(key) == "failed"
+    assert await bench.store.child_runs.count_descendants(key) == 3
+    low = key
+    for _ in range(3):
+        (low,) = await child_keys(bench, low)
+    (failed,) = await bench.payloads(low, "node.failed")
+    assert failed["error"]["code"] == "child_depth_exceeded"
 
 
 @pytest.mark.rule("lim-15")
@@ -49,7 +46,7 @@ def test_a_tree_does_not_grow_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.rule("hide-05")
-def test_what_a_run_hides_its_child_must_hide_as_well() -> None:
+async def test_what_a_run_hides_its_child_must_hide_as_well() -> None:
     async def code(sensitive: bool) -> str | None:
         child = workflow([node("q")], id="quick", variables=[variable("mine", sensitive=sensitive)])
         parent = calling_workflow("quick", inputMapping={"mine": "secret"})
@@ -64,58 +61,46 @@ def test_what_a_run_hides_its_child_must_hide_as_well() -> None:
         assert (await bench.state(low)).variables["mine"] == "hunter2-hunter2"
         return None
 
-    async def work() -> None:
-        assert await code(sensitive=False) == "child_input_hidden"
-        assert await code(sensitive=True) is None
-
-    run(work)
+    assert await code(sensitive=False) == "child_input_hidden"
+    assert await code(sensitive=True) is None
 
 
-def test_a_node_that_waits_for_no_child_at_all_fails() -> None:
+async def test_a_node_that_waits_for_no_child_at_all_fails() -> None:
     async def nothing(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return AwaitsChildren()
 
     idle = WaitingNode(NodeDeclaration("test.idle", "Waits for nothing.", instant=False), nothing)
 
-    async def work() -> None:
-        bench, key = await start_run(workflow([node("call", "test.idle")]), bench=EngineHarness(idle))
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert failed["error"]["code"] == "node_misused"
-
-    run(work)
+    bench, key = await start_run(workflow([node("call", "test.idle")]), bench=EngineHarness(idle))
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert failed["error"]["code"] == "node_misused"
 
 
 @pytest.mark.rule("kin-01")
-def test_a_child_is_its_parents_in_all_but_the_options_of_one_run() -> None:
-    async def work() -> None:
-        bench, _ = await start_run(QUICK)
-        assert await bench.catalog.register(calling_workflow("quick")) == []
-        options = {"recursionLimit": 7, "runTimeoutMs": 60_000, "acme.colour": "red"}
-        key = await bench.start(calling_workflow("quick"), configurable=options)
-        await settle()
-        (child,) = await bench.store.child_runs.children(key, None, 10)
-        header, above = child.header, (await bench.stored_run(key)).header
-        assert (header.owner, header.partition) == (above.owner, above.partition)
-        assert header.configurable == {"acme.colour": "red"}
-        assert header.parent is not None
-        assert (header.parent.run_id, header.parent.root, header.parent.depth) == (key.run_id, key.run_id, 1)
-        assert (header.parent.node_id, header.parent.cause) == ("call", SUB_WORKFLOW)
-        assert header.traceparent is not None
-
-    run(work)
+async def test_a_child_is_its_parents_in_all_but_the_options_of_one_run() -> None:
+    bench, _ = await start_run(QUICK)
+    assert await bench.catalog.register(calling_workflow("quick")) == []
+    options = {"recursionLimit": 7, "runTimeoutMs": 60_000, "acme.colour": "red"}
+    key = await bench.start(calling_workflow("quick"), configurable=options)
+    await settle()
+    (child,) = await bench.store.child_runs.children(key, None, 10)
+    header, above = child.header, (await bench.stored_run(key)).header
+    assert (header.owner, header.partition) == (above.owner, above.partition)
+    assert header.configurable == {"acme.colour": "red"}
+    assert header.parent is not None
+    assert (header.parent.run_id, header.parent.root, header.parent.depth) == (key.run_id, key.run_id, 1)
+    assert (header.parent.node_id, header.parent.cause) == ("call", SUB_WORKFLOW)
+    assert header.traceparent is not None
 
 
-def test_an_unknown_child_fails_the_node_that_wants_it() -> None:
-    async def work() -> None:
-        bench, key = await start_run(calling_workflow("nobody"))
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert failed["error"]["code"] == "unknown_child_workflow"
-        assert await child_keys(bench, key) == []
-
-    run(work)
+async def test_an_unknown_child_fails_the_node_that_wants_it() -> None:
+    bench, key = await start_run(calling_workflow("nobody"))
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert failed["error"]["code"] == "unknown_child_workflow"
+    assert await child_keys(bench, key) == []
 
 
-def test_a_part_of_a_map_starts_no_children() -> None:
+async def test_a_part_of_a_map_starts_no_children() -> None:
     async def tries(call: NodeCall, context: NodeContext) -> NodeOutcome:
         new = await context.prepare_child("x", "quick", {})
         return new if isinstance(new, Failed) else Completed({})
@@ -123,12 +108,9 @@ def test_a_part_of_a_map_starts_no_children() -> None:
     part = WaitingNode(NodeDeclaration("test.part", "Wants a child.", instant=False), tries)
     document = workflow([node("m", "core.flow.map", config={"items": [1], "body": {"typeId": "test.part"}})])
 
-    async def work() -> None:
-        bench, key = await start_run(document, QUICK, bench=EngineHarness(part))
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert failed["error"]["details"]["code"] == "node_misused"
-
-    run(work)
+    bench, key = await start_run(document, QUICK, bench=EngineHarness(part))
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert failed["error"]["details"]["code"] == "node_misused"
 
 
 @pytest.mark.rule("hide-05")

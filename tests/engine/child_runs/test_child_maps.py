@@ -49,97 +49,82 @@ async def opened(bench: EngineHarness, key: RunKey) -> list[RunKey]:
 
 
 @pytest.mark.rule("kin-13")
-def test_a_list_is_worked_through_by_children() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        found = await completed_snapshot(
-            bench, await start_run(bench, mapping(list(range(25)), 4, output="result"), DOUBLING)
-        )
-        assert found["outputs"] == {"map": {"results": [2 * each for each in range(25)], "count": 25}}
-        assert len(found["childRuns"]) == 25
-        assert {each["status"] for each in found["childRuns"]} == {"completed"}
-        bench = EngineHarness()
-        found = await completed_snapshot(bench, await start_run(bench, mapping([3]), DOUBLING))
-        assert found["outputs"]["map"]["results"] == [{"twice": {"output": 6}}]
-        bench = EngineHarness()
-        found = await completed_snapshot(bench, await start_run(bench, mapping([]), DOUBLING))
-        assert (found["outputs"], "childRuns" in found) == ({"map": {"results": [], "count": 0}}, False)
-
-    run(work)
+async def test_a_list_is_worked_through_by_children() -> None:
+    bench = EngineHarness()
+    found = await completed_snapshot(
+        bench, await start_run(bench, mapping(list(range(25)), 4, output="result"), DOUBLING)
+    )
+    assert found["outputs"] == {"map": {"results": [2 * each for each in range(25)], "count": 25}}
+    assert len(found["childRuns"]) == 25
+    assert {each["status"] for each in found["childRuns"]} == {"completed"}
+    bench = EngineHarness()
+    found = await completed_snapshot(bench, await start_run(bench, mapping([3]), DOUBLING))
+    assert found["outputs"]["map"]["results"] == [{"twice": {"output": 6}}]
+    bench = EngineHarness()
+    found = await completed_snapshot(bench, await start_run(bench, mapping([]), DOUBLING))
+    assert (found["outputs"], "childRuns" in found) == ({"map": {"results": [], "count": 0}}, False)
 
 
-def test_a_child_that_fails_ends_the_map_and_those_that_are_open() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        held = sequence("child", node("hold", "test.gate"), variables=DECLARED)
-        key = await start_run(bench, mapping(list(range(9)), 1, output="item"), held)
-        for _ in range(2):
-            bench.gate_node.release("hold")
-            await run_ready_tasks()
-        bench.gate_node.release("hold", Failed("down", "Down."))
-        error = (await completed_snapshot(bench, key))["error"]
-        line = await child_keys(bench, key)
-        assert len(line) == 3
-        assert (error["code"], error["details"]) == (
-            "map_item_failed",
-            {"index": 2, "code": "down", "childRunId": line[2].run_id},
-        )
-
-    run(work)
+async def test_a_child_that_fails_ends_the_map_and_those_that_are_open() -> None:
+    bench = EngineHarness()
+    held = sequence("child", node("hold", "test.gate"), variables=DECLARED)
+    key = await start_run(bench, mapping(list(range(9)), 1, output="item"), held)
+    for _ in range(2):
+        bench.gate_node.release("hold")
+        await run_ready_tasks()
+    bench.gate_node.release("hold", Failed("down", "Down."))
+    error = (await completed_snapshot(bench, key))["error"]
+    line = await child_keys(bench, key)
+    assert len(line) == 3
+    assert (error["code"], error["details"]) == (
+        "map_item_failed",
+        {"index": 2, "code": "down", "childRunId": line[2].run_id},
+    )
 
 
 @pytest.mark.rule("kin-08")
-def test_a_child_that_somebody_cancels_ends_the_others() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await start_run(bench, mapping(list(range(9)), 3, {"settings": {"maxRetries": 3}}), GATED)
-        line = await child_keys(bench, key)
-        await bench.cancel(line[1])
-        error = (await completed_snapshot(bench, key))["error"]
-        await run_ready_tasks()
-        assert (error["details"]["index"], error["details"]["code"]) == (1, "child_run_cancelled")
-        assert await child_keys(bench, key) == line
-        assert [(await snapshot_of(bench, each))["status"] for each in line] == ["cancelled"] * 3
-        reasons = [(await bench.payloads(each, "run.cancelled"))[0].get("reason") for each in line]
-        assert reasons == ["parent-failed", None, "parent-failed"]
-
-    run(work)
+async def test_a_child_that_somebody_cancels_ends_the_others() -> None:
+    bench = EngineHarness()
+    key = await start_run(bench, mapping(list(range(9)), 3, {"settings": {"maxRetries": 3}}), GATED)
+    line = await child_keys(bench, key)
+    await bench.cancel(line[1])
+    error = (await completed_snapshot(bench, key))["error"]
+    await run_ready_tasks()
+    assert (error["details"]["index"], error["details"]["code"]) == (1, "child_run_cancelled")
+    assert await child_keys(bench, key) == line
+    assert [(await snapshot_of(bench, each))["status"] for each in line] == ["cancelled"] * 3
+    reasons = [(await bench.payloads(each, "run.cancelled"))[0].get("reason") for each in line]
+    assert reasons == ["parent-failed", None, "parent-failed"]
 
 
 @pytest.mark.rule("kin-06")
-def test_children_of_a_map_are_cancelled_with_the_run() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await start_run(bench, mapping(list(range(40)), 20), GATED)
-        line = await child_keys(bench, key)
-        assert (len(line), await bench.status(key)) == (20, "waiting-approval")
-        await bench.cancel(key)
-        await bench.run_to_end(key)
-        for each in line:
-            await bench.run_to_end(each)
-            (told,) = await bench.payloads(each, "run.cancelled")
-            assert (told["reason"], told["parentRunId"]) == ("parent-cancelled", key.run_id)
-        assert await child_keys(bench, key) == line
-
-    run(work)
+async def test_children_of_a_map_are_cancelled_with_the_run() -> None:
+    bench = EngineHarness()
+    key = await start_run(bench, mapping(list(range(40)), 20), GATED)
+    line = await child_keys(bench, key)
+    assert (len(line), await bench.status(key)) == (20, "waiting-approval")
+    await bench.cancel(key)
+    await bench.run_to_end(key)
+    for each in line:
+        await bench.run_to_end(each)
+        (told,) = await bench.payloads(each, "run.cancelled")
+        assert (told["reason"], told["parentRunId"]) == ("parent-cancelled", key.run_id)
+    assert await child_keys(bench, key) == line
 
 
-def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        held = sequence("child", node("hold", "test.gate"), variables=DECLARED)
-        more = {"settings": {"maxRetries": 1, "retryDelayMs": 10}}
-        key = await start_run(bench, mapping([1, 2], 1, more, output="item"), held)
-        for outcome in (None, Failed("down", "Down."), None, None):
-            bench.gate_node.release("hold", outcome)
-            await run_ready_tasks()
-            bench.clock.advance(1_000)
-            await run_ready_tasks()
-        found = await completed_snapshot(bench, key)
-        assert found["outputs"]["map"]["results"] == [1, 2]
-        assert [each["status"] for each in found["childRuns"]] == ["completed", "failed", "completed", "completed"]
-
-    run(work)
+async def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
+    bench = EngineHarness()
+    held = sequence("child", node("hold", "test.gate"), variables=DECLARED)
+    more = {"settings": {"maxRetries": 1, "retryDelayMs": 10}}
+    key = await start_run(bench, mapping([1, 2], 1, more, output="item"), held)
+    for outcome in (None, Failed("down", "Down."), None, None):
+        bench.gate_node.release("hold", outcome)
+        await run_ready_tasks()
+        bench.clock.advance(1_000)
+        await run_ready_tasks()
+    found = await completed_snapshot(bench, key)
+    assert found["outputs"]["map"]["results"] == [1, 2]
+    assert [each["status"] for each in found["childRuns"]] == ["completed", "failed", "completed", "completed"]
 
 
 @pytest.mark.parametrize(
@@ -150,21 +135,18 @@ def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
         (Limits(), sequence("child", node("a"), variables=[variable("item")]), "child_inputs_invalid", 0),
     ],
 )
-def test_an_item_for_which_no_child_can_be_started_ends_the_map(
+async def test_an_item_for_which_no_child_can_be_started_ends_the_map(
     limits: Limits, document: Any, code: str, started: int
 ) -> None:
-    async def work() -> None:
-        bench = EngineHarness(limits=limits)
-        key = await start_run(bench, mapping(list(range(9)), 2), document)
-        error = (await completed_snapshot(bench, key))["error"]
-        assert (error["code"], error["details"]["code"]) == ("map_item_failed", code)
-        found = await child_keys(bench, key)
-        assert started <= len(found) <= limits.max_descendants
-        assert bool(found) == bool(started)
-        for each in found:
-            await bench.run_to_end(each)
-
-    run(work)
+    bench = EngineHarness(limits=limits)
+    key = await start_run(bench, mapping(list(range(9)), 2), document)
+    error = (await completed_snapshot(bench, key))["error"]
+    assert (error["code"], error["details"]["code"]) == ("map_item_failed", code)
+    found = await child_keys(bench, key)
+    assert started <= len(found) <= limits.max_descendants
+    assert bool(found) == bool(started)
+    for each in found:
+        await bench.run_to_end(each)
 
 
 async def lived(seed: int, crashes: bool = True) -> None:
@@ -200,8 +182,8 @@ async def lived(seed: int, crashes: bool = True) -> None:
 @pytest.mark.rule("kin-13", "kin-02")
 @settings(max_examples=example_count(25), deadline=None)
 @given(st.integers(0, 2**32))
-def test_each_item_has_one_child_whatever_happens_to_the_host(seed: int) -> None:
-    run(lambda: lived(seed))
+async def test_each_item_has_one_child_whatever_happens_to_the_host(seed: int) -> None:
+    await lived(seed)
 
 
 def test_a_map_that_forgets_what_it_started_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

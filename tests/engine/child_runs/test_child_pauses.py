@@ -44,20 +44,17 @@ def _without_debts() -> dict[str, Any]:
     return {**fold._CHANGES, "run.resumed": resume}
 
 
-def test_a_look_after_a_pause_that_finds_nothing_lets_the_run_rest() -> None:
-    async def work() -> None:
-        bench, key = await start_run(calling_workflow("held"), GATED)
-        assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
-        assert await bench.executor.request(key, ResumeRequested()) == "running"
-        await settle()
-        assert key not in bench.executor._live
-        assert (await bench.stored_run(key)).projection.parked
-        await bench.close()
-
-    run(work)
+async def test_a_look_after_a_pause_that_finds_nothing_lets_the_run_rest() -> None:
+    bench, key = await start_run(calling_workflow("held"), GATED)
+    assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
+    assert await bench.executor.request(key, ResumeRequested()) == "running"
+    await settle()
+    assert key not in bench.executor._live
+    assert (await bench.stored_run(key)).projection.parked
+    await bench.close()
 
 
-def test_time_that_is_up_while_the_run_is_paused_counts_when_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_time_that_is_up_while_the_run_is_paused_counts_when_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     document = calling_workflow("held")
     document["nodes"][0]["settings"] = {"timeoutMs": 5000}
     turns = 0
@@ -68,19 +65,16 @@ def test_time_that_is_up_while_the_run_is_paused_counts_when_it_goes_on(monkeypa
         turns += 1
         await drive(live)
 
-    async def work() -> None:
-        bench, key = await start_run(document, GATED)
-        assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
-        monkeypatch.setattr(LiveRun, "_drive", counted)
-        await pass_time(bench, 6000)
-        assert (await bench.status(key), turns) == ("paused", 0)
-        await bench.executor.request(key, ResumeRequested())
-        await settle()
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert failed["error"]["code"] == "node_timeout"
-        await bench.close()
-
-    run(work)
+    bench, key = await start_run(document, GATED)
+    assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
+    monkeypatch.setattr(LiveRun, "_drive", counted)
+    await pass_time(bench, 6000)
+    assert (await bench.status(key), turns) == ("paused", 0)
+    await bench.executor.request(key, ResumeRequested())
+    await settle()
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert failed["error"]["code"] == "node_timeout"
+    await bench.close()
 
 
 def test_what_a_look_finds_after_a_pause_counts_when_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,36 +70,30 @@ async def _cancels_one(call: NodeCall, context: NodeContext) -> NodeOutcome:
     return Completed({}) if not call.open_children else AwaitsChildren()
 
 
-def test_what_a_look_does_is_done_once_though_no_word_of_it_came_back() -> None:
-    async def work() -> None:
-        node_type = scripted(_cancels_one)
-        bench, key = await start_run(SCRIPT, GATE, bench=harness_crashing_after("acme.dropped", node_type, dies=False))
-        _, second = await child_keys(bench, key)
-        assert bench.log.reached
-        await pass_time(bench, 5000)
-        assert len(await bench.payloads(key, "acme.dropped")) == 1
-        await bench.answer(second, {"action": "accept"}, "g")
-        await settle()
-        assert await bench.status(key) == "completed"
-        said = [each["status"] for each in await bench.payloads(key, "weftwork.child.status")]
-        assert said.count("cancelling") == 1
-
-    run(work)
+async def test_what_a_look_does_is_done_once_though_no_word_of_it_came_back() -> None:
+    node_type = scripted(_cancels_one)
+    bench, key = await start_run(SCRIPT, GATE, bench=harness_crashing_after("acme.dropped", node_type, dies=False))
+    _, second = await child_keys(bench, key)
+    assert bench.log.reached
+    await pass_time(bench, 5000)
+    assert len(await bench.payloads(key, "acme.dropped")) == 1
+    await bench.answer(second, {"action": "accept"}, "g")
+    await settle()
+    assert await bench.status(key) == "completed"
+    said = [each["status"] for each in await bench.payloads(key, "weftwork.child.status")]
+    assert said.count("cancelling") == 1
 
 
-def test_a_detached_child_that_was_stored_without_a_word_is_executed() -> None:
+async def test_a_detached_child_that_was_stored_without_a_word_is_executed() -> None:
     async def alone(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return Completed({}, (await new(context, "a", "quick", awaited=False),))
 
-    async def work() -> None:
-        bench, key = await start_run(
-            SCRIPT, QUICK, bench=harness_crashing_after("weftwork.child.started", scripted(alone), dies=False)
-        )
-        await pass_time(bench, 5000)
-        (child,) = await child_keys(bench, key)
-        assert await bench.status(child) == "completed"
-
-    run(work)
+    bench, key = await start_run(
+        SCRIPT, QUICK, bench=harness_crashing_after("weftwork.child.started", scripted(alone), dies=False)
+    )
+    await pass_time(bench, 5000)
+    (child,) = await child_keys(bench, key)
+    assert await bench.status(child) == "completed"
 
 
 async def _misused(outcome: Any) -> str:
@@ -111,63 +105,51 @@ async def _misused(outcome: Any) -> str:
     return failed["error"]["message"]
 
 
-def test_children_that_nobody_could_wait_for_are_not_started() -> None:
+async def test_children_that_nobody_could_wait_for_are_not_started() -> None:
     async def same(context: NodeContext) -> NodeOutcome:
         return AwaitsChildren((await new(context, "a"), await new(context, "a")))
 
     async def left(context: NodeContext) -> NodeOutcome:
         return Completed({}, (await new(context, "a"),))
 
-    async def work() -> None:
-        assert await _misused(same) == "Two child runs of the node have the same key."
-        assert await _misused(left) == "A node that completes waits for no child run."
-
-    run(work)
+    assert await _misused(same) == "Two child runs of the node have the same key."
+    assert await _misused(left) == "A node that completes waits for no child run."
 
 
-def test_what_a_failing_node_says_is_said_along_with_its_failure() -> None:
+async def test_what_a_failing_node_says_is_said_along_with_its_failure() -> None:
     async def script(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return Failed("acme", "No.", effects=(EmitEvent("acme.said", {"a": 1}),))
 
-    async def work() -> None:
-        bench, key = await start_run(SCRIPT, bench=EngineHarness(scripted(script)))
-        assert await bench.event_types(key) == ["run.started", "node.started", "acme.said", "node.failed", "run.failed"]
-
-    run(work)
+    bench, key = await start_run(SCRIPT, bench=EngineHarness(scripted(script)))
+    assert await bench.event_types(key) == ["run.started", "node.started", "acme.said", "node.failed", "run.failed"]
 
 
-def test_a_parent_with_other_work_hears_of_its_child_all_the_same() -> None:
+async def test_a_parent_with_other_work_hears_of_its_child_all_the_same() -> None:
     both = workflow(
         [node("call", "core.subWorkflow", config={"workflowId": "quick"}), node("h", "test.gate"), node("z")],
         [edge("call", "z"), edge("h", "z")],
         id="both",
     )
 
-    async def work() -> None:
-        bench, key = await start_run(both, QUICK)
-        assert isinstance(bench.executor._live[key], LiveRun)
-        assert "weftwork.child.ended" in await bench.event_types(key)
-        bench.gate_node.release("h")
-        await settle()
-        assert await bench.status(key) == "completed"
-
-    run(work)
+    bench, key = await start_run(both, QUICK)
+    assert isinstance(bench.executor._live[key], LiveRun)
+    assert "weftwork.child.ended" in await bench.event_types(key)
+    bench.gate_node.release("h")
+    await settle()
+    assert await bench.status(key) == "completed"
 
 
-def test_a_guarded_parent_is_kept_with_what_it_has_learnt_to_hide() -> None:
+async def test_a_guarded_parent_is_kept_with_what_it_has_learnt_to_hide() -> None:
     document = calling_workflow("held")
     document["variables"] = [variable("secret", sensitive=True)]
 
-    async def work() -> None:
-        bench, _ = await start_run(GATED)
-        key = await bench.start(document, inputs={"secret": "hunter2-hunter2"})
-        await settle()
-        kept = bench.executor._loader._parked[True][key]
-        assert kept.redactor is not None
-        assert "hunter2" not in kept.redactor.visible_value("it is hunter2-hunter2")
-        await bench.close()
-
-    run(work)
+    bench, _ = await start_run(GATED)
+    key = await bench.start(document, inputs={"secret": "hunter2-hunter2"})
+    await settle()
+    kept = bench.executor._loader._parked[True][key]
+    assert kept.redactor is not None
+    assert "hunter2" not in kept.redactor.visible_value("it is hunter2-hunter2")
+    await bench.close()
 
 
 async def _asks_with_an_open_child(call: NodeCall, context: NodeContext) -> NodeOutcome:
@@ -180,18 +162,15 @@ async def _asks_with_an_open_child(call: NodeCall, context: NodeContext) -> Node
     return AwaitsChildren() if call.open_children else Completed({})
 
 
-def test_a_node_that_was_answered_while_it_has_children_is_called_after_a_crash() -> None:
-    async def work() -> str:
-        node_type = scripted(_asks_with_an_open_child)
-        bench, key = await start_run(SCRIPT, GATE, QUICK, bench=harness_crashing_after("node.resumed", node_type))
-        await pass_time(bench, 1000)
-        asking = asyncio.create_task(bench.answer(key, "yes", "call"))
-        await settle()
-        assert bench.log.reached
-        asking.cancel()
-        return await (await restart(bench)).status(key)
-
-    assert run(work) == "completed"
+async def test_a_node_that_was_answered_while_it_has_children_is_called_after_a_crash() -> None:
+    node_type = scripted(_asks_with_an_open_child)
+    bench, key = await start_run(SCRIPT, GATE, QUICK, bench=harness_crashing_after("node.resumed", node_type))
+    await pass_time(bench, 1000)
+    asking = asyncio.create_task(bench.answer(key, "yes", "call"))
+    await settle()
+    assert bench.log.reached
+    asking.cancel()
+    assert (await (await restart(bench)).status(key)) == "completed"
 
 
 def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.run.test_pause import pause, resume
 from tests.harness.definitions import edge, node, variable
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
 from tests.harness.retained_runs import retention_of
 from tests.harness.run_tree import (
     ACCEPT,
@@ -31,144 +31,121 @@ HELD = sequence("held", node("hold", "test.gate"), variables=LATE)
 RETRIED = {"maxRetries": 2, "retryDelayMs": 10}
 
 
-def test_a_child_that_fails_fails_the_parent_by_name() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await start_run(bench, sequence("parent", sub_workflow_node("fail", outputMapping={"v": "v"})), FAILING)
-        found = await completed_snapshot(bench, key)
-        child = await only_child_key(bench, key)
-        assert (found["status"], found["variables"]) == ("failed", {})
-        assert found["error"] == {
-            "code": "child_run_failed",
-            "message": f"The child run {child.run_id} failed with bolts_missing.",
-            "details": {
-                "childRunId": child.run_id,
-                "childStatus": "failed",
-                "error": {"code": "bolts_missing", "message": "There are no bolts."},
-            },
-        }
-
-    run(work)
+async def test_a_child_that_fails_fails_the_parent_by_name() -> None:
+    bench = EngineHarness()
+    key = await start_run(bench, sequence("parent", sub_workflow_node("fail", outputMapping={"v": "v"})), FAILING)
+    found = await completed_snapshot(bench, key)
+    child = await only_child_key(bench, key)
+    assert (found["status"], found["variables"]) == ("failed", {})
+    assert found["error"] == {
+        "code": "child_run_failed",
+        "message": f"The child run {child.run_id} failed with bolts_missing.",
+        "details": {
+            "childRunId": child.run_id,
+            "childStatus": "failed",
+            "error": {"code": "bolts_missing", "message": "There are no bolts."},
+        },
+    }
 
 
-def test_a_failure_that_is_absorbed_lets_the_parent_go_on() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        after = node(
-            "after",
-            "core.identity",
-            inputs={
-                "status": {"type": "connection", "nodeId": "call", "outputKey": "childStatus"},
-                "code": {"type": "expression", "expression": "nodes.call.outputs.error.code"},
-            },
-        )
-        parent = sequence("parent", sub_workflow_node("fail", onChildFailure="absorb", outputMapping={"v": "v"}), after)
-        found = await completed_snapshot(bench, await start_run(bench, parent, FAILING))
-        assert (found["status"], found["variables"]) == ("completed", {})
-        assert found["outputs"] == {"after": {"status": "failed", "code": "bolts_missing"}}
-
-    run(work)
+async def test_a_failure_that_is_absorbed_lets_the_parent_go_on() -> None:
+    bench = EngineHarness()
+    after = node(
+        "after",
+        "core.identity",
+        inputs={
+            "status": {"type": "connection", "nodeId": "call", "outputKey": "childStatus"},
+            "code": {"type": "expression", "expression": "nodes.call.outputs.error.code"},
+        },
+    )
+    parent = sequence("parent", sub_workflow_node("fail", onChildFailure="absorb", outputMapping={"v": "v"}), after)
+    found = await completed_snapshot(bench, await start_run(bench, parent, FAILING))
+    assert (found["status"], found["variables"]) == ("completed", {})
+    assert found["outputs"] == {"after": {"status": "failed", "code": "bolts_missing"}}
 
 
-def test_a_failure_can_take_another_way() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        parent = sequence(
-            "parent", sub_workflow_node("fail"), node("rescue"), edges=[edge("call", "rescue", "any_failed")]
-        )
-        assert (await completed_snapshot(bench, await start_run(bench, parent, FAILING)))["status"] == "completed"
-
-    run(work)
+async def test_a_failure_can_take_another_way() -> None:
+    bench = EngineHarness()
+    parent = sequence("parent", sub_workflow_node("fail"), node("rescue"), edges=[edge("call", "rescue", "any_failed")])
+    assert (await completed_snapshot(bench, await start_run(bench, parent, FAILING)))["status"] == "completed"
 
 
-def test_a_retry_starts_another_child() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        parent = sequence("parent", sub_workflow_node("held", settings=RETRIED, outputMapping={"v": "v"}))
-        key = await start_run(bench, parent, HELD)
-        for tries in (1, 2):
-            await until(lambda: bench.gate_node.waiting)
-            assert len(await child_keys(bench, key)) == tries
-            bench.gate_node.release("hold", Failed("down", "Down.") if tries == 1 else Completed({}))
-            await run_ready_tasks()
-            bench.clock.advance(1_000)
-            await run_ready_tasks()
-        found = await completed_snapshot(bench, key)
-        assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
-        statuses = [(await snapshot_of(bench, each))["status"] for each in await child_keys(bench, key)]
-        assert statuses == ["failed", "completed"]
-        assert [each["status"] for each in found["childRuns"]] == statuses
-
-    run(work)
+async def test_a_retry_starts_another_child() -> None:
+    bench = EngineHarness()
+    parent = sequence("parent", sub_workflow_node("held", settings=RETRIED, outputMapping={"v": "v"}))
+    key = await start_run(bench, parent, HELD)
+    for tries in (1, 2):
+        await until(lambda: bench.gate_node.waiting)
+        assert len(await child_keys(bench, key)) == tries
+        bench.gate_node.release("hold", Failed("down", "Down.") if tries == 1 else Completed({}))
+        await run_ready_tasks()
+        bench.clock.advance(1_000)
+        await run_ready_tasks()
+    found = await completed_snapshot(bench, key)
+    assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
+    statuses = [(await snapshot_of(bench, each))["status"] for each in await child_keys(bench, key)]
+    assert statuses == ["failed", "completed"]
+    assert [each["status"] for each in found["childRuns"]] == statuses
 
 
 @pytest.mark.parametrize("absorb", [False, True])
-def test_a_child_that_somebody_cancels_is_not_tried_again(absorb: bool) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        more = {"onChildFailure": "absorb"} if absorb else {}
-        key = await start_run(
-            bench, sequence("parent", sub_workflow_node("gate", settings=RETRIED, **more)), approval_workflow()
-        )
-        child = await only_child_key(bench, key)
-        assert await all_waiting(bench, key, child)
-        await bench.cancel(child, "by hand")
-        found = await completed_snapshot(bench, key)
-        assert await child_keys(bench, key) == [child]
-        told = {"childRunId": child.run_id, "childStatus": "cancelled"}
-        if absorb:
-            assert found["outputs"] == {"call": told}
-        else:
-            assert (found["error"]["code"], found["error"]["details"]) == ("child_run_cancelled", told)
-
-    run(work)
+async def test_a_child_that_somebody_cancels_is_not_tried_again(absorb: bool) -> None:
+    bench = EngineHarness()
+    more = {"onChildFailure": "absorb"} if absorb else {}
+    key = await start_run(
+        bench, sequence("parent", sub_workflow_node("gate", settings=RETRIED, **more)), approval_workflow()
+    )
+    child = await only_child_key(bench, key)
+    assert await all_waiting(bench, key, child)
+    await bench.cancel(child, "by hand")
+    found = await completed_snapshot(bench, key)
+    assert await child_keys(bench, key) == [child]
+    told = {"childRunId": child.run_id, "childStatus": "cancelled"}
+    if absorb:
+        assert found["outputs"] == {"call": told}
+    else:
+        assert (found["error"]["code"], found["error"]["details"]) == ("child_run_cancelled", told)
 
 
-def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
+async def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
     """Once the parent has heard of its end, and not before."""
 
-    async def work() -> None:
-        bench = EngineHarness()
-        parent = sequence("parent", sub_workflow_node("held", outputMapping={"v": "v"}), node("then", "test.gate"))
-        key = await start_run(bench, parent, HELD)
-        child = await only_child_key(bench, key)
-        with pytest.raises(ClientFault) as caught:
-            await retention_of(bench).delete_run(CALLER, child.run_id)
-        assert caught.value.status == 409
-        bench.gate_node.release("hold")
-        await until(lambda: "then" in bench.gate_node.waiting)
-        bench.clock.advance(1_000)
-        await run_ready_tasks()
-        assert await retention_of(bench).delete_run(CALLER, child.run_id) is False
-        assert "childRuns" not in await snapshot_of(bench, key)
-        after = await restart(bench)
-        after.gate_node.release("then")
-        found = await completed_snapshot(after, key)
-        assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
-
-    run(work)
+    bench = EngineHarness()
+    parent = sequence("parent", sub_workflow_node("held", outputMapping={"v": "v"}), node("then", "test.gate"))
+    key = await start_run(bench, parent, HELD)
+    child = await only_child_key(bench, key)
+    with pytest.raises(ClientFault) as caught:
+        await retention_of(bench).delete_run(CALLER, child.run_id)
+    assert caught.value.status == 409
+    bench.gate_node.release("hold")
+    await until(lambda: "then" in bench.gate_node.waiting)
+    bench.clock.advance(1_000)
+    await run_ready_tasks()
+    assert await retention_of(bench).delete_run(CALLER, child.run_id) is False
+    assert "childRuns" not in await snapshot_of(bench, key)
+    after = await restart(bench)
+    after.gate_node.release("then")
+    found = await completed_snapshot(after, key)
+    assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
 
 
 @pytest.mark.parametrize("policy", ["immediate", "drain-current-node"])
-def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await start_run(
-            bench, sequence("parent", sub_workflow_node("held", outputMapping={"v": "v"}), node("then")), HELD
-        )
-        await pause(bench, key, drainPolicy=policy)
-        assert await bench.status(key) == "paused"
-        bench.gate_node.release("hold")
-        await run_ready_tasks()
-        child = await only_child_key(bench, key)
-        assert [await bench.status(each) for each in (key, child)] == ["paused", "completed"]
-        assert (await snapshot_of(bench, key))["variables"] == {}
-        await resume(bench, key)
-        found = await completed_snapshot(bench, key)
-        assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
-        assert await child_keys(bench, key) == [child]
-
-    run(work)
+async def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
+    bench = EngineHarness()
+    key = await start_run(
+        bench, sequence("parent", sub_workflow_node("held", outputMapping={"v": "v"}), node("then")), HELD
+    )
+    await pause(bench, key, drainPolicy=policy)
+    assert await bench.status(key) == "paused"
+    bench.gate_node.release("hold")
+    await run_ready_tasks()
+    child = await only_child_key(bench, key)
+    assert [await bench.status(each) for each in (key, child)] == ["paused", "completed"]
+    assert (await snapshot_of(bench, key))["variables"] == {}
+    await resume(bench, key)
+    found = await completed_snapshot(bench, key)
+    assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
+    assert await child_keys(bench, key) == [child]
 
 
 async def out_of_time(bench: EngineHarness, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -184,98 +161,81 @@ async def out_of_time(bench: EngineHarness, **more: Any) -> tuple[dict[str, Any]
     return parent, await snapshot_of(bench, child)
 
 
-def test_a_node_whose_time_is_up_lets_its_child_go() -> None:
-    async def work() -> None:
-        parent, child = await out_of_time(EngineHarness())
-        assert (parent["status"], parent["error"]["code"]) == ("failed", "node_timeout")
-        assert child["status"] == "cancelled"
-
-    run(work)
+async def test_a_node_whose_time_is_up_lets_its_child_go() -> None:
+    parent, child = await out_of_time(EngineHarness())
+    assert (parent["status"], parent["error"]["code"]) == ("failed", "node_timeout")
+    assert child["status"] == "cancelled"
 
 
 @pytest.mark.rule("kin-08")
 @pytest.mark.parametrize("sabotaged", [False, True])
-def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one_goes(
+async def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one_goes(
     sabotaged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if sabotaged:
         monkeypatch.setattr(transitions, "cancel_open_children", lambda state, draft, cause=None: draft)
 
-    async def work() -> None:
-        bench = EngineHarness()
-        settings = {"timeoutMs": 5_000, "maxRetries": 1, "retryDelayMs": 10}
-        key = await start_run(
-            bench, sequence("parent", sub_workflow_node("gate", settings=settings)), approval_workflow()
-        )
-        bench.clock.advance(6_000)
-        await run_ready_tasks()
-        bench.clock.advance(1_000)
-        await run_ready_tasks()
-        first, second = await child_keys(bench, key)
-        assert await all_waiting(bench, key, second)
-        assert await bench.status(first) == ("waiting-approval" if sabotaged else "cancelled")
-        await bench.answer(second, ACCEPT)
-        found = await completed_snapshot(bench, key)
-        assert (found["status"], found["outputs"]["call"]["childRunId"]) == ("completed", second.run_id)
-
-    run(work)
+    bench = EngineHarness()
+    settings = {"timeoutMs": 5_000, "maxRetries": 1, "retryDelayMs": 10}
+    key = await start_run(bench, sequence("parent", sub_workflow_node("gate", settings=settings)), approval_workflow())
+    bench.clock.advance(6_000)
+    await run_ready_tasks()
+    bench.clock.advance(1_000)
+    await run_ready_tasks()
+    first, second = await child_keys(bench, key)
+    assert await all_waiting(bench, key, second)
+    assert await bench.status(first) == ("waiting-approval" if sabotaged else "cancelled")
+    await bench.answer(second, ACCEPT)
+    found = await completed_snapshot(bench, key)
+    assert (found["status"], found["outputs"]["call"]["childRunId"]) == ("completed", second.run_id)
 
 
-def test_a_branch_that_fails_leaves_the_children_of_others_alone() -> None:
+async def test_a_branch_that_fails_leaves_the_children_of_others_alone() -> None:
     """As with nodes of any type: the run fails when all of them have ended."""
 
-    async def work() -> None:
-        bench = EngineHarness()
-        parent = sequence(
-            "parent", sub_workflow_node("gate", outputMapping={"v": "v"}), sub_workflow_node("fail", "other"), edges=[]
-        )
-        key = await start_run(bench, parent, approval_workflow(variables=LATE), FAILING)
-        child, _ = await child_keys(bench, key)
-        assert await all_waiting(bench, key, child)
-        await bench.answer(child, ACCEPT)
-        found = await completed_snapshot(bench, key)
-        assert (found["error"]["code"], found["variables"]) == ("child_run_failed", {"v": "late"})
-
-    run(work)
+    bench = EngineHarness()
+    parent = sequence(
+        "parent", sub_workflow_node("gate", outputMapping={"v": "v"}), sub_workflow_node("fail", "other"), edges=[]
+    )
+    key = await start_run(bench, parent, approval_workflow(variables=LATE), FAILING)
+    child, _ = await child_keys(bench, key)
+    assert await all_waiting(bench, key, child)
+    await bench.answer(child, ACCEPT)
+    found = await completed_snapshot(bench, key)
+    assert (found["error"]["code"], found["variables"]) == ("child_run_failed", {"v": "late"})
 
 
-def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        parent = sequence("parent", sub_workflow_node("gate", propagateCancellation=False), settings={"timeout": 5_000})
-        key = await start_run(bench, parent, approval_workflow())
-        child = await only_child_key(bench, key)
-        assert await all_waiting(bench, key, child)
-        bench.clock.advance(6_000)
-        assert (await completed_snapshot(bench, key))["error"]["code"] == "run_timeout"
-        await bench.run_to_end(child)
-        (told,) = await bench.payloads(child, "run.cancelled")
-        assert (told["reason"], told["parentRunId"]) == ("parent-failed", key.run_id)
-
-    run(work)
+async def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
+    bench = EngineHarness()
+    parent = sequence("parent", sub_workflow_node("gate", propagateCancellation=False), settings={"timeout": 5_000})
+    key = await start_run(bench, parent, approval_workflow())
+    child = await only_child_key(bench, key)
+    assert await all_waiting(bench, key, child)
+    bench.clock.advance(6_000)
+    assert (await completed_snapshot(bench, key))["error"]["code"] == "run_timeout"
+    await bench.run_to_end(child)
+    (told,) = await bench.payloads(child, "run.cancelled")
+    assert (told["reason"], told["parentRunId"]) == ("parent-failed", key.run_id)
 
 
 @pytest.mark.parametrize("when", ["waiting", "answered", "ended"])
-def test_a_host_that_starts_again_goes_on_with_the_same_child(when: str) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await start_run(
-            bench,
-            sequence("parent", sub_workflow_node("gate", outputMapping={"v": "v"})),
-            approval_workflow(variables=LATE),
-        )
-        child = await only_child_key(bench, key)
+async def test_a_host_that_starts_again_goes_on_with_the_same_child(when: str) -> None:
+    bench = EngineHarness()
+    key = await start_run(
+        bench,
+        sequence("parent", sub_workflow_node("gate", outputMapping={"v": "v"})),
+        approval_workflow(variables=LATE),
+    )
+    child = await only_child_key(bench, key)
+    assert await all_waiting(bench, key, child)
+    if when != "waiting":
+        await bench.answer(child, ACCEPT)
+    if when == "ended":
+        await run_ready_tasks()
+    bench = await restart(bench)
+    if when == "waiting":
         assert await all_waiting(bench, key, child)
-        if when != "waiting":
-            await bench.answer(child, ACCEPT)
-        if when == "ended":
-            await run_ready_tasks()
-        bench = await restart(bench)
-        if when == "waiting":
-            assert await all_waiting(bench, key, child)
-            await bench.answer(child, ACCEPT)
-        found = await completed_snapshot(bench, key)
-        assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
-        assert await child_keys(bench, key) == [child]
-
-    run(work)
+        await bench.answer(child, ACCEPT)
+    found = await completed_snapshot(bench, key)
+    assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
+    assert await child_keys(bench, key) == [child]

@@ -47,151 +47,125 @@ def number(name: str, *default: float) -> dict[str, Any]:
         ([], {"p": None}, {"c": None, "d": "kept"}),
     ],
 )
-def test_a_child_starts_with_its_defaults_and_what_is_mapped_above_them(
+async def test_a_child_starts_with_its_defaults_and_what_is_mapped_above_them(
     parent: list[Any], inputs: Any, expected: Any
 ) -> None:
     """A variable that is not set is never null in the child; one that is null stays so, where nothing forbids it."""
 
-    async def work() -> None:
-        bench = EngineHarness()
-        declared = [variable("d", defaultValue="kept")]
-        if expected["c"] is not None:
-            declared.append(variable("c", defaultValue="default of the child"))
-        child = sequence("child", node("a"), variables=declared)
-        key = await start_run(
-            bench,
-            sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=parent),
-            child,
-            inputs=inputs,
-        )
-        assert (await completed_snapshot(bench, key))["status"] == "completed"
-        assert (await snapshot_of(bench, await only_child_key(bench, key)))["variables"] == expected
-
-    run(work)
+    bench = EngineHarness()
+    declared = [variable("d", defaultValue="kept")]
+    if expected["c"] is not None:
+        declared.append(variable("c", defaultValue="default of the child"))
+    child = sequence("child", node("a"), variables=declared)
+    key = await start_run(
+        bench,
+        sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=parent),
+        child,
+        inputs=inputs,
+    )
+    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    assert (await snapshot_of(bench, await only_child_key(bench, key)))["variables"] == expected
 
 
-def test_a_variable_that_neither_has_is_absent() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}, outputMapping={"back": "c"}))
-        key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
-        found = await completed_snapshot(bench, key)
-        assert (found["status"], found["variables"]) == ("completed", {})
-        child = await snapshot_of(bench, await only_child_key(bench, key))
-        assert (child["variables"], child["inputs"]) == ({}, {})
-
-    run(work)
+async def test_a_variable_that_neither_has_is_absent() -> None:
+    bench = EngineHarness()
+    parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}, outputMapping={"back": "c"}))
+    key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
+    found = await completed_snapshot(bench, key)
+    assert (found["status"], found["variables"]) == ("completed", {})
+    child = await snapshot_of(bench, await only_child_key(bench, key))
+    assert (child["variables"], child["inputs"]) == ({}, {})
 
 
-def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=[number("p", 7)])
-        key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
-        error = (await completed_snapshot(bench, key))["error"]
-        assert error["code"] == "child_inputs_invalid"
-        assert await child_keys(bench, key) == []
-
-    run(work)
+async def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
+    bench = EngineHarness()
+    parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=[number("p", 7)])
+    key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
+    error = (await completed_snapshot(bench, key))["error"]
+    assert error["code"] == "child_inputs_invalid"
+    assert await child_keys(bench, key) == []
 
 
-def test_what_comes_back_has_the_type_of_the_variable() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        parent = sequence("parent", sub_workflow_node("child", outputMapping={"p": "c"}), variables=[number("p")])
-        key = await start_run(
-            bench, parent, sequence("child", node("a"), variables=[variable("c", defaultValue="text")])
-        )
-        found = await completed_snapshot(bench, key)
-        assert (found["error"]["code"], found["variables"]) == ("variable_type_mismatch", {})
-
-    run(work)
+async def test_what_comes_back_has_the_type_of_the_variable() -> None:
+    bench = EngineHarness()
+    parent = sequence("parent", sub_workflow_node("child", outputMapping={"p": "c"}), variables=[number("p")])
+    key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c", defaultValue="text")]))
+    found = await completed_snapshot(bench, key)
+    assert (found["error"]["code"], found["variables"]) == ("variable_type_mismatch", {})
 
 
 @pytest.mark.rule("kin-14")
-def test_three_deep_each_gives_back_what_it_got() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        both: dict[str, Any] = {"inputMapping": {"n": "n"}, "outputMapping": {"n": "n"}}
-        adds = node("add", "core.setVariable", config={"name": "n"}, inputs=ADD)
-        middle = sequence("middle", sub_workflow_node("inner", **both), adds, variables=[number("n")])
-        outer = sequence("outer", sub_workflow_node("middle", **both), adds, variables=[number("n")])
-        root = sequence("root", sub_workflow_node("outer", **both), variables=[number("n", 5)])
-        key = await start_run(bench, root, outer, middle, adding("inner"))
-        found = await completed_snapshot(bench, key)
-        assert (found["status"], found["variables"]) == ("completed", {"n": 8})
-        line, depth = key, 0
-        while below := await child_keys(bench, line):
-            (line,) = below
-            depth += 1
-            parent = (await bench.stored_run(line)).header.parent
-            assert parent is not None
-            assert (parent.depth, parent.root, parent.node_id) == (depth, key.run_id, "call")
-        assert depth == 3
-
-    run(work)
+async def test_three_deep_each_gives_back_what_it_got() -> None:
+    bench = EngineHarness()
+    both: dict[str, Any] = {"inputMapping": {"n": "n"}, "outputMapping": {"n": "n"}}
+    adds = node("add", "core.setVariable", config={"name": "n"}, inputs=ADD)
+    middle = sequence("middle", sub_workflow_node("inner", **both), adds, variables=[number("n")])
+    outer = sequence("outer", sub_workflow_node("middle", **both), adds, variables=[number("n")])
+    root = sequence("root", sub_workflow_node("outer", **both), variables=[number("n", 5)])
+    key = await start_run(bench, root, outer, middle, adding("inner"))
+    found = await completed_snapshot(bench, key)
+    assert (found["status"], found["variables"]) == ("completed", {"n": 8})
+    line, depth = key, 0
+    while below := await child_keys(bench, line):
+        (line,) = below
+        depth += 1
+        parent = (await bench.stored_run(line)).header.parent
+        assert parent is not None
+        assert (parent.depth, parent.root, parent.node_id) == (depth, key.run_id, "call")
+    assert depth == 3
 
 
 @pytest.mark.rule("kin-03")
-def test_a_question_three_below_is_seen_at_the_top_and_its_answer_frees_all() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        middle, outer = (
-            sequence("middle", sub_workflow_node("gate", "in")),
-            sequence("outer", sub_workflow_node("middle", "on")),
-        )
-        key = await start_run(bench, sequence("root", sub_workflow_node("outer")), outer, middle, approval_workflow())
-        line = [key]
-        while below := await child_keys(bench, line[-1]):
-            line += below
-        assert len(line) == 4
-        assert await all_waiting(bench, *line)
-        assert [(await snapshot_of(bench, each))["currentNodeId"] for each in line] == ["call", "on", "in", "ask"]
-        # Nothing of them is in memory while they wait.
-        assert bench.executor._live == {}
-        await bench.answer(line[-1], ACCEPT)
-        assert (await completed_snapshot(bench, key))["status"] == "completed"
-        for each in line:
-            assert await bench.status(each) == "completed"
-
-    run(work)
+async def test_a_question_three_below_is_seen_at_the_top_and_its_answer_frees_all() -> None:
+    bench = EngineHarness()
+    middle, outer = (
+        sequence("middle", sub_workflow_node("gate", "in")),
+        sequence("outer", sub_workflow_node("middle", "on")),
+    )
+    key = await start_run(bench, sequence("root", sub_workflow_node("outer")), outer, middle, approval_workflow())
+    line = [key]
+    while below := await child_keys(bench, line[-1]):
+        line += below
+    assert len(line) == 4
+    assert await all_waiting(bench, *line)
+    assert [(await snapshot_of(bench, each))["currentNodeId"] for each in line] == ["call", "on", "in", "ask"]
+    # Nothing of them is in memory while they wait.
+    assert bench.executor._live == {}
+    await bench.answer(line[-1], ACCEPT)
+    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    for each in line:
+        assert await bench.status(each) == "completed"
 
 
 @pytest.mark.rule("kin-06")
-def test_who_is_cancelled_at_the_top_takes_all_below_along() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        middle, outer = sequence("middle", sub_workflow_node("gate")), sequence("outer", sub_workflow_node("middle"))
-        key = await start_run(bench, sequence("root", sub_workflow_node("outer")), outer, middle, approval_workflow())
-        line = [key]
-        while below := await child_keys(bench, line[-1]):
-            line += below
-        await all_waiting(bench, *line)
-        await bench.cancel(key, "enough")
-        for above, each in zip([None, *line], line, strict=False):
-            await bench.run_to_end(each)
-            (told,) = await bench.payloads(each, "run.cancelled")
-            wanted = {"reason": "parent-cancelled", "parentRunId": above.run_id} if above else {"reason": "enough"}
-            assert {name: told.get(name) for name in ("reason", "parentRunId")} == {"parentRunId": None, **wanted}
-
-    run(work)
+async def test_who_is_cancelled_at_the_top_takes_all_below_along() -> None:
+    bench = EngineHarness()
+    middle, outer = sequence("middle", sub_workflow_node("gate")), sequence("outer", sub_workflow_node("middle"))
+    key = await start_run(bench, sequence("root", sub_workflow_node("outer")), outer, middle, approval_workflow())
+    line = [key]
+    while below := await child_keys(bench, line[-1]):
+        line += below
+    await all_waiting(bench, *line)
+    await bench.cancel(key, "enough")
+    for above, each in zip([None, *line], line, strict=False):
+        await bench.run_to_end(each)
+        (told,) = await bench.payloads(each, "run.cancelled")
+        wanted = {"reason": "parent-cancelled", "parentRunId": above.run_id} if above else {"reason": "enough"}
+        assert {name: told.get(name) for name in ("reason", "parentRunId")} == {"parentRunId": None, **wanted}
 
 
-def test_each_round_of_a_loop_has_a_child_of_its_own() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        loop = node("head", "core.loop", config={"times": 4})
-        call = sub_workflow_node("add", inputMapping={"n": "n"}, outputMapping={"n": "n"})
-        edges = [edge("head", "call", sourceOutput="body"), edge("call", "head")]
-        parent = workflow([loop, call], edges, [number("n", 0)], id="parent")
-        key = await start_run(bench, parent, adding())
-        found = await completed_snapshot(bench, key)
-        assert (found["status"], found["variables"]) == ("completed", {"n": 4})
-        assert len({each.run_id for each in await child_keys(bench, key)}) == 4
-        runs = [each["outputs"]["childRunId"] for each in await bench.payloads(key, "node.completed") if _is_call(each)]
-        assert runs == [each.run_id for each in await child_keys(bench, key)]
-
-    run(work)
+async def test_each_round_of_a_loop_has_a_child_of_its_own() -> None:
+    bench = EngineHarness()
+    loop = node("head", "core.loop", config={"times": 4})
+    call = sub_workflow_node("add", inputMapping={"n": "n"}, outputMapping={"n": "n"})
+    edges = [edge("head", "call", sourceOutput="body"), edge("call", "head")]
+    parent = workflow([loop, call], edges, [number("n", 0)], id="parent")
+    key = await start_run(bench, parent, adding())
+    found = await completed_snapshot(bench, key)
+    assert (found["status"], found["variables"]) == ("completed", {"n": 4})
+    assert len({each.run_id for each in await child_keys(bench, key)}) == 4
+    runs = [each["outputs"]["childRunId"] for each in await bench.payloads(key, "node.completed") if _is_call(each)]
+    assert runs == [each.run_id for each in await child_keys(bench, key)]
 
 
 def _is_call(payload: dict[str, Any]) -> bool:
@@ -199,54 +173,45 @@ def _is_call(payload: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_children_of_branches_work_side_by_side(order: tuple[int, int]) -> None:
+async def test_children_of_branches_work_side_by_side(order: tuple[int, int]) -> None:
     """Whoever is answered first: the variable that both write takes the value of the one later in the graph."""
 
-    async def work() -> None:
-        bench = EngineHarness()
-        gates = [approval_workflow(each, variables=[variable("v", defaultValue=each)]) for each in ("left", "right")]
-        nodes = [sub_workflow_node(each, each, outputMapping={"v": "v", each: "v"}) for each in ("left", "right")]
-        key = await start_run(bench, workflow(nodes, id="parent"), *gates)
-        found = await child_keys(bench, key)
-        assert await all_waiting(bench, key, *found)
-        await bench.answer(found[order[0]], ACCEPT)
-        assert await all_waiting(bench, key)
-        waiting = (await snapshot_of(bench, key))["currentNodeId"]
-        assert waiting == ("left", "right")[order[1]]
-        await bench.answer(found[order[1]], ACCEPT)
-        done = await completed_snapshot(bench, key)
-        assert done["variables"] == {"v": "right", "left": "left", "right": "right"}
-
-    run(work)
+    bench = EngineHarness()
+    gates = [approval_workflow(each, variables=[variable("v", defaultValue=each)]) for each in ("left", "right")]
+    nodes = [sub_workflow_node(each, each, outputMapping={"v": "v", each: "v"}) for each in ("left", "right")]
+    key = await start_run(bench, workflow(nodes, id="parent"), *gates)
+    found = await child_keys(bench, key)
+    assert await all_waiting(bench, key, *found)
+    await bench.answer(found[order[0]], ACCEPT)
+    assert await all_waiting(bench, key)
+    waiting = (await snapshot_of(bench, key))["currentNodeId"]
+    assert waiting == ("left", "right")[order[1]]
+    await bench.answer(found[order[1]], ACCEPT)
+    done = await completed_snapshot(bench, key)
+    assert done["variables"] == {"v": "right", "left": "left", "right": "right"}
 
 
-def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        later = node("set", "core.setVariable", config={"name": "p", "value": "changed"})
-        nodes = [sub_workflow_node("gate", inputMapping={"c": "p"}), node("hold", "test.gate"), later]
-        parent = workflow(nodes, [edge("hold", "set")], [variable("p", defaultValue="seeded")], id="parent")
-        key = await start_run(bench, parent, approval_workflow(variables=[variable("c", defaultValue="own")]))
-        child = await only_child_key(bench, key)
-        bench.gate_node.release("hold")
-        await run_ready_tasks()
-        assert (await snapshot_of(bench, key))["variables"] == {"p": "changed"}
-        await bench.answer(child, ACCEPT)
-        assert (await completed_snapshot(bench, key))["status"] == "completed"
-        assert (await snapshot_of(bench, child))["variables"] == {"c": "seeded"}
-
-    run(work)
+async def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child() -> None:
+    bench = EngineHarness()
+    later = node("set", "core.setVariable", config={"name": "p", "value": "changed"})
+    nodes = [sub_workflow_node("gate", inputMapping={"c": "p"}), node("hold", "test.gate"), later]
+    parent = workflow(nodes, [edge("hold", "set")], [variable("p", defaultValue="seeded")], id="parent")
+    key = await start_run(bench, parent, approval_workflow(variables=[variable("c", defaultValue="own")]))
+    child = await only_child_key(bench, key)
+    bench.gate_node.release("hold")
+    await run_ready_tasks()
+    assert (await snapshot_of(bench, key))["variables"] == {"p": "changed"}
+    await bench.answer(child, ACCEPT)
+    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    assert (await snapshot_of(bench, child))["variables"] == {"c": "seeded"}
 
 
-def test_an_unknown_workflow_fails_the_parent() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await start_run(bench, sequence("parent", sub_workflow_node("nowhere", onChildFailure="absorb")))
-        error = (await completed_snapshot(bench, key))["error"]
-        assert (error["code"], error["message"]) == ("unknown_child_workflow", "There is no workflow nowhere.")
-        assert await child_keys(bench, key) == []
-
-    run(work)
+async def test_an_unknown_workflow_fails_the_parent() -> None:
+    bench = EngineHarness()
+    key = await start_run(bench, sequence("parent", sub_workflow_node("nowhere", onChildFailure="absorb")))
+    error = (await completed_snapshot(bench, key))["error"]
+    assert (error["code"], error["message"]) == ("unknown_child_workflow", "There is no workflow nowhere.")
+    assert await child_keys(bench, key) == []
 
 
 async def dug(bench: EngineHarness) -> list[str]:

@@ -21,23 +21,20 @@ from weftwork.protocol.privacy import value_paths
 
 
 @pytest.mark.rule("orch-11")
-def test_the_newest_decision_counts() -> None:
-    async def work() -> None:
-        bench, key = await start_run(supervised_workflow([next_worker("a"), next_worker("b"), TERMINATE]), *WORKERS)
-        await release_worker(bench, "a")
-        await release_worker(bench, "b")
-        assert await bench.status(key) == "completed"
-        documents = [msgspec.json.decode(each.document) for each in await bench.events(key)]
-        decisions = [each["eventId"] for each in documents if each["type"] == "runOrchestrator.decided"]
-        sent = [each for each in documents if each["type"] == "node.dispatched"]
-        assert [each["payload"]["childWorkflowId"] for each in sent] == ["a", "b"]
-        assert [each["causationId"] for each in sent] == decisions[:2]
-
-    run(work)
+async def test_the_newest_decision_counts() -> None:
+    bench, key = await start_run(supervised_workflow([next_worker("a"), next_worker("b"), TERMINATE]), *WORKERS)
+    await release_worker(bench, "a")
+    await release_worker(bench, "b")
+    assert await bench.status(key) == "completed"
+    documents = [msgspec.json.decode(each.document) for each in await bench.events(key)]
+    decisions = [each["eventId"] for each in documents if each["type"] == "runOrchestrator.decided"]
+    sent = [each for each in documents if each["type"] == "node.dispatched"]
+    assert [each["payload"]["childWorkflowId"] for each in sent] == ["a", "b"]
+    assert [each["causationId"] for each in sent] == decisions[:2]
 
 
 @pytest.mark.rule("orch-12")
-def test_a_dispatch_follows_the_supervisor_before_it_else_the_newest_decision() -> None:
+async def test_a_dispatch_follows_the_supervisor_before_it_else_the_newest_decision() -> None:
     lead = "core.orchestrator.supervisor"
     nodes = [
         node("one", lead, config={"plan": [next_worker("a")]}),
@@ -48,23 +45,20 @@ def test_a_dispatch_follows_the_supervisor_before_it_else_the_newest_decision() 
     ]
     edges = [edge("one", "two"), edge("two", "then"), edge("one", "behind"), edge("then", "behind")]
 
-    async def work() -> None:
-        bench, key = await start_run(workflow(nodes, [*edges, edge("then", "apart")], id="two"), *WORKERS)
-        sent = [
-            (event["nodeId"], event["payload"]["childWorkflowId"])
-            for event in (msgspec.json.decode(each.document) for each in await bench.events(key))
-            if event["type"] == "node.dispatched"
-        ]
-        assert sorted(sent) == [("apart", "b"), ("behind", "a")]
-        await release_worker(bench, "a")
-        await release_worker(bench, "b")
-        assert await bench.status(key) == "completed"
-
-    run(work)
+    bench, key = await start_run(workflow(nodes, [*edges, edge("then", "apart")], id="two"), *WORKERS)
+    sent = [
+        (event["nodeId"], event["payload"]["childWorkflowId"])
+        for event in (msgspec.json.decode(each.document) for each in await bench.events(key))
+        if event["type"] == "node.dispatched"
+    ]
+    assert sorted(sent) == [("apart", "b"), ("behind", "a")]
+    await release_worker(bench, "a")
+    await release_worker(bench, "b")
+    assert await bench.status(key) == "completed"
 
 
 @pytest.mark.rule("orch-10")
-def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
+async def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
     decision = (
         "has(ports.answer) ? {'kind': 'next-worker', 'nextWorkerIds': [ports.answer]} : "
         "{'kind': 'ask-user', 'prompt': 'Who?'}"
@@ -78,40 +72,34 @@ def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
     back = edge("send", "lead", sourceOutput="answer", targetInput="answer")
     document = workflow(nodes, [edge("lead", "send"), back], id="asks")
 
-    async def work() -> None:
-        bench, key = await start_run(document, *WORKERS)
-        assert await bench.status(key) == "waiting-input"
-        await bench.answer(key, {"answers": {"answer": "c"}}, "send")
-        await settle()
-        assert list(bench.gate_node.waiting) == ["c"]
-        await release_worker(bench, "c")
-        assert await bench.status(key) == "completed"
-        decided = await bench.payloads(key, "runOrchestrator.decided")
-        assert [each["decision"]["kind"] for each in decided] == ["ask-user", "next-worker", "terminate"]
-
-    run(work)
+    bench, key = await start_run(document, *WORKERS)
+    assert await bench.status(key) == "waiting-input"
+    await bench.answer(key, {"answers": {"answer": "c"}}, "send")
+    await settle()
+    assert list(bench.gate_node.waiting) == ["c"]
+    await release_worker(bench, "c")
+    assert await bench.status(key) == "completed"
+    decided = await bench.payloads(key, "runOrchestrator.decided")
+    assert [each["decision"]["kind"] for each in decided] == ["ask-user", "next-worker", "terminate"]
 
 
 @pytest.mark.rule("orch-10")
 @pytest.mark.rule("conv-01")
-def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answer() -> None:
+async def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answer() -> None:
     document = supervised_workflow([{"kind": "ask-user", "prompt": "Which colour?"}, TERMINATE])
     document["nodes"][0]["agent"] = {"agentId": "host:lead"}
 
-    async def work() -> None:
-        bench, key = await start_run(document)
-        await bench.answer(key, "blue", "send")
-        await settle()
-        assert await bench.status(key) == "completed"
-        assert await handover_steps(bench, key) == []
-        (opened,) = await bench.payloads(key, "conversation.opened")
-        (exchanged,) = await bench.payloads(key, "conversation.exchanged")
-        turn = opened["initialTurn"]
-        assert (turn["content"], turn["role"], turn["from"]) == ("Which colour?", "agent", "host:lead")
-        assert opened["agentId"] == turn["speakerId"] == "host:lead"
-        assert (exchanged["turn"]["content"], exchanged["turn"]["role"]) == ("blue", "user")
-
-    run(work)
+    bench, key = await start_run(document)
+    await bench.answer(key, "blue", "send")
+    await settle()
+    assert await bench.status(key) == "completed"
+    assert await handover_steps(bench, key) == []
+    (opened,) = await bench.payloads(key, "conversation.opened")
+    (exchanged,) = await bench.payloads(key, "conversation.exchanged")
+    turn = opened["initialTurn"]
+    assert (turn["content"], turn["role"], turn["from"]) == ("Which colour?", "agent", "host:lead")
+    assert opened["agentId"] == turn["speakerId"] == "host:lead"
+    assert (exchanged["turn"]["content"], exchanged["turn"]["role"]) == ("blue", "user")
 
 
 @pytest.mark.rule("lim-14")
@@ -123,24 +111,21 @@ def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answer() ->
         (Limits(), {}, {"iterationCap": 2}, 2),
     ],
 )
-def test_a_loop_that_goes_on_is_ended(limits: Limits, configurable: Any, cap: Any, limit: int) -> None:
+async def test_a_loop_that_goes_on_is_ended(limits: Limits, configurable: Any, cap: Any, limit: int) -> None:
     quick = workflow([node("q")], id="quick")
 
-    async def work() -> None:
-        bench = EngineHarness(limits=limits)
-        await bench.store.open()
-        assert await bench.catalog.register(quick) == []
-        key = await bench.start(supervised_workflow([next_worker("quick")] * 9, cap), configurable=configurable)
-        await settle()
-        assert await bench.status(key) == "failed"
-        (breach,) = await bench.payloads(key, "cap.breached")
-        assert (breach["kind"], breach["limit"], breach["observed"]) == ("loop-iterations", limit, limit + 1)
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "loop_limit_exceeded"
-        assert "maxLoopIterations of the run, or iterationCap of the dispatch" in failed["error"]["message"]
-        assert len(await child_keys(bench, key)) == limit
-
-    run(work)
+    bench = EngineHarness(limits=limits)
+    await bench.store.open()
+    assert await bench.catalog.register(quick) == []
+    key = await bench.start(supervised_workflow([next_worker("quick")] * 9, cap), configurable=configurable)
+    await settle()
+    assert await bench.status(key) == "failed"
+    (breach,) = await bench.payloads(key, "cap.breached")
+    assert (breach["kind"], breach["limit"], breach["observed"]) == ("loop-iterations", limit, limit + 1)
+    (failed,) = await bench.payloads(key, "run.failed")
+    assert failed["error"]["code"] == "loop_limit_exceeded"
+    assert "maxLoopIterations of the run, or iterationCap of the dispatch" in failed["error"]["message"]
+    assert len(await child_keys(bench, key)) == limit
 
 
 @pytest.mark.rule("hide-03")
