@@ -45,30 +45,24 @@ def test_an_answer_that_contradicts_itself_or_pretends_is_refused(
         run(work)
 
 
-def test_whose_vote_it_was_is_not_for_the_one_who_votes_to_say() -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", gate(actions=ALL))
-        link = Answerer("link:1", bound_person="ada", has_key=False)
-        value = {"action": "accept", "voter": "bob", "votes": {"bob": "accept"}}
-        assert await bench.answer(key, value, by=link) == "completed"
-        (resolved,) = await said(bench, key, "interrupt.resolved")
-        assert resolved["resumeValue"] == {"action": "accept", "decidedBy": "ada"}
-
-    run(work)
+async def test_whose_vote_it_was_is_not_for_the_one_who_votes_to_say() -> None:
+    bench, key = await asked("approval", gate(actions=ALL))
+    link = Answerer("link:1", bound_person="ada", has_key=False)
+    value = {"action": "accept", "voter": "bob", "votes": {"bob": "accept"}}
+    assert await bench.answer(key, value, by=link) == "completed"
+    (resolved,) = await said(bench, key, "interrupt.resolved")
+    assert resolved["resumeValue"] == {"action": "accept", "decidedBy": "ada"}
 
 
 @pytest.mark.rule("appr-04")
-def test_sent_back_by_one_and_refused_by_others_is_refused() -> None:
-    async def work() -> None:
-        back = {"action": "refine", "refineFeedback": {"scope": "whole"}}
-        policy = {"requiredApprovals": 3, "rejectionPolicy": "majority"}
-        bench, key = await asked("approval", gate(actions=["accept", "reject", "refine"], **policy))
-        await bench.answer(key, {"action": "reject", "voter": "a"})
-        assert await bench.answer(key, {**back, "voter": "b"}) == "completed"
-        (resolved,) = await said(bench, key, "interrupt.resolved")
-        assert resolved["outcome"] == "rejected"
-
-    run(work)
+async def test_sent_back_by_one_and_refused_by_others_is_refused() -> None:
+    back = {"action": "refine", "refineFeedback": {"scope": "whole"}}
+    policy = {"requiredApprovals": 3, "rejectionPolicy": "majority"}
+    bench, key = await asked("approval", gate(actions=["accept", "reject", "refine"], **policy))
+    await bench.answer(key, {"action": "reject", "voter": "a"})
+    assert await bench.answer(key, {**back, "voter": "b"}) == "completed"
+    (resolved,) = await said(bench, key, "interrupt.resolved")
+    assert resolved["outcome"] == "rejected"
 
 
 @pytest.mark.rule("hide-03")

@@ -65,55 +65,46 @@ async def refused(bench: EngineHarness, key: RunKey, value: Any, by: Answerer | 
 
 @pytest.mark.rule("int-01", "int-13", "int-14")
 @pytest.mark.parametrize("kind", DATA)
-def test_each_kind_waits_as_it_should_and_takes_its_answer(kind: str) -> None:
-    async def work() -> list[str]:
-        bench, key = await asked(kind)
-        assert await bench.status(key) == STATUS_BY_KIND[kind]
-        assert await bench.answer(key, GOOD[kind]) == "completed"
-        for event in await bench.events(key):
-            document = msgspec.json.decode(event.document)
-            assert schema.check("run-event", document) == []
-            assert schema.check_payload(event.type, document["payload"]) == [], event.type
-            if event.type.startswith(("interrupt.", "approval.", "clarification.", "node.suspended")):
-                assert (document["interruptId"], document["nodeId"]) == ("ask.1", "ask")
-        return (await bench.event_types(key))[2:-2]
-
+async def test_each_kind_waits_as_it_should_and_takes_its_answer(kind: str) -> None:
     more = {
         "approval": ("approval.requested", "approval.received"),
         "clarification": ("clarification.requested", "clarification.resolved"),
     }
     before, after = more.get(kind, ("", ""))
     wanted = ["interrupt.requested", before, "node.suspended", "interrupt.resolved", after, "node.resumed"]
-    assert run(work) == [each for each in wanted if each]
+    bench, key = await asked(kind)
+    assert await bench.status(key) == STATUS_BY_KIND[kind]
+    assert await bench.answer(key, GOOD[kind]) == "completed"
+    for event in await bench.events(key):
+        document = msgspec.json.decode(event.document)
+        assert schema.check("run-event", document) == []
+        assert schema.check_payload(event.type, document["payload"]) == [], event.type
+        if event.type.startswith(("interrupt.", "approval.", "clarification.", "node.suspended")):
+            assert (document["interruptId"], document["nodeId"]) == ("ask.1", "ask")
+    assert (await bench.event_types(key))[2:-2] == [each for each in wanted if each]
 
 
 @pytest.mark.rule("int-04")
-def test_a_suspension_says_why_where_its_kind_has_a_reason() -> None:
-    async def work() -> None:
-        bench, key = await asked("low-confidence", remind_after_ms=(5, 10))
-        (said,) = await bench.payloads(key, "node.suspended")
-        more = {"agentId": "agent-1", "threshold": 0.7, "observed": 0.5, "remindAfterMs": [5, 10]}
-        plain = {"nodeId": "ask", "interruptId": "ask.1", "kind": "low-confidence", "key": "q"}
-        assert said == {**plain, "reason": "low-confidence", **more}
-
-    run(work)
+async def test_a_suspension_says_why_where_its_kind_has_a_reason() -> None:
+    bench, key = await asked("low-confidence", remind_after_ms=(5, 10))
+    (said,) = await bench.payloads(key, "node.suspended")
+    more = {"agentId": "agent-1", "threshold": 0.7, "observed": 0.5, "remindAfterMs": [5, 10]}
+    plain = {"nodeId": "ask", "interruptId": "ask.1", "kind": "low-confidence", "key": "q"}
+    assert said == {**plain, "reason": "low-confidence", **more}
     assert {kind.reason for kind in INTERRUPT_KINDS.values()} == {None, "conversation-input", "low-confidence"}
 
 
 @pytest.mark.rule("int-11")
-def test_answers_to_questions_are_kept_by_id_whatever_form_they_come_in() -> None:
+async def test_answers_to_questions_are_kept_by_id_whatever_form_they_come_in() -> None:
     wanted = {"answers": {"q1": "this", "q2": 2}}
 
-    async def work() -> None:
-        for value in (GOOD["clarification"], wanted):
-            bench, key = await asked("clarification")
-            await bench.answer(key, value)
-            (resolved,) = await bench.payloads(key, "interrupt.resolved")
-            assert resolved["resumeValue"] == wanted
-            (said,) = await bench.payloads(key, "clarification.resolved")
-            assert said == {"nodeId": "ask", "answers": wanted["answers"], "answeredBy": "key_1"}
-
-    run(work)
+    for value in (GOOD["clarification"], wanted):
+        bench, key = await asked("clarification")
+        await bench.answer(key, value)
+        (resolved,) = await bench.payloads(key, "interrupt.resolved")
+        assert resolved["resumeValue"] == wanted
+        (said,) = await bench.payloads(key, "clarification.resolved")
+        assert said == {"nodeId": "ask", "answers": wanted["answers"], "answeredBy": "key_1"}
 
 
 @pytest.mark.rule("int-09", "int-11")
@@ -133,13 +124,10 @@ def test_answers_to_questions_are_kept_by_id_whatever_form_they_come_in() -> Non
         {"answers": ["x", 2]},
     ],
 )
-def test_a_question_without_a_fitting_answer_stays_open(value: Any) -> None:
-    async def work() -> None:
-        bench, key = await asked("clarification")
-        assert (await refused(bench, key, value))[:2] == (400, "validation_error")
-        assert await bench.answer(key, GOOD["clarification"]) == "completed"
-
-    run(work)
+async def test_a_question_without_a_fitting_answer_stays_open(value: Any) -> None:
+    bench, key = await asked("clarification")
+    assert (await refused(bench, key, value))[:2] == (400, "validation_error")
+    assert await bench.answer(key, GOOD["clarification"]) == "completed"
 
 
 @pytest.mark.rule("int-12")
@@ -204,17 +192,14 @@ def test_an_event_that_is_not_the_one_changes_nothing(value: Any, monkeypatch: p
         (Interrupt("conversation.exchange", "q", {"conversationId": "c", "prompt": "?"}), None),
     ],
 )
-def test_what_cannot_be_asked_fails_its_node(interrupt: Interrupt, pointer: str | None) -> None:
-    async def work() -> None:
-        bench = EngineHarness(asks(interrupt))
-        key = await bench.start(workflow([node("ask", "test.ask")]))
-        await bench.run_to_end(key)
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert failed["error"]["code"] == "node_misused"
-        assert failed["error"].get("details", {}).get("pointer") == pointer
-        assert "interrupt.requested" not in await bench.event_types(key)
-
-    run(work)
+async def test_what_cannot_be_asked_fails_its_node(interrupt: Interrupt, pointer: str | None) -> None:
+    bench = EngineHarness(asks(interrupt))
+    key = await bench.start(workflow([node("ask", "test.ask")]))
+    await bench.run_to_end(key)
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert failed["error"]["code"] == "node_misused"
+    assert failed["error"].get("details", {}).get("pointer") == pointer
+    assert "interrupt.requested" not in await bench.event_types(key)
 
 
 @pytest.mark.rule("int-10")
@@ -249,11 +234,8 @@ def test_nothing_untrusted_advances_an_approval(kind: str, monkeypatch: pytest.M
         run(work)
 
 
-def test_an_answer_that_names_another_question_is_refused() -> None:
-    async def work() -> None:
-        bench, key = await asked("custom")
-        with pytest.raises(ClientFault, match="interrupt_not_found"):
-            await bench.answer(key, 1, interrupt_id="ask.2")
-        assert await bench.answer(key, 1, interrupt_id="ask.1") == "completed"
-
-    run(work)
+async def test_an_answer_that_names_another_question_is_refused() -> None:
+    bench, key = await asked("custom")
+    with pytest.raises(ClientFault, match="interrupt_not_found"):
+        await bench.answer(key, 1, interrupt_id="ask.2")
+    assert await bench.answer(key, 1, interrupt_id="ask.1") == "completed"

@@ -15,63 +15,57 @@ CHANNEL: dict[str, Any] = {"conversation": {"schema": {"type": "array"}, "reduce
 TALK = {"prompts": ["When?", "{{answer}}, and then?", "Sure?"], "initialPrompt": "A trip.", "outcomeSchema": {}}
 
 
-def test_a_conversation_goes_on_turn_by_turn_over_crashes() -> None:
+async def test_a_conversation_goes_on_turn_by_turn_over_crashes() -> None:
     document = workflow([node("talk", "core.conversationGate", config=TALK)], channels=CHANNEL)
 
-    async def work() -> None:
-        bench, key = await start_run(document)
-        for turn, (prompt, value) in enumerate((("When?", "May"), ("May, and then?", {"to": 3}), ("Sure?", True)), 1):
-            await run_ready_tasks()
-            found = await snapshot_of(bench, key)
-            asked = found["interrupt"]
-            assert (found["status"], asked["kind"]) == ("waiting-approval", "conversation.exchange")
-            assert (asked["data"]["prompt"], asked["data"]["turnIndex"]) == (prompt, turn)
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
-            await bench.answer(key, value, "talk", ADA)
-        found = (await completed_outputs(bench, key))["talk"]
-        assert [each["answer"] for each in found["turns"]] == ["May", {"to": 3}, True]
-        assert found["outcome"] is True
-        kinds = await bench.event_types(key)
-        told = [each for each in kinds if each.startswith(("conversation.", "clarification."))]
-        assert told == ["conversation.opened", *["conversation.exchanged"] * 3, "conversation.closed"]
-        assert kinds.index("conversation.closed") < kinds.index("node.completed")
-        assert kinds.count("node.started") == 1
-        ids = {each["conversationId"] for each in await bench.payloads(key, "conversation.exchanged")}
-        assert ids == {found["conversationId"]} == {f"{key.run_id}:talk:0"}
-        said = (await snapshot_of(bench, key))["channels"]["conversation"]
-        assert [(each["role"], each["content"]) for each in said] == [
-            *(("system", "A trip."), ("system", "When?"), ("user", "May"), ("system", "May, and then?")),
-            *(("user", {"to": 3}), ("system", "Sure?"), ("user", True)),
-        ]
-
-    run(work)
+    bench, key = await start_run(document)
+    for turn, (prompt, value) in enumerate((("When?", "May"), ("May, and then?", {"to": 3}), ("Sure?", True)), 1):
+        await run_ready_tasks()
+        found = await snapshot_of(bench, key)
+        asked = found["interrupt"]
+        assert (found["status"], asked["kind"]) == ("waiting-approval", "conversation.exchange")
+        assert (asked["data"]["prompt"], asked["data"]["turnIndex"]) == (prompt, turn)
+        await bench.crash()
+        bench = bench.successor()
+        await bench.executor.recover()
+        await bench.answer(key, value, "talk", ADA)
+    found = (await completed_outputs(bench, key))["talk"]
+    assert [each["answer"] for each in found["turns"]] == ["May", {"to": 3}, True]
+    assert found["outcome"] is True
+    kinds = await bench.event_types(key)
+    told = [each for each in kinds if each.startswith(("conversation.", "clarification."))]
+    assert told == ["conversation.opened", *["conversation.exchanged"] * 3, "conversation.closed"]
+    assert kinds.index("conversation.closed") < kinds.index("node.completed")
+    assert kinds.count("node.started") == 1
+    ids = {each["conversationId"] for each in await bench.payloads(key, "conversation.exchanged")}
+    assert ids == {found["conversationId"]} == {f"{key.run_id}:talk:0"}
+    said = (await snapshot_of(bench, key))["channels"]["conversation"]
+    assert [(each["role"], each["content"]) for each in said] == [
+        *(("system", "A trip."), ("system", "When?"), ("user", "May"), ("system", "May, and then?")),
+        *(("user", {"to": 3}), ("system", "Sure?"), ("user", True)),
+    ]
 
 
-def test_a_conversation_that_answers_itself_says_the_same_in_every_run() -> None:
+async def test_a_conversation_that_answers_itself_says_the_same_in_every_run() -> None:
     config = {"mockAutoResume": True, "turnCount": 3}
     document = workflow([node("talk", "core.conversationGate", config=config)], channels=CHANNEL)
 
-    async def work() -> None:
-        bench, first = await start_run(document)
-        second = await bench.start(document)
-        texts: list[bytes] = []
-        for key in (first, second):
-            found = (await completed_outputs(bench, key))["talk"]
-            assert [each["answer"] for each in found["turns"]] == [MOCK_ANSWER] * 3
-            said = (await snapshot_of(bench, key))["channels"]["conversation"]
-            assert len(said) == 6
-            texts.append(msgspec.json.encode(said))
-            kinds = await bench.event_types(key)
-            assert not {"node.suspended", "clarification.requested"} & set(kinds)
-            assert kinds.count("conversation.exchanged") == 3
-        assert texts[0] == texts[1]
-
-    run(work)
+    bench, first = await start_run(document)
+    second = await bench.start(document)
+    texts: list[bytes] = []
+    for key in (first, second):
+        found = (await completed_outputs(bench, key))["talk"]
+        assert [each["answer"] for each in found["turns"]] == [MOCK_ANSWER] * 3
+        said = (await snapshot_of(bench, key))["channels"]["conversation"]
+        assert len(said) == 6
+        texts.append(msgspec.json.encode(said))
+        kinds = await bench.event_types(key)
+        assert not {"node.suspended", "clarification.requested"} & set(kinds)
+        assert kinds.count("conversation.exchanged") == 3
+    assert texts[0] == texts[1]
 
 
-def test_a_conversation_in_a_loop_is_a_new_one_each_round() -> None:
+async def test_a_conversation_in_a_loop_is_a_new_one_each_round() -> None:
     talk = node("talk", "core.conversationGate", config={"mockAutoResume": True})
     document = workflow(
         [node("l", "core.loop", config={"times": 2}), talk, node("end")],
@@ -79,29 +73,23 @@ def test_a_conversation_in_a_loop_is_a_new_one_each_round() -> None:
         channels=CHANNEL,
     )
 
-    async def work() -> None:
-        bench, key = await start_run(document)
-        await completed_outputs(bench, key)
-        opened = await bench.payloads(key, "conversation.opened")
-        assert [each["conversationId"] for each in opened] == [f"{key.run_id}:talk:0", f"{key.run_id}:talk:1"]
-        assert len((await snapshot_of(bench, key))["channels"]["conversation"]) == 4
-
-    run(work)
+    bench, key = await start_run(document)
+    await completed_outputs(bench, key)
+    opened = await bench.payloads(key, "conversation.opened")
+    assert [each["conversationId"] for each in opened] == [f"{key.run_id}:talk:0", f"{key.run_id}:talk:1"]
+    assert len((await snapshot_of(bench, key))["channels"]["conversation"]) == 4
 
 
-def test_a_turn_that_nobody_takes_closes_the_conversation() -> None:
+async def test_a_turn_that_nobody_takes_closes_the_conversation() -> None:
     document = workflow([node("talk", "core.conversationGate", config={"timeoutMs": DAY, "turnCount": 2})])
 
-    async def work() -> None:
-        bench, key = await start_run(document)
-        await bench.answer(key, "one", "talk", ADA)
-        await bench.run_to_end(key)
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "interrupt_timeout"
-        (closed,) = await bench.payloads(key, "conversation.closed")
-        assert closed["outcome"] == {"reason": "timeout"}
-
-    run(work)
+    bench, key = await start_run(document)
+    await bench.answer(key, "one", "talk", ADA)
+    await bench.run_to_end(key)
+    (failed,) = await bench.payloads(key, "run.failed")
+    assert failed["error"]["code"] == "interrupt_timeout"
+    (closed,) = await bench.payloads(key, "conversation.closed")
+    assert closed["outcome"] == {"reason": "timeout"}
 
 
 @pytest.mark.rule("hide-03")

@@ -47,77 +47,65 @@ async def told(bench: EngineHarness, key: RunKey) -> list[tuple[str, dict[str, A
 
 
 @pytest.mark.rule("conv-01", "conv-02", "conv-03", "int-19")
-def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> None:
-    async def work() -> None:
-        bench = EngineHarness(talks(START, FIRST, SECOND, CLOSE))
-        key = await bench.start(workflow([node("talk", "test.talk")]))
-        await run_ready_tasks()
-        began = bench.clock.now()
-        assert (await bench.status(key), bench.executor.live_count) == ("waiting-approval", 0)
-        (suspended,) = await bench.payloads(key, "node.suspended")
-        assert suspended["reason"] == "conversation-input"
-        bench.clock.advance(5)
-        await bench.answer(key, "Ada", "talk", PERSON)
-        await run_ready_tasks()
-        await bench.crash()
-        bench = bench.successor()
-        await bench.executor.recover()
-        bench.clock.advance(5)
-        await bench.answer(key, {"years": 36}, "talk", PERSON)
-        await bench.run_to_end(key)
-        opening: dict[str, Any] = {
-            "ts": began,
-            "messageId": "talk.0.0",
-            "from": "talk",
-            "content": "Welcome.",
-            "role": "system",
-            "turnIndex": 0,
-        }
-        one = {"messageId": "talk.0.1", "from": "ada", "content": "Ada", "role": "user", "turnIndex": 1}
-        one["ts"] = began + 5
-        two = {**one, "messageId": "talk.0.2", "content": {"years": 36}, "turnIndex": 2, "ts": began + 10}
-        assert await told(bench, key) == [
-            (
-                "opened",
-                {"conversationId": "c", "initialTurn": opening, "capabilities": ["multi-turn"]},
-            ),
-            ("exchanged", {"conversationId": "c", "turnIndex": 1, "turn": one}),
-            ("exchanged", {"conversationId": "c", "turnIndex": 2, "turn": two}),
-            ("closed", {"conversationId": "c", "turnIndex": 2, "finalTurn": two, "outcome": {"reason": "done"}}),
-        ]
-        assert not any(kind.startswith("clarification.") for kind in await bench.event_types(key))
-        (completed,) = await bench.payloads(key, "node.completed")
-        assert completed["outputs"]["heard"] == [None, "Ada", {"years": 36}, None]
-        assert (await bench.event_types(key)).count("node.started") == 1
-
-    run(work)
+async def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> None:
+    bench = EngineHarness(talks(START, FIRST, SECOND, CLOSE))
+    key = await bench.start(workflow([node("talk", "test.talk")]))
+    await run_ready_tasks()
+    began = bench.clock.now()
+    assert (await bench.status(key), bench.executor.live_count) == ("waiting-approval", 0)
+    (suspended,) = await bench.payloads(key, "node.suspended")
+    assert suspended["reason"] == "conversation-input"
+    bench.clock.advance(5)
+    await bench.answer(key, "Ada", "talk", PERSON)
+    await run_ready_tasks()
+    await bench.crash()
+    bench = bench.successor()
+    await bench.executor.recover()
+    bench.clock.advance(5)
+    await bench.answer(key, {"years": 36}, "talk", PERSON)
+    await bench.run_to_end(key)
+    opening: dict[str, Any] = {
+        "ts": began,
+        "messageId": "talk.0.0",
+        "from": "talk",
+        "content": "Welcome.",
+        "role": "system",
+        "turnIndex": 0,
+    }
+    one = {"messageId": "talk.0.1", "from": "ada", "content": "Ada", "role": "user", "turnIndex": 1}
+    one["ts"] = began + 5
+    two = {**one, "messageId": "talk.0.2", "content": {"years": 36}, "turnIndex": 2, "ts": began + 10}
+    assert await told(bench, key) == [
+        ("opened", {"conversationId": "c", "initialTurn": opening, "capabilities": ["multi-turn"]}),
+        ("exchanged", {"conversationId": "c", "turnIndex": 1, "turn": one}),
+        ("exchanged", {"conversationId": "c", "turnIndex": 2, "turn": two}),
+        ("closed", {"conversationId": "c", "turnIndex": 2, "finalTurn": two, "outcome": {"reason": "done"}}),
+    ]
+    assert not any(kind.startswith("clarification.") for kind in await bench.event_types(key))
+    (completed,) = await bench.payloads(key, "node.completed")
+    assert completed["outputs"]["heard"] == [None, "Ada", {"years": 36}, None]
+    assert (await bench.event_types(key)).count("node.started") == 1
 
 
-def test_an_answer_that_does_not_fit_the_turn_is_refused() -> None:
+async def test_an_answer_that_does_not_fit_the_turn_is_refused() -> None:
     from tests.engine.decide.test_answers import refused
 
-    async def work() -> None:
-        bench = EngineHarness(talks(START, FIRST, CLOSE))
-        key = await bench.start(workflow([node("ask", "test.talk")]))
-        await run_ready_tasks()
-        assert await refused(bench, key, 7) == (400, "validation_error", "/resumeValue")
-        await bench.answer(key, "Ada")
-        await bench.run_to_end(key)
-
-    run(work)
+    bench = EngineHarness(talks(START, FIRST, CLOSE))
+    key = await bench.start(workflow([node("ask", "test.talk")]))
+    await run_ready_tasks()
+    assert await refused(bench, key, 7) == (400, "validation_error", "/resumeValue")
+    await bench.answer(key, "Ada")
+    await bench.run_to_end(key)
 
 
-def test_a_turn_that_answers_itself_waits_for_nobody() -> None:
-    async def work() -> None:
-        bench = EngineHarness(talks(START, FIRST, SECOND, CLOSE, instead="ok"))
-        key = await bench.start(workflow([node("talk", "test.talk")]))
-        await bench.run_to_end(key)
-        assert [kind for kind, _ in await told(bench, key)] == ["opened", "exchanged", "exchanged", "closed"]
-        kinds = await bench.event_types(key)
-        assert "node.suspended" not in kinds
-        assert kinds.count("interrupt.requested") == kinds.count("interrupt.resolved") == 4
-
-    run(work)
+async def test_a_turn_that_answers_itself_waits_for_nobody() -> None:
+    bench = EngineHarness(talks(START, FIRST, SECOND, CLOSE, instead="ok"))
+    key = await bench.start(workflow([node("talk", "test.talk")]))
+    await bench.run_to_end(key)
+    assert [kind for kind, _ in await told(bench, key)] == ["opened", "exchanged", "exchanged", "closed"]
+    kinds = await bench.event_types(key)
+    assert "node.suspended" not in kinds
+    assert kinds.count("interrupt.requested") == kinds.count("interrupt.resolved") == 4
 
 
 @pytest.mark.rule("conv-04")

@@ -43,77 +43,68 @@ async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
 
 
 @pytest.mark.rule("int-01", "int-02", "int-03", "int-04", "int-07")
-def test_a_run_waits_for_what_its_node_asked() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(WAITS)
-        await run_ready_tasks()
-        document = await shown(bench, key)
-        assert (document["status"], document["currentNodeId"]) == ("waiting-input", "ask")
-        asked = document["interrupt"]
-        assert (asked["interruptId"], asked["nodeId"], asked["kind"], asked["key"]) == ("ask.1", "ask", "custom", "ask")
-        assert asked["data"] == {"customKind": "pick", "payload": [1, 2]}
-        assert document["nodeStates"]["ask"]["status"] == "suspended"
-        requested, suspended = (await bench.events(key))[-2:]
-        assert (requested.type, suspended.type) == ("interrupt.requested", "node.suspended")
-        told = msgspec.json.decode(requested.document)
-        assert (told["interruptId"], told["nodeId"]) == ("ask.1", "ask")
-        assert told["payload"] == {"kind": "custom", "key": "ask", "data": asked["data"]}
-        assert schema.check("run-event", told) == []
-        assert msgspec.json.decode(suspended.payload)["interruptId"] == "ask.1"
-        await bench.close()
-
-    run(work)
+async def test_a_run_waits_for_what_its_node_asked() -> None:
+    bench = EngineHarness()
+    key = await bench.start(WAITS)
+    await run_ready_tasks()
+    document = await shown(bench, key)
+    assert (document["status"], document["currentNodeId"]) == ("waiting-input", "ask")
+    asked = document["interrupt"]
+    assert (asked["interruptId"], asked["nodeId"], asked["kind"], asked["key"]) == ("ask.1", "ask", "custom", "ask")
+    assert asked["data"] == {"customKind": "pick", "payload": [1, 2]}
+    assert document["nodeStates"]["ask"]["status"] == "suspended"
+    requested, suspended = (await bench.events(key))[-2:]
+    assert (requested.type, suspended.type) == ("interrupt.requested", "node.suspended")
+    told = msgspec.json.decode(requested.document)
+    assert (told["interruptId"], told["nodeId"]) == ("ask.1", "ask")
+    assert told["payload"] == {"kind": "custom", "key": "ask", "data": asked["data"]}
+    assert schema.check("run-event", told) == []
+    assert msgspec.json.decode(suspended.payload)["interruptId"] == "ask.1"
+    await bench.close()
 
 
 @pytest.mark.rule("int-05", "int-06")
-def test_an_answer_lets_the_node_go_on_as_the_same_attempt() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(WAITS)
-        await run_ready_tasks()
-        done = await answer(bench, key, {"choice": 2})
-        assert (done.run_id, done.node_id, done.status) == (key.run_id, "ask", "completed")
-        kinds = await bench.event_types(key)
-        assert kinds[4:8] == ["interrupt.requested", "node.suspended", "interrupt.resolved", "node.resumed"]
-        (resolved,) = await bench.payloads(key, "interrupt.resolved")
-        assert resolved == {
-            "nodeId": "ask",
-            "interruptId": "ask.1",
-            "kind": "custom",
-            "resumeValue": {"choice": 2},
-            "resolvedBy": "key_1",
-        }
-        (ended,) = [each for each in await bench.payloads(key, "node.completed") if each["nodeId"] == "ask"]
-        assert ended["outputs"] == {"output": {"choice": 2}}
-        assert [each["nodeId"] for each in await bench.payloads(key, "node.started")] == ["first", "ask", "last"]
-
-    run(work)
+async def test_an_answer_lets_the_node_go_on_as_the_same_attempt() -> None:
+    bench = EngineHarness()
+    key = await bench.start(WAITS)
+    await run_ready_tasks()
+    done = await answer(bench, key, {"choice": 2})
+    assert (done.run_id, done.node_id, done.status) == (key.run_id, "ask", "completed")
+    kinds = await bench.event_types(key)
+    assert kinds[4:8] == ["interrupt.requested", "node.suspended", "interrupt.resolved", "node.resumed"]
+    (resolved,) = await bench.payloads(key, "interrupt.resolved")
+    assert resolved == {
+        "nodeId": "ask",
+        "interruptId": "ask.1",
+        "kind": "custom",
+        "resumeValue": {"choice": 2},
+        "resolvedBy": "key_1",
+    }
+    (ended,) = [each for each in await bench.payloads(key, "node.completed") if each["nodeId"] == "ask"]
+    assert ended["outputs"] == {"output": {"choice": 2}}
+    assert [each["nodeId"] for each in await bench.payloads(key, "node.started")] == ["first", "ask", "last"]
 
 
 @pytest.mark.rule("int-06")
-def test_an_interrupt_outlives_restarts_and_takes_exactly_one_of_many_answers() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(WAITS)
-        await run_ready_tasks()
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        assert (await after.stored_run(key)).projection.status == "waiting-input"
-        ends = await asyncio.gather(*(answer(after, key, n) for n in range(64)), return_exceptions=True)
-        won = [each for each in ends if not isinstance(each, BaseException)]
-        lost = [each for each in ends if isinstance(each, ClientFault)]
-        assert (len(won), len(lost)) == (1, 63)
-        assert {each.code for each in lost} == {"interrupt_already_resolved"}
-        await after.run_to_end(key)
-        assert (await after.event_types(key)).count("interrupt.resolved") == 1
-
-    run(work)
+async def test_an_interrupt_outlives_restarts_and_takes_exactly_one_of_many_answers() -> None:
+    bench = EngineHarness()
+    key = await bench.start(WAITS)
+    await run_ready_tasks()
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    assert (await after.stored_run(key)).projection.status == "waiting-input"
+    ends = await asyncio.gather(*(answer(after, key, n) for n in range(64)), return_exceptions=True)
+    won = [each for each in ends if not isinstance(each, BaseException)]
+    lost = [each for each in ends if isinstance(each, ClientFault)]
+    assert (len(won), len(lost)) == (1, 63)
+    assert {each.code for each in lost} == {"interrupt_already_resolved"}
+    await after.run_to_end(key)
+    assert (await after.event_types(key)).count("interrupt.resolved") == 1
 
 
 @pytest.mark.rule("int-06")
-def test_why_an_answer_is_not_taken() -> None:
+async def test_why_an_answer_is_not_taken() -> None:
     async def refusal(bench: EngineHarness, key: RunKey, node_id: str = "ask") -> tuple[int, str]:
         with pytest.raises(ClientFault) as caught:
             await answer(bench, key, 1, node_id)
@@ -140,21 +131,18 @@ def test_why_an_answer_is_not_taken() -> None:
         await bench.run_to_end(failed)
         assert await refusal(bench, failed) == (409, "interrupt_already_resolved")
 
-    run(work)
+    await work()
 
 
 @pytest.mark.rule("idem-01")
-def test_a_repeated_answer_with_the_same_key_is_the_first_one() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(WAITS)
-        await run_ready_tasks()
-        first = await answer(bench, key, 1, idem="k")
-        assert await answer(bench, key, 1, idem="k") == msgspec.structs.replace(first, replayed=True)
-        with pytest.raises(ClientFault, match="idempotency_key_mismatch"):
-            await answer(bench, key, 2, idem="k")
-
-    run(work)
+async def test_a_repeated_answer_with_the_same_key_is_the_first_one() -> None:
+    bench = EngineHarness()
+    key = await bench.start(WAITS)
+    await run_ready_tasks()
+    first = await answer(bench, key, 1, idem="k")
+    assert await answer(bench, key, 1, idem="k") == msgspec.structs.replace(first, replayed=True)
+    with pytest.raises(ClientFault, match="idempotency_key_mismatch"):
+        await answer(bench, key, 2, idem="k")
 
 
 def asks(wanted: dict[str, Any] | None = None) -> InstantNode:
@@ -183,78 +171,64 @@ def test_a_value_that_does_not_fit_changes_nothing(monkeypatch: pytest.MonkeyPat
         run(work)
 
 
-def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
+async def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
     gate = node("gate", "test.gate")
     document = workflow(
         [{**ASK, "id": "b"}, {**ASK, "id": "a"}, gate, node("z", "core.merge")],
         [edge("a", "z"), edge("b", "z"), edge("gate", "z")],
     )
 
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(document)
-        await until(lambda: bench.gate_node.waiting)
-        assert (await shown(bench, key))["currentNodeId"] == "a"
-        assert (await answer(bench, key, 1, "b")).status == "waiting-input"
-        assert (await answer(bench, key, 2, "a")).status == "running"
-        bench.gate_node.release("gate")
-        await bench.run_to_end(key)
-        (completed,) = await bench.payloads(key, "run.completed")
-        assert completed["outputs"]["z"]["output"] == {"a": 2, "b": 1}
-
-    run(work)
+    bench = EngineHarness()
+    key = await bench.start(document)
+    await until(lambda: bench.gate_node.waiting)
+    assert (await shown(bench, key))["currentNodeId"] == "a"
+    assert (await answer(bench, key, 1, "b")).status == "waiting-input"
+    assert (await answer(bench, key, 2, "a")).status == "running"
+    bench.gate_node.release("gate")
+    await bench.run_to_end(key)
+    (completed,) = await bench.payloads(key, "run.completed")
+    assert completed["outputs"]["z"]["output"] == {"a": 2, "b": 1}
 
 
-def test_an_answer_to_a_paused_run_waits_with_it() -> None:
+async def test_an_answer_to_a_paused_run_waits_with_it() -> None:
     document = workflow([ASK, node("gate", "test.gate")])
 
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(document)
-        await until(lambda: bench.gate_node.waiting)
-        control = RunControl(bench.runtime, bench.executor)
-        with pytest.raises(ClientFault) as caught:
-            await control.pause_run(CALLER, key.run_id, {})
-        assert caught.value.details == {"runStatus": "waiting-input"}
-        await bench.close()
-
-    run(work)
+    bench = EngineHarness()
+    key = await bench.start(document)
+    await until(lambda: bench.gate_node.waiting)
+    control = RunControl(bench.runtime, bench.executor)
+    with pytest.raises(ClientFault) as caught:
+        await control.pause_run(CALLER, key.run_id, {})
+    assert caught.value.details == {"runStatus": "waiting-input"}
+    await bench.close()
 
 
 @pytest.mark.rule("hide-03")
-def test_what_a_node_asks_about_something_sensitive_is_hidden() -> None:
+async def test_what_a_node_asks_about_something_sensitive_is_hidden() -> None:
     ask = node("ask", "core.interrupt", config=ASK["config"], inputs={"x": {"type": "variable", "variableName": "pin"}})
     document = workflow([ask], [], [variable("pin", sensitive=True)])
 
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(document, inputs={"pin": "4711-secret"})
-        text = b"".join(event.document for event in await bench.events(key)) + msgspec.json.encode(
-            await shown(bench, key)
-        )
-        assert b"4711" not in text
-        assert b'"payload":[1,2]' not in text
-        await answer(bench, key, "my 4711-secret answer")
-        await bench.run_to_end(key)
-        text = b"".join(event.document for event in await bench.events(key))
-        assert b"4711" not in text
-
-    run(work)
+    bench = EngineHarness()
+    key = await bench.start(document, inputs={"pin": "4711-secret"})
+    text = b"".join(event.document for event in await bench.events(key)) + msgspec.json.encode(await shown(bench, key))
+    assert b"4711" not in text
+    assert b'"payload":[1,2]' not in text
+    await answer(bench, key, "my 4711-secret answer")
+    await bench.run_to_end(key)
+    text = b"".join(event.document for event in await bench.events(key))
+    assert b"4711" not in text
 
 
-def test_a_question_in_a_loop_is_a_new_one_each_round() -> None:
+async def test_a_question_in_a_loop_is_a_new_one_each_round() -> None:
     document = workflow(
         [node("l", "core.loop", config={"times": 2}), ASK, node("end")],
         [edge("l", "ask", sourceOutput="body"), edge("ask", "l"), edge("l", "end", sourceOutput="done")],
     )
 
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(document)
-        assert (await answer(bench, key, "one")).status == "waiting-input"
-        assert (await shown(bench, key))["interrupt"]["interruptId"] == "ask.2"
-        assert (await answer(bench, key, "two")).status == "completed"
-        values = [each["resumeValue"] for each in await bench.payloads(key, "interrupt.resolved")]
-        assert values == ["one", "two"]
-
-    run(work)
+    bench = EngineHarness()
+    key = await bench.start(document)
+    assert (await answer(bench, key, "one")).status == "waiting-input"
+    assert (await shown(bench, key))["interrupt"]["interruptId"] == "ask.2"
+    assert (await answer(bench, key, "two")).status == "completed"
+    values = [each["resumeValue"] for each in await bench.payloads(key, "interrupt.resolved")]
+    assert values == ["one", "two"]

@@ -55,22 +55,19 @@ async def said(bench: EngineHarness, key: RunKey, kind: str) -> list[dict[str, A
         ),
     ],
 )
-def test_what_an_approver_may_say(value: dict[str, Any], outcome: str, received: dict[str, Any]) -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", gate(actions=ALL))
-        assert await bench.answer(key, value, by=KEY) == "completed"
-        (resolved,) = await said(bench, key, "interrupt.resolved")
-        assert (resolved["outcome"], resolved["resolvedBy"]) == (outcome, "key_1")
-        assert resolved["resumeValue"] == {
-            **{k: v for k, v in value.items() if k != "decision"},
-            **received,
-            "decidedBy": "key_1",
-        }
-        assert await said(bench, key, "approval.received") == [{"nodeId": "ask", "decidedBy": "key_1", **received}]
-        (asking,) = await said(bench, key, "approval.requested")
-        assert asking["actions"] == ["accept", "reject", "refine", "edit", "ask"]
-
-    run(work)
+async def test_what_an_approver_may_say(value: dict[str, Any], outcome: str, received: dict[str, Any]) -> None:
+    bench, key = await asked("approval", gate(actions=ALL))
+    assert await bench.answer(key, value, by=KEY) == "completed"
+    (resolved,) = await said(bench, key, "interrupt.resolved")
+    assert (resolved["outcome"], resolved["resolvedBy"]) == (outcome, "key_1")
+    assert resolved["resumeValue"] == {
+        **{k: v for k, v in value.items() if k != "decision"},
+        **received,
+        "decidedBy": "key_1",
+    }
+    assert await said(bench, key, "approval.received") == [{"nodeId": "ask", "decidedBy": "key_1", **received}]
+    (asking,) = await said(bench, key, "approval.requested")
+    assert asking["actions"] == ["accept", "reject", "refine", "edit", "ask"]
 
 
 @pytest.mark.rule("appr-02")
@@ -91,79 +88,64 @@ def test_what_an_approver_may_say(value: dict[str, Any], outcome: str, received:
         {"action": "accept", "override": "yes"},
     ],
 )
-def test_what_no_approver_may_say(value: Any) -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", gate(actions=["accept", "reject", "refine"]))
-        assert (await refused(bench, key, value))[:2] == (400, "validation_error")
-        assert await bench.answer(key, {"action": "accept"}) == "completed"
-
-    run(work)
+async def test_what_no_approver_may_say(value: Any) -> None:
+    bench, key = await asked("approval", gate(actions=["accept", "reject", "refine"]))
+    assert (await refused(bench, key, value))[:2] == (400, "validation_error")
+    assert await bench.answer(key, {"action": "accept"}) == "completed"
 
 
 @pytest.mark.rule("appr-01")
-def test_who_asks_back_leaves_the_gate_open() -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", gate(actions=ALL))
-        assert (await refused(bench, key, {"action": "ask"}))[0] == 400
-        assert await bench.answer(key, {"action": "ask", "question": "Which account?"}, by=KEY) == "waiting-approval"
-        (remark,) = await said(bench, key, "weftwork.approval.remark")
-        assert remark == {"nodeId": "ask", "principal": "key_1", "action": "ask", "text": "Which account?"}
-        assert "approval.received" not in await bench.event_types(key)
-        assert await bench.answer(key, {"action": "accept"}) == "completed"
-
-    run(work)
+async def test_who_asks_back_leaves_the_gate_open() -> None:
+    bench, key = await asked("approval", gate(actions=ALL))
+    assert (await refused(bench, key, {"action": "ask"}))[0] == 400
+    assert await bench.answer(key, {"action": "ask", "question": "Which account?"}, by=KEY) == "waiting-approval"
+    (remark,) = await said(bench, key, "weftwork.approval.remark")
+    assert remark == {"nodeId": "ask", "principal": "key_1", "action": "ask", "text": "Which account?"}
+    assert "approval.received" not in await bench.event_types(key)
+    assert await bench.answer(key, {"action": "accept"}) == "completed"
 
 
 @pytest.mark.rule("appr-04", "appr-09", "appr-10")
-def test_a_quorum_counts_each_vote_and_ends_with_the_last_that_is_needed() -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy="majority", approversList=[]))
-        for number, voter in enumerate(("a", "b"), 1):
-            assert await bench.answer(key, {"action": "accept", "voter": voter}) == "waiting-approval"
-            granted = (await said(bench, key, "approval.granted"))[-1]
-            progress = {"granted": number, "required": 3}
-            assert granted == {"gateId": "ask", "principal": voter, "quorumProgress": progress}
-        assert await bench.answer(key, {"action": "accept", "voter": "a"}) == "waiting-approval"
-        assert len(await said(bench, key, "approval.granted")) == 2
-        bench = bench.successor()
-        await bench.executor.recover()
-        assert await bench.answer(key, {"action": "accept", "voter": "c", "comment": "go"}) == "completed"
-        (received,) = await said(bench, key, "approval.received")
-        assert (received["decidedBy"], received["comment"]) == ("quorum:3-of-3", "go")
-        assert (await said(bench, key, "weftwork.approval.remark"))[0]["text"] == "go"
-
-    run(work)
+async def test_a_quorum_counts_each_vote_and_ends_with_the_last_that_is_needed() -> None:
+    bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy="majority", approversList=[]))
+    for number, voter in enumerate(("a", "b"), 1):
+        assert await bench.answer(key, {"action": "accept", "voter": voter}) == "waiting-approval"
+        granted = (await said(bench, key, "approval.granted"))[-1]
+        progress = {"granted": number, "required": 3}
+        assert granted == {"gateId": "ask", "principal": voter, "quorumProgress": progress}
+    assert await bench.answer(key, {"action": "accept", "voter": "a"}) == "waiting-approval"
+    assert len(await said(bench, key, "approval.granted")) == 2
+    bench = bench.successor()
+    await bench.executor.recover()
+    assert await bench.answer(key, {"action": "accept", "voter": "c", "comment": "go"}) == "completed"
+    (received,) = await said(bench, key, "approval.received")
+    assert (received["decidedBy"], received["comment"]) == ("quorum:3-of-3", "go")
+    assert (await said(bench, key, "weftwork.approval.remark"))[0]["text"] == "go"
 
 
 @pytest.mark.rule("appr-04")
 @pytest.mark.parametrize(("policy", "needed"), [("majority", 2), ("single-veto", 1)])
-def test_how_many_rejections_end_a_quorum(policy: str, needed: int) -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy=policy))
-        await bench.answer(key, {"action": "accept", "voter": "a"})
-        for number in range(1, needed + 1):
-            answer = {"action": "reject", "voter": f"r{number}", "feedback": "no"}
-            assert await bench.answer(key, answer) == ("waiting-approval" if number < needed else "completed")
-        (resolved,) = await said(bench, key, "interrupt.resolved")
-        assert (resolved["outcome"], resolved["resumeValue"]["decidedBy"]) == ("rejected", f"r{needed}")
-        rejected = await said(bench, key, "approval.rejected")
-        assert [each["principal"] for each in rejected] == [f"r{number}" for number in range(1, needed + 1)]
-        assert rejected[0]["reason"] == "no"
-
-    run(work)
+async def test_how_many_rejections_end_a_quorum(policy: str, needed: int) -> None:
+    bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy=policy))
+    await bench.answer(key, {"action": "accept", "voter": "a"})
+    for number in range(1, needed + 1):
+        answer = {"action": "reject", "voter": f"r{number}", "feedback": "no"}
+        assert await bench.answer(key, answer) == ("waiting-approval" if number < needed else "completed")
+    (resolved,) = await said(bench, key, "interrupt.resolved")
+    assert (resolved["outcome"], resolved["resumeValue"]["decidedBy"]) == ("rejected", f"r{needed}")
+    rejected = await said(bench, key, "approval.rejected")
+    assert [each["principal"] for each in rejected] == [f"r{number}" for number in range(1, needed + 1)]
+    assert rejected[0]["reason"] == "no"
 
 
 @pytest.mark.rule("appr-04")
-def test_a_vote_may_be_changed_while_the_gate_is_open() -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", gate(requiredApprovals=2, rejectionPolicy="majority"))
-        assert await bench.answer(key, {"action": "reject", "voter": "a"}) == "waiting-approval"
-        assert await bench.answer(key, {"action": "accept", "voter": "a"}) == "waiting-approval"
-        assert await bench.answer(key, {"action": "accept", "voter": "b"}) == "completed"
-        (resolved,) = await said(bench, key, "interrupt.resolved")
-        assert resolved["outcome"] == "accepted"
-
-    run(work)
+async def test_a_vote_may_be_changed_while_the_gate_is_open() -> None:
+    bench, key = await asked("approval", gate(requiredApprovals=2, rejectionPolicy="majority"))
+    assert await bench.answer(key, {"action": "reject", "voter": "a"}) == "waiting-approval"
+    assert await bench.answer(key, {"action": "accept", "voter": "a"}) == "waiting-approval"
+    assert await bench.answer(key, {"action": "accept", "voter": "b"}) == "completed"
+    (resolved,) = await said(bench, key, "interrupt.resolved")
+    assert resolved["outcome"] == "accepted"
 
 
 @pytest.mark.rule("appr-03")
@@ -195,17 +177,14 @@ def test_only_named_approvers_count_and_nobody_speaks_for_them_unless_they_may(m
         run(work)
 
 
-def test_when_everybody_has_voted_and_too_few_agree_it_is_a_rejection() -> None:
-    async def work() -> None:
-        names = ["a", "b", "c"]
-        bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy="majority", approversList=names))
-        for voter, action in (("a", "reject"), ("b", "accept"), ("c", "accept")):
-            status = await bench.answer(key, {"action": action, "voter": voter}, by=TRUSTED)
-        assert status == "completed"
-        (resolved,) = await said(bench, key, "interrupt.resolved")
-        assert (resolved["outcome"], resolved["reason"]) == ("rejected", "quorum-not-reached")
-
-    run(work)
+async def test_when_everybody_has_voted_and_too_few_agree_it_is_a_rejection() -> None:
+    names = ["a", "b", "c"]
+    bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy="majority", approversList=names))
+    for voter, action in (("a", "reject"), ("b", "accept"), ("c", "accept")):
+        status = await bench.answer(key, {"action": action, "voter": voter}, by=TRUSTED)
+    assert status == "completed"
+    (resolved,) = await said(bench, key, "interrupt.resolved")
+    assert (resolved["outcome"], resolved["reason"]) == ("rejected", "quorum-not-reached")
 
 
 @pytest.mark.rule("appr-06")
@@ -275,14 +254,11 @@ def test_votes_decide_as_they_are_counted_by_hand(required: int, policy: str, ca
 
 
 @pytest.mark.rule("appr-09")
-def test_an_override_that_is_one_voice_is_counted_once() -> None:
-    async def work() -> None:
-        many = gate(requiredApprovals=3, rejectionPolicy="majority", override=True)
-        bench, key = await asked("approval", many)
-        over = {"action": "reject", "override": True, "reason": "the office burns"}
-        for _ in range(3):
-            assert await bench.answer(key, over, by=OWNER) == "waiting-approval"
-        assert len(await said(bench, key, "approval.overridden")) == 1
-        assert len(await said(bench, key, "approval.rejected")) == 1
-
-    run(work)
+async def test_an_override_that_is_one_voice_is_counted_once() -> None:
+    many = gate(requiredApprovals=3, rejectionPolicy="majority", override=True)
+    bench, key = await asked("approval", many)
+    over = {"action": "reject", "override": True, "reason": "the office burns"}
+    for _ in range(3):
+        assert await bench.answer(key, over, by=OWNER) == "waiting-approval"
+    assert len(await said(bench, key, "approval.overridden")) == 1
+    assert len(await said(bench, key, "approval.rejected")) == 1
