@@ -64,40 +64,34 @@ def test_so_many_children_are_executed_at_once(monkeypatch: pytest.MonkeyPatch) 
     assert run(_most_at_once) == 6
 
 
-def test_one_that_is_cancelled_before_its_turn_takes_no_place() -> None:
-    async def work() -> None:
-        room = HoldingNode()
-        free = {**MANY["nodes"][0]["config"], "items": [1]}
-        bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
-        assert await bench.cancel(key) == "cancelled"
-        await settle()
-        assert [await bench.status(each) for each in await child_keys(bench, key)] == ["cancelled"] * 6
-        other = await bench.start(workflow([node("m", "core.flow.map", config=free)], id="one"))
-        await settle()
+async def test_one_that_is_cancelled_before_its_turn_takes_no_place() -> None:
+    room = HoldingNode()
+    free = {**MANY["nodes"][0]["config"], "items": [1]}
+    bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
+    assert await bench.cancel(key) == "cancelled"
+    await settle()
+    assert [await bench.status(each) for each in await child_keys(bench, key)] == ["cancelled"] * 6
+    other = await bench.start(workflow([node("m", "core.flow.map", config=free)], id="one"))
+    await settle()
+    await room.let_go()
+    assert await bench.status(other) == "completed"
+
+
+async def test_a_host_that_starts_lets_in_what_it_has_room_for() -> None:
+    room = HoldingNode()
+    bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type))
+    assert room.most == 6
+    await bench.crash()
+    room.most = 0
+    after = bench.successor(limits=Limits(max_live_runs=1, max_live_children=1))
+    # One after the other, so that each sees how full it is.
+    assert sum([await after.executor._recover_run(each) for each in await child_keys(bench, key)]) == 6
+    await after.executor.recover()
+    await settle()
+    for _ in range(6):
         await room.let_go()
-        assert await bench.status(other) == "completed"
-
-    run(work)
-
-
-def test_a_host_that_starts_lets_in_what_it_has_room_for() -> None:
-    async def work() -> None:
-        room = HoldingNode()
-        bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type))
-        assert room.most == 6
-        await bench.crash()
-        room.most = 0
-        after = bench.successor(limits=Limits(max_live_runs=1, max_live_children=1))
-        # One after the other, so that each sees how full it is.
-        assert sum([await after.executor._recover_run(each) for each in await child_keys(bench, key)]) == 6
-        await after.executor.recover()
-        await settle()
-        for _ in range(6):
-            await room.let_go()
-        assert await after.status(key) == "completed"
-        await after.close()
-
-    run(work)
+    assert await after.status(key) == "completed"
+    await after.close()
 
 
 class RecordingWaker:
@@ -117,97 +111,79 @@ class RecordingWaker:
         return key
 
 
-def test_tenants_do_not_wait_for_each_other() -> None:
-    async def work() -> list[str]:
-        store = RecordingWaker()
-        admission = Admission(1, ManualClock(), store.wake)
-        assert admission.admit(RunKey("a", "first"))
-        assert not admission.admit(RunKey("a", "a1"))
-        assert admission.admit(RunKey("b", "b1"))
-        assert not admission.admit(RunKey("b", "b2"))
-        for key in (RunKey("b", "b1"), RunKey("a", "first"), RunKey("a", "a1"), RunKey("b", "b2")):
-            admission.free(key)
-            for _ in range(5):
-                await asyncio.sleep(0)
-        assert not admission._tenants
-        return store.woken
-
-    assert run(work) == ["b2", "a1"]
-
-
-def test_a_large_child_takes_several_seats_and_one_that_is_larger_than_the_room_has_it_alone() -> None:
-    async def work() -> list[bool]:
-        admission = Admission(4, ManualClock(), RecordingWaker().wake)
-        sizes = {"small": 10, "large": 2 * SLOT_BYTES, "another": 10}
-        admitted = [admission.admit(RunKey("a", name), weight) for name, weight in sizes.items()]
-        alone = Admission(4, ManualClock(), RecordingWaker().wake)
-        admitted += [alone.admit(RunKey("a", "huge"), 99 * SLOT_BYTES), alone.admit(RunKey("a", "small"))]
-        return admitted
-
-    assert run(work) == [True, True, False, True, False]
-
-
-def test_a_store_that_is_away_and_a_run_that_cannot_be_read_keep_nobody_from_their_turn() -> None:
-    async def work() -> list[str]:
-        store, clock = RecordingWaker(), ManualClock()
-        admission = Admission(1, clock, store.wake)
-        assert admission.admit(RunKey("a", "first"))
-        for name in ("broken", "a1"):
-            admission.admit(RunKey("a", name))
-        store.away = 1
-        admission.free(RunKey("a", "first"))
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert store.woken == []
-        clock.advance(1000)
-        for _ in range(10):
-            await asyncio.sleep(0)
-        admission.close()
-        return store.woken
-
-    assert run(work) == ["a1"]
-
-
-def test_nothing_is_let_in_once_the_host_closes() -> None:
-    async def work() -> None:
-        room = HoldingNode()
-        bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
-        await bench.close()
-        await pass_time(bench, 5000)
-        assert len([each for each in await child_keys(bench, key) if await bench.status(each) == "pending"]) == 5
-
-    run(work)
-
-
-def test_a_tree_that_is_being_cancelled_begins_nothing_until_that_is_done() -> None:
-    async def work() -> list[str]:
-        store = RecordingWaker()
-        admission = Admission(2, ManualClock(), store.wake)
-        admission.hold_tree("doomed")
-        assert not admission.admit(RunKey("a", "d1"), 0, "doomed")
-        assert not admission.admit(RunKey("a", "d2"), 0, "doomed")
-        assert not admission.admit(RunKey("a", "other"), 0, "sound")
-        assert admission.admit(RunKey("b", "b1"), 0, "sound")
-        admission.free(RunKey("b", "b1"))
-        admission._start_waiting("a", admission._tenants["a"])
+async def test_tenants_do_not_wait_for_each_other() -> None:
+    store = RecordingWaker()
+    admission = Admission(1, ManualClock(), store.wake)
+    assert admission.admit(RunKey("a", "first"))
+    assert not admission.admit(RunKey("a", "a1"))
+    assert admission.admit(RunKey("b", "b1"))
+    assert not admission.admit(RunKey("b", "b2"))
+    for key in (RunKey("b", "b1"), RunKey("a", "first"), RunKey("a", "a1"), RunKey("b", "b2")):
+        admission.free(key)
         for _ in range(5):
             await asyncio.sleep(0)
-        assert store.woken == ["other"]
-        admission.release_held()
-        for _ in range(5):
-            await asyncio.sleep(0)
-        return store.woken
-
-    assert run(work) == ["other", "d1"]
+    assert not admission._tenants
+    assert store.woken == ["b2", "a1"]
 
 
-def test_a_child_that_is_cancelled_before_it_began_does_not_begin() -> None:
-    async def work() -> None:
-        room = HoldingNode()
-        bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
-        waiting = (await child_keys(bench, key))[-1]
-        assert await bench.cancel(waiting) == "cancelled"
-        assert await bench.event_types(waiting) == ["run.cancelled"]
-        await bench.close()
+async def test_a_large_child_takes_several_seats_and_one_that_is_larger_than_the_room_has_it_alone() -> None:
+    admission = Admission(4, ManualClock(), RecordingWaker().wake)
+    sizes = {"small": 10, "large": 2 * SLOT_BYTES, "another": 10}
+    admitted = [admission.admit(RunKey("a", name), weight) for name, weight in sizes.items()]
+    alone = Admission(4, ManualClock(), RecordingWaker().wake)
+    admitted += [alone.admit(RunKey("a", "huge"), 99 * SLOT_BYTES), alone.admit(RunKey("a", "small"))]
+    assert admitted == [True, True, False, True, False]
 
-    run(work)
+
+async def test_a_store_that_is_away_and_a_run_that_cannot_be_read_keep_nobody_from_their_turn() -> None:
+    store, clock = RecordingWaker(), ManualClock()
+    admission = Admission(1, clock, store.wake)
+    assert admission.admit(RunKey("a", "first"))
+    for name in ("broken", "a1"):
+        admission.admit(RunKey("a", name))
+    store.away = 1
+    admission.free(RunKey("a", "first"))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert store.woken == []
+    clock.advance(1000)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    admission.close()
+    assert store.woken == ["a1"]
+
+
+async def test_nothing_is_let_in_once_the_host_closes() -> None:
+    room = HoldingNode()
+    bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
+    await bench.close()
+    await pass_time(bench, 5000)
+    assert len([each for each in await child_keys(bench, key) if await bench.status(each) == "pending"]) == 5
+
+
+async def test_a_tree_that_is_being_cancelled_begins_nothing_until_that_is_done() -> None:
+    store = RecordingWaker()
+    admission = Admission(2, ManualClock(), store.wake)
+    admission.hold_tree("doomed")
+    assert not admission.admit(RunKey("a", "d1"), 0, "doomed")
+    assert not admission.admit(RunKey("a", "d2"), 0, "doomed")
+    assert not admission.admit(RunKey("a", "other"), 0, "sound")
+    assert admission.admit(RunKey("b", "b1"), 0, "sound")
+    admission.free(RunKey("b", "b1"))
+    admission._start_waiting("a", admission._tenants["a"])
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert store.woken == ["other"]
+    admission.release_held()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert store.woken == ["other", "d1"]
+
+
+async def test_a_child_that_is_cancelled_before_it_began_does_not_begin() -> None:
+    room = HoldingNode()
+    bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_children=1)))
+    waiting = (await child_keys(bench, key))[-1]
+    assert await bench.cancel(waiting) == "cancelled"
+    assert await bench.event_types(waiting) == ["run.cancelled"]
+    await bench.close()

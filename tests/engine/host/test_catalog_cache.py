@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.host.test_catalog import TYPES, nodes_of, register
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import run, run_ready_tasks, until
+from tests.harness.engine_harness import run_ready_tasks, until
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.host import catalog as catalog_module
 from weftwork.engine.host.catalog import WorkflowCatalog
@@ -90,61 +90,52 @@ async def caller_goes_away() -> list[str] | None:
 
 @pytest.mark.rule("wf-11")
 @pytest.mark.parametrize("scenario", [read_while_registering, caller_goes_away])
-def test_what_is_remembered_is_never_older_than_what_was_registered(scenario: Callable[[], Any]) -> None:
-    assert run(scenario) == ["new"]
+async def test_what_is_remembered_is_never_older_than_what_was_registered(scenario: Callable[[], Any]) -> None:
+    assert (await scenario()) == ["new"]
 
 
-def test_without_counting_writes_an_old_answer_would_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_counting_writes_an_old_answer_would_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkflowCatalog, "_writes", property(lambda _: 0, lambda *_: None), raising=False)
-    assert run(read_while_registering) == ["old"]
+    assert (await read_while_registering()) == ["old"]
 
 
-def test_without_a_shield_an_old_answer_would_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_shield_an_old_answer_would_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     async def bare(writing: Any) -> Any:
         return await writing
 
     monkeypatch.setattr(catalog_module.asyncio, "shield", bare)
-    assert run(caller_goes_away) is None
+    assert (await caller_goes_away()) is None
 
 
-def test_a_write_whose_end_is_unknown_is_looked_up() -> None:
-    async def prove() -> None:
-        catalog, slow = await slow_catalog()
-        assert await nodes_of(catalog) is None
+async def test_a_write_whose_end_is_unknown_is_looked_up() -> None:
+    catalog, slow = await slow_catalog()
+    assert await nodes_of(catalog) is None
 
-        async def register_and_fail(*arguments: Any) -> Any:
-            await slow._real.register(*arguments)
-            raise StoreUnavailable("nobody knows")
+    async def register_and_fail(*arguments: Any) -> Any:
+        await slow._real.register(*arguments)
+        raise StoreUnavailable("nobody knows")
 
-        slow.register = register_and_fail
-        with pytest.raises(StoreUnavailable):
-            await register(catalog, workflow([node("new")]))
-        assert await nodes_of(catalog) == ["new"]
-
-    run(prove)
+    slow.register = register_and_fail
+    with pytest.raises(StoreUnavailable):
+        await register(catalog, workflow([node("new")]))
+    assert await nodes_of(catalog) == ["new"]
 
 
-def test_the_store_is_asked_once_for_each_workflow_that_is_started() -> None:
-    async def prove() -> None:
-        catalog, slow = await slow_catalog()
-        assert await catalog.register(workflow([node("file")], id="file")) == []
-        await register(catalog, workflow([node("own")], id="own"))
-        for _ in range(5):
-            assert await nodes_of(catalog, "acme", "file") == ["file"]
-            assert await nodes_of(catalog, "acme", "own") == ["own"]
-            assert await nodes_of(catalog, "acme", "none") is None
-        assert slow.reads == 3
-
-    run(prove)
+async def test_the_store_is_asked_once_for_each_workflow_that_is_started() -> None:
+    catalog, slow = await slow_catalog()
+    assert await catalog.register(workflow([node("file")], id="file")) == []
+    await register(catalog, workflow([node("own")], id="own"))
+    for _ in range(5):
+        assert await nodes_of(catalog, "acme", "file") == ["file"]
+        assert await nodes_of(catalog, "acme", "own") == ["own"]
+        assert await nodes_of(catalog, "acme", "none") is None
+    assert slow.reads == 3
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def prove() -> None:
-        monkeypatch.setattr(catalog_module, "MAX_CACHED_DIGESTS", 3)
-        catalog, slow = await slow_catalog()
-        for name in ("a", "b", "a", "c", "a", "d", "a"):
-            await catalog.find_plan("acme", name)
-        assert list(catalog._digests) == [("acme", "c"), ("acme", "d"), ("acme", "a")]
-        assert slow.reads == 4
-
-    run(prove)
+async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog_module, "MAX_CACHED_DIGESTS", 3)
+    catalog, slow = await slow_catalog()
+    for name in ("a", "b", "a", "c", "a", "d", "a"):
+        await catalog.find_plan("acme", name)
+    assert list(catalog._digests) == [("acme", "c"), ("acme", "d"), ("acme", "a")]
+    assert slow.reads == 4

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
@@ -57,196 +57,150 @@ async def finished(bench: EngineHarness, document: dict[str, Any], **request: An
     return key
 
 
-def test_a_run_of_one_node() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await finished(bench, NOOP)
-        assert await bench.event_types(key) == ["run.started", "node.started", "node.completed", "run.completed"]
-        assert await bench.payloads(key, "run.completed") == [{"outputs": {"a": {}}}]
-        assert bench.executor.live_count == 0
-
-    run(work)
+async def test_a_run_of_one_node() -> None:
+    bench = EngineHarness()
+    key = await finished(bench, NOOP)
+    assert await bench.event_types(key) == ["run.started", "node.started", "node.completed", "run.completed"]
+    assert await bench.payloads(key, "run.completed") == [{"outputs": {"a": {}}}]
+    assert bench.executor.live_count == 0
 
 
-def test_identity_gives_back_what_it_is_given() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        ports = {"x": {"type": "variable", "variableName": "v"}, "y": {"type": "static", "value": [1.0, None]}}
-        document = workflow([node("a", "core.identity", inputs=ports)], None, [variable("v", defaultValue="d")])
-        key = await finished(bench, document, inputs={"v": "given"})
-        assert await bench.payloads(key, "node.completed") == [
-            {"nodeId": "a", "outputs": {"x": "given", "y": [1.0, None]}}
-        ]
-
-    run(work)
+async def test_identity_gives_back_what_it_is_given() -> None:
+    bench = EngineHarness()
+    ports = {"x": {"type": "variable", "variableName": "v"}, "y": {"type": "static", "value": [1.0, None]}}
+    document = workflow([node("a", "core.identity", inputs=ports)], None, [variable("v", defaultValue="d")])
+    key = await finished(bench, document, inputs={"v": "given"})
+    assert await bench.payloads(key, "node.completed") == [{"nodeId": "a", "outputs": {"x": "given", "y": [1.0, None]}}]
 
 
-def test_a_failing_node_fails_the_run() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await finished(bench, workflow([node("a", "core.fail", config={"code": "boom", "message": "It broke."})]))
-        assert await bench.event_types(key) == ["run.started", "node.started", "node.failed", "run.failed"]
-        failure = {"code": "boom", "message": "It broke."}
-        assert await bench.payloads(key, "run.failed") == [{"error": failure, "failedNodeId": "a"}]
-        stored = await bench.stored_run(key)
-        assert stored.projection.error is not None
-        assert msgspec.json.decode(stored.projection.error) == failure
-
-    run(work)
+async def test_a_failing_node_fails_the_run() -> None:
+    bench = EngineHarness()
+    key = await finished(bench, workflow([node("a", "core.fail", config={"code": "boom", "message": "It broke."})]))
+    assert await bench.event_types(key) == ["run.started", "node.started", "node.failed", "run.failed"]
+    failure = {"code": "boom", "message": "It broke."}
+    assert await bench.payloads(key, "run.failed") == [{"error": failure, "failedNodeId": "a"}]
+    stored = await bench.stored_run(key)
+    assert stored.projection.error is not None
+    assert msgspec.json.decode(stored.projection.error) == failure
 
 
-def test_nodes_run_in_the_order_of_the_edges() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await finished(bench, workflow([node(n) for n in "cba"], [edge("b", "a"), edge("c", "b")]))
-        starts = [each["nodeId"] for each in await bench.payloads(key, "node.started")]
-        assert starts == ["c", "b", "a"]
-
-    run(work)
+async def test_nodes_run_in_the_order_of_the_edges() -> None:
+    bench = EngineHarness()
+    key = await finished(bench, workflow([node(n) for n in "cba"], [edge("b", "a"), edge("c", "b")]))
+    starts = [each["nodeId"] for each in await bench.payloads(key, "node.started")]
+    assert starts == ["c", "b", "a"]
 
 
-def test_a_failure_can_be_handled() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        nodes = [node("a", "core.fail"), node("b"), node("c")]
-        key = await finished(bench, workflow(nodes, [edge("a", "b", "any_failed"), edge("b", "c")]))
-        assert (await bench.event_types(key))[-1] == "run.completed"
-        key = await finished(bench, workflow(nodes, [edge("a", "b"), edge("b", "c")]))
-        assert (await bench.event_types(key)).count("node.skipped") == 2
-        assert (await bench.event_types(key))[-1] == "run.failed"
-
-    run(work)
+async def test_a_failure_can_be_handled() -> None:
+    bench = EngineHarness()
+    nodes = [node("a", "core.fail"), node("b"), node("c")]
+    key = await finished(bench, workflow(nodes, [edge("a", "b", "any_failed"), edge("b", "c")]))
+    assert (await bench.event_types(key))[-1] == "run.completed"
+    key = await finished(bench, workflow(nodes, [edge("a", "b"), edge("b", "c")]))
+    assert (await bench.event_types(key)).count("node.skipped") == 2
+    assert (await bench.event_types(key))[-1] == "run.failed"
 
 
 @pytest.mark.rule("node-01", "node-02")
-def test_a_node_that_needs_what_no_host_has_fails_the_run() -> None:
-    async def work() -> None:
-        bench = EngineHarness(provided=frozenset({"conformance.never-provided"}))
-        key = await finished(bench, workflow([node("a", "conformance.requiresMissing")]))
-        assert await bench.event_types(key) == ["run.started", "node.failed", "run.failed"]
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "capability_not_provided"
-        assert (await bench.stored_run(key)).projection.executions == 0
-
-    run(work)
+async def test_a_node_that_needs_what_no_host_has_fails_the_run() -> None:
+    bench = EngineHarness(provided=frozenset({"conformance.never-provided"}))
+    key = await finished(bench, workflow([node("a", "conformance.requiresMissing")]))
+    assert await bench.event_types(key) == ["run.started", "node.failed", "run.failed"]
+    (failed,) = await bench.payloads(key, "run.failed")
+    assert failed["error"]["code"] == "capability_not_provided"
+    assert (await bench.stored_run(key)).projection.executions == 0
 
 
-def test_a_node_runs_with_what_the_host_provides() -> None:
-    async def work() -> None:
-        declaration = NodeDeclaration("test.needs", "Needs two things.", requires=("one", "two"))
-        needs = InstantNode(declaration, lambda call: Completed({}))
-        bench = EngineHarness(needs, provided=frozenset({"one", "two", "three"}))
-        assert (await bench.event_types(await finished(bench, workflow([node("a", "test.needs")]))))[
-            -1
-        ] == "run.completed"
-        lacking = EngineHarness(needs, provided=frozenset({"one"}))
-        (failed,) = await lacking.payloads(await finished(lacking, workflow([node("a", "test.needs")])), "node.failed")
-        assert failed["error"]["details"] == {"capability": "two"}
-
-    run(work)
+async def test_a_node_runs_with_what_the_host_provides() -> None:
+    declaration = NodeDeclaration("test.needs", "Needs two things.", requires=("one", "two"))
+    needs = InstantNode(declaration, lambda call: Completed({}))
+    bench = EngineHarness(needs, provided=frozenset({"one", "two", "three"}))
+    assert (await bench.event_types(await finished(bench, workflow([node("a", "test.needs")]))))[-1] == "run.completed"
+    lacking = EngineHarness(needs, provided=frozenset({"one"}))
+    (failed,) = await lacking.payloads(await finished(lacking, workflow([node("a", "test.needs")])), "node.failed")
+    assert failed["error"]["details"] == {"capability": "two"}
 
 
 @pytest.mark.parametrize("port", [{"type": "variable", "variableName": "gone"}, {"type": "static", "value": -1}])
-def test_inputs_that_are_missing_or_do_not_fit_fail_the_node(port: dict[str, Any]) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await finished(bench, workflow([node("a", "core.delay", inputs={"delayMs": port})]))
-        (failed,) = await bench.payloads(key, "node.failed")
-        expected = "node_input_missing" if port["type"] == "variable" else "node_config_invalid"
-        assert failed["error"]["code"] == expected
-
-    run(work)
+async def test_inputs_that_are_missing_or_do_not_fit_fail_the_node(port: dict[str, Any]) -> None:
+    bench = EngineHarness()
+    key = await finished(bench, workflow([node("a", "core.delay", inputs={"delayMs": port})]))
+    (failed,) = await bench.payloads(key, "node.failed")
+    expected = "node_input_missing" if port["type"] == "variable" else "node_config_invalid"
+    assert failed["error"]["code"] == expected
 
 
-def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
-    async def work() -> None:
-        bench = EngineHarness(wrap=CountingLog)
-        names = [f"n{index:02}" for index in range(50)]
-        edges = [edge(a, b) for a, b in pairwise(names)]
-        await finished(bench, workflow([node(n) for n in names], edges))
-        assert bench.log.sizes == [102]
-
-    run(work)
+async def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
+    bench = EngineHarness(wrap=CountingLog)
+    names = [f"n{index:02}" for index in range(50)]
+    edges = [edge(a, b) for a, b in pairwise(names)]
+    await finished(bench, workflow([node(n) for n in names], edges))
+    assert bench.log.sizes == [102]
 
 
-def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 5)
 
-    async def work() -> None:
-        bench = EngineHarness(wrap=CountingLog)
-        names = [f"n{index:02}" for index in range(20)]
-        edges = [edge(a, b) for a, b in pairwise(names)]
-        await finished(bench, workflow([node(n) for n in names], edges))
-        assert sum(bench.log.sizes) == 42
-        assert max(bench.log.sizes) == 5
-
-    run(work)
+    bench = EngineHarness(wrap=CountingLog)
+    names = [f"n{index:02}" for index in range(20)]
+    edges = [edge(a, b) for a, b in pairwise(names)]
+    await finished(bench, workflow([node(n) for n in names], edges))
+    assert sum(bench.log.sizes) == 42
+    assert max(bench.log.sizes) == 5
 
 
-def test_the_start_of_a_waiting_node_is_durable_before_it_runs() -> None:
-    async def work() -> None:
-        bench = EngineHarness(wrap=CountingLog)
-        key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]))
-        await until(lambda: bench.gate_node.calls)
-        assert await bench.event_types(key) == ["run.started", "node.started", "node.completed", "node.started"]
-        assert (await bench.stored_run(key)).projection.current_node == "b"
-        bench.gate_node.release("b", Completed({"o": 1}))
-        await bench.run_to_end(key)
-        assert bench.log.sizes == [4, 2]
-        assert bench.log.rows == [["a", "b"], ["b"]], "only what changed is written again"
-        assert await bench.payloads(key, "run.completed") == [{"outputs": {"b": {"o": 1}}}]
-
-    run(work)
+async def test_the_start_of_a_waiting_node_is_durable_before_it_runs() -> None:
+    bench = EngineHarness(wrap=CountingLog)
+    key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]))
+    await until(lambda: bench.gate_node.calls)
+    assert await bench.event_types(key) == ["run.started", "node.started", "node.completed", "node.started"]
+    assert (await bench.stored_run(key)).projection.current_node == "b"
+    bench.gate_node.release("b", Completed({"o": 1}))
+    await bench.run_to_end(key)
+    assert bench.log.sizes == [4, 2]
+    assert bench.log.rows == [["a", "b"], ["b"]], "only what changed is written again"
+    assert await bench.payloads(key, "run.completed") == [{"outputs": {"b": {"o": 1}}}]
 
 
-def test_branches_run_side_by_side_up_to_the_bound() -> None:
-    async def work() -> None:
-        bench = EngineHarness(limits=Limits(max_parallel_nodes=3))
-        names = [f"n{index}" for index in range(7)]
-        key = await bench.start(workflow([node(n, "test.gate") for n in names]))
-        for released in range(7):
-            await run_ready_tasks()
-            assert len(bench.gate_node.waiting) == min(3, 7 - released)
-            bench.gate_node.release(next(iter(bench.gate_node.waiting)))
-        await bench.run_to_end(key)
-        assert bench.gate_node.max_waiting == 3
-        assert (await bench.stored_run(key)).projection.executions == 7
-
-    run(work)
+async def test_branches_run_side_by_side_up_to_the_bound() -> None:
+    bench = EngineHarness(limits=Limits(max_parallel_nodes=3))
+    names = [f"n{index}" for index in range(7)]
+    key = await bench.start(workflow([node(n, "test.gate") for n in names]))
+    for released in range(7):
+        await run_ready_tasks()
+        assert len(bench.gate_node.waiting) == min(3, 7 - released)
+        bench.gate_node.release(next(iter(bench.gate_node.waiting)))
+    await bench.run_to_end(key)
+    assert bench.gate_node.max_waiting == 3
+    assert (await bench.stored_run(key)).projection.executions == 7
 
 
-def test_what_memory_says_of_a_run_is_what_the_store_says() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        nodes = [node("a", "test.gate"), node("b", "core.fail")]
-        key = await bench.start(workflow(nodes, None, [variable("v", defaultValue="d")]), tags=["t"])
-        for step in ("start", "gate", "end"):
-            if step == "end":
-                bench.gate_node.release("a", Failed("late", "Later."))
-                await bench.run_to_end(key)
-            shown = await bench.executor.read_run(key)
-            stored = await bench.stored_run(key)
-            assert shown is not None
-            assert (shown.header, shown.projection) == (stored.header, stored.projection)
-            assert sorted(shown.rows, key=repr) == sorted(stored.rows, key=repr)
-            await run_ready_tasks()
-
-    run(work)
+async def test_what_memory_says_of_a_run_is_what_the_store_says() -> None:
+    bench = EngineHarness()
+    nodes = [node("a", "test.gate"), node("b", "core.fail")]
+    key = await bench.start(workflow(nodes, None, [variable("v", defaultValue="d")]), tags=["t"])
+    for step in ("start", "gate", "end"):
+        if step == "end":
+            bench.gate_node.release("a", Failed("late", "Later."))
+            await bench.run_to_end(key)
+        shown = await bench.executor.read_run(key)
+        stored = await bench.stored_run(key)
+        assert shown is not None
+        assert (shown.header, shown.projection) == (stored.header, stored.projection)
+        assert sorted(shown.rows, key=repr) == sorted(stored.rows, key=repr)
+        await run_ready_tasks()
 
 
-def test_a_node_that_raises_fails_and_its_words_stay_here(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_node_that_raises_fails_and_its_words_stay_here(caplog: pytest.LogCaptureFixture) -> None:
     canary = "canary-91c2"
 
     def explode(call: NodeCall) -> NodeOutcome:
         raise RuntimeError(canary)
 
-    async def work() -> None:
-        bench = EngineHarness(InstantNode(NodeDeclaration("test.raise", "Raises."), explode))
-        key = await finished(bench, workflow([node("a", "test.raise")]))
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "node_failed"
-        assert all(canary.encode() not in event.document for event in await bench.events(key))
-        assert canary not in repr(await bench.stored_run(key))
-
-    run(work)
+    bench = EngineHarness(InstantNode(NodeDeclaration("test.raise", "Raises."), explode))
+    key = await finished(bench, workflow([node("a", "test.raise")]))
+    (failed,) = await bench.payloads(key, "run.failed")
+    assert failed["error"]["code"] == "node_failed"
+    assert all(canary.encode() not in event.document for event in await bench.events(key))
+    assert canary not in repr(await bench.stored_run(key))
     assert canary in caplog.text

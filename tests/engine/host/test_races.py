@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, background_tasks, run, run_ready_tasks, until
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -66,77 +66,68 @@ def test_without_a_look_at_the_live_ones_it_would_be_executed_twice(monkeypatch:
     assert woken_twice(monkeypatch) == 2
 
 
-def test_a_creation_that_is_given_up_in_the_middle_goes_on_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        lose_one_answer(bench, monkeypatch, asyncio.CancelledError())
-        with pytest.raises(asyncio.CancelledError):
-            await bench.start(GATE)
-        key = await only_run(bench)
+async def test_a_creation_that_is_given_up_in_the_middle_goes_on_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
+    lose_one_answer(bench, monkeypatch, asyncio.CancelledError())
+    with pytest.raises(asyncio.CancelledError):
+        await bench.start(GATE)
+    key = await only_run(bench)
+    await run_ready_tasks()
+    bench.clock.advance(1000)
+    await until(lambda: bench.gate_node.waiting)
+    bench.gate_node.release("a")
+    await bench.run_to_end(key)
+
+
+async def test_a_new_run_goes_on_although_somebody_else_failed_to_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
+    honest, gate = bench.store.log.create, asyncio.Event()
+
+    async def create(*given: Any) -> Any:
+        created = await honest(*given)
+        await gate.wait()
+        return created
+
+    async def away(key: RunKey, *rest: Any) -> Any:
+        gate.set()
         await run_ready_tasks()
-        bench.clock.advance(1000)
-        await until(lambda: bench.gate_node.waiting)
-        bench.gate_node.release("a")
-        await bench.run_to_end(key)
+        raise AWAY
 
-    run(work)
-
-
-def test_a_new_run_goes_on_although_somebody_else_failed_to_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        honest, gate = bench.store.log.create, asyncio.Event()
-
-        async def create(*given: Any) -> Any:
-            created = await honest(*given)
-            await gate.wait()
-            return created
-
-        async def away(key: RunKey, *rest: Any) -> Any:
-            gate.set()
-            await run_ready_tasks()
-            raise AWAY
-
-        monkeypatch.setattr(bench.store.log, "create", create)
-        creating = asyncio.create_task(bench.start(GATE))
-        await run_ready_tasks()
-        key = await only_run(bench)
-        with monkeypatch.context() as broken:
-            broken.setattr(bench.store.log, "read", away)
-            with pytest.raises(StoreUnavailable):
-                await bench.executor._wake(key)
-        assert await creating == key
-        bench.clock.advance(1000)
-        await until(lambda: bench.gate_node.waiting)
-        bench.gate_node.release("a")
-        await bench.run_to_end(key)
-        assert len(bench.gate_node.calls) == 1
-
-    run(work)
+    monkeypatch.setattr(bench.store.log, "create", create)
+    creating = asyncio.create_task(bench.start(GATE))
+    await run_ready_tasks()
+    key = await only_run(bench)
+    with monkeypatch.context() as broken:
+        broken.setattr(bench.store.log, "read", away)
+        with pytest.raises(StoreUnavailable):
+            await bench.executor._wake(key)
+    assert await creating == key
+    bench.clock.advance(1000)
+    await until(lambda: bench.gate_node.waiting)
+    bench.gate_node.release("a")
+    await bench.run_to_end(key)
+    assert len(bench.gate_node.calls) == 1
 
 
 @pytest.mark.parametrize("woken", [False, True])
-def test_an_error_of_ours_after_the_commit_fails_the_run(monkeypatch: pytest.MonkeyPatch, woken: bool) -> None:
+async def test_an_error_of_ours_after_the_commit_fails_the_run(monkeypatch: pytest.MonkeyPatch, woken: bool) -> None:
     def broken(*given: Any) -> None:
         raise RuntimeError("canary-77ab")
 
-    async def work() -> None:
-        bench = EngineHarness()
-        if not woken:
-            monkeypatch.setattr(NodeRunner, "launch", broken)
-        key = await bench.start(GATE)
-        if woken:
-            await bench.crash()
-            bench = bench.successor()
-            monkeypatch.setattr(NodeRunner, "launch", broken)
-            await bench.executor.recover()
-        await bench.run_to_end(key)
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "host_invariant_broken"
-        await run_ready_tasks()
-        assert (bench.executor.live_count, bench.executor.live_in(key.partition)) == (0, 0)
-
-    run(work)
+    bench = EngineHarness()
+    if not woken:
+        monkeypatch.setattr(NodeRunner, "launch", broken)
+    key = await bench.start(GATE)
+    if woken:
+        await bench.crash()
+        bench = bench.successor()
+        monkeypatch.setattr(NodeRunner, "launch", broken)
+        await bench.executor.recover()
+    await bench.run_to_end(key)
+    (failed,) = await bench.payloads(key, "run.failed")
+    assert failed["error"]["code"] == "host_invariant_broken"
+    await run_ready_tasks()
+    assert (bench.executor.live_count, bench.executor.live_in(key.partition)) == (0, 0)
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -161,7 +152,7 @@ def test_after_its_end_an_executor_begins_nothing(monkeypatch: pytest.MonkeyPatc
         bench.clock.advance(1000)
         await run_ready_tasks()
         assert (bench.gate_node.calls, bench.executor.live_count) == ([], 0)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert background_tasks() == set()
         assert (await only_run(bench)).partition == CALLER.partition
 
     run(work)

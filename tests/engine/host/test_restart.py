@@ -9,7 +9,15 @@ import pytest
 from tests.engine.nodes.test_waiting_nodes import UncancellableNode
 from tests.engine.run.test_cancel import SlowLog
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
+from tests.harness.engine_harness import (
+    CALLER,
+    EngineHarness,
+    background_tasks,
+    run,
+    run_ready_tasks,
+    until,
+    waiting_node_type,
+)
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed
@@ -21,166 +29,139 @@ DELAY = workflow([node("a", "core.delay", config={"ms": 1000}), node("b")], [edg
 
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("away", [0, 500, 60_000])
-def test_a_delay_keeps_its_deadline(crash: bool, away: int) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(DELAY)
-        await run_ready_tasks()
-        started = bench.clock.now()
-        bench.clock.advance(400)
-        await (bench.crash() if crash else bench.close())
-        log = await bench.event_types(key)
-        assert log == ["run.started", "node.started"]
-        bench.clock.advance(away)
-        after = bench.successor()
-        assert await after.executor.recover() == 1
-        await run_ready_tasks()
-        assert bench.clock.next_wake == (started + 1000 if away < 600 else None)
-        await after.run_to_end(key)
-        assert await after.event_types(key) == [
-            *log,
-            "node.completed",
-            "node.started",
-            "node.completed",
-            "run.completed",
-        ]
-        assert bench.clock.now() == started + max(1000, 400 + away)
-
-    run(work)
+async def test_a_delay_keeps_its_deadline(crash: bool, away: int) -> None:
+    bench = EngineHarness()
+    key = await bench.start(DELAY)
+    await run_ready_tasks()
+    started = bench.clock.now()
+    bench.clock.advance(400)
+    await (bench.crash() if crash else bench.close())
+    log = await bench.event_types(key)
+    assert log == ["run.started", "node.started"]
+    bench.clock.advance(away)
+    after = bench.successor()
+    assert await after.executor.recover() == 1
+    await run_ready_tasks()
+    assert bench.clock.next_wake == (started + 1000 if away < 600 else None)
+    await after.run_to_end(key)
+    assert await after.event_types(key) == [*log, "node.completed", "node.started", "node.completed", "run.completed"]
+    assert bench.clock.now() == started + max(1000, 400 + away)
 
 
-def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        ports = {"x": {"type": "static", "value": [1]}}
-        key = await bench.start(workflow([node("a", "test.gate", inputs=ports)]))
-        await until(lambda: bench.gate_node.waiting)
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        await until(lambda: after.gate_node.waiting)
-        (again,), (first,) = after.gate_node.calls, bench.gate_node.calls
-        assert again == msgspec.structs.replace(first, scope=again.scope)
-        after.gate_node.release("a", Completed({"o": 1}))
-        await after.run_to_end(key)
-        assert await after.event_types(key) == ["run.started", "node.started", "node.completed", "run.completed"]
-        assert (await after.payloads(key, "node.started"))[0]["attempt"] == 1
-        assert (await after.stored_run(key)).projection.executions == 1
-
-    run(work)
+async def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
+    bench = EngineHarness()
+    ports = {"x": {"type": "static", "value": [1]}}
+    key = await bench.start(workflow([node("a", "test.gate", inputs=ports)]))
+    await until(lambda: bench.gate_node.waiting)
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    await until(lambda: after.gate_node.waiting)
+    (again,), (first,) = after.gate_node.calls, bench.gate_node.calls
+    assert again == msgspec.structs.replace(first, scope=again.scope)
+    after.gate_node.release("a", Completed({"o": 1}))
+    await after.run_to_end(key)
+    assert await after.event_types(key) == ["run.started", "node.started", "node.completed", "run.completed"]
+    assert (await after.payloads(key, "node.started"))[0]["attempt"] == 1
+    assert (await after.stored_run(key)).projection.executions == 1
 
 
 @pytest.mark.parametrize("limited", [False, True])
-def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: bool) -> None:
+async def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: bool) -> None:
     stubborn = UncancellableNode()
 
-    async def work() -> None:
-        bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
-        key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
-        await until(lambda: stubborn.end is not None)
-        if limited:
-            bench.clock.advance(101)
-        else:
-            assert await bench.cancel(key, "why") == "cancelling"
-        await run_ready_tasks()
-        log = await bench.event_types(key)
-        assert log[2:] == ["cap.breached" if limited else "weftwork.run.cancel-requested"]
-        assert stubborn.end is not None
-        stubborn.end.set()
-        await bench.crash()
-        assert await bench.event_types(key) == log
-        after = bench.successor()
-        await after.executor.recover()
-        await after.run_to_end(key)
-        assert stubborn.told <= 2
-        assert (await after.event_types(key))[3:] == ["node.cancelled", "run.failed" if limited else "run.cancelled"]
-
-    run(work)
+    bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
+    key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
+    await until(lambda: stubborn.end is not None)
+    if limited:
+        bench.clock.advance(101)
+    else:
+        assert await bench.cancel(key, "why") == "cancelling"
+    await run_ready_tasks()
+    log = await bench.event_types(key)
+    assert log[2:] == ["cap.breached" if limited else "weftwork.run.cancel-requested"]
+    assert stubborn.end is not None
+    stubborn.end.set()
+    await bench.crash()
+    assert await bench.event_types(key) == log
+    after = bench.successor()
+    await after.executor.recover()
+    await after.run_to_end(key)
+    assert stubborn.told <= 2
+    assert (await after.event_types(key))[3:] == ["node.cancelled", "run.failed" if limited else "run.cancelled"]
 
 
-def test_a_run_that_was_only_created_is_started() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        await bench.store.open()
-        await bench.catalog.register(workflow([node("a")]))
-        plan = await bench.catalog.find_plan("acme", "sample")
-        assert plan is not None
-        header = RunHeader("run-new", CALLER.partition, CALLER.owner, "sample", plan.workflow.digest, 1, {"x": 1})
-        await bench.store.log.create(header)
-        assert await bench.executor.recover() == 1
-        await bench.run_to_end(header.key)
-        assert (await bench.payloads(header.key, "run.started"))[0]["inputs"] == {"x": 1}
-
-    run(work)
+async def test_a_run_that_was_only_created_is_started() -> None:
+    bench = EngineHarness()
+    await bench.store.open()
+    await bench.catalog.register(workflow([node("a")]))
+    plan = await bench.catalog.find_plan("acme", "sample")
+    assert plan is not None
+    header = RunHeader("run-new", CALLER.partition, CALLER.owner, "sample", plan.workflow.digest, 1, {"x": 1})
+    await bench.store.log.create(header)
+    assert await bench.executor.recover() == 1
+    await bench.run_to_end(header.key)
+    assert (await bench.payloads(header.key, "run.started"))[0]["inputs"] == {"x": 1}
 
 
 @pytest.mark.parametrize("appends", range(1, 10))
-def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, appends: int) -> None:
+async def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, appends: int) -> None:
     monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 2)
     names = [f"n{index}" for index in range(6)]
     chain = workflow([node(n, "core.identity") for n in names], [edge(a, b) for a, b in pairwise(names)])
 
-    async def work() -> None:
-        whole = EngineHarness()
-        expected = await whole.start(chain)
-        await whole.run_to_end(expected)
-        bench = EngineHarness()
-        append, forever = bench.store.log.append, asyncio.Event()
-        left = appends
+    whole = EngineHarness()
+    expected = await whole.start(chain)
+    await whole.run_to_end(expected)
+    bench = EngineHarness()
+    append, forever = bench.store.log.append, asyncio.Event()
+    left = appends
 
-        async def cut(*arguments: object) -> object:
-            nonlocal left
-            if left == 0:
-                await forever.wait()
-            left -= 1
-            return await append(*arguments)  # type: ignore[arg-type]
+    async def cut(*arguments: object) -> object:
+        nonlocal left
+        if left == 0:
+            await forever.wait()
+        left -= 1
+        return await append(*arguments)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(bench.store.log, "append", cut)
-        key = await bench.start(chain)
-        await run_ready_tasks()
-        await bench.crash()
-        monkeypatch.setattr(bench.store.log, "append", append)
-        after = bench.successor()
-        await after.executor.recover()
-        await after.run_to_end(key)
-        assert [event.payload for event in await after.events(key)] == [
-            event.payload for event in await whole.events(expected)
-        ]
-
-    run(work)
+    monkeypatch.setattr(bench.store.log, "append", cut)
+    key = await bench.start(chain)
+    await run_ready_tasks()
+    await bench.crash()
+    monkeypatch.setattr(bench.store.log, "append", append)
+    after = bench.successor()
+    await after.executor.recover()
+    await after.run_to_end(key)
+    assert [event.payload for event in await after.events(key)] == [
+        event.payload for event in await whole.events(expected)
+    ]
 
 
-def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        done = await bench.start(workflow([node("a")]))
-        await bench.run_to_end(done)
-        future = RunHeader("run-future", CALLER.partition, CALLER.owner, "sample", "0" * 64, 1, engine_version=99)
-        gone = RunHeader("run-gone", CALLER.partition, CALLER.owner, "gone", "0" * 64, 1)
-        for header in (future, gone):
-            await bench.store.log.create(header)
-        after = bench.successor()
-        assert await after.executor.recover() == 0
-        assert await after.status(future.key) == await after.status(gone.key) == "pending"
-
-    run(work)
+async def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
+    bench = EngineHarness()
+    done = await bench.start(workflow([node("a")]))
+    await bench.run_to_end(done)
+    future = RunHeader("run-future", CALLER.partition, CALLER.owner, "sample", "0" * 64, 1, engine_version=99)
+    gone = RunHeader("run-gone", CALLER.partition, CALLER.owner, "gone", "0" * 64, 1)
+    for header in (future, gone):
+        await bench.store.log.create(header)
+    after = bench.successor()
+    assert await after.executor.recover() == 0
+    assert await after.status(future.key) == await after.status(gone.key) == "pending"
 
 
-def test_a_run_keeps_the_definition_it_started_with() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([node("a", "test.gate"), node("b")], [edge("a", "b")]))
-        await until(lambda: bench.gate_node.waiting)
-        await bench.crash()
-        after = bench.successor()
-        assert await after.catalog.register(workflow([node("other")])) == []
-        await after.executor.recover()
-        await until(lambda: after.gate_node.waiting)
-        after.gate_node.release("a")
-        await after.run_to_end(key)
-        assert [each["nodeId"] for each in await after.payloads(key, "node.started")] == ["a", "b"]
-
-    run(work)
+async def test_a_run_keeps_the_definition_it_started_with() -> None:
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "test.gate"), node("b")], [edge("a", "b")]))
+    await until(lambda: bench.gate_node.waiting)
+    await bench.crash()
+    after = bench.successor()
+    assert await after.catalog.register(workflow([node("other")])) == []
+    await after.executor.recover()
+    await until(lambda: after.gate_node.waiting)
+    after.gate_node.release("a")
+    await after.run_to_end(key)
+    assert [each["nodeId"] for each in await after.payloads(key, "node.started")] == ["a", "b"]
 
 
 @pytest.mark.parametrize("crash", [False, True])
@@ -200,25 +181,22 @@ def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
             await asyncio.wait((closing, asking))
             assert isinstance(asking.exception(), StoreUnavailable)
         await run_ready_tasks()
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert background_tasks() == set()
         assert bench.gate_node.calls == []
 
     run(work)
 
 
-def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
 
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 10})
-        await until(lambda: bench.gate_node.waiting)
-        log = await bench.event_types(key)
-        await bench.close()
-        assert bench.gate_node.cancelled == ["a"]
-        bench.clock.advance(1000)
-        await run_ready_tasks()
-        assert await bench.event_types(key) == log
-        assert bench.clock.next_wake is None
-
-    run(work)
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 10})
+    await until(lambda: bench.gate_node.waiting)
+    log = await bench.event_types(key)
+    await bench.close()
+    assert bench.gate_node.cancelled == ["a"]
+    bench.clock.advance(1000)
+    await run_ready_tasks()
+    assert await bench.event_types(key) == log
+    assert bench.clock.next_wake is None

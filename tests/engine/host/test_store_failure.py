@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
 from weftwork.engine.run import live_run
 from weftwork.ports.storage.event_log import EventLog, RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
@@ -94,160 +94,133 @@ async def story(
 @pytest.mark.parametrize("name", WORKFLOWS)
 @pytest.mark.parametrize("fate", ["down", "lost", "lost reads", "conflict"])
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_run_ends_right_whichever_append_fails(
+async def test_a_run_ends_right_whichever_append_fails(
     monkeypatch: pytest.MonkeyPatch, name: str, fate: str, at_once: bool
 ) -> None:
     if name == "in pieces":
         monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 2)
 
-    async def work() -> None:
-        bench = EngineHarness(wrap=FlakyLog)
-        expected = await story(bench, WORKFLOWS[name], {}, at_once)
-        assert at_once or bench.log.appends
-        for number in range(1, bench.log.appends + 1):
-            once = {number: fate}
-            assert await story(EngineHarness(wrap=FlakyLog), WORKFLOWS[name], once, at_once) == expected, once
-            twice = {number: fate, number + 1: "down"}
-            assert await story(EngineHarness(wrap=FlakyLog), WORKFLOWS[name], twice, at_once) == expected, twice
-
-    run(work)
+    bench = EngineHarness(wrap=FlakyLog)
+    expected = await story(bench, WORKFLOWS[name], {}, at_once)
+    assert at_once or bench.log.appends
+    for number in range(1, bench.log.appends + 1):
+        once = {number: fate}
+        assert await story(EngineHarness(wrap=FlakyLog), WORKFLOWS[name], once, at_once) == expected, once
+        twice = {number: fate, number + 1: "down"}
+        assert await story(EngineHarness(wrap=FlakyLog), WORKFLOWS[name], twice, at_once) == expected, twice
 
 
-def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
-    async def work() -> None:
-        bench = EngineHarness(wrap=FlakyLog)
-        bench.log.plan = dict.fromkeys(range(1, 6), "down")
-        key = await bench.start(WORKFLOWS["pure"], at_once=False)
-        started = bench.clock.now()
-        await bench.run_to_end(key)
-        assert bench.clock.now() - started == 5000
-
-    run(work)
+async def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
+    bench = EngineHarness(wrap=FlakyLog)
+    bench.log.plan = dict.fromkeys(range(1, 6), "down")
+    key = await bench.start(WORKFLOWS["pure"], at_once=False)
+    started = bench.clock.now()
+    await bench.run_to_end(key)
+    assert bench.clock.now() - started == 5000
 
 
-def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
-    async def work() -> None:
-        bench = EngineHarness(wrap=FlakyLog)
-        bench.log.plan = {1: "down", 2: "conflict"}
-        key = await bench.start(workflow([node("a", "test.gate"), node("b", "test.gate")]))
-        await until(lambda: len(bench.gate_node.waiting) == 2)
-        bench.gate_node.release("a")
-        await run_ready_tasks()
-        bench.clock.advance(1000)
-        await run_ready_tasks()
-        bench.gate_node.release("b")
-        await bench.run_to_end(key)
-        assert [call.node_id for call in bench.gate_node.calls] == ["a", "b"]
-
-    run(work)
+async def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> None:
+    bench = EngineHarness(wrap=FlakyLog)
+    bench.log.plan = {1: "down", 2: "conflict"}
+    key = await bench.start(workflow([node("a", "test.gate"), node("b", "test.gate")]))
+    await until(lambda: len(bench.gate_node.waiting) == 2)
+    bench.gate_node.release("a")
+    await run_ready_tasks()
+    bench.clock.advance(1000)
+    await run_ready_tasks()
+    bench.gate_node.release("b")
+    await bench.run_to_end(key)
+    assert [call.node_id for call in bench.gate_node.calls] == ["a", "b"]
 
 
 @pytest.mark.parametrize("fate", ["down", "conflict"])
-def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: str) -> None:
-    async def work() -> None:
-        bench = EngineHarness(wrap=FlakyLog)
-        bench.log.plan = {1: fate}
-        key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.gate_node.waiting)
-        with pytest.raises(StoreUnavailable):
-            await bench.cancel(key)
-        bench.gate_node.release("a")
-        await bench.run_to_end(key)
-        assert (await bench.event_types(key))[-1] == "run.completed"
-
-    run(work)
+async def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fate: str) -> None:
+    bench = EngineHarness(wrap=FlakyLog)
+    bench.log.plan = {1: fate}
+    key = await bench.start(workflow([node("a", "test.gate")]))
+    await until(lambda: bench.gate_node.waiting)
+    with pytest.raises(StoreUnavailable):
+        await bench.cancel(key)
+    bench.gate_node.release("a")
+    await bench.run_to_end(key)
+    assert (await bench.event_types(key))[-1] == "run.completed"
 
 
-def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None:
-    async def work() -> None:
-        bench = EngineHarness(wrap=FlakyLog)
-        bench.log.plan = dict.fromkeys(range(1, 4), "lost reads")
-        key = await bench.start(workflow([node("a")]), at_once=False)
-        await run_ready_tasks()
-        asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]
-        await run_ready_tasks()
-        assert not any(task.done() for task in asking)
-        bench.clock.advance(1000)
-        await run_ready_tasks()
-        assert all(isinstance(task.exception(), StoreUnavailable) for task in asking)
-        await bench.run_to_end(key)
-        assert (await bench.event_types(key))[-1] == "run.completed"
-
-    run(work)
+async def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None:
+    bench = EngineHarness(wrap=FlakyLog)
+    bench.log.plan = dict.fromkeys(range(1, 4), "lost reads")
+    key = await bench.start(workflow([node("a")]), at_once=False)
+    await run_ready_tasks()
+    asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]
+    await run_ready_tasks()
+    assert not any(task.done() for task in asking)
+    bench.clock.advance(1000)
+    await run_ready_tasks()
+    assert all(isinstance(task.exception(), StoreUnavailable) for task in asking)
+    await bench.run_to_end(key)
+    assert (await bench.event_types(key))[-1] == "run.completed"
 
 
-def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench = EngineHarness(wrap=FlakyLog)
-        key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.gate_node.waiting)
-        assert await bench.cancel(key) == "cancelling"
+async def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness(wrap=FlakyLog)
+    key = await bench.start(workflow([node("a", "test.gate")]))
+    await until(lambda: bench.gate_node.waiting)
+    assert await bench.cancel(key) == "cancelling"
 
-        async def refuse(record: Any) -> None:
-            raise DOWN
+    async def refuse(record: Any) -> None:
+        raise DOWN
 
-        monkeypatch.setattr(bench.store.records, "save_record", refuse)
-        with pytest.raises(StoreUnavailable):
-            await bench.control.cancel_run(CALLER, key.run_id, {}, "k")
-        await bench.run_to_end(key)
-
-    run(work)
+    monkeypatch.setattr(bench.store.records, "save_record", refuse)
+    with pytest.raises(StoreUnavailable):
+        await bench.control.cancel_run(CALLER, key.run_id, {}, "k")
+    await bench.run_to_end(key)
 
 
-def test_a_start_that_could_not_be_kept_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
+async def test_a_start_that_could_not_be_kept_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
 
-        async def refuse(*arguments: Any) -> RunCreated:
-            raise DOWN
+    async def refuse(*arguments: Any) -> RunCreated:
+        raise DOWN
 
-        monkeypatch.setattr(bench.store.log, "create", refuse)
-        with pytest.raises(StoreUnavailable):
-            await bench.start(WORKFLOWS["pure"])
-        assert bench.executor.live_count == 0
-
-    run(work)
+    monkeypatch.setattr(bench.store.log, "create", refuse)
+    with pytest.raises(StoreUnavailable):
+        await bench.start(WORKFLOWS["pure"])
+    assert bench.executor.live_count == 0
 
 
-def test_a_look_at_a_run_that_waits_for_the_store_is_answered_at_once() -> None:
-    async def work() -> None:
-        bench = EngineHarness(wrap=FlakyLog)
-        bench.log.plan = {1: "down"}
-        key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.gate_node.waiting)
-        bench.gate_node.release("a")
-        await until(lambda: bench.log.appends)
-        await run_ready_tasks()
-        looking = asyncio.create_task(bench.executor.read_run(key))
-        await run_ready_tasks()
-        assert looking.done(), "it waits for a commit that nobody is making"
-        await bench.run_to_end(key)
-
-    run(work)
+async def test_a_look_at_a_run_that_waits_for_the_store_is_answered_at_once() -> None:
+    bench = EngineHarness(wrap=FlakyLog)
+    bench.log.plan = {1: "down"}
+    key = await bench.start(workflow([node("a", "test.gate")]))
+    await until(lambda: bench.gate_node.waiting)
+    bench.gate_node.release("a")
+    await until(lambda: bench.log.appends)
+    await run_ready_tasks()
+    looking = asyncio.create_task(bench.executor.read_run(key))
+    await run_ready_tasks()
+    assert looking.done(), "it waits for a commit that nobody is making"
+    await bench.run_to_end(key)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
+async def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
     monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
-    async def work() -> None:
-        bench = EngineHarness(wrap=FlakyLog)
-        honest = bench.store.log.create
+    bench = EngineHarness(wrap=FlakyLog)
+    honest = bench.store.log.create
 
-        async def lost(*given: Any) -> Any:
-            await honest(*given)
-            monkeypatch.setattr(bench.store.log, "create", honest)
-            bench.log.reads_down = 2
-            raise DOWN
+    async def lost(*given: Any) -> Any:
+        await honest(*given)
+        monkeypatch.setattr(bench.store.log, "create", honest)
+        bench.log.reads_down = 2
+        raise DOWN
 
-        monkeypatch.setattr(bench.store.log, "create", lost)
-        with pytest.raises(StoreUnavailable):
-            await bench.start(GATES, at_once=at_once)
-        (key,) = await bench.store.queries.unfinished_runs(None, 10)
-        events = await bench.run_to_end(key)
-        assert [event.type for event in events].count("node.started") == 3
-        assert (await bench.status(key), bench.executor.live_count) == ("completed", 0)
-        await run_ready_tasks()
-        assert bench.clock.next_wake is None, "it goes on looking"
-
-    run(work)
+    monkeypatch.setattr(bench.store.log, "create", lost)
+    with pytest.raises(StoreUnavailable):
+        await bench.start(GATES, at_once=at_once)
+    (key,) = await bench.store.queries.unfinished_runs(None, 10)
+    events = await bench.run_to_end(key)
+    assert [event.type for event in events].count("node.started") == 3
+    assert (await bench.status(key), bench.executor.live_count) == ("completed", 0)
+    await run_ready_tasks()
+    assert bench.clock.next_wake is None, "it goes on looking"
