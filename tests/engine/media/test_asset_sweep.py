@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from tests.harness.engine_harness import run
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.media.asset_sweep import STRAY_AGE_MS, STRAY_SCAN_INTERVAL_MS, AssetSweep
@@ -52,102 +51,87 @@ class AssetHarness:
 
 
 @pytest.mark.rule("media-80")
-def test_what_nobody_refers_to_goes_when_nobody_holds_it_any_more() -> None:
-    async def work() -> None:
-        house = await AssetHarness().open()
-        needed = await house.assets.put(PLACE, b"needed")
-        idle = await house.assets.put(PLACE, b"idle")
-        await house.referring("run-0000000000000001", needed)
-        assert (await house.sweep.count()).count == 0
-        house.clock.advance(DEFAULT_HOLD_MS + 1)
-        assert (await house.sweep.count()).count == 1
-        swept = await house.sweep.prune()
-        assert (swept.deleted, swept.freed, swept.more) == (1, 4, False)
-        assert await house.keys() == {needed.key}
-        assert await house.assets.find(PLACE, f"weftwork-asset:{idle.sha256}") is None
-        assert (await house.store.assets.usage(PLACE)).size == len(b"needed")
-
-    run(work)
+async def test_what_nobody_refers_to_goes_when_nobody_holds_it_any_more() -> None:
+    house = await AssetHarness().open()
+    needed = await house.assets.put(PLACE, b"needed")
+    idle = await house.assets.put(PLACE, b"idle")
+    await house.referring("run-0000000000000001", needed)
+    assert (await house.sweep.count()).count == 0
+    house.clock.advance(DEFAULT_HOLD_MS + 1)
+    assert (await house.sweep.count()).count == 1
+    swept = await house.sweep.prune()
+    assert (swept.deleted, swept.freed, swept.more) == (1, 4, False)
+    assert await house.keys() == {needed.key}
+    assert await house.assets.find(PLACE, f"weftwork-asset:{idle.sha256}") is None
+    assert (await house.store.assets.usage(PLACE)).size == len(b"needed")
 
 
 @pytest.mark.rule("media-80")
-def test_an_asset_of_two_runs_stays_until_both_are_gone() -> None:
-    async def work() -> None:
-        house = await AssetHarness().open()
-        shared = await house.assets.put(PLACE, b"shared")
-        runs = [await house.referring(f"run-000000000000000{at}", shared) for at in (1, 2)]
-        house.clock.advance(DEFAULT_HOLD_MS + 1)
-        for left, key in enumerate(runs):
-            await house.sweep.prune()
-            assert await house.keys() == {shared.key}, left
-            assert await house.store.retention.delete(key, house.clock.now()) is True
-            while await house.store.retention.purge():
-                pass
+async def test_an_asset_of_two_runs_stays_until_both_are_gone() -> None:
+    house = await AssetHarness().open()
+    shared = await house.assets.put(PLACE, b"shared")
+    runs = [await house.referring(f"run-000000000000000{at}", shared) for at in (1, 2)]
+    house.clock.advance(DEFAULT_HOLD_MS + 1)
+    for left, key in enumerate(runs):
         await house.sweep.prune()
-        assert await house.keys() == set()
-
-    run(work)
+        assert await house.keys() == {shared.key}, left
+        assert await house.store.retention.delete(key, house.clock.now()) is True
+        while await house.store.retention.purge():
+            pass
+    await house.sweep.prune()
+    assert await house.keys() == set()
 
 
 @pytest.mark.rule("media-80")
-def test_a_sweep_that_was_cut_off_is_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        house = await AssetHarness().open()
-        for text in (b"a", b"b", b"c"):
-            await house.assets.put(PLACE, text)
-        house.clock.advance(DEFAULT_HOLD_MS + 1)
-        real, left = house.blobs.delete, [1]
+async def test_a_sweep_that_was_cut_off_is_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = await AssetHarness().open()
+    for text in (b"a", b"b", b"c"):
+        await house.assets.put(PLACE, text)
+    house.clock.advance(DEFAULT_HOLD_MS + 1)
+    real, left = house.blobs.delete, [1]
 
-        async def dying(key: str) -> None:
-            if not left[0]:
-                raise RuntimeError("dead")
-            left[0] -= 1
-            await real(key)
+    async def dying(key: str) -> None:
+        if not left[0]:
+            raise RuntimeError("dead")
+        left[0] -= 1
+        await real(key)
 
-        monkeypatch.setattr(house.blobs, "delete", dying)
-        with pytest.raises(RuntimeError):
-            await house.sweep.prune()
-        # The rows are gone, and the keys are written down.
-        assert (await house.sweep.count()).count == 0
-        assert len(await house.keys()) == 2
-        # The same bytes come again meanwhile: what is deleted now is not what was just written.
-        again = await house.assets.put(PLACE, b"c")
-        monkeypatch.setattr(house.blobs, "delete", real)
+    monkeypatch.setattr(house.blobs, "delete", dying)
+    with pytest.raises(RuntimeError):
         await house.sweep.prune()
-        assert await house.keys() == {again.key}
-        assert await house.assets.read(again) == b"c"
-
-    run(work)
+    # The rows are gone, and the keys are written down.
+    assert (await house.sweep.count()).count == 0
+    assert len(await house.keys()) == 2
+    # The same bytes come again meanwhile: what is deleted now is not what was just written.
+    again = await house.assets.put(PLACE, b"c")
+    monkeypatch.setattr(house.blobs, "delete", real)
+    await house.sweep.prune()
+    assert await house.keys() == {again.key}
+    assert await house.assets.read(again) == b"c"
 
 
 @pytest.mark.rule("media-80")
-def test_bytes_without_an_asset_go_once_no_writer_can_be_left() -> None:
-    async def work() -> None:
-        house = await AssetHarness().open()
-        kept = await house.assets.put(PLACE, b"kept")
-        await house.referring("run-0000000000000001", kept)
-        sink = await house.blobs.sink(PLACE)
-        await sink.write(b"stray")
-        stray = await sink.commit()
-        await house.sweep.sweep_all()
-        assert stray.key in await house.keys()
-        house.clock.advance(max(STRAY_AGE_MS, STRAY_SCAN_INTERVAL_MS) + 1)
-        await house.sweep.sweep_all()
-        assert await house.keys() == {kept.key}
-
-    run(work)
+async def test_bytes_without_an_asset_go_once_no_writer_can_be_left() -> None:
+    house = await AssetHarness().open()
+    kept = await house.assets.put(PLACE, b"kept")
+    await house.referring("run-0000000000000001", kept)
+    sink = await house.blobs.sink(PLACE)
+    await sink.write(b"stray")
+    stray = await sink.commit()
+    await house.sweep.sweep_all()
+    assert stray.key in await house.keys()
+    house.clock.advance(max(STRAY_AGE_MS, STRAY_SCAN_INTERVAL_MS) + 1)
+    await house.sweep.sweep_all()
+    assert await house.keys() == {kept.key}
 
 
-def test_the_same_bytes_are_kept_once() -> None:
-    async def work() -> None:
-        house = await AssetHarness().open()
-        first, second = await house.assets.put(PLACE, b"x"), await house.assets.put(PLACE, b"x")
-        assert first.key == second.key
-        assert await house.keys() == {first.key}
-        other = await house.assets.put("other~live", b"x")
-        assert other.key != first.key
-
-    run(work)
+async def test_the_same_bytes_are_kept_once() -> None:
+    house = await AssetHarness().open()
+    first, second = await house.assets.put(PLACE, b"x"), await house.assets.put(PLACE, b"x")
+    assert first.key == second.key
+    assert await house.keys() == {first.key}
+    other = await house.assets.put("other~live", b"x")
+    assert other.key != first.key
 
 
 @pytest.mark.parametrize(
@@ -155,83 +139,71 @@ def test_the_same_bytes_are_kept_once() -> None:
     [(Limits(max_asset_bytes_per_tenant=5), None, "quota"), (Limits(), 5, "limit")],
     ids=["quota", "cap"],
 )
-def test_too_many_bytes_are_refused_and_leave_nothing(limits: Limits, cap: int | None, code: str) -> None:
+async def test_too_many_bytes_are_refused_and_leave_nothing(limits: Limits, cap: int | None, code: str) -> None:
     async def pieces() -> AsyncGenerator[bytes]:
         for piece in (b"abc", b"def"):
             yield piece
 
-    async def work() -> None:
-        house = await AssetHarness(limits).open()
-        with pytest.raises(ClientFault) as refused:
-            await house.assets.put(PLACE, pieces(), cap=cap)
-        assert refused.value.status == 413
-        assert code in (refused.value.details or {})
-        assert await house.keys() == set()
-        assert (await house.store.assets.usage(PLACE)).count == 0
-        await house.assets.put(PLACE, b"abcde", cap=cap)
-
-    run(work)
+    house = await AssetHarness(limits).open()
+    with pytest.raises(ClientFault) as refused:
+        await house.assets.put(PLACE, pieces(), cap=cap)
+    assert refused.value.status == 413
+    assert code in (refused.value.details or {})
+    assert await house.keys() == set()
+    assert (await house.store.assets.usage(PLACE)).count == 0
+    await house.assets.put(PLACE, b"abcde", cap=cap)
 
 
-def test_bytes_that_were_lost_are_mended_by_sending_them_again() -> None:
-    async def work() -> None:
-        house = await AssetHarness().open()
-        lost = await house.assets.put(PLACE, b"x")
-        await house.blobs.delete(lost.key)
-        with pytest.raises(BytesMissing):
-            await house.assets.read(lost)
-        found = await house.assets.put(PLACE, b"x")
-        assert found.key != lost.key
-        assert await house.assets.read(found) == b"x"
-        known = await house.assets.find(PLACE, f"weftwork-asset:{lost.sha256}")
-        assert known is not None
-        assert known.key == found.key
-
-    run(work)
+async def test_bytes_that_were_lost_are_mended_by_sending_them_again() -> None:
+    house = await AssetHarness().open()
+    lost = await house.assets.put(PLACE, b"x")
+    await house.blobs.delete(lost.key)
+    with pytest.raises(BytesMissing):
+        await house.assets.read(lost)
+    found = await house.assets.put(PLACE, b"x")
+    assert found.key != lost.key
+    assert await house.assets.read(found) == b"x"
+    known = await house.assets.find(PLACE, f"weftwork-asset:{lost.sha256}")
+    assert known is not None
+    assert known.key == found.key
 
 
-def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        house = await AssetHarness().open()
-        keep = house.store.assets.add
+async def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = await AssetHarness().open()
+    keep = house.store.assets.add
 
-        async def lost(asset: StoredAsset, quota: int = 0) -> StoredAsset:
+    async def lost(asset: StoredAsset, quota: int = 0) -> StoredAsset:
+        raise StoreUnavailable("away")
+
+    async def unheard(asset: StoredAsset, quota: int = 0) -> StoredAsset:
+        await keep(asset, quota)
+        raise StoreUnavailable("away")
+
+    for failing, text in ((lost, b"lost"), (unheard, b"there")):
+        monkeypatch.setattr(house.store.assets, "add", failing)
+        with pytest.raises(StoreUnavailable):
+            await house.assets.put(PLACE, text)
+    assert len(await house.keys()) == 2
+    await house.sweep.prune()
+    (left,) = await house.keys()
+    found = await house.assets.find(PLACE, f"weftwork-asset:{hashlib.sha256(b'there').hexdigest()}")
+    assert found is not None
+    assert found.key == left
+
+
+async def test_who_can_wait_writes_bytes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = await AssetHarness().open()
+    keep, waits = house.store.assets.add, [3]
+
+    async def away() -> None:
+        waits[0] -= 1
+
+    async def flaky(asset: StoredAsset, quota: int = 0) -> StoredAsset:
+        if waits[0]:
             raise StoreUnavailable("away")
+        return await keep(asset, quota)
 
-        async def unheard(asset: StoredAsset, quota: int = 0) -> StoredAsset:
-            await keep(asset, quota)
-            raise StoreUnavailable("away")
-
-        for failing, text in ((lost, b"lost"), (unheard, b"there")):
-            monkeypatch.setattr(house.store.assets, "add", failing)
-            with pytest.raises(StoreUnavailable):
-                await house.assets.put(PLACE, text)
-        assert len(await house.keys()) == 2
-        await house.sweep.prune()
-        (left,) = await house.keys()
-        found = await house.assets.find(PLACE, f"weftwork-asset:{hashlib.sha256(b'there').hexdigest()}")
-        assert found is not None
-        assert found.key == left
-
-    run(work)
-
-
-def test_who_can_wait_writes_bytes_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        house = await AssetHarness().open()
-        keep, waits = house.store.assets.add, [3]
-
-        async def away() -> None:
-            waits[0] -= 1
-
-        async def flaky(asset: StoredAsset, quota: int = 0) -> StoredAsset:
-            if waits[0]:
-                raise StoreUnavailable("away")
-            return await keep(asset, quota)
-
-        monkeypatch.setattr(house.store.assets, "add", flaky)
-        asset = await house.assets.put(PLACE, b"x", away=away)
-        assert await house.keys() == {asset.key}
-        assert house.assets.unconfirmed_keys == []
-
-    run(work)
+    monkeypatch.setattr(house.store.assets, "add", flaky)
+    asset = await house.assets.put(PLACE, b"x", away=away)
+    assert await house.keys() == {asset.key}
+    assert house.assets.unconfirmed_keys == []

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.api.test_bundles import whole
 from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run
+from tests.harness.engine_harness import CALLER, EngineHarness
 from tests.harness.media_host import PNG, emit_media_node, media_envelope, media_harness, model_node
 from tests.harness.scripted_model import ScriptedModel
 from weftwork.engine.media.node_media import EntryMediaStore
@@ -97,11 +97,8 @@ async def of_models(answer: Any, want: str | None = None) -> str:
 
 @pytest.mark.rule("hide-03")
 @pytest.mark.parametrize("place", SENT)
-def test_what_a_node_says_of_media_holds_no_secret(place: str) -> None:
-    async def work() -> None:
-        assert leaks(await of_nodes(SENT[place])) == []
-
-    run(work)
+async def test_what_a_node_says_of_media_holds_no_secret(place: str) -> None:
+    assert leaks(await of_nodes(SENT[place])) == []
 
 
 MADE: dict[str, dict[str, Any]] = {
@@ -116,34 +113,25 @@ MADE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.rule("hide-03")
 @pytest.mark.parametrize("place", MADE)
-def test_what_a_model_has_made_holds_no_secret(place: str) -> None:
-    async def work() -> None:
-        made = [GeneratedMedia(kind, b"words", **{"alt": "A", **MADE[place]}) for kind in ("image", "file")]
-        assert leaks(await of_models([*made, "There.", AnswerEnd("stop", TokenUsage(1, 1))])) == []
-
-    run(work)
+async def test_what_a_model_has_made_holds_no_secret(place: str) -> None:
+    made = [GeneratedMedia(kind, b"words", **{"alt": "A", **MADE[place]}) for kind in ("image", "file")]
+    assert leaks(await of_models([*made, "There.", AnswerEnd("stop", TokenUsage(1, 1))])) == []
 
 
 @pytest.mark.rule("hide-03")
 @pytest.mark.parametrize("member", ["alt", "name", "mimeType"])
-def test_what_a_model_sends_holds_no_secret(member: str) -> None:
-    async def work() -> None:
-        said = {"alt": f"See {CANARY}", "name": f"{CANARY}.txt", "mimeType": f"text/{CANARY}"}[member]
-        document = media_envelope(b"word " * 4_000, **{member: said}).replace("media.image", "media.file")
-        assert leaks(await of_models(document, "media.file")) == []
-
-    run(work)
+async def test_what_a_model_sends_holds_no_secret(member: str) -> None:
+    said = {"alt": f"See {CANARY}", "name": f"{CANARY}.txt", "mimeType": f"text/{CANARY}"}[member]
+    document = media_envelope(b"word " * 4_000, **{member: said}).replace("media.image", "media.file")
+    assert leaks(await of_models(document, "media.file")) == []
 
 
 @pytest.mark.parametrize(
     "place", ["name", "name, unseen", "media type", "alt, cut", "name, cut", "name, unseen and cut"]
 )
-def test_without_the_mask_it_would_stand_there(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_mask_it_would_stand_there(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def cut(self: EntryMediaStore, text: str, most: int = MAX_ALT) -> str:
         return text[:most]
 
-    async def work() -> None:
-        monkeypatch.setattr(EntryMediaStore, "_masked", cut)  # sabotage
-        assert leaks(await of_nodes(SENT[place])) != []
-
-    run(work)
+    monkeypatch.setattr(EntryMediaStore, "_masked", cut)  # sabotage
+    assert leaks(await of_nodes(SENT[place])) != []
