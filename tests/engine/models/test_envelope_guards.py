@@ -4,7 +4,7 @@ import pytest
 
 from tests.engine.models.test_envelopes import ASKS, GOOD, ONE, outcomes, sending
 from tests.harness.definitions import header_of, node, plan_of, workflow
-from tests.harness.engine_harness import EngineHarness, run
+from tests.harness.engine_harness import EngineHarness
 from weftwork.engine.decide import envelopes
 from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT
@@ -18,17 +18,14 @@ from weftwork.protocol.run.events import CANCEL_REQUESTED, Fact
 
 @pytest.mark.rule("env-16")
 @pytest.mark.parametrize("guarded", [True, False])
-def test_a_piece_alone_is_refused(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> str:
-        piece = {**GOOD, "correlationId": "c", "partial": {"isPartial": True, "index": 0, "total": 2}}
-        bench = EngineHarness(sending(piece))
-        key = await bench.start(ONE)
-        await bench.run_to_end(key)
-        return (await outcomes(bench, key))[0]["status"]
-
+async def test_a_piece_alone_is_refused(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
         monkeypatch.setattr("weftwork.engine.models.envelope_gate.is_partial", lambda document: False)
-    assert (run(work) == "invalid") is guarded
+    piece = {**GOOD, "correlationId": "c", "partial": {"isPartial": True, "index": 0, "total": 2}}
+    bench = EngineHarness(sending(piece))
+    key = await bench.start(ONE)
+    await bench.run_to_end(key)
+    assert ((await outcomes(bench, key))[0]["status"] == "invalid") is guarded
 
 
 def test_nothing_is_decided_twice_or_for_a_run_that_is_to_end() -> None:
@@ -47,14 +44,11 @@ def test_nothing_is_decided_twice_or_for_a_run_that_is_to_end() -> None:
     assert envelopes.record_envelope(state, sent).events == ()
 
 
-def test_a_question_of_an_item_makes_its_map_answer_for_it() -> None:
-    async def work() -> None:
-        body = {"typeId": "test.send", "config": {}}
-        mapped = node("m", "core.flow.map", config={"body": body}, inputs={"items": {"type": "static", "value": [1]}})
-        bench = EngineHarness(sending(ASKS))
-        key = await bench.start(workflow([mapped]))
-        await bench.run_to_end(key)
-        assert await bench.payloads(key, "interrupt.requested") == []
-        assert "map_body_suspended" in str((await bench.payloads(key, "node.failed"))[0]["error"])
-
-    run(work)
+async def test_a_question_of_an_item_makes_its_map_answer_for_it() -> None:
+    body = {"typeId": "test.send", "config": {}}
+    mapped = node("m", "core.flow.map", config={"body": body}, inputs={"items": {"type": "static", "value": [1]}})
+    bench = EngineHarness(sending(ASKS))
+    key = await bench.start(workflow([mapped]))
+    await bench.run_to_end(key)
+    assert await bench.payloads(key, "interrupt.requested") == []
+    assert "map_body_suspended" in str((await bench.payloads(key, "node.failed"))[0]["error"])

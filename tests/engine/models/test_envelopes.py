@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from weftwork.engine.decide import envelopes
 from weftwork.engine.decide.decision import Decision
 from weftwork.engine.decide.inputs import EnvelopeEmitted
@@ -63,128 +63,107 @@ async def caused(bench: EngineHarness, key: RunKey) -> list[tuple[str, Any]]:
 @pytest.mark.parametrize(
     ("document", "level"), [(GOOD, None), (ERROR, "error"), (WANTS, "debug")], ids=["vendor", "error", "schema"]
 )
-def test_an_envelope_is_recorded_with_what_its_kind_does(document: dict[str, Any], level: str | None) -> None:
-    async def work() -> None:
-        bench = EngineHarness(sending(document))
-        key = await bench.start(ONE)
-        await bench.run_to_end(key)
-        assert (await outcomes(bench, key))[0]["status"] == "accepted"
-        logs = await bench.payloads(key, "log.appended")
-        assert [each["level"] for each in logs] == ([level] if level else [])
-        expected = ["weftwork.envelope.recorded", *(["log.appended"] if level else [])]
-        assert await caused(bench, key) == [(kind, "trusted") for kind in expected]
-        assert await bench.status(key) == "completed"
-
-    run(work)
+async def test_an_envelope_is_recorded_with_what_its_kind_does(document: dict[str, Any], level: str | None) -> None:
+    bench = EngineHarness(sending(document))
+    key = await bench.start(ONE)
+    await bench.run_to_end(key)
+    assert (await outcomes(bench, key))[0]["status"] == "accepted"
+    logs = await bench.payloads(key, "log.appended")
+    assert [each["level"] for each in logs] == ([level] if level else [])
+    expected = ["weftwork.envelope.recorded", *(["log.appended"] if level else [])]
+    assert await caused(bench, key) == [(kind, "trusted") for kind in expected]
+    assert await bench.status(key) == "completed"
 
 
 @pytest.mark.rule("env-22")
-def test_a_clarification_waits_in_the_commit_that_records_it() -> None:
-    async def work() -> None:
-        payload = {
-            "reasoning": "I do not know.",
-            "questions": [
-                {"id": "b", "question": "Who?", "context": {"x": 1}, "schema": {"type": "string"}},
-                {"id": "a", "question": "When?", "schema": {"$ref": "http://example.org/x"}},
-            ],
-            "contextType": "order",
-        }
-        bench = EngineHarness(sending({**ASKS, "payload": payload}))
-        key = await bench.start(ONE)
-        for _ in range(200):
-            if await bench.status(key) == "waiting-input":
-                break
-            await run_ready_tasks()
-        events = await bench.events(key)
-        kinds = [event.type for event in events]
-        together = ["weftwork.envelope.recorded", "interrupt.requested", "clarification.requested", "node.suspended"]
-        assert kinds[2:] == together
-        assert {event.causation_id for event in events[2:]} == {events[2].causation_id}
-        asked = (await bench.payloads(key, "interrupt.requested"))[0]
-        assert asked["data"] == {
-            "questions": [
-                {"id": "b", "question": "Who?", "schema": {"type": "string"}},
-                {"id": "a", "question": "When?"},
-            ],
-            "contextType": "order",
-        }
-        assert (await bench.payloads(key, "weftwork.envelope.recorded"))[0]["payload"] == payload
-        await bench.crash()
-        bench = bench.successor()
-        await bench.answer(key, {"answers": {"b": "Ann", "a": "now"}}, "a")
-        await bench.run_to_end(key)
-        assert (await outcomes(bench, key))[1] == {"answers": {"b": "Ann", "a": "now"}}
-        assert [(await bench.event_types(key)).count(kind) for kind in together] == [1] * 4
-
-    run(work)
+async def test_a_clarification_waits_in_the_commit_that_records_it() -> None:
+    payload = {
+        "reasoning": "I do not know.",
+        "questions": [
+            {"id": "b", "question": "Who?", "context": {"x": 1}, "schema": {"type": "string"}},
+            {"id": "a", "question": "When?", "schema": {"$ref": "http://example.org/x"}},
+        ],
+        "contextType": "order",
+    }
+    bench = EngineHarness(sending({**ASKS, "payload": payload}))
+    key = await bench.start(ONE)
+    for _ in range(200):
+        if await bench.status(key) == "waiting-input":
+            break
+        await run_ready_tasks()
+    events = await bench.events(key)
+    kinds = [event.type for event in events]
+    together = ["weftwork.envelope.recorded", "interrupt.requested", "clarification.requested", "node.suspended"]
+    assert kinds[2:] == together
+    assert {event.causation_id for event in events[2:]} == {events[2].causation_id}
+    asked = (await bench.payloads(key, "interrupt.requested"))[0]
+    assert asked["data"] == {
+        "questions": [{"id": "b", "question": "Who?", "schema": {"type": "string"}}, {"id": "a", "question": "When?"}],
+        "contextType": "order",
+    }
+    assert (await bench.payloads(key, "weftwork.envelope.recorded"))[0]["payload"] == payload
+    await bench.crash()
+    bench = bench.successor()
+    await bench.answer(key, {"answers": {"b": "Ann", "a": "now"}}, "a")
+    await bench.run_to_end(key)
+    assert (await outcomes(bench, key))[1] == {"answers": {"b": "Ann", "a": "now"}}
+    assert [(await bench.event_types(key)).count(kind) for kind in together] == [1] * 4
 
 
 @pytest.mark.rule("env-25", "env-23")
 @pytest.mark.parametrize("mode", ["fail-node", "discard-and-warn"])
-def test_a_kind_that_the_node_does_not_take_is_set_aside(mode: Any) -> None:
-    async def work() -> None:
-        bench = EngineHarness(sending(GOOD, contract=EnvelopeContract(frozenset({"vendor.acme.other"}), mode)))
-        key = await bench.start(ONE)
-        await bench.run_to_end(key)
-        (outcome,) = await outcomes(bench, key)
-        assert (outcome["status"], outcome["gate"]["code"]) == ("gated", "envelope_contract_violation")
-        (record,) = await bench.payloads(key, "weftwork.envelope.recorded")
-        assert (record["status"], record["refusalMode"]) == ("gated", mode)
-        logs = [each["level"] for each in await bench.payloads(key, "log.appended")]
-        assert logs == (["warn"] if mode == "discard-and-warn" else [])
-
-    run(work)
+async def test_a_kind_that_the_node_does_not_take_is_set_aside(mode: Any) -> None:
+    bench = EngineHarness(sending(GOOD, contract=EnvelopeContract(frozenset({"vendor.acme.other"}), mode)))
+    key = await bench.start(ONE)
+    await bench.run_to_end(key)
+    (outcome,) = await outcomes(bench, key)
+    assert (outcome["status"], outcome["gate"]["code"]) == ("gated", "envelope_contract_violation")
+    (record,) = await bench.payloads(key, "weftwork.envelope.recorded")
+    assert (record["status"], record["refusalMode"]) == ("gated", mode)
+    logs = [each["level"] for each in await bench.payloads(key, "log.appended")]
+    assert logs == (["warn"] if mode == "discard-and-warn" else [])
 
 
 @pytest.mark.rule("env-23")
-def test_one_envelope_too_many_is_a_breach_and_no_end_of_the_run() -> None:
-    async def work() -> None:
-        bench = EngineHarness(sending(*[GOOD] * 7))
-        key = await bench.start(ONE)
-        await bench.run_to_end(key)
-        assert [each["status"] for each in await outcomes(bench, key)] == ["accepted"] * 5 + ["breached"] * 2
-        breaches = await bench.payloads(key, "cap.breached")
-        assert breaches[0] == {"kind": "envelopes", "limit": 5, "observed": 6}
-        assert await bench.status(key) == "completed"
-
-    run(work)
+async def test_one_envelope_too_many_is_a_breach_and_no_end_of_the_run() -> None:
+    bench = EngineHarness(sending(*[GOOD] * 7))
+    key = await bench.start(ONE)
+    await bench.run_to_end(key)
+    assert [each["status"] for each in await outcomes(bench, key)] == ["accepted"] * 5 + ["breached"] * 2
+    breaches = await bench.payloads(key, "cap.breached")
+    assert breaches[0] == {"kind": "envelopes", "limit": 5, "observed": 6}
+    assert await bench.status(key) == "completed"
 
 
 @pytest.mark.rule("env-26")
-def test_the_same_envelope_again_gets_the_recorded_outcome_and_another_kind_a_conflict() -> None:
-    async def work() -> None:
-        first = {**GOOD, "correlationId": "c-1", "envelopeId": "e-1"}
-        again = {**first, "envelopeId": "e-2", "payload": {"steps": [2]}}
-        bench = EngineHarness(sending(first, again, {**ERROR, "correlationId": "c-1"}))
-        key = await bench.start(ONE)
-        await bench.run_to_end(key)
-        one, two, three = await outcomes(bench, key)
-        assert one == two
-        assert one["envelopeId"].startswith("env-")
-        assert one["redactedPayload"] == {"steps": [1]}
-        assert three["status"] == "invalid"
-        assert three["reason"].startswith("envelope_correlation_conflict")
-        assert len(await bench.payloads(key, "weftwork.envelope.recorded")) == 1
-
-    run(work)
+async def test_the_same_envelope_again_gets_the_recorded_outcome_and_another_kind_a_conflict() -> None:
+    first = {**GOOD, "correlationId": "c-1", "envelopeId": "e-1"}
+    again = {**first, "envelopeId": "e-2", "payload": {"steps": [2]}}
+    bench = EngineHarness(sending(first, again, {**ERROR, "correlationId": "c-1"}))
+    key = await bench.start(ONE)
+    await bench.run_to_end(key)
+    one, two, three = await outcomes(bench, key)
+    assert one == two
+    assert one["envelopeId"].startswith("env-")
+    assert one["redactedPayload"] == {"steps": [1]}
+    assert three["status"] == "invalid"
+    assert three["reason"].startswith("envelope_correlation_conflict")
+    assert len(await bench.payloads(key, "weftwork.envelope.recorded")) == 1
 
 
 @pytest.mark.rule("env-20")
-def test_an_id_that_a_model_likes_is_its_own_in_every_node_and_turn() -> None:
-    async def work() -> None:
-        bench = EngineHarness(sending({**GOOD, "correlationId": "1", "envelopeId": "1"}))
-        key = await bench.start(workflow([node("a", "test.send"), node("b", "test.send")]))
-        await bench.run_to_end(key)
-        records = await bench.payloads(key, "weftwork.envelope.recorded")
-        assert len({each["correlationId"] for each in records}) == 2
-        assert len({each["envelopeId"] for each in records}) == 2
-
-    run(work)
+async def test_an_id_that_a_model_likes_is_its_own_in_every_node_and_turn() -> None:
+    bench = EngineHarness(sending({**GOOD, "correlationId": "1", "envelopeId": "1"}))
+    key = await bench.start(workflow([node("a", "test.send"), node("b", "test.send")]))
+    await bench.run_to_end(key)
+    records = await bench.payloads(key, "weftwork.envelope.recorded")
+    assert len({each["correlationId"] for each in records}) == 2
+    assert len({each["envelopeId"] for each in records}) == 2
 
 
 @pytest.mark.rule("env-26")
 @pytest.mark.parametrize("guarded", [True, False])
-def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     real = envelopes.record_envelope
 
     def forgetful(state: RunState, given: EnvelopeEmitted) -> Decision:
@@ -198,105 +177,87 @@ def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: 
         await asyncio.gather(*(context.emit_envelope(ERROR, Emission()) for _ in range(3)))
         return Completed({})
 
-    async def work() -> int:
-        declared = NodeDeclaration("test.send", "For one test.", effect="idempotent", instant=False)
-        bench = EngineHarness(WaitingNode(declared, body))
-        key = await bench.start(ONE)
-        await bench.run_to_end(key)
-        return len(await bench.payloads(key, "log.appended"))
-
     if not guarded:
         monkeypatch.setattr("weftwork.engine.decide.transitions.record_envelope", forgetful)
-    assert (run(work) == 1) is guarded
+    declared = NodeDeclaration("test.send", "For one test.", effect="idempotent", instant=False)
+    bench = EngineHarness(WaitingNode(declared, body))
+    key = await bench.start(ONE)
+    await bench.run_to_end(key)
+    assert (len(await bench.payloads(key, "log.appended")) == 1) is guarded
 
 
 @pytest.mark.rule("env-26")
-def test_a_crash_after_the_record_runs_no_handler_again() -> None:
-    async def work() -> None:
-        held = asyncio.Event()
-        bench = EngineHarness(sending(ERROR, GOOD, then=held))
-        key = await bench.start(ONE)
-        for _ in range(3):
-            for _ in range(50):
-                await run_ready_tasks()
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
-        held.set()
-        await bench.run_to_end(key)
-        assert len(await bench.payloads(key, "log.appended")) == 1
-        assert len(await bench.payloads(key, "weftwork.envelope.recorded")) == 2
-
-    run(work)
+async def test_a_crash_after_the_record_runs_no_handler_again() -> None:
+    held = asyncio.Event()
+    bench = EngineHarness(sending(ERROR, GOOD, then=held))
+    key = await bench.start(ONE)
+    for _ in range(3):
+        for _ in range(50):
+            await run_ready_tasks()
+        await bench.crash()
+        bench = bench.successor()
+        await bench.executor.recover()
+    held.set()
+    await bench.run_to_end(key)
+    assert len(await bench.payloads(key, "log.appended")) == 1
+    assert len(await bench.payloads(key, "weftwork.envelope.recorded")) == 2
 
 
 @pytest.mark.rule("env-23")
-def test_a_kind_that_the_contract_names_becomes_an_artifact() -> None:
-    async def work() -> None:
-        bench = EngineHarness(sending(GOOD, contract=EnvelopeContract(None, artifacts=frozenset({PLAN.name}))))
-        key = await bench.start(ONE)
-        await bench.run_to_end(key)
-        (made,) = await bench.payloads(key, "artifact.created")
-        assert (made["artifactType"], made["data"]) == (PLAN.name, {"steps": [1]})
-
-    run(work)
+async def test_a_kind_that_the_contract_names_becomes_an_artifact() -> None:
+    bench = EngineHarness(sending(GOOD, contract=EnvelopeContract(None, artifacts=frozenset({PLAN.name}))))
+    key = await bench.start(ONE)
+    await bench.run_to_end(key)
+    (made,) = await bench.payloads(key, "artifact.created")
+    assert (made["artifactType"], made["data"]) == (PLAN.name, {"steps": [1]})
 
 
 @pytest.mark.rule("env-26")
-def test_of_a_node_that_has_ended_it_is_known_what_it_sent_and_not_what_was_in_it() -> None:
-    async def work() -> None:
-        held = asyncio.Event()
-        bench = EngineHarness(sending(GOOD, then=held))
-        key = await bench.start(ONE)
-        while not (running := (await bench.state(key)).envelopes):
-            await run_ready_tasks()
-        assert [getattr(each.outcome, "payload", None) for each in running.values()] == [{"steps": [1]}]
-        held.set()
-        await bench.run_to_end(key)
-        ended = (await bench.state(key)).envelopes
-        assert [(each.type, getattr(each.outcome, "payload", "")) for each in ended.values()] == [(PLAN.name, None)]
-        assert ended.keys() == running.keys()
-
-    run(work)
+async def test_of_a_node_that_has_ended_it_is_known_what_it_sent_and_not_what_was_in_it() -> None:
+    held = asyncio.Event()
+    bench = EngineHarness(sending(GOOD, then=held))
+    key = await bench.start(ONE)
+    while not (running := (await bench.state(key)).envelopes):
+        await run_ready_tasks()
+    assert [getattr(each.outcome, "payload", None) for each in running.values()] == [{"steps": [1]}]
+    held.set()
+    await bench.run_to_end(key)
+    ended = (await bench.state(key)).envelopes
+    assert [(each.type, getattr(each.outcome, "payload", "")) for each in ended.values()] == [(PLAN.name, None)]
+    assert ended.keys() == running.keys()
 
 
 SECRET = "swordfish-9000"
 
 
 @pytest.mark.rule("env-23")
-def test_secrets_of_the_run_are_gone_from_the_payload_for_everyone() -> None:
-    async def work() -> None:
-        document = workflow(
-            [node("a", "test.send"), node("b", "core.identity", inputs={"in": connected("a", "outcomes")})],
-            [edge("a", "b")],
-            variables=[{"name": "word", "type": "string", "sensitive": True}],
-        )
-        sent = {**ERROR, "payload": {"code": "c", "message": f"{SECRET}, {SECRET}", "details": {SECRET: [SECRET]}}}
-        bench = EngineHarness(sending(sent))
-        key = await bench.start(document, inputs={"word": SECRET})
-        events: list[Event] = await bench.run_to_end(key)
-        (outcome,) = await outcomes(bench, key)
-        assert outcome["redactedPayload"]["message"] == "[REDACTED:word], [REDACTED:word]"
-        assert outcome["redactionCount"] == 4
-        assert not [event.type for event in events if SECRET.encode() in event.payload]
-        state = await bench.state(key)
-        assert SECRET not in msgspec.json.encode(state.nodes["b"].outputs).decode()
-
-    run(work)
+async def test_secrets_of_the_run_are_gone_from_the_payload_for_everyone() -> None:
+    document = workflow(
+        [node("a", "test.send"), node("b", "core.identity", inputs={"in": connected("a", "outcomes")})],
+        [edge("a", "b")],
+        variables=[{"name": "word", "type": "string", "sensitive": True}],
+    )
+    sent = {**ERROR, "payload": {"code": "c", "message": f"{SECRET}, {SECRET}", "details": {SECRET: [SECRET]}}}
+    bench = EngineHarness(sending(sent))
+    key = await bench.start(document, inputs={"word": SECRET})
+    events: list[Event] = await bench.run_to_end(key)
+    (outcome,) = await outcomes(bench, key)
+    assert outcome["redactedPayload"]["message"] == "[REDACTED:word], [REDACTED:word]"
+    assert outcome["redactionCount"] == 4
+    assert not [event.type for event in events if SECRET.encode() in event.payload]
+    state = await bench.state(key)
+    assert SECRET not in msgspec.json.encode(state.nodes["b"].outputs).decode()
 
 
 def connected(node_id: str, port: str) -> dict[str, str]:
     return {"type": "connection", "nodeId": node_id, "outputKey": port}
 
 
-def test_markers_count_for_the_size_of_a_payload(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        monkeypatch.setattr(envelope_gate, "is_too_large", lambda value: len(str(value)) > 600)
-        document = workflow([node("a", "test.send")], variables=[{"name": "w", "type": "string", "sensitive": True}])
-        bench = EngineHarness(sending({**GOOD, "payload": {"steps": ["abcd"] * 50}}))
-        key = await bench.start(document, inputs={"w": "abcd"})
-        await bench.run_to_end(key)
-        (outcome,) = await outcomes(bench, key)
-        assert (outcome["status"], outcome["reason"]) == ("invalid", envelope_gate.PAYLOAD_TOO_LARGE.reason)
-
-    run(work)
+async def test_markers_count_for_the_size_of_a_payload(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(envelope_gate, "is_too_large", lambda value: len(str(value)) > 600)
+    document = workflow([node("a", "test.send")], variables=[{"name": "w", "type": "string", "sensitive": True}])
+    bench = EngineHarness(sending({**GOOD, "payload": {"steps": ["abcd"] * 50}}))
+    key = await bench.start(document, inputs={"w": "abcd"})
+    await bench.run_to_end(key)
+    (outcome,) = await outcomes(bench, key)
+    assert (outcome["status"], outcome["reason"]) == ("invalid", envelope_gate.PAYLOAD_TOO_LARGE.reason)

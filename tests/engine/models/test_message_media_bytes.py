@@ -32,7 +32,7 @@ async def looked(seen: MessageMedia, parts: list[Any]) -> ModelRequest:
 
 
 @pytest.mark.rule("media-44")
-def test_fetched_bytes_are_counted_over_the_request() -> None:
+async def test_fetched_bytes_are_counted_over_the_request() -> None:
     class EndlessOutbound:
         """Gives as much as it is asked for."""
 
@@ -49,7 +49,7 @@ def test_fetched_bytes_are_counted_over_the_request() -> None:
     most = MAX_TOTAL_BYTES // 2 - 1
     seen = MessageMedia(None, outbound, "live:acme", most)
     with pytest.raises(message_media.StepFailed) as failed:
-        asyncio.run(looked(seen, [{**IMAGE, "url": URL}] * 4))
+        await looked(seen, [{**IMAGE, "url": URL}] * 4)
     assert failed.value.failure.code == "media_too_large"
     assert outbound.wanted == [most, most, 2]
 
@@ -110,7 +110,7 @@ def test_a_store_that_is_away_is_waited_for_or_told() -> None:
 @pytest.mark.parametrize(
     ("size", "aside"), [(message_media.THREAD_PARSE_CHARS, False), (message_media.THREAD_PARSE_CHARS + 8, True)]
 )
-def test_megabytes_are_read_while_others_go_on(monkeypatch: pytest.MonkeyPatch, size: int, aside: bool) -> None:
+async def test_megabytes_are_read_while_others_go_on(monkeypatch: pytest.MonkeyPatch, size: int, aside: bool) -> None:
     where: list[int] = []
     parse = parse_contents
 
@@ -120,7 +120,7 @@ def test_megabytes_are_read_while_others_go_on(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(message_media, "parse_contents", parsed)
     parts = [{**IMAGE, "data": "A" * (size // 2)}, {**IMAGE, "dataBase64": "A" * (size - size // 2)}]
-    (message,) = asyncio.run(looked(MessageMedia(None, None, "live:acme", MAX_TOTAL_BYTES), parts)).messages
+    (message,) = (await looked(MessageMedia(None, None, "live:acme", MAX_TOTAL_BYTES), parts)).messages
     assert [part.size for part in message.media] == [size // 2 // 4 * 3, (size - size // 2) // 4 * 3]
     assert [each != threading.get_ident() for each in where] == [aside]
 
