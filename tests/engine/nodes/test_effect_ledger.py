@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer, effect_node_type
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -20,38 +20,32 @@ CLAIMED, RECORDED = "weftwork.effect.claimed", "weftwork.effect.recorded"
 
 
 @pytest.mark.rule("eff-05", "eff-06")
-def test_a_step_is_claimed_before_and_recorded_after() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        bench = EngineHarness(world.step_node("x", "y"))
-        key = await bench.start(STEPS)
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        await until(lambda: world.received_keys)
-        assert (await bench.event_types(key))[-2:] == ["node.started", CLAIMED]
-        world.blocked_until.set_result(None)
-        await bench.run_to_end(key)
-        kinds = await bench.event_types(key)
-        assert kinds[2:] == [CLAIMED, RECORDED, CLAIMED, RECORDED, "node.completed", "run.completed"]
-        assert await bench.payloads(key, CLAIMED) == [{"nodeId": "a", "step": "x"}, {"nodeId": "a", "step": "y"}]
-        assert (await bench.payloads(key, RECORDED))[1] == {"nodeId": "a", "step": "y", "output": {"receipt": 2}}
-        assert len(set(world.received_keys)) == 2
-
-    run(work)
+async def test_a_step_is_claimed_before_and_recorded_after() -> None:
+    world = ExternalSystem()
+    bench = EngineHarness(world.step_node("x", "y"))
+    key = await bench.start(STEPS)
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    await until(lambda: world.received_keys)
+    assert (await bench.event_types(key))[-2:] == ["node.started", CLAIMED]
+    world.blocked_until.set_result(None)
+    await bench.run_to_end(key)
+    kinds = await bench.event_types(key)
+    assert kinds[2:] == [CLAIMED, RECORDED, CLAIMED, RECORDED, "node.completed", "run.completed"]
+    assert await bench.payloads(key, CLAIMED) == [{"nodeId": "a", "step": "x"}, {"nodeId": "a", "step": "y"}]
+    assert (await bench.payloads(key, RECORDED))[1] == {"nodeId": "a", "step": "y", "output": {"receipt": 2}}
+    assert len(set(world.received_keys)) == 2
 
 
 @pytest.mark.rule("eff-05")
-def test_a_once_node_is_claimed_as_a_whole() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        bench = EngineHarness(world.effect_node())
-        key = await bench.start(PAY)
-        await bench.run_to_end(key)
-        assert await bench.event_types(key) == [
-            *("run.started", "node.started", CLAIMED, "node.completed", "run.completed"),
-        ]
-        assert world.received_keys == [await key_of(bench, key)]
-
-    run(work)
+async def test_a_once_node_is_claimed_as_a_whole() -> None:
+    world = ExternalSystem()
+    bench = EngineHarness(world.effect_node())
+    key = await bench.start(PAY)
+    await bench.run_to_end(key)
+    assert await bench.event_types(key) == [
+        *("run.started", "node.started", CLAIMED, "node.completed", "run.completed")
+    ]
+    assert world.received_keys == [await key_of(bench, key)]
 
 
 async def key_of(bench: EngineHarness, key: Any, provider: str = "node", ordinal: int = 0) -> str:
@@ -64,98 +58,86 @@ async def key_of(bench: EngineHarness, key: Any, provider: str = "node", ordinal
 
 
 @pytest.mark.rule("eff-01")
-def test_the_key_is_the_same_in_every_attempt_and_another_in_every_round() -> None:
-    async def work() -> None:
-        keys: list[tuple[int, str, str]] = []
+async def test_the_key_is_the_same_in_every_attempt_and_another_in_every_round() -> None:
+    keys: list[tuple[int, str, str]] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            keys.append((call.visit, context.effect_key(), context.effect_key("s")))
-            return Failed("busy", "Not now.") if call.attempt == 1 else Completed({"round": call.visit})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        keys.append((call.visit, context.effect_key(), context.effect_key("s")))
+        return Failed("busy", "Not now.") if call.attempt == 1 else Completed({"round": call.visit})
 
-        again = edge("a", "a", condition={"type": "expression", "expression": "nodes.a.outputs.round < 1.0"})
-        looped = workflow([node("a", "test.flaky", settings=RETRY)], [again])
-        bench = EngineHarness(effect_node_type("test.flaky", body))
-        key = await bench.start(looped)
-        await bench.run_to_end(key)
-        assert keys == [
-            (visit, await key_of(bench, key, "node", visit), await key_of(bench, key, "step:s", visit))
-            for visit in (0, 0, 1, 1)
-        ]
-
-    run(work)
+    again = edge("a", "a", condition={"type": "expression", "expression": "nodes.a.outputs.round < 1.0"})
+    looped = workflow([node("a", "test.flaky", settings=RETRY)], [again])
+    bench = EngineHarness(effect_node_type("test.flaky", body))
+    key = await bench.start(looped)
+    await bench.run_to_end(key)
+    assert keys == [
+        (visit, await key_of(bench, key, "node", visit), await key_of(bench, key, "step:s", visit))
+        for visit in (0, 0, 1, 1)
+    ]
 
 
 @pytest.mark.rule("eff-02", "eff-03", "node-14")
-def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.effect_node())
-        key = await bench.start(PAY)
-        await until(lambda: world.received_keys)
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        await run_ready_tasks()
-        assert (len(world.received_keys), await after.status(key)) == (1, "waiting-input")
-        (asked,) = await after.payloads(key, "interrupt.requested")
-        assert (asked["kind"], asked["data"]["customKind"]) == ("custom", UNKNOWN_OUTCOME_KIND)
-        with pytest.raises(ClientFault, match="does not fit"):
-            await answer(after, key, {"outcome": "maybe"})
-        await answer(after, key, {"outcome": "done", "output": {"receipt": 9}})
-        await after.run_to_end(key)
-        assert (await after.payloads(key, "node.completed"))[0]["outputs"] == {"receipt": 9}
-        assert [each["attempt"] for each in await after.payloads(key, "node.started")] == [1]
-        assert len(world.received_keys) == 1
-
-    run(work)
+async def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
+    world = ExternalSystem()
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    bench = EngineHarness(world.effect_node())
+    key = await bench.start(PAY)
+    await until(lambda: world.received_keys)
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    await run_ready_tasks()
+    assert (len(world.received_keys), await after.status(key)) == (1, "waiting-input")
+    (asked,) = await after.payloads(key, "interrupt.requested")
+    assert (asked["kind"], asked["data"]["customKind"]) == ("custom", UNKNOWN_OUTCOME_KIND)
+    with pytest.raises(ClientFault, match="does not fit"):
+        await answer(after, key, {"outcome": "maybe"})
+    await answer(after, key, {"outcome": "done", "output": {"receipt": 9}})
+    await after.run_to_end(key)
+    assert (await after.payloads(key, "node.completed"))[0]["outputs"] == {"receipt": 9}
+    assert [each["attempt"] for each in await after.payloads(key, "node.started")] == [1]
+    assert len(world.received_keys) == 1
 
 
 @pytest.mark.parametrize("outcome", ["done", "failed", "again"])
-def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.step_node("x"))
-        key = await bench.start(STEPS)
-        await until(lambda: world.received_keys)
-        await bench.crash()
-        world.blocked_until = None
-        after = bench.successor()
-        await after.executor.recover()
-        await run_ready_tasks()
-        assert (len(world.received_keys), await after.status(key)) == (1, "waiting-input")
-        await answer(after, key, {"outcome": outcome, "output": 5})
-        await after.run_to_end(key)
-        status = await after.status(key)
-        if outcome == "failed":
-            (failed,) = await after.payloads(key, "node.failed")
-            assert (status, failed["error"]["code"]) == ("failed", "effect_failed")
-        else:
-            (done,) = await after.payloads(key, "node.completed")
-            assert (status, done["outputs"]["x"]) == ("completed", 5 if outcome == "done" else {"receipt": 2})
-        assert len(world.received_keys) == (2 if outcome == "again" else 1)
-        # It was really executed again, so it is the next attempt.
-        assert [each["attempt"] for each in await after.payloads(key, "node.started")] == [1, 2]
-
-    run(work)
+async def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
+    world = ExternalSystem()
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    bench = EngineHarness(world.step_node("x"))
+    key = await bench.start(STEPS)
+    await until(lambda: world.received_keys)
+    await bench.crash()
+    world.blocked_until = None
+    after = bench.successor()
+    await after.executor.recover()
+    await run_ready_tasks()
+    assert (len(world.received_keys), await after.status(key)) == (1, "waiting-input")
+    await answer(after, key, {"outcome": outcome, "output": 5})
+    await after.run_to_end(key)
+    status = await after.status(key)
+    if outcome == "failed":
+        (failed,) = await after.payloads(key, "node.failed")
+        assert (status, failed["error"]["code"]) == ("failed", "effect_failed")
+    else:
+        (done,) = await after.payloads(key, "node.completed")
+        assert (status, done["outputs"]["x"]) == ("completed", 5 if outcome == "done" else {"receipt": 2})
+    assert len(world.received_keys) == (2 if outcome == "again" else 1)
+    # It was really executed again, so it is the next attempt.
+    assert [each["attempt"] for each in await after.payloads(key, "node.started")] == [1, 2]
 
 
-def test_an_idempotent_step_is_sent_again_under_the_same_key() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.step_node("x", effect="idempotent"))
-        key = await bench.start(STEPS)
-        await until(lambda: world.received_keys)
-        await bench.crash()
-        world.blocked_until = None
-        after = bench.successor()
-        await after.executor.recover()
-        await after.run_to_end(key)
-        assert (len(world.received_keys), len(set(world.received_keys))) == (2, 1)
-        assert await after.payloads(key, "interrupt.requested") == []
-        # Whoever sends it again has claimed it again.
-        assert (await after.event_types(key)).count(CLAIMED) == 2
-
-    run(work)
+async def test_an_idempotent_step_is_sent_again_under_the_same_key() -> None:
+    world = ExternalSystem()
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    bench = EngineHarness(world.step_node("x", effect="idempotent"))
+    key = await bench.start(STEPS)
+    await until(lambda: world.received_keys)
+    await bench.crash()
+    world.blocked_until = None
+    after = bench.successor()
+    await after.executor.recover()
+    await after.run_to_end(key)
+    assert (len(world.received_keys), len(set(world.received_keys))) == (2, 1)
+    assert await after.payloads(key, "interrupt.requested") == []
+    # Whoever sends it again has claimed it again.
+    assert (await after.event_types(key)).count(CLAIMED) == 2

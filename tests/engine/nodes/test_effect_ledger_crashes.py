@@ -48,8 +48,10 @@ CASES = [(at, written) for at in range(8) for written in (False, True)]
 @pytest.mark.parametrize("effect", ["once", "idempotent"])
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize(("at", "written"), CASES)
-def test_wherever_the_process_dies_nothing_happens_twice(at: int, written: bool, whole: bool, effect: Any) -> None:
-    assert asyncio.run(_die(at, written, whole, effect))
+async def test_wherever_the_process_dies_nothing_happens_twice(
+    at: int, written: bool, whole: bool, effect: Any
+) -> None:
+    assert await _die(at, written, whole, effect)
 
 
 async def _die(at: int, written: bool, whole: bool, effect: Any) -> bool:
@@ -114,7 +116,7 @@ def test_the_proof_sees_an_effect_that_is_not_guarded(monkeypatch: pytest.Monkey
 @pytest.mark.rule("eff-05")
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("guarded", [True, False])
-def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, whole: bool, guarded: bool) -> None:
+async def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, whole: bool, guarded: bool) -> None:
     """Both have the run in memory and want to do the same thing; the log lets one of them."""
     if not guarded:
         real = effect_claims.holds_claim
@@ -122,37 +124,32 @@ def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, who
             "weftwork.engine.run.pending_commit.holds_claim", lambda state, given: real(state, given) is not None
         )
 
-    async def work() -> None:
-        world = ExternalSystem()
-        gate = asyncio.Event()
-        node_type = world.effect_node() if whole else world.step_node("x")
-        body = node_type.run
+    world = ExternalSystem()
+    gate = asyncio.Event()
+    node_type = world.effect_node() if whole else world.step_node("x")
+    body = node_type.run
 
-        async def waits(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            await gate.wait()
-            return await body(call, context)
+    async def waits(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        await gate.wait()
+        return await body(call, context)
 
-        held = effect_node_type(node_type.declaration.type_id, waits, node_type.declaration.effect)
-        first = EngineHarness(held)
-        key = await first.start(
-            workflow([node("g", "test.gate"), node("a", held.declaration.type_id)], [edge("g", "a")])
-        )
-        await until(lambda: first.gate_node.waiting)
-        second = first.successor()
-        await second.executor.recover()
-        await until(lambda: second.gate_node.waiting)
-        gate.set()
-        # Both go on from the same place: the gate ends in both, and each appends what follows.
-        first.gate_node.release("g")
-        second.gate_node.release("g")
-        for _ in range(40):
-            await run_ready_tasks()
-        assert (len(world.received_keys) == 1) == guarded
-        if guarded:
-            assert await first.status(key) == "completed"
-            assert [b.executor.live_count for b in (first, second)] == [0, 0]
-
-    run(work)
+    held = effect_node_type(node_type.declaration.type_id, waits, node_type.declaration.effect)
+    first = EngineHarness(held)
+    key = await first.start(workflow([node("g", "test.gate"), node("a", held.declaration.type_id)], [edge("g", "a")]))
+    await until(lambda: first.gate_node.waiting)
+    second = first.successor()
+    await second.executor.recover()
+    await until(lambda: second.gate_node.waiting)
+    gate.set()
+    # Both go on from the same place: the gate ends in both, and each appends what follows.
+    first.gate_node.release("g")
+    second.gate_node.release("g")
+    for _ in range(40):
+        await run_ready_tasks()
+    assert (len(world.received_keys) == 1) == guarded
+    if guarded:
+        assert await first.status(key) == "completed"
+        assert [b.executor.live_count for b in (first, second)] == [0, 0]
 
 
 def test_a_commit_that_was_thought_lost_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,149 +21,128 @@ CLAIMED, RECORDED = "weftwork.effect.claimed", "weftwork.effect.recorded"
 
 
 @pytest.mark.rule("eff-06")
-def test_a_failure_is_recorded_and_comes_back() -> None:
-    async def work() -> None:
-        calls = 0
+async def test_a_failure_is_recorded_and_comes_back() -> None:
+    calls = 0
 
-        async def charge() -> Any:
-            nonlocal calls
-            calls += 1
-            raise StepFailed(Failed("declined", "No money.", {"limit": 5}))
+    async def charge() -> Any:
+        nonlocal calls
+        calls += 1
+        raise StepFailed(Failed("declined", "No money.", {"limit": 5}))
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            try:
-                await context.step("x", "once", charge)
-            except StepFailed as failed:
-                return Failed("again", failed.failure.message)
-            raise AssertionError
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        try:
+            await context.step("x", "once", charge)
+        except StepFailed as failed:
+            return Failed("again", failed.failure.message)
+        raise AssertionError
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
-        await bench.run_to_end(key)
-        assert calls == 1
-        assert (await bench.payloads(key, RECORDED))[0]["error"] == {
-            "code": "declined",
-            "message": "No money.",
-            "details": {"limit": 5},
-        }
-
-    run(work)
+    bench = EngineHarness(effect_node_type("test.body", body))
+    key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
+    await bench.run_to_end(key)
+    assert calls == 1
+    assert (await bench.payloads(key, RECORDED))[0]["error"] == {
+        "code": "declined",
+        "message": "No money.",
+        "details": {"limit": 5},
+    }
 
 
-def test_what_did_not_happen_may_be_tried_again() -> None:
-    async def work() -> None:
-        calls = 0
+async def test_what_did_not_happen_may_be_tried_again() -> None:
+    calls = 0
 
-        async def charge() -> Any:
-            nonlocal calls
-            calls += 1
-            if calls < 3:
-                raise NotDone
-            return calls
+    async def charge() -> Any:
+        nonlocal calls
+        calls += 1
+        if calls < 3:
+            raise NotDone
+        return calls
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            return Completed({"n": await context.step("x", "once", charge)})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        return Completed({"n": await context.step("x", "once", charge)})
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
-        await bench.run_to_end(key)
-        assert (calls, (await bench.payloads(key, "node.completed"))[0]["outputs"]) == (3, {"n": 3})
-        assert (await bench.event_types(key)).count(CLAIMED) == 3
-
-    run(work)
+    bench = EngineHarness(effect_node_type("test.body", body))
+    key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
+    await bench.run_to_end(key)
+    assert (calls, (await bench.payloads(key, "node.completed"))[0]["outputs"]) == (3, {"n": 3})
+    assert (await bench.event_types(key)).count(CLAIMED) == 3
 
 
 @pytest.mark.rule("eff-04")
 @pytest.mark.parametrize("whole", [True, False])
-def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bool) -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.effect_node() if whole else world.step_node("x", "y"))
-        key = await bench.start(PAY if whole else STEPS)
-        await until(lambda: world.received_keys)
-        await pause(bench, key, drainPolicy="immediate")
-        assert await bench.status(key) == "running"
-        world.blocked_until.set_result(None)
-        world.blocked_until = None
-        await run_ready_tasks()
-        assert await bench.status(key) == "paused"
-        assert len(world.received_keys) == 1
-        await resume(bench, key)
-        await bench.run_to_end(key)
-        assert (await bench.status(key), len(world.received_keys)) == ("completed", 1 if whole else 2)
-        assert await bench.payloads(key, "interrupt.requested") == []
-
-    run(work)
+async def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bool) -> None:
+    world = ExternalSystem()
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    bench = EngineHarness(world.effect_node() if whole else world.step_node("x", "y"))
+    key = await bench.start(PAY if whole else STEPS)
+    await until(lambda: world.received_keys)
+    await pause(bench, key, drainPolicy="immediate")
+    assert await bench.status(key) == "running"
+    world.blocked_until.set_result(None)
+    world.blocked_until = None
+    await run_ready_tasks()
+    assert await bench.status(key) == "paused"
+    assert len(world.received_keys) == 1
+    await resume(bench, key)
+    await bench.run_to_end(key)
+    assert (await bench.status(key), len(world.received_keys)) == ("completed", 1 if whole else 2)
+    assert await bench.payloads(key, "interrupt.requested") == []
 
 
-def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.step_node("x", "y"))
-        key = await bench.start(STEPS)
-        await until(lambda: world.received_keys)
-        closing = asyncio.ensure_future(bench.close())
-        await run_ready_tasks()
-        assert not closing.done()
-        world.blocked_until.set_result(None)
-        world.blocked_until = None
-        await closing
-        assert (await bench.event_types(key))[-1] == RECORDED
-        after = bench.successor()
-        await after.executor.recover()
-        await after.run_to_end(key)
-        assert (len(world.received_keys), await after.payloads(key, "interrupt.requested")) == (2, [])
-
-    run(work)
+async def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
+    world = ExternalSystem()
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    bench = EngineHarness(world.step_node("x", "y"))
+    key = await bench.start(STEPS)
+    await until(lambda: world.received_keys)
+    closing = asyncio.ensure_future(bench.close())
+    await run_ready_tasks()
+    assert not closing.done()
+    world.blocked_until.set_result(None)
+    world.blocked_until = None
+    await closing
+    assert (await bench.event_types(key))[-1] == RECORDED
+    after = bench.successor()
+    await after.executor.recover()
+    await after.run_to_end(key)
+    assert (len(world.received_keys), await after.payloads(key, "interrupt.requested")) == (2, [])
 
 
 @pytest.mark.rule("eff-07")
 @pytest.mark.parametrize(("name", "status"), [("", "failed"), ("n" * 128, "completed"), ("n" * 129, "failed")])
-def test_a_step_has_a_name_of_some_length(name: str, status: str) -> None:
-    async def work() -> None:
-        bench = EngineHarness(ExternalSystem().step_node(name))
-        key = await bench.start(STEPS)
-        await bench.run_to_end(key)
-        assert await bench.status(key) == status
-
-    run(work)
+async def test_a_step_has_a_name_of_some_length(name: str, status: str) -> None:
+    bench = EngineHarness(ExternalSystem().step_node(name))
+    key = await bench.start(STEPS)
+    await bench.run_to_end(key)
+    assert await bench.status(key) == status
 
 
-def test_a_name_is_good_for_one_step() -> None:
-    async def work() -> None:
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            async def one() -> int:
-                return 1
+async def test_a_name_is_good_for_one_step() -> None:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        async def one() -> int:
+            return 1
 
-            await context.step("x", "once", one)
-            return Completed({"n": await context.step("x", "once", one)})
+        await context.step("x", "once", one)
+        return Completed({"n": await context.step("x", "once", one)})
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        key = await bench.start(workflow([node("a", "test.body")]))
-        await bench.run_to_end(key)
-        assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "node_misused"
-
-    run(work)
+    bench = EngineHarness(effect_node_type("test.body", body))
+    key = await bench.start(workflow([node("a", "test.body")]))
+    await bench.run_to_end(key)
+    assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "node_misused"
 
 
-def test_a_once_node_that_ran_out_of_time_is_not_tried_again() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.effect_node())
-        key = await bench.start(workflow([node("a", "test.pay", settings={**RETRY, "timeoutMs": 50})]))
-        await until(lambda: world.received_keys)
-        bench.clock.advance(60)
-        await bench.run_to_end(key)
-        assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "node_timeout"
-        assert len(world.received_keys) == 1
-
-    run(work)
+async def test_a_once_node_that_ran_out_of_time_is_not_tried_again() -> None:
+    world = ExternalSystem()
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    bench = EngineHarness(world.effect_node())
+    key = await bench.start(workflow([node("a", "test.pay", settings={**RETRY, "timeoutMs": 50})]))
+    await until(lambda: world.received_keys)
+    bench.clock.advance(60)
+    await bench.run_to_end(key)
+    assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "node_timeout"
+    assert len(world.received_keys) == 1
 
 
-def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
+async def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
     """The claim is being written while the time limit passes: nothing was sent, and whoever claimed it knows that."""
 
     class SlowLog:
@@ -180,19 +159,16 @@ def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
                 await self.gate.wait()
             return await self._log.append(*arguments)
 
-    async def work() -> None:
-        world = ExternalSystem()
-        bench = EngineHarness(world.step_node("x"), wrap=SlowLog)
-        key = await bench.start(workflow([node("a", "test.steps", settings={**RETRY, "timeoutMs": 50})]))
-        await until(lambda: bench.log.gate)
-        bench.clock.advance(60)
-        await run_ready_tasks()
-        bench.log.gate.set()
-        await bench.run_to_end(key)
-        assert (await bench.status(key), len(world.received_keys)) == ("completed", 1)
-        assert await bench.payloads(key, "interrupt.requested") == []
-
-    run(work)
+    world = ExternalSystem()
+    bench = EngineHarness(world.step_node("x"), wrap=SlowLog)
+    key = await bench.start(workflow([node("a", "test.steps", settings={**RETRY, "timeoutMs": 50})]))
+    await until(lambda: bench.log.gate)
+    bench.clock.advance(60)
+    await run_ready_tasks()
+    bench.log.gate.set()
+    await bench.run_to_end(key)
+    assert (await bench.status(key), len(world.received_keys)) == ("completed", 1)
+    assert await bench.payloads(key, "interrupt.requested") == []
 
 
 @pytest.mark.parametrize(("name", "least"), [("MAX_STEPS", 2), ("MAX_STEP_BYTES", 20)])
@@ -210,25 +186,22 @@ def test_a_node_that_leaves_too_much_behind_fails(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.rule("lim-13", "node-14")
 @pytest.mark.parametrize("age", [10, 61_000])
-def test_a_map_whose_items_take_the_host_down_is_given_up_unless_it_had_run_for_long(
+async def test_a_map_whose_items_take_the_host_down_is_given_up_unless_it_had_run_for_long(
     monkeypatch: pytest.MonkeyPatch, age: int
 ) -> None:
     monkeypatch.setattr(transitions, "MAX_CRASHES", 2)
 
-    async def work() -> str:
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            return await asyncio.get_running_loop().create_future()
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        return await asyncio.get_running_loop().create_future()
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        config = {"items": [1, 2], "body": {"typeId": "test.body"}}
-        key = await bench.start(workflow([node("a", "core.flow.map", config=config)]))
-        for _ in range(5):
-            await run_ready_tasks()
-            await bench.crash()
-            bench.clock.advance(age)
-            bench = bench.successor()
-            await bench.executor.recover()
+    bench = EngineHarness(effect_node_type("test.body", body))
+    config = {"items": [1, 2], "body": {"typeId": "test.body"}}
+    key = await bench.start(workflow([node("a", "core.flow.map", config=config)]))
+    for _ in range(5):
         await run_ready_tasks()
-        return await bench.status(key)
-
-    assert run(work) == ("failed" if age < 60_000 else "running")
+        await bench.crash()
+        bench.clock.advance(age)
+        bench = bench.successor()
+        await bench.executor.recover()
+    await run_ready_tasks()
+    assert (await bench.status(key)) == ("failed" if age < 60_000 else "running")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer
 from weftwork.engine.decide import effect_claims
 from weftwork.engine.decide.decision import NOTHING
@@ -17,43 +17,35 @@ from weftwork.protocol.run.effects import EffectRef
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_items_of_a_map_have_effects_of_their_own(whole: bool) -> None:
+async def test_items_of_a_map_have_effects_of_their_own(whole: bool) -> None:
     """Three payments at once, two of them under way when the process dies: each is asked about, none repeated."""
 
-    async def work() -> None:
-        world = ExternalSystem()
-        types = world.effect_node() if whole else world.step_node("s", type_id="test.pay")
-        body = {"typeId": "test.pay", "inputs": {}}
-        config = {"items": [1, 2, 3, 4], "body": body, "concurrency": 2}
-        bench = EngineHarness(types)
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        key = await bench.start(workflow([node("a", "core.flow.map", config=config)]))
-        await until(lambda: len(world.received_keys) == 2)
-        await bench.crash()
-        world.blocked_until = None
-        after = bench.successor()
-        await after.executor.recover()
-        answers = 0
-        for _ in range(50):
-            await run_ready_tasks()
-            status = await after.status(key)
-            if status == "waiting-input":
-                answers += 1
-                await answer(after, key, {"outcome": "done", "output": "seen"})
-            elif status != "running":
-                break
-        assert (await after.status(key), answers) == ("completed", 2)
-        assert len(world.received_keys) == len(set(world.received_keys)) == 4
-        (done,) = await after.payloads(key, "node.completed")
-        assert done["outputs"]["results"][0] == ("seen" if whole else {"s": "seen"})
-        assert {each.get("item") for each in await after.payloads(key, "weftwork.effect.claimed")} == {
-            "0",
-            "1",
-            "2",
-            "3",
-        }
-
-    run(work)
+    world = ExternalSystem()
+    types = world.effect_node() if whole else world.step_node("s", type_id="test.pay")
+    body = {"typeId": "test.pay", "inputs": {}}
+    config = {"items": [1, 2, 3, 4], "body": body, "concurrency": 2}
+    bench = EngineHarness(types)
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    key = await bench.start(workflow([node("a", "core.flow.map", config=config)]))
+    await until(lambda: len(world.received_keys) == 2)
+    await bench.crash()
+    world.blocked_until = None
+    after = bench.successor()
+    await after.executor.recover()
+    answers = 0
+    for _ in range(50):
+        await run_ready_tasks()
+        status = await after.status(key)
+        if status == "waiting-input":
+            answers += 1
+            await answer(after, key, {"outcome": "done", "output": "seen"})
+        elif status != "running":
+            break
+    assert (await after.status(key), answers) == ("completed", 2)
+    assert len(world.received_keys) == len(set(world.received_keys)) == 4
+    (done,) = await after.payloads(key, "node.completed")
+    assert done["outputs"]["results"][0] == ("seen" if whole else {"s": "seen"})
+    assert {each.get("item") for each in await after.payloads(key, "weftwork.effect.claimed")} == {"0", "1", "2", "3"}
 
 
 @pytest.mark.rule("eff-05")

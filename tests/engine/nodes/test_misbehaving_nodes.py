@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer, effect_node_type
 from weftwork.engine.decide import transitions
 from weftwork.engine.nodes.node_runner import STOP_GRACE_S
@@ -46,241 +46,211 @@ ENDS: dict[str, Any] = {
 
 @pytest.mark.parametrize("place", ["a node", "a node with a time limit", "an item of a map", "a step"])
 @pytest.mark.parametrize("name", ENDS)
-def test_however_it_ends_the_run_hears_of_it(name: str, place: str) -> None:
-    async def work() -> None:
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            await (context.step("s", "once", ENDS[name]) if place == "a step" else ENDS[name]())
-            return Completed({})
+async def test_however_it_ends_the_run_hears_of_it(name: str, place: str) -> None:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        await (context.step("s", "once", ENDS[name]) if place == "a step" else ENDS[name]())
+        return Completed({})
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        made = node("a", "test.body", settings={"timeoutMs": 60_000} if "limit" in place else {})
-        if "map" in place:
-            made = node("a", "core.flow.map", config={"items": [1], "body": {"typeId": "test.body", "inputs": {}}})
-        key = await bench.start(workflow([made]))
-        for _ in range(40):
-            await run_ready_tasks()
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert failed["error"]["code"] in ("node_failed", "map_item_failed", "step_failed")
-
-    run(work)
-
-
-def test_what_a_node_is_given_is_its_own_and_its_clock_is_that_of_its_first_attempt() -> None:
-    async def work() -> None:
-        seen: list[tuple[Any, int]] = []
-
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            before = context.now
-            said = (await context.ask(Interrupt("custom", "k", {"customKind": "c"}))).value
-            seen.append((list(said), context.now - before))
-            said.append("mine")
-            assert before == began
-            return Failed("busy", "Not now.") if call.attempt < 3 else Completed({"now": context.now})
-
-        bench = EngineHarness(effect_node_type("test.body", body))
-        began = bench.clock.now()
-        key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 5, "retryDelayMs": 100})]))
+    bench = EngineHarness(effect_node_type("test.body", body))
+    made = node("a", "test.body", settings={"timeoutMs": 60_000} if "limit" in place else {})
+    if "map" in place:
+        made = node("a", "core.flow.map", config={"items": [1], "body": {"typeId": "test.body", "inputs": {}}})
+    key = await bench.start(workflow([made]))
+    for _ in range(40):
         await run_ready_tasks()
-        bench.clock.advance(700)
-        await answer(bench, key, ["theirs"])
-        await until(lambda: seen)
-        await run_ready_tasks()
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        await after.run_to_end(key)
-        assert seen == [(["theirs"], 700)] * 3
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert failed["error"]["code"] in ("node_failed", "map_item_failed", "step_failed")
 
-    run(work)
+
+async def test_what_a_node_is_given_is_its_own_and_its_clock_is_that_of_its_first_attempt() -> None:
+    seen: list[tuple[Any, int]] = []
+
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        before = context.now
+        said = (await context.ask(Interrupt("custom", "k", {"customKind": "c"}))).value
+        seen.append((list(said), context.now - before))
+        said.append("mine")
+        assert before == began
+        return Failed("busy", "Not now.") if call.attempt < 3 else Completed({"now": context.now})
+
+    bench = EngineHarness(effect_node_type("test.body", body))
+    began = bench.clock.now()
+    key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 5, "retryDelayMs": 100})]))
+    await run_ready_tasks()
+    bench.clock.advance(700)
+    await answer(bench, key, ["theirs"])
+    await until(lambda: seen)
+    await run_ready_tasks()
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    await after.run_to_end(key)
+    assert seen == [(["theirs"], 700)] * 3
 
 
 @pytest.mark.rule("lim-13")
-def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transitions, "MAX_CRASHES", 3)
 
-    async def work() -> None:
-        begun = 0
+    begun = 0
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            nonlocal begun
-            begun += 1
-            return await asyncio.get_running_loop().create_future()
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        nonlocal begun
+        begun += 1
+        return await asyncio.get_running_loop().create_future()
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        key = await bench.start(ONE)
-        for _ in range(6):
-            await run_ready_tasks()
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
+    bench = EngineHarness(effect_node_type("test.body", body))
+    key = await bench.start(ONE)
+    for _ in range(6):
         await run_ready_tasks()
-        assert (begun, await bench.status(key)) == (4, "failed")
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert failed["error"]["code"] == "node_crashed"
-
-    run(work)
-
-
-def test_an_unknown_outcome_stays_unknown_when_the_type_changes() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.effect_node("once"))
-        key = await bench.start(workflow([node("a", "test.pay")]))
-        await until(lambda: world.received_keys)
         await bench.crash()
-        world.blocked_until = None
-        after = bench.successor(types=(world.effect_node("pure"),))
-        await after.executor.recover()
-        await run_ready_tasks()
-        assert (await after.status(key), len(world.received_keys)) == ("waiting-input", 1)
+        bench = bench.successor()
+        await bench.executor.recover()
+    await run_ready_tasks()
+    assert (begun, await bench.status(key)) == (4, "failed")
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert failed["error"]["code"] == "node_crashed"
 
-    run(work)
+
+async def test_an_unknown_outcome_stays_unknown_when_the_type_changes() -> None:
+    world = ExternalSystem()
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    bench = EngineHarness(world.effect_node("once"))
+    key = await bench.start(workflow([node("a", "test.pay")]))
+    await until(lambda: world.received_keys)
+    await bench.crash()
+    world.blocked_until = None
+    after = bench.successor(types=(world.effect_node("pure"),))
+    await after.executor.recover()
+    await run_ready_tasks()
+    assert (await after.status(key), len(world.received_keys)) == ("waiting-input", 1)
 
 
-def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
+async def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
     """A step of it is unknown; once that is settled, the node goes on without another question."""
 
-    async def work() -> None:
-        world = ExternalSystem()
+    world = ExternalSystem()
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            return Completed(await context.step("s", "once", lambda: world.call("s")))
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        return Completed(await context.step("s", "once", lambda: world.call("s")))
 
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(effect_node_type("test.body", body, "once"))
-        key = await bench.start(ONE)
-        await until(lambda: world.received_keys)
-        await bench.crash()
-        world.blocked_until = None
-        after = bench.successor()
-        await after.executor.recover()
-        for said in ({"outcome": "again"}, {"outcome": "done", "output": {"receipt": 1}}):
-            await run_ready_tasks()
-            assert await after.status(key) == "waiting-input"
-            await answer(after, key, said)
-        await after.run_to_end(key)
-        assert (await after.status(key), len(world.received_keys)) == ("completed", 1)
-        assert len(await after.payloads(key, "interrupt.requested")) == 2
-
-    run(work)
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    bench = EngineHarness(effect_node_type("test.body", body, "once"))
+    key = await bench.start(ONE)
+    await until(lambda: world.received_keys)
+    await bench.crash()
+    world.blocked_until = None
+    after = bench.successor()
+    await after.executor.recover()
+    for said in ({"outcome": "again"}, {"outcome": "done", "output": {"receipt": 1}}):
+        await run_ready_tasks()
+        assert await after.status(key) == "waiting-input"
+        await answer(after, key, said)
+    await after.run_to_end(key)
+    assert (await after.status(key), len(world.received_keys)) == ("completed", 1)
+    assert len(await after.payloads(key, "interrupt.requested")) == 2
 
 
 @pytest.mark.rule("eff-03")
-def test_an_answer_that_names_another_question_is_refused() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        bench = EngineHarness(world.effect_node())
-        key = await bench.start(workflow([node("a", "test.pay")]))
-        await until(lambda: world.received_keys)
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
+async def test_an_answer_that_names_another_question_is_refused() -> None:
+    world = ExternalSystem()
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    bench = EngineHarness(world.effect_node())
+    key = await bench.start(workflow([node("a", "test.pay")]))
+    await until(lambda: world.received_keys)
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    await run_ready_tasks()
+    (asked,) = await after.payloads(key, "interrupt.requested")
+    with pytest.raises(ClientFault, match="does not fit"):
+        await answer(after, key, {"outcome": "done", "key": f"{asked['key']}0"})
+    await answer(after, key, {"outcome": "done", "key": asked["key"]})
+    await after.run_to_end(key)
+
+
+async def test_an_answer_that_does_not_fit_what_the_node_gives_is_asked_for_again() -> None:
+    world = ExternalSystem()
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    wanted = {"type": "object", "required": ["receipt"], "properties": {"receipt": {"type": "integer"}}}
+    bench = EngineHarness(world.effect_node(outputs=wanted))
+    key = await bench.start(workflow([node("a", "test.pay")]))
+    await until(lambda: world.received_keys)
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    for said in ({"outcome": "done"}, {"outcome": "done", "output": {"receipt": "x"}}):
         await run_ready_tasks()
-        (asked,) = await after.payloads(key, "interrupt.requested")
-        with pytest.raises(ClientFault, match="does not fit"):
-            await answer(after, key, {"outcome": "done", "key": f"{asked['key']}0"})
-        await answer(after, key, {"outcome": "done", "key": asked["key"]})
-        await after.run_to_end(key)
-
-    run(work)
-
-
-def test_an_answer_that_does_not_fit_what_the_node_gives_is_asked_for_again() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        world.blocked_until = asyncio.get_running_loop().create_future()
-        wanted = {"type": "object", "required": ["receipt"], "properties": {"receipt": {"type": "integer"}}}
-        bench = EngineHarness(world.effect_node(outputs=wanted))
-        key = await bench.start(workflow([node("a", "test.pay")]))
-        await until(lambda: world.received_keys)
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        for said in ({"outcome": "done"}, {"outcome": "done", "output": {"receipt": "x"}}):
-            await run_ready_tasks()
-            await answer(after, key, said)
-        await run_ready_tasks()
-        assert await after.status(key) == "waiting-input"
-        asked = await after.payloads(key, "interrupt.requested")
-        assert len({each["key"] for each in asked}) == 3
-        assert "does not fit" in asked[-1]["data"]["payload"]["message"]
-        await answer(after, key, {"outcome": "done", "output": {"receipt": 7}})
-        await after.run_to_end(key)
-        assert (await after.payloads(key, "node.completed"))[0]["outputs"] == {"receipt": 7}
-
-    run(work)
+        await answer(after, key, said)
+    await run_ready_tasks()
+    assert await after.status(key) == "waiting-input"
+    asked = await after.payloads(key, "interrupt.requested")
+    assert len({each["key"] for each in asked}) == 3
+    assert "does not fit" in asked[-1]["data"]["payload"]["message"]
+    await answer(after, key, {"outcome": "done", "output": {"receipt": 7}})
+    await after.run_to_end(key)
+    assert (await after.payloads(key, "node.completed"))[0]["outputs"] == {"receipt": 7}
 
 
-def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
-    async def work() -> None:
-        entered: list[str] = []
-        gate = asyncio.Event()
+async def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
+    entered: list[str] = []
+    gate = asyncio.Event()
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            entered.append(call.run_id)
-            while not gate.is_set():
-                try:
-                    await gate.wait()
-                except asyncio.CancelledError:
-                    continue
-            return Completed({})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        entered.append(call.run_id)
+        while not gate.is_set():
+            try:
+                await gate.wait()
+            except asyncio.CancelledError:
+                continue
+        return Completed({})
 
-        bench = EngineHarness(effect_node_type("test.body", body, concurrency=1))
-        first = await bench.start(ONE)
-        await until(lambda: entered)
-        second = await bench.start(ONE)
-        await bench.cancel(first)
-        loop = asyncio.get_running_loop()
-        # The grace is of real time, so it is not waited for.
-        performer: Any = next(iter(bench.executor._live.values()))._activity._runner
-        assert performer._grace.when() - loop.time() <= STOP_GRACE_S
-        performer._abandon()
-        await until(lambda: len(entered) == 2)
-        gate.set()
-        await bench.run_to_end(first)
-        await bench.run_to_end(second)
-        await until(lambda: bench.runtime.limiter._busy == {})
-
-    run(work)
+    bench = EngineHarness(effect_node_type("test.body", body, concurrency=1))
+    first = await bench.start(ONE)
+    await until(lambda: entered)
+    second = await bench.start(ONE)
+    await bench.cancel(first)
+    loop = asyncio.get_running_loop()
+    # The grace is of real time, so it is not waited for.
+    performer: Any = next(iter(bench.executor._live.values()))._activity._runner
+    assert performer._grace.when() - loop.time() <= STOP_GRACE_S
+    performer._abandon()
+    await until(lambda: len(entered) == 2)
+    gate.set()
+    await bench.run_to_end(first)
+    await bench.run_to_end(second)
+    await until(lambda: bench.runtime.limiter._busy == {})
 
 
 @pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize("key", [None, "once"])
-def test_no_thread_is_taken_for_a_run_that_may_be_refused(plain: bool, key: str | None) -> None:
-    async def work() -> list[bool]:
-        there: list[bool] = []
+async def test_no_thread_is_taken_for_a_run_that_may_be_refused(plain: bool, key: str | None) -> None:
+    there: list[bool] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            there.append(bool(bench.executor._live))
-            return Completed({})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        there.append(bool(bench.executor._live))
+        return Completed({})
 
-        bench = EngineHarness(effect_node_type("test.body", body, holds_thread=plain))
-        await bench.store.open()
-        assert await bench.catalog.register(ONE) == []
-        made = await bench.service.create_run(CALLER, {"workflowId": "sample"}, key)
-        await bench.run_to_end(CALLER.run(made.run_id))
-        return there
-
-    assert run(work) == [plain and key is not None]
+    bench = EngineHarness(effect_node_type("test.body", body, holds_thread=plain))
+    await bench.store.open()
+    assert await bench.catalog.register(ONE) == []
+    made = await bench.service.create_run(CALLER, {"workflowId": "sample"}, key)
+    await bench.run_to_end(CALLER.run(made.run_id))
+    assert there == [plain and key is not None]
 
 
-def test_a_body_of_a_map_that_raises_fails_its_item() -> None:
-    async def work() -> None:
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            if call.inputs["input"] == 2:
-                raise ValueError("inner text")
-            return Completed({})
+async def test_a_body_of_a_map_that_raises_fails_its_item() -> None:
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        if call.inputs["input"] == 2:
+            raise ValueError("inner text")
+        return Completed({})
 
-        bench = EngineHarness(effect_node_type("test.body", body, "once"))
-        config = {"items": [1, 2], "body": {"typeId": "test.body"}}
-        made = node("a", "core.flow.map", config=config, settings={"maxRetries": 2, "retryDelayMs": 1})
-        key = await bench.start(workflow([made, node("b")], [edge("a", "b")]))
-        await bench.run_to_end(key)
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert failed["error"]["code"] == "map_item_failed"
-        assert failed["error"]["details"] == {"index": 1, "code": "node_failed"}
-        assert await bench.payloads(key, "interrupt.requested") == []
-
-    run(work)
+    bench = EngineHarness(effect_node_type("test.body", body, "once"))
+    config = {"items": [1, 2], "body": {"typeId": "test.body"}}
+    made = node("a", "core.flow.map", config=config, settings={"maxRetries": 2, "retryDelayMs": 1})
+    key = await bench.start(workflow([made, node("b")], [edge("a", "b")]))
+    await bench.run_to_end(key)
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert failed["error"]["code"] == "map_item_failed"
+    assert failed["error"]["details"] == {"index": 1, "code": "node_failed"}
+    assert await bench.payloads(key, "interrupt.requested") == []

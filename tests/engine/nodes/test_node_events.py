@@ -44,7 +44,7 @@ def test_a_declared_variable_keeps_its_type(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.rule("data-07")
-def test_a_merge_is_given_every_value_in_the_order_of_the_graph() -> None:
+async def test_a_merge_is_given_every_value_in_the_order_of_the_graph() -> None:
     def giving(name: str) -> dict[str, Any]:
         return node(name, "core.transform", config={"expression": f'"{name}"'})
 
@@ -53,12 +53,9 @@ def test_a_merge_is_given_every_value_in_the_order_of_the_graph() -> None:
         [edge("b", "z", "none_failed"), edge("a", "z", "none_failed", id="0"), edge("off", "z", "none_failed")],
     )
 
-    async def work() -> None:
-        bench, key = await ended(document)
-        (completed,) = await bench.payloads(key, "run.completed")
-        assert completed["outputs"]["z"]["output"] == ["a", "b"]
-
-    run(work)
+    bench, key = await ended(document)
+    (completed,) = await bench.payloads(key, "run.completed")
+    assert completed["outputs"]["z"]["output"] == ["a", "b"]
 
 
 @pytest.mark.rule("data-05")
@@ -100,28 +97,25 @@ def writing(node_id: str, value: Any, **config: Any) -> dict[str, Any]:
 
 
 @pytest.mark.rule("evt-05", "fold-03", "run-14")
-def test_a_channel_is_the_fold_of_its_writes() -> None:
+async def test_a_channel_is_the_fold_of_its_writes() -> None:
     document = workflow(
         [writing("a", 2), writing("b", -1)],
         [edge("a", "b")],
         channels={"c": {"reducer": "counter", "schemaVersion": 3}},
     )
 
-    async def work() -> None:
-        bench, key = await ended(document)
-        written = await bench.payloads(key, "channel.written")
-        assert [(w["channel"], w["value"], w["reducer"], w["nodeId"], w["schemaVersion"]) for w in written] == [
-            ("c", 2, "counter", "a", 3),
-            ("c", -1, "counter", "b", 3),
-        ]
-        times = [event.timestamp for event in await bench.events(key) if event.type == "channel.written"]
-        assert written[0]["writtenAt"] == "2026-01-01T00:00:00.000Z"
-        assert len(set(times)) == 1
-        document_shown = await shown(bench, key)
-        assert document_shown["channels"] == {"c": 1}
-        assert document_shown["variables"] == {"c": 1}
-
-    run(work)
+    bench, key = await ended(document)
+    written = await bench.payloads(key, "channel.written")
+    assert [(w["channel"], w["value"], w["reducer"], w["nodeId"], w["schemaVersion"]) for w in written] == [
+        ("c", 2, "counter", "a", 3),
+        ("c", -1, "counter", "b", 3),
+    ]
+    times = [event.timestamp for event in await bench.events(key) if event.type == "channel.written"]
+    assert written[0]["writtenAt"] == "2026-01-01T00:00:00.000Z"
+    assert len(set(times)) == 1
+    document_shown = await shown(bench, key)
+    assert document_shown["channels"] == {"c": 1}
+    assert document_shown["variables"] == {"c": 1}
 
 
 @pytest.mark.parametrize(
@@ -133,20 +127,19 @@ def test_a_channel_is_the_fold_of_its_writes() -> None:
         ({"reducer": "append", "access": {"writers": ["core.*"]}}, 1, None),
     ],
 )
-def test_what_a_channel_does_not_take_fails_the_node(channel: dict[str, Any], value: Any, code: str | None) -> None:
-    async def work() -> None:
-        bench, key = await ended(workflow([writing("a", value)], channels={"c": channel}))
-        error = (await shown(bench, key)).get("error", {})
-        assert error.get("code") == code
-        assert (await bench.event_types(key)).count("channel.written") == (code is None)
-        if code == "channel_access_denied":
-            assert error["details"]["requestedBy"] == {"nodeId": "a", "typeId": "core.channelWrite"}
-
-    run(work)
+async def test_what_a_channel_does_not_take_fails_the_node(
+    channel: dict[str, Any], value: Any, code: str | None
+) -> None:
+    bench, key = await ended(workflow([writing("a", value)], channels={"c": channel}))
+    error = (await shown(bench, key)).get("error", {})
+    assert error.get("code") == code
+    assert (await bench.event_types(key)).count("channel.written") == (code is None)
+    if code == "channel_access_denied":
+        assert error["details"]["requestedBy"] == {"nodeId": "a", "typeId": "core.channelWrite"}
 
 
 @pytest.mark.rule("hide-02", "hide-03")
-def test_what_is_written_of_something_sensitive_is_hidden_and_still_there_for_nodes() -> None:
+async def test_what_is_written_of_something_sensitive_is_hidden_and_still_there_for_nodes() -> None:
     secret = {"x": {"type": "variable", "variableName": "pin"}}
     document = workflow(
         [
@@ -167,30 +160,24 @@ def test_what_is_written_of_something_sensitive_is_hidden_and_still_there_for_no
         [variable("pin", sensitive=True)],
     )
 
-    async def work() -> None:
-        bench, key = await ended(document, inputs={"pin": "4711-secret"})
-        assert await bench.status(key) == "completed", await bench.payloads(key, "run.failed")
-        text = b"".join(event.document for event in await bench.events(key))
-        text += msgspec.json.encode(await shown(bench, key))
-        artifact = await RunControl(bench.runtime, bench.executor).get_artifact(CALLER, key.run_id, "art")
-        assert b"4711" not in text + msgspec.json.encode(artifact)
-        skipped = [each["nodeId"] for each in await bench.payloads(key, "node.skipped")]
-        assert skipped == []
-
-    run(work)
+    bench, key = await ended(document, inputs={"pin": "4711-secret"})
+    assert await bench.status(key) == "completed", await bench.payloads(key, "run.failed")
+    text = b"".join(event.document for event in await bench.events(key))
+    text += msgspec.json.encode(await shown(bench, key))
+    artifact = await RunControl(bench.runtime, bench.executor).get_artifact(CALLER, key.run_id, "art")
+    assert b"4711" not in text + msgspec.json.encode(artifact)
+    skipped = [each["nodeId"] for each in await bench.payloads(key, "node.skipped")]
+    assert skipped == []
 
 
-def test_lines_below_the_level_of_the_workflow_are_left_out() -> None:
+async def test_lines_below_the_level_of_the_workflow_are_left_out() -> None:
     lines = [node(level, "core.log", config={"level": level, "message": level}) for level in ("debug", "info", "warn")]
 
-    async def work() -> None:
-        bench, key = await ended(workflow(lines, settings={"logLevel": "info"}))
-        assert [each["level"] for each in await bench.payloads(key, "log.appended")] == ["info", "warn"]
-
-    run(work)
+    bench, key = await ended(workflow(lines, settings={"logLevel": "info"}))
+    assert [each["level"] for each in await bench.payloads(key, "log.appended")] == ["info", "warn"]
 
 
-def test_an_artifact_is_fetched_by_its_id_in_its_newest_version() -> None:
+async def test_an_artifact_is_fetched_by_its_id_in_its_newest_version() -> None:
     document = workflow(
         [
             node(
@@ -209,23 +196,20 @@ def test_an_artifact_is_fetched_by_its_id_in_its_newest_version() -> None:
         [edge("a", "b")],
     )
 
-    async def work() -> None:
-        bench, key = await ended(document)
-        control = RunControl(bench.runtime, bench.executor)
-        found = await control.get_artifact(CALLER, key.run_id, "r")
-        assert found == {
-            "artifactId": "r",
-            "artifactType": "report",
-            "createdAt": "2026-01-01T00:00:00.000Z",
-            "data": {"n": 2},
-            "nodeId": "b",
-            "runId": key.run_id,
-            "summary": "Two",
-            "version": 2,
-        }
-        assert (await shown(bench, key))["artifacts"]["r"]["version"] == 2
-        for run_id, artifact_id in ((key.run_id, "gone"), ("gone", "r")):
-            with pytest.raises(ClientFault, match="not_found"):
-                await control.get_artifact(CALLER, run_id, artifact_id)
-
-    run(work)
+    bench, key = await ended(document)
+    control = RunControl(bench.runtime, bench.executor)
+    found = await control.get_artifact(CALLER, key.run_id, "r")
+    assert found == {
+        "artifactId": "r",
+        "artifactType": "report",
+        "createdAt": "2026-01-01T00:00:00.000Z",
+        "data": {"n": 2},
+        "nodeId": "b",
+        "runId": key.run_id,
+        "summary": "Two",
+        "version": 2,
+    }
+    assert (await shown(bench, key))["artifacts"]["r"]["version"] == 2
+    for run_id, artifact_id in ((key.run_id, "gone"), ("gone", "r")):
+        with pytest.raises(ClientFault, match="not_found"):
+            await control.get_artifact(CALLER, run_id, artifact_id)

@@ -20,34 +20,31 @@ ONE = workflow([node("a", "test.body")])
 
 
 @pytest.mark.rule("node-14")
-def test_a_node_is_executed_again_as_the_next_attempt() -> None:
-    async def work() -> None:
-        calls: list[tuple[int, int]] = []
-        gate = asyncio.Event()
+async def test_a_node_is_executed_again_as_the_next_attempt() -> None:
+    calls: list[tuple[int, int]] = []
+    gate = asyncio.Event()
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            calls.append((call.attempt, context.started_at))
-            await gate.wait()
-            return Completed({"attempt": call.attempt})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        calls.append((call.attempt, context.started_at))
+        await gate.wait()
+        return Completed({"attempt": call.attempt})
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        key = await bench.start(ONE)
-        for attempt in (1, 2, 3):
-            await until(lambda attempt=attempt: len(calls) == attempt)
-            await run_ready_tasks()
-            await bench.crash()
-            bench.clock.advance(10)
-            bench = bench.successor()
-            await bench.executor.recover()
-        await until(lambda: len(calls) == 4)
-        gate.set()
-        await bench.run_to_end(key)
-        begun = calls[0][1]
-        assert calls == [(1, begun), (2, begun + 10), (3, begun + 20), (4, begun + 30)]
-        assert [each["attempt"] for each in await bench.payloads(key, "node.started")] == [1, 2, 3, 4]
-        assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"attempt": 4}
-
-    run(work)
+    bench = EngineHarness(effect_node_type("test.body", body))
+    key = await bench.start(ONE)
+    for attempt in (1, 2, 3):
+        await until(lambda attempt=attempt: len(calls) == attempt)
+        await run_ready_tasks()
+        await bench.crash()
+        bench.clock.advance(10)
+        bench = bench.successor()
+        await bench.executor.recover()
+    await until(lambda: len(calls) == 4)
+    gate.set()
+    await bench.run_to_end(key)
+    begun = calls[0][1]
+    assert calls == [(1, begun), (2, begun + 10), (3, begun + 20), (4, begun + 30)]
+    assert [each["attempt"] for each in await bench.payloads(key, "node.started")] == [1, 2, 3, 4]
+    assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"attempt": 4}
 
 
 @pytest.mark.rule("node-15")
@@ -91,56 +88,50 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
         assert not run(work)[0]
 
 
-def test_nothing_runs_on_for_a_run_that_was_not_made() -> None:
+async def test_nothing_runs_on_for_a_run_that_was_not_made() -> None:
     """A pure node runs while its run is being created; if that comes to nothing, it is stopped."""
 
-    async def work() -> None:
-        seen: list[str] = []
+    seen: list[str] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            seen.append("begun")
-            try:
-                await asyncio.get_running_loop().create_future()
-            except asyncio.CancelledError:
-                seen.append("stopped")
-                raise
-            raise AssertionError
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        seen.append("begun")
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            seen.append("stopped")
+            raise
+        raise AssertionError
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        await bench.start(ONE)
-        with pytest.raises(ClientFault, match="still live"):
-            await bench.service.create_run(CALLER, {"workflowId": "sample"}, exclusive=True)
-        await run_ready_tasks()
-        assert seen == ["begun", "begun", "stopped"]
-
-    run(work)
+    bench = EngineHarness(effect_node_type("test.body", body))
+    await bench.start(ONE)
+    with pytest.raises(ClientFault, match="still live"):
+        await bench.service.create_run(CALLER, {"workflowId": "sample"}, exclusive=True)
+    await run_ready_tasks()
+    assert seen == ["begun", "begun", "stopped"]
 
 
-def test_a_crash_takes_no_retry_away() -> None:
-    async def work() -> None:
-        calls: list[int] = []
-        gate = asyncio.Event()
+async def test_a_crash_takes_no_retry_away() -> None:
+    calls: list[int] = []
+    gate = asyncio.Event()
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            calls.append(call.attempt)
-            await gate.wait()
-            raise ValueError("inner text")
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        calls.append(call.attempt)
+        await gate.wait()
+        raise ValueError("inner text")
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 1, "retryDelayMs": 1})]))
-        await until(lambda: calls)
-        await run_ready_tasks()
-        await bench.crash()
-        bench = bench.successor()
-        await bench.executor.recover()
-        gate.set()
-        await bench.run_to_end(key)
-        assert calls == [1, 2, 3]
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert failed["error"]["code"] == "node_failed"
-        assert "inner" not in str(await bench.events(key))
-
-    run(work)
+    bench = EngineHarness(effect_node_type("test.body", body))
+    key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 1, "retryDelayMs": 1})]))
+    await until(lambda: calls)
+    await run_ready_tasks()
+    await bench.crash()
+    bench = bench.successor()
+    await bench.executor.recover()
+    gate.set()
+    await bench.run_to_end(key)
+    assert calls == [1, 2, 3]
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert failed["error"]["code"] == "node_failed"
+    assert "inner" not in str(await bench.events(key))
 
 
 @pytest.mark.rule("evt-06")
@@ -161,27 +152,24 @@ def test_authors_have_names_of_their_own(name: str, own: bool) -> None:
     assert is_author_event_type(name) == own
 
 
-def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> None:
-    async def work() -> None:
-        gate = asyncio.Event()
+async def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> None:
+    gate = asyncio.Event()
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            context.emit_event(AppendLog("info", "first"))
-            context.emit_event(EmitEvent("acme.progress", {"part": 1}))
-            await gate.wait()
-            context.emit_event(AppendLog("warn", "last", {"n": 2}))
-            return Completed({})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        context.emit_event(AppendLog("info", "first"))
+        context.emit_event(EmitEvent("acme.progress", {"part": 1}))
+        await gate.wait()
+        context.emit_event(AppendLog("warn", "last", {"n": 2}))
+        return Completed({})
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        key = await bench.start(ONE)
-        await run_ready_tasks()
-        assert (await bench.event_types(key))[2:] == ["log.appended", "acme.progress"]
-        gate.set()
-        await bench.run_to_end(key)
-        assert (await bench.event_types(key))[4:] == ["log.appended", "node.completed", "run.completed"]
-        assert (await bench.events(key))[3].node_id == "a"
-
-    run(work)
+    bench = EngineHarness(effect_node_type("test.body", body))
+    key = await bench.start(ONE)
+    await run_ready_tasks()
+    assert (await bench.event_types(key))[2:] == ["log.appended", "acme.progress"]
+    gate.set()
+    await bench.run_to_end(key)
+    assert (await bench.event_types(key))[4:] == ["log.appended", "node.completed", "run.completed"]
+    assert (await bench.events(key))[3].node_id == "a"
 
 
 def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,58 +193,52 @@ def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.rule("ver-01")
-def test_the_first_version_that_is_pinned_stands() -> None:
-    async def work() -> None:
-        pinned: list[int] = []
+async def test_the_first_version_that_is_pinned_stands() -> None:
+    pinned: list[int] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            pinned.append(await context.pin_version("prices", int(call.config["n"])))
-            return Completed({})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        pinned.append(await context.pin_version("prices", int(call.config["n"])))
+        return Completed({})
 
-        types = effect_node_type("test.body", body, config={"type": "object"})
-        bench = EngineHarness(types)
-        document = workflow(
-            [node("a", "test.body", config={"n": 2}), node("g", "test.gate"), node("b", "test.body", config={"n": 5})],
-            [edge("a", "g"), edge("g", "b")],
-        )
-        key = await bench.start(document)
-        await until(lambda: bench.gate_node.waiting)
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        await until(lambda: after.gate_node.waiting)
-        after.gate_node.release("g")
-        await after.run_to_end(key)
-        assert pinned == [2, 2]
-        assert await after.payloads(key, "version.pinned") == [{"changeId": "prices", "version": 2, "nodeId": "a"}]
-
-    run(work)
+    types = effect_node_type("test.body", body, config={"type": "object"})
+    bench = EngineHarness(types)
+    document = workflow(
+        [node("a", "test.body", config={"n": 2}), node("g", "test.gate"), node("b", "test.body", config={"n": 5})],
+        [edge("a", "g"), edge("g", "b")],
+    )
+    key = await bench.start(document)
+    await until(lambda: bench.gate_node.waiting)
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    await until(lambda: after.gate_node.waiting)
+    after.gate_node.release("g")
+    await after.run_to_end(key)
+    assert pinned == [2, 2]
+    assert await after.payloads(key, "version.pinned") == [{"changeId": "prices", "version": 2, "nodeId": "a"}]
 
 
-def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps() -> None:
-    async def work() -> None:
-        world = ExternalSystem()
-        outside = 0
+async def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps() -> None:
+    world = ExternalSystem()
+    outside = 0
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            nonlocal outside
-            outside += 1
-            first = await context.step("x", "once", lambda: world.call("x"))
-            said = (await context.ask(Interrupt("custom", f"k{len(world.received_keys)}", {"customKind": "c"}))).value
-            second = await context.step("y", "once", lambda: world.call("y"))
-            return Completed({"said": said, "first": first, "second": second})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        nonlocal outside
+        outside += 1
+        first = await context.step("x", "once", lambda: world.call("x"))
+        said = (await context.ask(Interrupt("custom", f"k{len(world.received_keys)}", {"customKind": "c"}))).value
+        second = await context.step("y", "once", lambda: world.call("y"))
+        return Completed({"said": said, "first": first, "second": second})
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        key = await bench.start(ONE)
-        await run_ready_tasks()
-        assert await bench.status(key) == "waiting-input"
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        await answer(after, key, "yes")
-        await after.run_to_end(key)
-        assert (world.received_keys, outside) == (["x", "y"], 2)
-        outputs: Any = (await after.payloads(key, "node.completed"))[0]["outputs"]
-        assert outputs == {"said": "yes", "first": {"receipt": 1}, "second": {"receipt": 2}}
-
-    run(work)
+    bench = EngineHarness(effect_node_type("test.body", body))
+    key = await bench.start(ONE)
+    await run_ready_tasks()
+    assert await bench.status(key) == "waiting-input"
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    await answer(after, key, "yes")
+    await after.run_to_end(key)
+    assert (world.received_keys, outside) == (["x", "y"], 2)
+    outputs: Any = (await after.payloads(key, "node.completed"))[0]["outputs"]
+    assert outputs == {"said": "yes", "first": {"receipt": 1}, "second": {"receipt": 2}}
