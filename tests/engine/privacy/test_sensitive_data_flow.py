@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import edge, example_count, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.json import schema
@@ -141,17 +141,17 @@ async def all_leaks(seeds: range) -> list[str]:
 @pytest.mark.rule("hide-02", "hide-03", "hide-04")
 @settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**48))
-def test_no_reader_sees_a_secret_and_every_node_gets_its_value(seed: int) -> None:
-    assert run(lambda: leaks(seed)) == []
+async def test_no_reader_sees_a_secret_and_every_node_gets_its_value(seed: int) -> None:
+    assert (await leaks(seed)) == []
 
 
-def test_without_the_flow_a_secret_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_flow_a_secret_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weftwork.protocol.workflow.taint._DataFlowIndex.is_source", lambda flow, node: False)
-    assert run(lambda: all_leaks(range(30)))
+    assert await all_leaks(range(30))
 
 
-def test_without_the_hidden_values_a_node_would_get_a_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_hidden_values_a_node_would_get_a_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Redactor.hide_payload
     monkeypatch.setattr(Redactor, "hide_payload", lambda *arguments: (real(*arguments)[0], []))
     with pytest.raises(AssertionError):
-        run(lambda: all_leaks(range(30)))
+        await all_leaks(range(30))

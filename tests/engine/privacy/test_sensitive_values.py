@@ -95,46 +95,43 @@ async def through_the_gate(bench: EngineHarness, key: RunKey) -> None:
 
 @pytest.mark.rule("hide-02", "hide-03", "hide-04")
 @pytest.mark.parametrize("restarts", [0, 1, 2])
-def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
+async def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
     witness = RecordingNodes()
 
-    async def work() -> None:
-        bench = EngineHarness(*witness.types())
-        key = await bench.start(DOCUMENT, inputs=INPUTS)
-        for _ in range(restarts):
-            await at_the_gate(bench)
-            await bench.crash()
-            bench = bench.successor()
-            assert await bench.executor.recover() == 1
-        await through_the_gate(bench, key)
-        shown = await everything_shown(bench, key)
-        assert CANARY not in shown
-        assert SECOND not in shown
-        assert witness.given == [{"y": CANARY, "minted": SECOND}]
-        completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
-        assert completed["first"] == {"x": redaction_marker("first.x")}
-        assert completed["mint"] == {"out": redaction_marker("mint.out"), "open": 7}
-        assert completed["last"] == {"y": redaction_marker("last.y"), "minted": redaction_marker("last.minted")}
-        (failed,) = await bench.payloads(key, "run.failed")
-        told = {
-            "code": "told",
-            "message": f"It was {redaction_marker('secret')}.",
-            "details": {"redacted": redaction_marker("tell.error")},
-        }
-        assert failed["error"] == told
-        snapshot = msgspec.json.decode(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
-        assert schema.check("run-snapshot", snapshot) == []
-        assert snapshot["nodeStates"]["tell"] == {"status": "failed", "attempt": 1, "error": told}
-        hidden = {
-            "secret": redaction_marker("secret"),
-            "plain": f"<{redaction_marker('secret')}>",
-            "deep": {"er": [redaction_marker("secret")]},
-        }
-        assert (snapshot["variables"], snapshot["inputs"]) == (hidden, hidden)
-        for event in await bench.events(key):
-            assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []
-
-    run(work)
+    bench = EngineHarness(*witness.types())
+    key = await bench.start(DOCUMENT, inputs=INPUTS)
+    for _ in range(restarts):
+        await at_the_gate(bench)
+        await bench.crash()
+        bench = bench.successor()
+        assert await bench.executor.recover() == 1
+    await through_the_gate(bench, key)
+    shown = await everything_shown(bench, key)
+    assert CANARY not in shown
+    assert SECOND not in shown
+    assert witness.given == [{"y": CANARY, "minted": SECOND}]
+    completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
+    assert completed["first"] == {"x": redaction_marker("first.x")}
+    assert completed["mint"] == {"out": redaction_marker("mint.out"), "open": 7}
+    assert completed["last"] == {"y": redaction_marker("last.y"), "minted": redaction_marker("last.minted")}
+    (failed,) = await bench.payloads(key, "run.failed")
+    told = {
+        "code": "told",
+        "message": f"It was {redaction_marker('secret')}.",
+        "details": {"redacted": redaction_marker("tell.error")},
+    }
+    assert failed["error"] == told
+    snapshot = msgspec.json.decode(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
+    assert schema.check("run-snapshot", snapshot) == []
+    assert snapshot["nodeStates"]["tell"] == {"status": "failed", "attempt": 1, "error": told}
+    hidden = {
+        "secret": redaction_marker("secret"),
+        "plain": f"<{redaction_marker('secret')}>",
+        "deep": {"er": [redaction_marker("secret")]},
+    }
+    assert (snapshot["variables"], snapshot["inputs"]) == (hidden, hidden)
+    for event in await bench.events(key):
+        assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == []
 
 
 SHAPES: dict[str, tuple[str, Any, list[str]]] = {
@@ -171,29 +168,26 @@ def flows(kind: str) -> dict[str, dict[str, Any]]:
 @pytest.mark.rule("hide-02", "hide-03")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("flow", ["variable", "connection", "edge", "hops", "declared"])
-def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
+async def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
     kind, secret, words = SHAPES[shape]
     witness = RecordingNodes()
     giver = InstantNode(NodeDeclaration("test.pass", "Gives the secret."), lambda call: Completed({"given": secret}))
 
-    async def work() -> None:
-        bench = EngineHarness(*witness.types(), giver)
-        # For the declared output the variable has a value of its own.
-        inputs = {"plain": 41} if flow == "declared" else {"plain": 41, "secret": secret}
-        key = await bench.start(flows(kind)[flow], inputs=inputs)
-        await bench.run_to_end(key)
-        (given,) = witness.given
-        assert secret in given.values()
-        shown = await everything_shown(bench, key)
-        documents = b"".join(event.document for event in await bench.events(key)).decode()
-        assert not [word for word in words if word in (documents if shape == "flag" else shown)]
-        completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
-        assert completed["open"] == {"x": 41}
-        assert completed["last"] == {port: redaction_marker(f"last.{port}") for port in given}
-        (ended,) = await bench.payloads(key, "run.completed")
-        assert ended["outputs"] == {"last": completed["last"], "open": {"x": 41}}
-
-    run(work)
+    bench = EngineHarness(*witness.types(), giver)
+    # For the declared output the variable has a value of its own.
+    inputs = {"plain": 41} if flow == "declared" else {"plain": 41, "secret": secret}
+    key = await bench.start(flows(kind)[flow], inputs=inputs)
+    await bench.run_to_end(key)
+    (given,) = witness.given
+    assert secret in given.values()
+    shown = await everything_shown(bench, key)
+    documents = b"".join(event.document for event in await bench.events(key)).decode()
+    assert not [word for word in words if word in (documents if shape == "flag" else shown)]
+    completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
+    assert completed["open"] == {"x": 41}
+    assert completed["last"] == {port: redaction_marker(f"last.{port}") for port in given}
+    (ended,) = await bench.payloads(key, "run.completed")
+    assert ended["outputs"] == {"last": completed["last"], "open": {"x": 41}}
 
 
 async def shown_of(secret: str) -> tuple[str, str]:
@@ -217,7 +211,7 @@ def test_nothing_but_values_depends_on_the_secret(word: str) -> None:
 
 
 @pytest.mark.rule("hide-04")
-def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
+async def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
     witness = RecordingNodes()
     document = workflow(
         [node("gate", "test.gate"), node("last", "test.witness", inputs=from_variable("plain"))],
@@ -225,20 +219,17 @@ def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
         [variable("secret", sensitive=True), variable("plain")],
     )
 
-    async def work() -> None:
-        bench = EngineHarness(*witness.types())
-        key = await bench.start(document, inputs={"secret": CANARY, "plain": redaction_marker("secret")})
-        await at_the_gate(bench)
-        await bench.crash()
-        bench = bench.successor()
-        await bench.executor.recover()
-        await through_the_gate(bench, key)
-        assert witness.given == [{"x": redaction_marker("secret")}]
-
-    run(work)
+    bench = EngineHarness(*witness.types())
+    key = await bench.start(document, inputs={"secret": CANARY, "plain": redaction_marker("secret")})
+    await at_the_gate(bench)
+    await bench.crash()
+    bench = bench.successor()
+    await bench.executor.recover()
+    await through_the_gate(bench, key)
+    assert witness.given == [{"x": redaction_marker("secret")}]
 
 
-def test_a_default_that_is_sensitive_is_hidden_too() -> None:
+async def test_a_default_that_is_sensitive_is_hidden_too() -> None:
     witness = RecordingNodes()
     document = workflow(
         [node("a", "test.witness", inputs=from_variable("secret"))],
@@ -246,43 +237,34 @@ def test_a_default_that_is_sensitive_is_hidden_too() -> None:
         [variable("secret", sensitive=True, defaultValue=CANARY)],
     )
 
-    async def work() -> None:
-        bench = EngineHarness(*witness.types())
-        key = await bench.start(document)
-        await bench.run_to_end(key)
-        assert witness.given == [{"x": CANARY}]
-        assert CANARY not in await everything_shown(bench, key)
-
-    run(work)
+    bench = EngineHarness(*witness.types())
+    key = await bench.start(document)
+    await bench.run_to_end(key)
+    assert witness.given == [{"x": CANARY}]
+    assert CANARY not in await everything_shown(bench, key)
 
 
-def test_a_rewound_run_still_hides() -> None:
+async def test_a_rewound_run_still_hides() -> None:
     witness = RecordingNodes()
 
-    async def work() -> None:
-        bench = EngineHarness(*witness.types(), wrap=FlakyLog)
-        bench.log.plan = {1: "down", 3: "lost", 4: "down"}
-        key = await bench.start(DOCUMENT, inputs=INPUTS)
-        await run_ready_tasks()
-        bench.clock.advance(1000)
-        await through_the_gate(bench, key)
-        assert witness.given[-1] == {"y": CANARY, "minted": SECOND}
-        assert CANARY not in await everything_shown(bench, key)
-
-    run(work)
+    bench = EngineHarness(*witness.types(), wrap=FlakyLog)
+    bench.log.plan = {1: "down", 3: "lost", 4: "down"}
+    key = await bench.start(DOCUMENT, inputs=INPUTS)
+    await run_ready_tasks()
+    bench.clock.advance(1000)
+    await through_the_gate(bench, key)
+    assert witness.given[-1] == {"y": CANARY, "minted": SECOND}
+    assert CANARY not in await everything_shown(bench, key)
 
 
-def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction.Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
     witness = RecordingNodes()
 
-    async def work() -> None:
-        bench = EngineHarness(*witness.types())
-        key = await bench.start(DOCUMENT, inputs=INPUTS)
-        await at_the_gate(bench)
-        assert CANARY in await everything_shown(bench, key)
-
-    run(work)
+    bench = EngineHarness(*witness.types())
+    key = await bench.start(DOCUMENT, inputs=INPUTS)
+    await at_the_gate(bench)
+    assert CANARY in await everything_shown(bench, key)
 
 
 def test_a_search_in_names_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,25 +36,22 @@ def test_requests_bring_content_from_outside_under_every_name() -> None:
 
 @pytest.mark.rule("trust-02")
 @pytest.mark.rule("trust-06")
-def test_the_answer_to_a_request_is_untrusted_and_what_is_made_of_it() -> None:
-    async def scenario() -> None:
-        answers = FakeOutbound({"https://example.com/": {"said": UNTRUSTED_WORD}})
-        bench = EngineHarness(*MIXING_TYPES, *http_nodes(answers))
-        get = node("get", "core.http.request", config={"url": "https://example.com/"})
-        document = workflow([node("before"), get, node("after", "core.identity")], [edge("before", "get")])
-        document["edges"].append(edge("get", "after", sourceOutput="body"))
-        _, key = await run_untrusted(document, bench=bench)
-        events = await bench.run_to_end(key)
-        assert untrusted_nodes(events) == {"before": False, "get": True, "after": True}
-        assert events[-1].content_trust == "untrusted"
-        assert msgspec.json.decode(events[-1].document)["contentTrust"] == "untrusted"
-        assert [each.content_trust for each in events if each.type in ("run.started", "node.started")] == [None] * 4
-
-    run(scenario)
+async def test_the_answer_to_a_request_is_untrusted_and_what_is_made_of_it() -> None:
+    answers = FakeOutbound({"https://example.com/": {"said": UNTRUSTED_WORD}})
+    bench = EngineHarness(*MIXING_TYPES, *http_nodes(answers))
+    get = node("get", "core.http.request", config={"url": "https://example.com/"})
+    document = workflow([node("before"), get, node("after", "core.identity")], [edge("before", "get")])
+    document["edges"].append(edge("get", "after", sourceOutput="body"))
+    _, key = await run_untrusted(document, bench=bench)
+    events = await bench.run_to_end(key)
+    assert untrusted_nodes(events) == {"before": False, "get": True, "after": True}
+    assert events[-1].content_trust == "untrusted"
+    assert msgspec.json.decode(events[-1].document)["contentTrust"] == "untrusted"
+    assert [each.content_trust for each in events if each.type in ("run.started", "node.started")] == [None] * 4
 
 
 @pytest.mark.rule("trust-04")
-def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -> None:
+async def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -> None:
     async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         context.emit_event(AppendLog("info", "before"))
         assert not context.untrusted
@@ -65,18 +62,15 @@ def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_on() -
         done = await context.step("read", "idempotent", lambda: _soon(UNTRUSTED_WORD))
         return Completed({"output": [done]})
 
-    async def scenario() -> None:
-        bench = EngineHarness(*MIXING_TYPES, waiting_node_type("test.fetches", body))
-        fetches = node("f", "test.fetches")
-        _, key = await run_untrusted(workflow([fetches, mixing_node("after")], [edge("f", "after")]), bench=bench)
-        events = await bench.run_to_end(key)
-        said = [(each.type, each.content_trust) for each in events if each.node_id == "f"]
-        assert [kind for kind, _ in said].count(EXTERNAL_CONTENT) == 1
-        assert said[:3] == [("node.started", None), ("log.appended", None), (EXTERNAL_CONTENT, "untrusted")]
-        assert {trust for kind, trust in said[3:] if kind != "weftwork.effect.claimed"} == {"untrusted"}
-        assert untrusted_nodes(events) == {"f": True, "after": True}
-
-    run(scenario)
+    bench = EngineHarness(*MIXING_TYPES, waiting_node_type("test.fetches", body))
+    fetches = node("f", "test.fetches")
+    _, key = await run_untrusted(workflow([fetches, mixing_node("after")], [edge("f", "after")]), bench=bench)
+    events = await bench.run_to_end(key)
+    said = [(each.type, each.content_trust) for each in events if each.node_id == "f"]
+    assert [kind for kind, _ in said].count(EXTERNAL_CONTENT) == 1
+    assert said[:3] == [("node.started", None), ("log.appended", None), (EXTERNAL_CONTENT, "untrusted")]
+    assert {trust for kind, trust in said[3:] if kind != "weftwork.effect.claimed"} == {"untrusted"}
+    assert untrusted_nodes(events) == {"f": True, "after": True}
 
 
 async def _soon(value: Any) -> Any:
@@ -85,72 +79,63 @@ async def _soon(value: Any) -> Any:
 
 @pytest.mark.rule("trust-02")
 @pytest.mark.parametrize("body", ["test.plain", "test.fetches", "core.identity"])
-def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
+async def test_a_map_is_untrusted_if_a_body_is(body: str) -> None:
     async def fetches(call: NodeCall, context: NodeContext) -> NodeOutcome:
         context.mark_untrusted()
         return Completed({"output": UNTRUSTED_WORD})
 
-    async def scenario() -> None:
-        plain = InstantNode(
-            NodeDeclaration("test.plain", "", external_content=True), lambda call: Completed({"output": UNTRUSTED_WORD})
-        )
-        bench = EngineHarness(*MIXING_TYPES, plain, waiting_node_type("test.fetches", fetches))
-        items = {"type": "static", "value": [1, 2]}
-        mapped = node("map", "core.flow.map", config={"body": {"typeId": body}}, inputs={"items": items})
-        _, key = await run_untrusted(
-            workflow([mapped, mixing_node("after")], [edge("map", "after", sourceOutput="results")]), bench=bench
-        )
-        events = await bench.run_to_end(key)
-        wanted = body != "core.identity"
-        assert untrusted_nodes(events) == {"map": wanted, "after": wanted}
-        assert untrusted_nodes(events, "weftwork.map.item") == {"map": wanted}
-
-    run(scenario)
+    plain = InstantNode(
+        NodeDeclaration("test.plain", "", external_content=True), lambda call: Completed({"output": UNTRUSTED_WORD})
+    )
+    bench = EngineHarness(*MIXING_TYPES, plain, waiting_node_type("test.fetches", fetches))
+    items = {"type": "static", "value": [1, 2]}
+    mapped = node("map", "core.flow.map", config={"body": {"typeId": body}}, inputs={"items": items})
+    _, key = await run_untrusted(
+        workflow([mapped, mixing_node("after")], [edge("map", "after", sourceOutput="results")]), bench=bench
+    )
+    events = await bench.run_to_end(key)
+    wanted = body != "core.identity"
+    assert untrusted_nodes(events) == {"map": wanted, "after": wanted}
+    assert untrusted_nodes(events, "weftwork.map.item") == {"map": wanted}
 
 
 @pytest.mark.rule("trust-04")
 @pytest.mark.parametrize(("kind", "wanted"), [("external-event", True), ("custom", False)])
-def test_what_an_event_from_outside_holds_is_untrusted(kind: str, wanted: bool) -> None:
-    async def scenario() -> None:
-        asks = node("ask", "test.ask", config={"kind": kind})
-        bench, key = await run_untrusted(workflow([asks, mixing_node("after")], [edge("ask", "after")]))
-        await bench.answer(key, {**CORRELATION, "words": []})
-        events = await bench.run_to_end(key)
-        assert untrusted_nodes(events, "interrupt.resolved") == {"ask": wanted}
-        assert untrusted_nodes(events, "interrupt.requested") == {"ask": False}
-        assert untrusted_nodes(events) == {"ask": wanted, "after": wanted}
-
-    run(scenario)
+async def test_what_an_event_from_outside_holds_is_untrusted(kind: str, wanted: bool) -> None:
+    asks = node("ask", "test.ask", config={"kind": kind})
+    bench, key = await run_untrusted(workflow([asks, mixing_node("after")], [edge("ask", "after")]))
+    await bench.answer(key, {**CORRELATION, "words": []})
+    events = await bench.run_to_end(key)
+    assert untrusted_nodes(events, "interrupt.resolved") == {"ask": wanted}
+    assert untrusted_nodes(events, "interrupt.requested") == {"ask": False}
+    assert untrusted_nodes(events) == {"ask": wanted, "after": wanted}
 
 
 @pytest.mark.rule("trust-03")
-def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
-    async def scenario() -> None:
-        document = sequence(
-            untrusted_node("o", "a"),
-            mixing_node("m", sets="b"),
-            node("hold", GATE_TYPE),
-            mixing_node("reads-a", "a"),
-            mixing_node("reads-b", "b"),
-        )
-        bench, key = await run_untrusted(document)
-        await run_ready_tasks()
-        live = bench.executor._live[key].state
-        folded = await bench.state(key)
-        assert live.untrusted is not None
-        assert live.untrusted == folded.untrusted
-        assert {name: each.untrusted for name, each in live.nodes.items()} == {
-            name: each.untrusted for name, each in folded.nodes.items()
-        }
-        await bench.crash()
-        bench = bench.successor()
-        await bench.executor.recover()
-        await run_ready_tasks()
-        bench.gate_node.release("hold")
-        events = await bench.run_to_end(key)
-        assert untrusted_nodes(events) == {"o": True, "m": False, "hold": False, "reads-a": True, "reads-b": False}
-
-    run(scenario)
+async def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
+    document = sequence(
+        untrusted_node("o", "a"),
+        mixing_node("m", sets="b"),
+        node("hold", GATE_TYPE),
+        mixing_node("reads-a", "a"),
+        mixing_node("reads-b", "b"),
+    )
+    bench, key = await run_untrusted(document)
+    await run_ready_tasks()
+    live = bench.executor._live[key].state
+    folded = await bench.state(key)
+    assert live.untrusted is not None
+    assert live.untrusted == folded.untrusted
+    assert {name: each.untrusted for name, each in live.nodes.items()} == {
+        name: each.untrusted for name, each in folded.nodes.items()
+    }
+    await bench.crash()
+    bench = bench.successor()
+    await bench.executor.recover()
+    await run_ready_tasks()
+    bench.gate_node.release("hold")
+    events = await bench.run_to_end(key)
+    assert untrusted_nodes(events) == {"o": True, "m": False, "hold": False, "reads-a": True, "reads-b": False}
 
 
 @pytest.mark.rule("trust-06")
@@ -188,11 +173,8 @@ def test_nobody_raises_trust(said: Any, tainted: bool, wanted: Any) -> None:
     assert last.content_trust == ("untrusted" if wanted == "untrusted" else None)
 
 
-def test_an_ordinary_run_pays_nothing() -> None:
-    async def scenario() -> None:
-        bench, key = await run_untrusted(sequence(mixing_node("m", sets="a"), mixing_node("n", "a")))
-        events = await bench.run_to_end(key)
-        assert {each.content_trust for each in events} == {None}
-        assert (await bench.state(key)).untrusted is None
-
-    run(scenario)
+async def test_an_ordinary_run_pays_nothing() -> None:
+    bench, key = await run_untrusted(sequence(mixing_node("m", sets="a"), mixing_node("n", "a")))
+    events = await bench.run_to_end(key)
+    assert {each.content_trust for each in events} == {None}
+    assert (await bench.state(key)).untrusted is None

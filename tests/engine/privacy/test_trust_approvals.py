@@ -71,32 +71,26 @@ def test_no_answer_of_an_untrusted_source_moves_a_gate(kind: str, value: Any) ->
 
 
 @pytest.mark.rule("appr-05")
-def test_a_quorum_counts_no_vote_of_an_untrusted_source() -> None:
-    async def scenario() -> None:
-        bench, key = await waiting(gated(requiredApprovals=2))
-        await bench.answer(key, {"action": "accept"}, by=PERSON)
-        for value in ({"action": "accept"}, {"action": "accept", "voter": "another"}):
-            assert await answer_refusal(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
-        assert await bench.status(key) == "waiting-approval"
-        await bench.answer(key, {"action": "accept"}, by=Answerer("key_2"))
-        await run_ready_tasks()
-        assert await bench.status(key) == "completed"
-
-    run(scenario)
+async def test_a_quorum_counts_no_vote_of_an_untrusted_source() -> None:
+    bench, key = await waiting(gated(requiredApprovals=2))
+    await bench.answer(key, {"action": "accept"}, by=PERSON)
+    for value in ({"action": "accept"}, {"action": "accept", "voter": "another"}):
+        assert await answer_refusal(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
+    assert await bench.status(key) == "waiting-approval"
+    await bench.answer(key, {"action": "accept"}, by=Answerer("key_2"))
+    await run_ready_tasks()
+    assert await bench.status(key) == "completed"
 
 
 @pytest.mark.rule("trust-06")
-def test_a_person_decides_about_content_from_outside_and_it_stays_untrusted() -> None:
-    async def scenario() -> None:
-        bench, key = await waiting(gated())
-        await bench.answer(key, {"action": "accept"}, by=PERSON)
-        events = await bench.run_to_end(key)
-        trust = {each.type: each.content_trust for each in events if each.node_id == "ask"}
-        assert trust["interrupt.requested"] == trust["approval.requested"] == trust["node.completed"] == "untrusted"
-        assert trust["interrupt.resolved"] is None
-        assert trust["approval.received"] is None
-
-    run(scenario)
+async def test_a_person_decides_about_content_from_outside_and_it_stays_untrusted() -> None:
+    bench, key = await waiting(gated())
+    await bench.answer(key, {"action": "accept"}, by=PERSON)
+    events = await bench.run_to_end(key)
+    trust = {each.type: each.content_trust for each in events if each.node_id == "ask"}
+    assert trust["interrupt.requested"] == trust["approval.requested"] == trust["node.completed"] == "untrusted"
+    assert trust["interrupt.resolved"] is None
+    assert trust["approval.received"] is None
 
 
 @pytest.mark.rule("appr-05")
@@ -126,43 +120,34 @@ def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
 
 
 @pytest.mark.rule("appr-05")
-def test_the_time_of_a_gate_is_a_rejection_whatever_it_shows() -> None:
-    async def scenario() -> None:
-        bench, key = await waiting(gated(timeoutMs=1000))
-        bench.clock.advance(2000)
-        events = await bench.run_to_end(key)
-        assert events[-1].type == "run.failed"
-        (resolved,) = [each for each in events if each.type == "interrupt.resolved"]
-        assert msgspec.json.decode(resolved.payload)["outcome"] == "rejected"
-
-    run(scenario)
+async def test_the_time_of_a_gate_is_a_rejection_whatever_it_shows() -> None:
+    bench, key = await waiting(gated(timeoutMs=1000))
+    bench.clock.advance(2000)
+    events = await bench.run_to_end(key)
+    assert events[-1].type == "run.failed"
+    (resolved,) = [each for each in events if each.type == "interrupt.resolved"]
+    assert msgspec.json.decode(resolved.payload)["outcome"] == "rejected"
 
 
 @pytest.mark.rule("appr-05")
-def test_variables_from_outside_move_no_gate() -> None:
-    async def scenario() -> None:
-        bench, key = await waiting(gated())
-        await bench.executor.request(key, VariablesOverwritten({"a": [UNTRUSTED_WORD, {"action": "accept"}]}))
-        await run_ready_tasks()
-        assert await bench.status(key) == "waiting-approval"
-
-    run(scenario)
+async def test_variables_from_outside_move_no_gate() -> None:
+    bench, key = await waiting(gated())
+    await bench.executor.request(key, VariablesOverwritten({"a": [UNTRUSTED_WORD, {"action": "accept"}]}))
+    await run_ready_tasks()
+    assert await bench.status(key) == "waiting-approval"
 
 
 @pytest.mark.rule("appr-05")
-def test_what_a_child_gives_back_moves_no_gate_of_its_parent() -> None:
+async def test_what_a_child_gives_back_moves_no_gate_of_its_parent() -> None:
     child = workflow([node("o", "test.outside", config={"sets": "a"})], variables=[LIST], id="child")
 
-    async def scenario() -> None:
-        calls = node("call", SUB_WORKFLOW, config={"workflowId": "child", "outputMapping": {"a": "a"}})
-        gate = node("ask", "core.approvalGate", config={"title": "{{variables.a}}"})
-        bench, key = await waiting(workflow([calls, gate], [edge("call", "ask")], [LIST]), child)
-        await settle()
-        assert await bench.status(key) == "waiting-approval"
-        (asked,) = [each for each in await bench.events(key) if each.type == "interrupt.requested"]
-        assert asked.content_trust == "untrusted"
-
-    run(scenario)
+    calls = node("call", SUB_WORKFLOW, config={"workflowId": "child", "outputMapping": {"a": "a"}})
+    gate = node("ask", "core.approvalGate", config={"title": "{{variables.a}}"})
+    bench, key = await waiting(workflow([calls, gate], [edge("call", "ask")], [LIST]), child)
+    await settle()
+    assert await bench.status(key) == "waiting-approval"
+    (asked,) = [each for each in await bench.events(key) if each.type == "interrupt.requested"]
+    assert asked.content_trust == "untrusted"
 
 
 def floored() -> dict[str, Any]:
@@ -173,15 +158,12 @@ def floored() -> dict[str, Any]:
 
 @pytest.mark.rule("appr-05")
 @pytest.mark.parametrize(("by", "goes_on"), [(MODEL, False), (PERSON, True)])
-def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(by: Answerer, goes_on: bool) -> None:
-    async def scenario() -> None:
-        bench, key = await start_run(floored(), workflow([node("w")], id="w"), bench=EngineHarness(*MIXING_TYPES))
-        (asked,) = (await bench.state(key)).open_interrupts.values()
-        await bench.answer(key, {"answers": {"proceed": "proceed"}}, asked.node_id, by)
-        kinds = [each.type for each in await bench.run_to_end(key)]
-        assert ("weftwork.child.started" in kinds) is goes_on
-
-    run(scenario)
+async def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(by: Answerer, goes_on: bool) -> None:
+    bench, key = await start_run(floored(), workflow([node("w")], id="w"), bench=EngineHarness(*MIXING_TYPES))
+    (asked,) = (await bench.state(key)).open_interrupts.values()
+    await bench.answer(key, {"answers": {"proceed": "proceed"}}, asked.node_id, by)
+    kinds = [each.type for each in await bench.run_to_end(key)]
+    assert ("weftwork.child.started" in kinds) is goes_on
 
 
 @pytest.mark.parametrize("guard", ["answers", "passing"])
