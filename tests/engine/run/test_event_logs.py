@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.engine.host.test_store_failure import FlakyLog
 from tests.harness.definitions import edge, example_count, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from weftwork.engine.run import append
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -203,49 +203,40 @@ def check_log(events: list[Event]) -> None:
 @pytest.mark.rule("fold-01", "run-01")
 @settings(max_examples=example_count(120), deadline=None)
 @given(st.integers(0, 2**48))
-def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None:
-    async def work() -> None:
-        bench, key = await lived(random.Random(seed))
-        events = await bench.events(key)
-        check_log(events)
-        ends = [event.node_id for event in events if event.type in ENDS]
-        assert len(ends) == len(set(ends))
-        await check_caches(bench, key)
-        assert bench.executor.live_count == 0
-        await bench.crash()
-
-    run(work)
+async def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None:
+    bench, key = await lived(random.Random(seed))
+    events = await bench.events(key)
+    check_log(events)
+    ends = [event.node_id for event in events if event.type in ENDS]
+    assert len(ends) == len(set(ends))
+    await check_caches(bench, key)
+    assert bench.executor.live_count == 0
+    await bench.crash()
 
 
 @pytest.mark.rule("fold-01")
-def test_caches_hold_at_every_append_of_a_run() -> None:
-    async def work() -> None:
-        for seed in range(30):
-            dice = random.Random(seed)
-            bench = EngineHarness()
-            key = await bench.start(a_graph(dice), inputs={"open": [1.0, SECRET]})
-            for _ in range(8):
-                await check_caches(bench, key)
-                await run_ready_tasks()
-                if bench.clock.next_wake is not None:
-                    bench.clock.advance(bench.clock.next_wake - bench.clock.now())
-            await bench.run_to_end(key)
+async def test_caches_hold_at_every_append_of_a_run() -> None:
+    for seed in range(30):
+        dice = random.Random(seed)
+        bench = EngineHarness()
+        key = await bench.start(a_graph(dice), inputs={"open": [1.0, SECRET]})
+        for _ in range(8):
             await check_caches(bench, key)
+            await run_ready_tasks()
+            if bench.clock.next_wake is not None:
+                bench.clock.advance(bench.clock.next_wake - bench.clock.now())
+        await bench.run_to_end(key)
+        await check_caches(bench, key)
 
-    run(work)
 
-
-def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(append.BatchBuilder, "_rows", lambda self: ())
 
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([node("a")]))
-        await bench.run_to_end(key)
-        with pytest.raises(AssertionError):
-            await check_caches(bench, key)
-
-    run(work)
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a")]))
+    await bench.run_to_end(key)
+    with pytest.raises(AssertionError):
+        await check_caches(bench, key)
 
 
 def test_a_second_end_would_be_seen() -> None:

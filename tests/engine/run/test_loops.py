@@ -33,18 +33,15 @@ UNTIL_THREE = {"type": "expression", "expression": "variables.n < 3.0"}
 
 
 @pytest.mark.rule("wf-15")
-def test_a_loop_goes_round_while_its_condition_holds() -> None:
+async def test_a_loop_goes_round_while_its_condition_holds() -> None:
     document = workflow(
         [node("start"), counted(), node("after")],
         [edge("start", "count"), edge("count", "count", condition=UNTIL_THREE), edge("count", "after")],
         [variable("n", "number", defaultValue=0)],
     )
 
-    async def work() -> None:
-        assert await started(document) == ["start", "count", "count", "count", "after", "run.completed"]
-        assert await started(document, inputs={"n": 5}) == ["start", "count", "after", "run.completed"]
-
-    run(work)
+    assert await started(document) == ["start", "count", "count", "count", "after", "run.completed"]
+    assert await started(document, inputs={"n": 5}) == ["start", "count", "after", "run.completed"]
 
 
 REVIEW = workflow(
@@ -85,24 +82,21 @@ def _settle_at_once(state: Any, node_id: str) -> None:
 
 @pytest.mark.rule("lim-09")
 @pytest.mark.parametrize("limit", [1, 2, 5])
-def test_a_loop_that_does_not_end_is_ended(limit: int) -> None:
+async def test_a_loop_that_does_not_end_is_ended(limit: int) -> None:
     settings = {} if limit == 5 else {"maxLoopbackIterations": limit}
     document = workflow([node("a"), node("b")], [edge("a", "b"), edge("b", "a")], settings=settings)
 
-    async def work() -> None:
-        bench, key = await ended(document)
-        kinds = await bench.event_types(key)
-        assert kinds.count("node.started") == 2 * (limit + 1)
-        assert kinds[-2:] == ["workflow.loopback-limit", "run.failed"]
-        (said,) = await bench.payloads(key, "workflow.loopback-limit")
-        assert said == {"nodeId": "a", "iterations": limit + 1, "limit": limit}
-        ((failed),) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "loop_limit_exceeded"
-
-    run(work)
+    bench, key = await ended(document)
+    kinds = await bench.event_types(key)
+    assert kinds.count("node.started") == 2 * (limit + 1)
+    assert kinds[-2:] == ["workflow.loopback-limit", "run.failed"]
+    (said,) = await bench.payloads(key, "workflow.loopback-limit")
+    assert said == {"nodeId": "a", "iterations": limit + 1, "limit": limit}
+    ((failed),) = await bench.payloads(key, "run.failed")
+    assert failed["error"]["code"] == "loop_limit_exceeded"
 
 
-def test_an_inner_loop_counts_anew_in_every_round_of_the_outer_one() -> None:
+async def test_an_inner_loop_counts_anew_in_every_round_of_the_outer_one() -> None:
     document = workflow(
         [
             node("outer", "core.loop", config={"times": 2}),
@@ -122,14 +116,11 @@ def test_an_inner_loop_counts_anew_in_every_round_of_the_outer_one() -> None:
         settings={"maxLoopbackIterations": 3},
     )
 
-    async def work() -> None:
-        inner = ["inner", "body", "inner", "body", "inner", "body", "inner", "next"]
-        assert await started(document) == ["outer", *inner, "outer", *inner, "outer", "end", "run.completed"]
-
-    run(work)
+    inner = ["inner", "body", "inner", "body", "inner", "body", "inner", "next"]
+    assert await started(document) == ["outer", *inner, "outer", *inner, "outer", "end", "run.completed"]
 
 
-def test_data_comes_round_over_the_edge_and_over_a_connection() -> None:
+async def test_data_comes_round_over_the_edge_and_over_a_connection() -> None:
     document = workflow(
         [
             node("seed", "core.transform", config={"expression": "1"}),
@@ -150,59 +141,45 @@ def test_data_comes_round_over_the_edge_and_over_a_connection() -> None:
         ],
     )
 
-    async def work() -> None:
-        bench, key = await ended(document)
-        (completed,) = await bench.payloads(key, "run.completed")
-        assert completed["outputs"]["end"]["input"] == 32
-        assert [
-            p["outputs"]["output"] for p in await bench.payloads(key, "node.completed") if p["nodeId"] == "double"
-        ] == [
-            2,
-            4,
-            8,
-            16,
-            32,
-        ]
-
-    run(work)
+    bench, key = await ended(document)
+    (completed,) = await bench.payloads(key, "run.completed")
+    assert completed["outputs"]["end"]["input"] == 32
+    assert [p["outputs"]["output"] for p in await bench.payloads(key, "node.completed") if p["nodeId"] == "double"] == [
+        2,
+        4,
+        8,
+        16,
+        32,
+    ]
 
 
-def test_a_failed_node_can_lead_back() -> None:
+async def test_a_failed_node_can_lead_back() -> None:
     document = workflow(
         [node("try"), node("boom", "core.fail"), node("end")],
         [edge("try", "boom"), edge("boom", "try", "any_failed"), edge("boom", "end", "all_complete")],
         settings={"maxLoopbackIterations": 2},
     )
 
-    async def work() -> None:
-        assert await started(document) == ["try", "boom", "try", "boom", "try", "boom", "run.failed"]
-
-    run(work)
+    assert await started(document) == ["try", "boom", "try", "boom", "try", "boom", "run.failed"]
 
 
-def test_a_condition_back_that_cannot_be_judged_fails_the_run() -> None:
+async def test_a_condition_back_that_cannot_be_judged_fails_the_run() -> None:
     document = workflow(
         [node("a")], [edge("a", "a", condition={"type": "expression", "expression": "inputs.gone == 1.0"})]
     )
 
-    async def work() -> None:
-        bench, key = await ended(document)
-        ((failed),) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "expression_failed"
-
-    run(work)
+    bench, key = await ended(document)
+    ((failed),) = await bench.payloads(key, "run.failed")
+    assert failed["error"]["code"] == "expression_failed"
 
 
-def test_a_skipped_loop_lets_what_comes_after_it_go_on() -> None:
+async def test_a_skipped_loop_lets_what_comes_after_it_go_on() -> None:
     document = workflow(
         [node("off", disabled=True), node("a"), node("b"), node("end")],
         [edge("off", "a"), edge("a", "b"), edge("b", "a"), edge("b", "end", "all_complete")],
     )
 
-    async def work() -> None:
-        assert await started(document) == ["end", "run.completed"]
-
-    run(work)
+    assert await started(document) == ["end", "run.completed"]
 
 
 @pytest.mark.rule("data-05")
@@ -231,7 +208,7 @@ def test_a_write_of_a_later_round_is_later(monkeypatch: pytest.MonkeyPatch) -> N
     assert run(work) == ["a", "z"]
 
 
-def test_old_writes_of_a_variable_are_forgotten() -> None:
+async def test_old_writes_of_a_variable_are_forgotten() -> None:
     document = workflow(
         [node("l", "core.loop", config={"times": 200}), counted(), node("end")],
         [edge("l", "count", sourceOutput="body"), edge("count", "l"), edge("l", "end", sourceOutput="done")],
@@ -239,12 +216,9 @@ def test_old_writes_of_a_variable_are_forgotten() -> None:
         settings={"maxLoopbackIterations": 200},
     )
 
-    async def work() -> None:
-        bench, key = await ended(document)
-        stored = await bench.stored_run(key)
-        plan = await bench.catalog.pinned_plan("sample", stored.header.definition)
-        state = await load_state(bench.store.log, stored.header, plan)
-        assert state.variables == {"n": 200}
-        assert len(state.nodes["end"].view._writes.by_name["n"]) < 20
-
-    run(work)
+    bench, key = await ended(document)
+    stored = await bench.stored_run(key)
+    plan = await bench.catalog.pinned_plan("sample", stored.header.definition)
+    state = await load_state(bench.store.log, stored.header, plan)
+    assert state.variables == {"n": 200}
+    assert len(state.nodes["end"].view._writes.by_name["n"]) < 20

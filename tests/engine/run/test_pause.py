@@ -29,145 +29,124 @@ async def resume(bench: EngineHarness, key: RunKey, idem: str | None = None, **b
 
 
 @pytest.mark.rule("run-12", "run-13")
-def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([node("a", "test.gate")]))
-        await until(lambda: bench.gate_node.waiting)
-        assert (await pause(bench, key, reason="lunch")).status == "paused"
-        assert await bench.status(key) == "running"
-        bench.gate_node.release("a", Completed({"o": 1}))
-        await run_ready_tasks()
-        assert await bench.status(key) == "paused"
-        assert (await bench.event_types(key))[-2:] == ["node.completed", "run.paused"]
-        assert (await bench.payloads(key, "run.paused")) == [{"drainPolicy": "drain-current-node", "reason": "lunch"}]
-        assert (await resume(bench, key)).status == "running"
-        await bench.run_to_end(key)
-        assert (await bench.event_types(key))[-3:] == ["run.paused", "run.resumed", "run.completed"]
-
-    run(work)
+async def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending() -> None:
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "test.gate")]))
+    await until(lambda: bench.gate_node.waiting)
+    assert (await pause(bench, key, reason="lunch")).status == "paused"
+    assert await bench.status(key) == "running"
+    bench.gate_node.release("a", Completed({"o": 1}))
+    await run_ready_tasks()
+    assert await bench.status(key) == "paused"
+    assert (await bench.event_types(key))[-2:] == ["node.completed", "run.paused"]
+    assert (await bench.payloads(key, "run.paused")) == [{"drainPolicy": "drain-current-node", "reason": "lunch"}]
+    assert (await resume(bench, key)).status == "running"
+    await bench.run_to_end(key)
+    assert (await bench.event_types(key))[-3:] == ["run.paused", "run.resumed", "run.completed"]
 
 
 @pytest.mark.rule("run-12")
-def test_an_immediate_pause_starts_the_node_anew() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(DELAY)
-        bench.clock.advance(600)
-        await pause(bench, key, drainPolicy="immediate")
-        assert await bench.status(key) == "paused"
-        bench.clock.advance(5_000)
-        await run_ready_tasks()
-        assert await bench.status(key) == "paused"
-        await resume(bench, key)
-        bench.clock.advance(999)
-        await run_ready_tasks()
-        assert await bench.status(key) == "running"
-        bench.clock.advance(1)
-        await bench.run_to_end(key)
-        starts = await bench.payloads(key, "node.started")
-        assert [each["attempt"] for each in starts] == [1, 2]
-        assert await bench.status(key) == "completed"
-
-    run(work)
+async def test_an_immediate_pause_starts_the_node_anew() -> None:
+    bench = EngineHarness()
+    key = await bench.start(DELAY)
+    bench.clock.advance(600)
+    await pause(bench, key, drainPolicy="immediate")
+    assert await bench.status(key) == "paused"
+    bench.clock.advance(5_000)
+    await run_ready_tasks()
+    assert await bench.status(key) == "paused"
+    await resume(bench, key)
+    bench.clock.advance(999)
+    await run_ready_tasks()
+    assert await bench.status(key) == "running"
+    bench.clock.advance(1)
+    await bench.run_to_end(key)
+    starts = await bench.payloads(key, "node.started")
+    assert [each["attempt"] for each in starts] == [1, 2]
+    assert await bench.status(key) == "completed"
 
 
 @pytest.mark.rule("run-12")
-def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(CHAIN)
-        await until(lambda: bench.gate_node.waiting)
-        await pause(bench, key)
-        bench.gate_node.release("a")
-        await run_ready_tasks()
-        assert await bench.status(key) == "paused"
-        await bench.crash()
-        after = bench.successor()
-        assert await after.executor.recover() == 1
-        await run_ready_tasks()
-        assert not after.gate_node.calls
-        await resume(after, key)
-        await until(lambda: after.gate_node.waiting)
-        after.gate_node.release("b")
-        await after.run_to_end(key)
-        assert (await after.event_types(key)).count("node.started") == 2
-
-    run(work)
+async def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() -> None:
+    bench = EngineHarness()
+    key = await bench.start(CHAIN)
+    await until(lambda: bench.gate_node.waiting)
+    await pause(bench, key)
+    bench.gate_node.release("a")
+    await run_ready_tasks()
+    assert await bench.status(key) == "paused"
+    await bench.crash()
+    after = bench.successor()
+    assert await after.executor.recover() == 1
+    await run_ready_tasks()
+    assert not after.gate_node.calls
+    await resume(after, key)
+    await until(lambda: after.gate_node.waiting)
+    after.gate_node.release("b")
+    await after.run_to_end(key)
+    assert (await after.event_types(key)).count("node.started") == 2
 
 
-def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(CHAIN)
-        await until(lambda: bench.gate_node.waiting)
-        await pause(bench, key)
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        await until(lambda: after.gate_node.waiting)
-        after.gate_node.release("a")
-        await run_ready_tasks()
-        assert await after.status(key) == "paused"
-        await after.crash()
-
-    run(work)
+async def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
+    bench = EngineHarness()
+    key = await bench.start(CHAIN)
+    await until(lambda: bench.gate_node.waiting)
+    await pause(bench, key)
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    await until(lambda: after.gate_node.waiting)
+    after.gate_node.release("a")
+    await run_ready_tasks()
+    assert await after.status(key) == "paused"
+    await after.crash()
 
 
 @pytest.mark.rule("run-12", "run-13")
-def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(CHAIN)
-        await until(lambda: bench.gate_node.waiting)
+async def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
+    bench = EngineHarness()
+    key = await bench.start(CHAIN)
+    await until(lambda: bench.gate_node.waiting)
+    with pytest.raises(ClientFault) as caught:
+        await resume(bench, key)
+    assert (caught.value.status, caught.value.details) == (409, {"runStatus": "running"})
+    await pause(bench, key, drainPolicy="immediate")
+    with pytest.raises(ClientFault) as caught:
+        await pause(bench, key)
+    details = caught.value.details or {}
+    assert (details["runStatus"], "pausedAt" in details) == ("paused", True)
+    assert await bench.cancel(key) == "cancelled"
+    for ask in (pause, resume):
         with pytest.raises(ClientFault) as caught:
-            await resume(bench, key)
-        assert (caught.value.status, caught.value.details) == (409, {"runStatus": "running"})
-        await pause(bench, key, drainPolicy="immediate")
-        with pytest.raises(ClientFault) as caught:
-            await pause(bench, key)
-        details = caught.value.details or {}
-        assert (details["runStatus"], "pausedAt" in details) == ("paused", True)
-        assert await bench.cancel(key) == "cancelled"
-        for ask in (pause, resume):
-            with pytest.raises(ClientFault) as caught:
-                await ask(bench, key)
-            assert (caught.value.status, caught.value.details) == (409, {"runStatus": "cancelled"})
-        with pytest.raises(ClientFault) as caught:
-            await pause(bench, RunKey(key.partition, "gone"))
-        assert caught.value.code == "not_found"
-
-    run(work)
+            await ask(bench, key)
+        assert (caught.value.status, caught.value.details) == (409, {"runStatus": "cancelled"})
+    with pytest.raises(ClientFault) as caught:
+        await pause(bench, RunKey(key.partition, "gone"))
+    assert caught.value.code == "not_found"
 
 
 @pytest.mark.rule("idem-01")
-def test_a_repeated_pause_with_the_same_key_is_the_first_one() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(CHAIN)
-        await until(lambda: bench.gate_node.waiting)
-        first = await pause(bench, key, drainPolicy="immediate", idem="k")
-        bench.clock.advance(5)
-        again = await pause(bench, key, drainPolicy="immediate", idem="k")
-        assert again == msgspec.structs.replace(first, replayed=True)
-        assert (await bench.event_types(key)).count("run.paused") == 1
-        await bench.close()
-
-    run(work)
+async def test_a_repeated_pause_with_the_same_key_is_the_first_one() -> None:
+    bench = EngineHarness()
+    key = await bench.start(CHAIN)
+    await until(lambda: bench.gate_node.waiting)
+    first = await pause(bench, key, drainPolicy="immediate", idem="k")
+    bench.clock.advance(5)
+    again = await pause(bench, key, drainPolicy="immediate", idem="k")
+    assert again == msgspec.structs.replace(first, replayed=True)
+    assert (await bench.event_types(key)).count("run.paused") == 1
+    await bench.close()
 
 
 @pytest.mark.rule("lim-05")
-def test_the_time_limit_runs_on_while_a_run_is_paused() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(CHAIN, configurable={"runTimeoutMs": 1000})
-        await until(lambda: bench.gate_node.waiting)
-        await pause(bench, key, drainPolicy="immediate")
-        bench.clock.advance(1001)
-        await bench.run_to_end(key)
-        assert (await bench.event_types(key))[-2:] == ["cap.breached", "run.failed"]
-
-    run(work)
+async def test_the_time_limit_runs_on_while_a_run_is_paused() -> None:
+    bench = EngineHarness()
+    key = await bench.start(CHAIN, configurable={"runTimeoutMs": 1000})
+    await until(lambda: bench.gate_node.waiting)
+    await pause(bench, key, drainPolicy="immediate")
+    bench.clock.advance(1001)
+    await bench.run_to_end(key)
+    assert (await bench.event_types(key))[-2:] == ["cap.breached", "run.failed"]
 
 
 def once(seen: list[str]) -> WaitingNode:

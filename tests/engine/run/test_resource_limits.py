@@ -56,20 +56,17 @@ def test_how_large_a_value_may_be() -> None:
     assert is_too_large({"x" * (MAX_VALUE_TEXT + 1): 1})
 
 
-def test_a_loop_of_nodes_that_never_start_ends_too() -> None:
+async def test_a_loop_of_nodes_that_never_start_ends_too() -> None:
     document = workflow(
         [node("a", "conformance.requiresMissing")],
         [edge("a", "a", "any_failed")],
         settings={"maxLoopbackIterations": 10**9},
     )
 
-    async def work() -> None:
-        bench = EngineHarness(limits=Limits(max_node_executions=10))
-        key = await bench.start(document)
-        await bench.run_to_end(key)
-        assert (await bench.event_types(key))[-2:] == ["cap.breached", "run.failed"]
-
-    run(work)
+    bench = EngineHarness(limits=Limits(max_node_executions=10))
+    key = await bench.start(document)
+    await bench.run_to_end(key)
+    assert (await bench.event_types(key))[-2:] == ["cap.breached", "run.failed"]
 
 
 @pytest.mark.rule("hide-03")
@@ -133,7 +130,7 @@ def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> N
     run(lambda: work(True))
 
 
-def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
+async def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
     lied: list[int] = []
 
     class LostReplyLog:
@@ -153,37 +150,31 @@ def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
     body = {"typeId": "core.identity"}
     document = workflow([node("m", "core.flow.map", config={"items": [1, 2, 3], "body": body, "concurrency": 1})])
 
-    async def work() -> None:
-        bench = EngineHarness(wrap=LostReplyLog)
-        key = await bench.start(document)
-        await bench.run_to_end(key)
-        assert lied
-        assert [each["index"] for each in await bench.payloads(key, "weftwork.map.item")] == [0, 1, 2]
-
-    run(work)
+    bench = EngineHarness(wrap=LostReplyLog)
+    key = await bench.start(document)
+    await bench.run_to_end(key)
+    assert lied
+    assert [each["index"] for each in await bench.payloads(key, "weftwork.map.item")] == [0, 1, 2]
 
 
 @pytest.mark.rule("node-13")
-def test_time_in_which_a_node_waits_for_an_answer_does_not_count() -> None:
+async def test_time_in_which_a_node_waits_for_an_answer_does_not_count() -> None:
     async def asks(call: NodeCall, context: NodeContext) -> NodeOutcome:
         if "q" not in call.answers:
             return Suspended(Interrupt("custom", "q", {"customKind": "x"}))
         await context.sleep_until(context.started_at)
         return Completed({})
 
-    async def work() -> None:
-        bench = EngineHarness(waiting_node_type("test.asks", asks))
-        key = await bench.start(workflow([node("a", "test.asks", settings={"timeoutMs": 1000})]))
-        await run_ready_tasks()
-        bench.clock.advance(3_600_000)
-        await bench.answer(key, 1, "a")
-        await bench.run_to_end(key)
-        assert await bench.status(key) == "completed"
-
-    run(work)
+    bench = EngineHarness(waiting_node_type("test.asks", asks))
+    key = await bench.start(workflow([node("a", "test.asks", settings={"timeoutMs": 1000})]))
+    await run_ready_tasks()
+    bench.clock.advance(3_600_000)
+    await bench.answer(key, 1, "a")
+    await bench.run_to_end(key)
+    assert await bench.status(key) == "completed"
 
 
-def test_a_node_with_a_time_limit_may_clean_up_when_its_run_is_cancelled() -> None:
+async def test_a_node_with_a_time_limit_may_clean_up_when_its_run_is_cancelled() -> None:
     async def careful(call: NodeCall, context: NodeContext) -> NodeOutcome:
         try:
             await context.sleep_until(context.started_at + 10_000)
@@ -193,35 +184,29 @@ def test_a_node_with_a_time_limit_may_clean_up_when_its_run_is_cancelled() -> No
 
     cleaned: list[str] = []
 
-    async def work() -> None:
-        bench = EngineHarness(waiting_node_type("test.careful", careful))
-        key = await bench.start(workflow([node("a", "test.careful", settings={"timeoutMs": 5_000})]))
-        await run_ready_tasks()
-        await bench.cancel(key)
-        await bench.run_to_end(key)
-        assert cleaned == ["a"]
-        assert (await bench.event_types(key))[-2:] == ["node.cancelled", "run.cancelled"]
-
-    run(work)
+    bench = EngineHarness(waiting_node_type("test.careful", careful))
+    key = await bench.start(workflow([node("a", "test.careful", settings={"timeoutMs": 5_000})]))
+    await run_ready_tasks()
+    await bench.cancel(key)
+    await bench.run_to_end(key)
+    assert cleaned == ["a"]
+    assert (await bench.event_types(key))[-2:] == ["node.cancelled", "run.cancelled"]
 
 
-def test_a_long_turn_gives_way_to_others() -> None:
+async def test_a_long_turn_gives_way_to_others() -> None:
     """Each node takes as long as a whole turn may, by a clock that they move themselves."""
 
-    async def work() -> None:
-        bench = EngineHarness()
-        honest = bench.clock.now
-        moved = iter(range(0, 10**9, live_run.MAX_BATCH_MS + 1))
-        bench.clock.now = lambda: honest() + next(moved)  # type: ignore[method-assign]
-        names = [f"n{i}" for i in range(9)]
-        edges = [edge(a, b) for a, b in zip(names, names[1:], strict=False)]  # noqa: RUF007
-        key = await bench.start(workflow([node(name) for name in names], edges))
-        assert (await bench.stored_run(key)).projection.last_sequence < 10
-        for _ in range(60):
-            await run_ready_tasks()
-        assert await bench.status(key) == "completed"
-
-    run(work)
+    bench = EngineHarness()
+    honest = bench.clock.now
+    moved = iter(range(0, 10**9, live_run.MAX_BATCH_MS + 1))
+    bench.clock.now = lambda: honest() + next(moved)  # type: ignore[method-assign]
+    names = [f"n{i}" for i in range(9)]
+    edges = [edge(a, b) for a, b in zip(names, names[1:], strict=False)]  # noqa: RUF007
+    key = await bench.start(workflow([node(name) for name in names], edges))
+    assert (await bench.stored_run(key)).projection.last_sequence < 10
+    for _ in range(60):
+        await run_ready_tasks()
+    assert await bench.status(key) == "completed"
 
 
 @pytest.mark.rule("lim-11")
@@ -233,7 +218,7 @@ def test_a_definition_has_so_many_expressions_and_no_more() -> None:
     assert [(each.pointer, each.rule) for each in found] == [("/nodes", "expressions")]
 
 
-def test_the_conditions_behind_a_node_share_one_budget() -> None:
+async def test_the_conditions_behind_a_node_share_one_budget() -> None:
     names = [f"n{i:02}" for i in range(40)]
     simple = "inputs.l.map(x, x + 1.0).size() > 0"
     document = workflow(
@@ -241,15 +226,12 @@ def test_the_conditions_behind_a_node_share_one_budget() -> None:
         [edge("a", name, condition={"type": "expression", "expression": simple}) for name in names],
     )
 
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(document, inputs={"l": list(range(1500))})
-        await bench.run_to_end(key)
-        codes = {each["error"]["code"] for each in await bench.payloads(key, "node.failed")}
-        assert codes == {"expression_limit"}
-        assert (await bench.event_types(key)).count("node.started") > 1
-
-    run(work)
+    bench = EngineHarness()
+    key = await bench.start(document, inputs={"l": list(range(1500))})
+    await bench.run_to_end(key)
+    codes = {each["error"]["code"] for each in await bench.payloads(key, "node.failed")}
+    assert codes == {"expression_limit"}
+    assert (await bench.event_types(key)).count("node.started") > 1
 
 
 def test_a_run_goes_on_whose_definition_would_no_longer_be_registered() -> None:

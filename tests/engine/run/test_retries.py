@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import edge, example_count, node, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until, waiting_node_type
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until, waiting_node_type
 from weftwork.engine.decide.inputs import RetryDue
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
@@ -46,156 +46,129 @@ def test_delays_grow_to_their_bound_and_keep_to_the_upper_half(
 
 
 @pytest.mark.rule("node-12")
-def test_a_failed_node_is_tried_again_until_it_completes() -> None:
-    async def work() -> None:
-        bench = EngineHarness(flaky(2))
-        key = await bench.start(trying(maxRetries=3, retryDelayMs=100))
-        assert (await bench.stored_run(key)).projection.current_node == "a"
-        await bench.run_to_end(key)
-        kinds = await bench.event_types(key)
-        assert kinds[1:8] == ["node.started", "node.retried"] * 2 + ["node.started", "node.completed", "node.started"]
-        retried = await bench.payloads(key, "node.retried")
-        assert [(each["attempt"], each["delayMs"]) for each in retried] == [(2, 100), (3, 200)]
-        assert retried[0]["lastError"] == {"code": "flaky", "message": "Not this time."}
-        starts = await bench.payloads(key, "node.started")
-        assert [each["attempt"] for each in starts] == [1, 2, 3, 1]
-        times = [event.timestamp for event in await bench.events(key) if event.type == "node.started"]
-        assert [b - a for a, b in pairwise(times)] == [100, 200, 0]
-
-    run(work)
+async def test_a_failed_node_is_tried_again_until_it_completes() -> None:
+    bench = EngineHarness(flaky(2))
+    key = await bench.start(trying(maxRetries=3, retryDelayMs=100))
+    assert (await bench.stored_run(key)).projection.current_node == "a"
+    await bench.run_to_end(key)
+    kinds = await bench.event_types(key)
+    assert kinds[1:8] == ["node.started", "node.retried"] * 2 + ["node.started", "node.completed", "node.started"]
+    retried = await bench.payloads(key, "node.retried")
+    assert [(each["attempt"], each["delayMs"]) for each in retried] == [(2, 100), (3, 200)]
+    assert retried[0]["lastError"] == {"code": "flaky", "message": "Not this time."}
+    starts = await bench.payloads(key, "node.started")
+    assert [each["attempt"] for each in starts] == [1, 2, 3, 1]
+    times = [event.timestamp for event in await bench.events(key) if event.type == "node.started"]
+    assert [b - a for a, b in pairwise(times)] == [100, 200, 0]
 
 
 @pytest.mark.rule("node-12")
 @pytest.mark.parametrize(("failures", "retryable", "attempts"), [(9, True, 3), (9, False, 1)])
-def test_in_the_end_it_fails(failures: int, retryable: bool, attempts: int) -> None:
-    async def work() -> None:
-        bench = EngineHarness(flaky(failures, retryable))
-        key = await bench.start({**trying(), "settings": {"maxRetries": 2}})
-        await bench.run_to_end(key)
-        ((failed),) = await bench.payloads(key, "node.failed")
-        assert failed.get("attempts", 1) == attempts
-        assert (await bench.event_types(key)).count("node.started") == attempts
-        assert await bench.status(key) == "failed"
-
-    run(work)
+async def test_in_the_end_it_fails(failures: int, retryable: bool, attempts: int) -> None:
+    bench = EngineHarness(flaky(failures, retryable))
+    key = await bench.start({**trying(), "settings": {"maxRetries": 2}})
+    await bench.run_to_end(key)
+    ((failed),) = await bench.payloads(key, "node.failed")
+    assert failed.get("attempts", 1) == attempts
+    assert (await bench.event_types(key)).count("node.started") == attempts
+    assert await bench.status(key) == "failed"
 
 
 @pytest.mark.rule("node-12")
-def test_the_wait_for_an_attempt_outlives_a_restart() -> None:
-    async def work() -> None:
-        bench = EngineHarness(flaky(1))
-        key = await bench.start(trying(maxRetries=1, retryDelayMs=1000))
-        bench.clock.advance(900)
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        await run_ready_tasks()
-        after.clock.advance(99)
-        await run_ready_tasks()
-        assert (await after.event_types(key)).count("node.started") == 1
-        after.clock.advance(1)
-        await after.run_to_end(key)
-        assert await after.status(key) == "completed"
-
-    run(work)
+async def test_the_wait_for_an_attempt_outlives_a_restart() -> None:
+    bench = EngineHarness(flaky(1))
+    key = await bench.start(trying(maxRetries=1, retryDelayMs=1000))
+    bench.clock.advance(900)
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    await run_ready_tasks()
+    after.clock.advance(99)
+    await run_ready_tasks()
+    assert (await after.event_types(key)).count("node.started") == 1
+    after.clock.advance(1)
+    await after.run_to_end(key)
+    assert await after.status(key) == "completed"
 
 
-def test_a_run_can_be_cancelled_while_a_node_waits_for_its_next_attempt() -> None:
-    async def work() -> None:
-        bench = EngineHarness(flaky(9))
-        key = await bench.start(trying(maxRetries=5, retryDelayMs=1000))
-        assert await bench.cancel(key) == "cancelled"
-        assert (await bench.event_types(key))[-2:] == ["node.cancelled", "run.cancelled"]
-        await run_ready_tasks()
-        assert bench.clock.next_wake is None
-
-    run(work)
+async def test_a_run_can_be_cancelled_while_a_node_waits_for_its_next_attempt() -> None:
+    bench = EngineHarness(flaky(9))
+    key = await bench.start(trying(maxRetries=5, retryDelayMs=1000))
+    assert await bench.cancel(key) == "cancelled"
+    assert (await bench.event_types(key))[-2:] == ["node.cancelled", "run.cancelled"]
+    await run_ready_tasks()
+    assert bench.clock.next_wake is None
 
 
-def test_attempts_count_as_executions() -> None:
-    async def work() -> None:
-        bench = EngineHarness(flaky(9))
-        key = await bench.start(trying(maxRetries=5, retryDelayMs=1), configurable={"recursionLimit": 3})
-        await bench.run_to_end(key)
-        (breach,) = await bench.payloads(key, "cap.breached")
-        assert (breach["kind"], breach["limit"], breach["nodeId"]) == ("node-executions", 3, "a")
-        assert (await bench.event_types(key)).count("node.started") == 3
-
-    run(work)
+async def test_attempts_count_as_executions() -> None:
+    bench = EngineHarness(flaky(9))
+    key = await bench.start(trying(maxRetries=5, retryDelayMs=1), configurable={"recursionLimit": 3})
+    await bench.run_to_end(key)
+    (breach,) = await bench.payloads(key, "cap.breached")
+    assert (breach["kind"], breach["limit"], breach["nodeId"]) == ("node-executions", 3, "a")
+    assert (await bench.event_types(key)).count("node.started") == 3
 
 
-def test_a_timer_that_comes_too_late_starts_nothing() -> None:
-    async def work() -> None:
-        bench = EngineHarness(flaky(2))
-        key = await bench.start(trying(maxRetries=2, retryDelayMs=1000))
-        bench.clock.advance(1000)
-        await until(lambda: "a" in bench.executor._live[key].state.retrying)
-        await run_ready_tasks()
-        bench.executor._live[key].send(RetryDue("a", 1))
-        await run_ready_tasks()
-        assert (await bench.event_types(key)).count("node.started") == 2
-        await bench.run_to_end(key)
-
-    run(work)
+async def test_a_timer_that_comes_too_late_starts_nothing() -> None:
+    bench = EngineHarness(flaky(2))
+    key = await bench.start(trying(maxRetries=2, retryDelayMs=1000))
+    bench.clock.advance(1000)
+    await until(lambda: "a" in bench.executor._live[key].state.retrying)
+    await run_ready_tasks()
+    bench.executor._live[key].send(RetryDue("a", 1))
+    await run_ready_tasks()
+    assert (await bench.event_types(key)).count("node.started") == 2
+    await bench.run_to_end(key)
 
 
 @pytest.mark.rule("node-13")
-def test_an_attempt_that_takes_too_long_fails_and_may_be_tried_again() -> None:
-    async def work() -> None:
-        lengths = iter([500, 50])
+async def test_an_attempt_that_takes_too_long_fails_and_may_be_tried_again() -> None:
+    lengths = iter([500, 50])
 
-        async def slow(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            await context.sleep_until(context.started_at + next(lengths))
-            return Completed({})
+    async def slow(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        await context.sleep_until(context.started_at + next(lengths))
+        return Completed({})
 
-        bench = EngineHarness(waiting_node_type("test.slow", slow))
-        own = {"timeoutMs": 100, "maxRetries": 1, "retryDelayMs": 0}
-        key = await bench.start(workflow([node("a", "test.slow", settings=own)]))
-        await bench.run_to_end(key)
-        (retried,) = await bench.payloads(key, "node.retried")
-        assert retried["lastError"] == {"code": "node_timeout", "message": "The node did not end within 100 ms."}
-        assert await bench.status(key) == "completed"
-
-    run(work)
+    bench = EngineHarness(waiting_node_type("test.slow", slow))
+    own = {"timeoutMs": 100, "maxRetries": 1, "retryDelayMs": 0}
+    key = await bench.start(workflow([node("a", "test.slow", settings=own)]))
+    await bench.run_to_end(key)
+    (retried,) = await bench.payloads(key, "node.retried")
+    assert retried["lastError"] == {"code": "node_timeout", "message": "The node did not end within 100 ms."}
+    assert await bench.status(key) == "completed"
 
 
 @pytest.mark.rule("node-13")
-def test_a_node_that_does_not_heed_its_time_limit_is_left_behind() -> None:
-    async def work() -> None:
-        stopped: list[str] = []
+async def test_a_node_that_does_not_heed_its_time_limit_is_left_behind() -> None:
+    stopped: list[str] = []
 
-        async def stubborn(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            try:
-                await context.sleep_until(context.started_at + 10_000)
-            finally:
-                stopped.append(call.node_id)
-            return Completed({})
+    async def stubborn(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        try:
+            await context.sleep_until(context.started_at + 10_000)
+        finally:
+            stopped.append(call.node_id)
+        return Completed({})
 
-        bench = EngineHarness(waiting_node_type("test.slow", stubborn))
-        key = await bench.start(workflow([node("a", "test.slow", settings={"timeoutMs": 100})]))
-        await run_ready_tasks()
-        bench.clock.advance(100)
-        await until(lambda: stopped)
-        await bench.run_to_end(key)
-        ((failed),) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "node_timeout"
-
-    run(work)
+    bench = EngineHarness(waiting_node_type("test.slow", stubborn))
+    key = await bench.start(workflow([node("a", "test.slow", settings={"timeoutMs": 100})]))
+    await run_ready_tasks()
+    bench.clock.advance(100)
+    await until(lambda: stopped)
+    await bench.run_to_end(key)
+    ((failed),) = await bench.payloads(key, "run.failed")
+    assert failed["error"]["code"] == "node_timeout"
 
 
 @pytest.mark.rule("node-13")
-def test_a_time_limit_is_counted_from_the_start_of_the_attempt_whatever_restarts_in_between() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([node("a", "test.gate", settings={"timeoutMs": 1000})]))
-        await until(lambda: bench.gate_node.waiting)
-        bench.clock.advance(900)
-        await bench.crash()
-        after = bench.successor()
-        await after.executor.recover()
-        await until(lambda: after.gate_node.waiting)
-        after.clock.advance(100)
-        await after.run_to_end(key)
-        assert await after.status(key) == "failed"
-
-    run(work)
+async def test_a_time_limit_is_counted_from_the_start_of_the_attempt_whatever_restarts_in_between() -> None:
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "test.gate", settings={"timeoutMs": 1000})]))
+    await until(lambda: bench.gate_node.waiting)
+    bench.clock.advance(900)
+    await bench.crash()
+    after = bench.successor()
+    await after.executor.recover()
+    await until(lambda: after.gate_node.waiting)
+    after.clock.advance(100)
+    await after.run_to_end(key)
+    assert await after.status(key) == "failed"

@@ -8,7 +8,7 @@ from weakref import ref
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run import live_run
@@ -84,19 +84,13 @@ async def left(bench: EngineHarness, story: Any, made: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
 
-    async def work() -> None:
-        assert await left(EngineHarness(), story, made) == []
-
-    run(work)
+    assert await left(EngineHarness(), story, made) == []
 
 
-def test_a_run_that_its_parts_held_would_stay(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_that_its_parts_held_would_stay(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_run, "weak_reporter", lambda send: send)
 
-    async def work() -> None:
-        assert await left(EngineHarness(), completed, made) != []
-
-    run(work)
+    assert await left(EngineHarness(), completed, made) != []
