@@ -34,75 +34,59 @@ def words(reader: Reader) -> list[str]:
     return [each.frame.data.decode().strip() for each in reader.take_notifications()]
 
 
-def test_a_note_ends_the_wait_of_those_who_hear() -> None:
-    async def work() -> None:
-        log, feeds = source_and_feeds()
-        log.add(3)
-        hears, deaf = hearing(feeds, 2), feeds.join(KEY, 2)
-        waits = [asyncio.create_task(reader.next(5)) for reader in (hears, deaf)]
-        await run_ready_tasks()
-        feeds.notify(KEY, 2, note())
-        assert await waits[0] == []
-        assert words(hears) == ["said"]
-        assert words(hears) == [], "each is given once"
-        await run_ready_tasks()
-        assert not waits[1].done(), "a poll is not woken by what it cannot give"
-        assert words(deaf) == []
-        feeds.publish(KEY, log.add(1))
-        assert [event.sequence for event in await waits[1]] == [3]
-        assert [event.sequence for event in await hears.next(5)] == [3]
-
-    run(work)
+async def test_a_note_ends_the_wait_of_those_who_hear() -> None:
+    log, feeds = source_and_feeds()
+    log.add(3)
+    hears, deaf = hearing(feeds, 2), feeds.join(KEY, 2)
+    waits = [asyncio.create_task(reader.next(5)) for reader in (hears, deaf)]
+    await run_ready_tasks()
+    feeds.notify(KEY, 2, note())
+    assert await waits[0] == []
+    assert words(hears) == ["said"]
+    assert words(hears) == [], "each is given once"
+    await run_ready_tasks()
+    assert not waits[1].done(), "a poll is not woken by what it cannot give"
+    assert words(deaf) == []
+    feeds.publish(KEY, log.add(1))
+    assert [event.sequence for event in await waits[1]] == [3]
+    assert [event.sequence for event in await hears.next(5)] == [3]
 
 
-def test_a_note_waits_for_the_events_before_it() -> None:
-    async def work() -> None:
-        log, feeds = source_and_feeds()
-        reader = hearing(feeds, -1)
-        feeds.publish(KEY, log.add(5))
-        feeds.notify(KEY, 3, note())
-        assert not reader.has_notification
-        assert [event.sequence for event in await reader.next(5)] == [0, 1, 2, 3]
-        assert reader.has_notification
-        assert await reader.next(5) == [], "the note comes first"
-        assert words(reader) == ["said"]
-        assert [event.sequence for event in await reader.next(5)] == [4]
-
-    run(work)
+async def test_a_note_waits_for_the_events_before_it() -> None:
+    log, feeds = source_and_feeds()
+    reader = hearing(feeds, -1)
+    feeds.publish(KEY, log.add(5))
+    feeds.notify(KEY, 3, note())
+    assert not reader.has_notification
+    assert [event.sequence for event in await reader.next(5)] == [0, 1, 2, 3]
+    assert reader.has_notification
+    assert await reader.next(5) == [], "the note comes first"
+    assert words(reader) == ["said"]
+    assert [event.sequence for event in await reader.next(5)] == [4]
 
 
-def test_who_comes_later_or_reads_another_run_is_not_told() -> None:
-    async def work() -> None:
-        log, feeds = source_and_feeds()
-        log.add(1)
-        early, other = hearing(feeds, 0), hearing(feeds, 0, OTHER)
-        feeds.notify(KEY, 0, note("first"))
-        late = hearing(feeds, 0)
-        feeds.notify(KEY, 0, note("second"))
-        assert (words(early), words(late), words(other)) == (["first", "second"], ["second"], [])
-
-    run(work)
+async def test_who_comes_later_or_reads_another_run_is_not_told() -> None:
+    log, feeds = source_and_feeds()
+    log.add(1)
+    early, other = hearing(feeds, 0), hearing(feeds, 0, OTHER)
+    feeds.notify(KEY, 0, note("first"))
+    late = hearing(feeds, 0)
+    feeds.notify(KEY, 0, note("second"))
+    assert (words(early), words(late), words(other)) == (["first", "second"], ["second"], [])
 
 
-def test_nothing_is_kept_of_a_run_that_nobody_reads() -> None:
-    async def work() -> None:
-        _, feeds = source_and_feeds()
-        feeds.notify(KEY, 0, note())
-        assert feeds._notifications.count == 0
-        for key in (KEY, OTHER):
-            hearing(feeds, 0, key)
-        feeds.notify(KEY, 0, note())
-        feeds.notify(OTHER, 0, note())
-        feeds.leave(KEY)
-        assert list(feeds._notifications._runs) == list(feeds._notifications._order) == [OTHER]
-        feeds.leave(OTHER)
-        assert (feeds._notifications._runs, list(feeds._notifications._order), feeds._notifications._size) == (
-            {},
-            [],
-            0,
-        )
-
-    run(work)
+async def test_nothing_is_kept_of_a_run_that_nobody_reads() -> None:
+    _, feeds = source_and_feeds()
+    feeds.notify(KEY, 0, note())
+    assert feeds._notifications.count == 0
+    for key in (KEY, OTHER):
+        hearing(feeds, 0, key)
+    feeds.notify(KEY, 0, note())
+    feeds.notify(OTHER, 0, note())
+    feeds.leave(KEY)
+    assert list(feeds._notifications._runs) == list(feeds._notifications._order) == [OTHER]
+    feeds.leave(OTHER)
+    assert (feeds._notifications._runs, list(feeds._notifications._order), feeds._notifications._size) == ({}, [], 0)
 
 
 def heaviest(notes: Notifications) -> int:
@@ -167,8 +151,8 @@ async def talk(seed: int, total: int) -> tuple[list[Any], list[list[Any]]]:
 
 @settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 120))
-def test_every_reader_sees_events_and_notes_as_they_happened(seed: int, total: int) -> None:
-    happened, seen = run(lambda: talk(seed, total))
+async def test_every_reader_sees_events_and_notes_as_they_happened(seed: int, total: int) -> None:
+    happened, seen = await talk(seed, total)
     assert seen == [happened] * 3
 
 
@@ -178,28 +162,27 @@ def test_a_note_that_did_not_wait_for_its_event_would_be_seen_too_early(monkeypa
     assert any(seen != [happened] * 3 for happened, seen in found)
 
 
-def test_a_note_while_the_log_is_read_does_not_end_a_reader_before_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_note_while_the_log_is_read_does_not_end_a_reader_before_its_events(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The host drains just then: what is committed is still given, behind the note."""
 
-    async def work() -> None:
-        log, feeds = source_and_feeds()
-        log.add(1)
-        reader = hearing(feeds, 0)
-        honest = log.read
+    log, feeds = source_and_feeds()
+    log.add(1)
+    reader = hearing(feeds, 0)
+    honest = log.read
 
-        async def read(*arguments: Any) -> Any:
-            monkeypatch.setattr(log, "read", honest)
-            log.add(2)
-            feeds.notify(KEY, 0, note())
-            feeds.close()
-            return await honest(*arguments)
+    async def read(*arguments: Any) -> Any:
+        monkeypatch.setattr(log, "read", honest)
+        log.add(2)
+        feeds.notify(KEY, 0, note())
+        feeds.close()
+        return await honest(*arguments)
 
-        monkeypatch.setattr(log, "read", read)
-        assert await reader.next(5) == []
-        assert not reader.ended
-        assert words(reader) == ["said"]
-        assert [event.sequence for event in await reader.next(5)] == [1, 2]
-        assert await reader.next(5) == []
-        assert reader.ended
-
-    run(work)
+    monkeypatch.setattr(log, "read", read)
+    assert await reader.next(5) == []
+    assert not reader.ended
+    assert words(reader) == ["said"]
+    assert [event.sequence for event in await reader.next(5)] == [1, 2]
+    assert await reader.next(5) == []
+    assert reader.ended
