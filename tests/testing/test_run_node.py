@@ -1,6 +1,5 @@
 """run_node: a decorated function through the real engine, with the rules of a host."""
 
-import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,7 +7,7 @@ import msgspec
 import pytest
 
 import weftwork
-from weftwork.testing import ManualClock, NodeResult, Refused, arun_node, respond, run_node
+from weftwork.testing import ManualClock, Refused, arun_node, respond, run_node
 
 
 class Config(msgspec.Struct):
@@ -161,10 +160,7 @@ def test_requests_are_answered_and_recorded() -> None:
         assert [(each.method, each.url, each.content) for each in result.requests] == [("POST", url, b'{"a":1}')]
 
 
-def test_the_kit_keeps_out_of_a_loop_that_runs() -> None:
-    async def work() -> NodeResult:
-        with pytest.raises(RuntimeError, match="await arun_node"):
-            run_node(score)
-        return await arun_node(score, inputs={"value": 2})
-
-    assert asyncio.run(work()).outputs == {"points": 2, "passed": False}
+async def test_the_kit_keeps_out_of_a_loop_that_runs() -> None:
+    with pytest.raises(RuntimeError, match="await arun_node"):
+        run_node(score)
+    assert (await arun_node(score, inputs={"value": 2})).outputs == {"points": 2, "passed": False}
