@@ -153,7 +153,7 @@ def test_the_stores_agree_on_assets() -> None:
 
 @pytest.mark.slow
 def test_the_stores_agree_on_assets_for_long() -> None:
-    explore(example_count(20))
+    explore(example_count(12))
 
 
 def short_life() -> None:

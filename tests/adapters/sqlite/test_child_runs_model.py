@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.adapters.sqlite.test_model import Pair
+from tests.harness.definitions import example_count
 from weftwork.adapters.sqlite import child_runs, transactions
 from weftwork.ports.storage.child_runs import PendingChildResult
 from weftwork.ports.storage.run_queries import RunQuery
@@ -161,7 +162,7 @@ def test_the_stores_agree_on_families() -> None:
 
 @pytest.mark.slow
 def test_the_stores_agree_on_families_for_long() -> None:
-    explore(150)
+    explore(example_count(30))
 
 
 def walk_often(times: int) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from msgspec.structs import replace
 
+from tests.harness.definitions import example_count
 from tests.harness.run_ports import RunPorts
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite import retention, transactions
@@ -249,7 +250,7 @@ def test_the_stores_agree() -> None:
 
 @pytest.mark.slow
 def test_the_stores_agree_for_long() -> None:
-    explore(150)
+    explore(example_count(30))
 
 
 def test_a_number_that_is_given_out_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.harness.definitions import example_count
 from weftwork.adapters.memory import interrupts as in_memory
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite import interrupts as in_sqlite
@@ -153,7 +154,7 @@ def test_the_list_is_the_fold_of_what_was_appended(kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_the_list_is_the_fold_of_what_was_appended_for_long(kind: str) -> None:
-    explore(kind, 500)
+    explore(kind, example_count(100))
 
 
 ASKED: Appends = [(RUNS[0], [interrupt(f"i{number}", number) for number in range(6)])]
