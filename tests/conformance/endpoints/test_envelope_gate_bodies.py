@@ -191,15 +191,12 @@ def test_any_body_is_read(body: dict[str, Any], document: Any) -> None:
 
 
 @pytest.mark.rule("env-31")
-def test_hostile_bodies_over_the_wire() -> None:
+async def test_hostile_bodies_over_the_wire() -> None:
     """Generated bodies around good and bad envelopes: always an outcome, never a failure of the host."""
     seen: set[str] = set()
 
-    async def work() -> None:
-        async with open_in_process(test_seams=True) as inside:
-            await _many(inside, seen)
-
-    asyncio.run(work())
+    async with open_in_process(test_seams=True) as inside:
+        await _many(inside, seen)
     assert {"accepted", "invalid", "gated"} <= seen
 
 

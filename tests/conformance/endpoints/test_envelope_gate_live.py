@@ -112,7 +112,7 @@ async def both(inside: InProcessHost) -> tuple[str, str]:
         await asyncio.sleep(0.01)
 
 
-def test_a_gate_that_is_broken_is_broken_for_both(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_gate_that_is_broken_is_broken_for_both(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> list[tuple[str, str]]:
         async with open_in_process(speaking("both"), test_seams=True) as inside:
             whole = await both(inside)
@@ -121,4 +121,4 @@ def test_a_gate_that_is_broken_is_broken_for_both(monkeypatch: pytest.MonkeyPatc
             monkeypatch.setattr(acceptor, "STEPS", steps)
             return [whole, await both(inside)]
 
-    assert asyncio.run(work()) == [("accepted", "completed"), ("invalid", "failed")]
+    assert (await work()) == [("accepted", "completed"), ("invalid", "failed")]

@@ -1,6 +1,5 @@
 """The seam on the gate remembers: outcomes that are planted, recorded for a run, or were seen before."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -146,7 +145,7 @@ def test_nobody_sees_the_memory_of_others(host: Host, key: str) -> None:
 
 
 @pytest.mark.rule("env-34", "env-36")
-def test_a_reset_forgets_everything() -> None:
+async def test_a_reset_forgets_everything() -> None:
     async def work() -> list[Any]:
         async with open_in_process(test_seams=True) as inside:
             document = envelope("error")
@@ -162,7 +161,7 @@ def test_a_reset_forgets_everything() -> None:
             return [off.document, refused.document["reason"], free.document["status"], len(events.document["events"])]
 
     overlay = {"overlay": {"host.aiEnvelope.supported": False}}
-    assert asyncio.run(work()) == [overlay, "capability_required", "accepted", 2]
+    assert (await work()) == [overlay, "capability_required", "accepted", 2]
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

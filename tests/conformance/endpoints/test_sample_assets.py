@@ -1,6 +1,5 @@
 """The seam that keeps bytes for a while, as the conformance suite uses it."""
 
-import asyncio
 import base64
 from typing import Any
 
@@ -53,12 +52,9 @@ def test_the_seam_refuses_what_is_no_base64(host: Host, body: Any) -> None:
 
 
 @pytest.mark.rule("media-38")
-def test_the_seam_has_a_cap() -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=True, max_upload_bytes=3) as inside:
-            small, large = ({"contentBase64": text, "contentType": "text/plain"} for text in ("YWJj", "YWJjZA=="))
-            assert (await inside.call("POST", "/v1/host/sample/media/put", small)).status == 201
-            answer = await inside.call("POST", "/v1/host/sample/media/put", large)
-            assert refused(answer, 413, "payload_too_large") == {"limit": 3}
-
-    asyncio.run(work())
+async def test_the_seam_has_a_cap() -> None:
+    async with open_in_process(test_seams=True, max_upload_bytes=3) as inside:
+        small, large = ({"contentBase64": text, "contentType": "text/plain"} for text in ("YWJj", "YWJjZA=="))
+        assert (await inside.call("POST", "/v1/host/sample/media/put", small)).status == 201
+        answer = await inside.call("POST", "/v1/host/sample/media/put", large)
+        assert refused(answer, 413, "payload_too_large") == {"limit": 3}

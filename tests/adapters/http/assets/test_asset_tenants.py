@@ -179,53 +179,47 @@ async def run_of(inside: InProcessHost, key: str = KEY, **inputs: Any) -> str:
 
 
 @pytest.mark.rule("media-30", "media-36")
-def test_a_url_of_a_run_works_while_a_run_refers_to_the_asset() -> None:
-    async def work() -> None:
-        async with open_in_process(FLOW) as inside:
-            assets = inside.host.assets
-            ref = (await made_in(inside, "one"))["mediaRef"]
-            asset = await assets.find("live:acme", ref)
-            assert asset is not None
-            url = assets.url(asset, "application/json", run_id="any")
-            nobody = await told(inside, NO_TOKEN)
-            assert nobody[0] == 404
-            assert await told(inside, url) == nobody, "no run refers to it yet"
-            first, second = await run_of(inside, x=ref), await run_of(inside, x=ref)
-            for run_id in (first, second):
-                assert (await told(inside, url))[0] == 200
-                assert (await inside.call("DELETE", f"/v1/runs/{run_id}")).status == 204
-            assert await told(inside, url) == nobody
-
-    asyncio.run(work())
+async def test_a_url_of_a_run_works_while_a_run_refers_to_the_asset() -> None:
+    async with open_in_process(FLOW) as inside:
+        assets = inside.host.assets
+        ref = (await made_in(inside, "one"))["mediaRef"]
+        asset = await assets.find("live:acme", ref)
+        assert asset is not None
+        url = assets.url(asset, "application/json", run_id="any")
+        nobody = await told(inside, NO_TOKEN)
+        assert nobody[0] == 404
+        assert await told(inside, url) == nobody, "no run refers to it yet"
+        first, second = await run_of(inside, x=ref), await run_of(inside, x=ref)
+        for run_id in (first, second):
+            assert (await told(inside, url))[0] == 200
+            assert (await inside.call("DELETE", f"/v1/runs/{run_id}")).status == 204
+        assert await told(inside, url) == nobody
 
 
 @pytest.mark.rule("media-30")
-def test_every_token_that_opens_nothing_is_told_the_same() -> None:
+async def test_every_token_that_opens_nothing_is_told_the_same() -> None:
     """Signed by the host or not: expired, of another tenant, of bytes that are not there, of another purpose."""
 
-    async def work() -> None:
-        async with open_in_process(FLOW) as inside:
-            assets = inside.host.assets
-            ref = (await made_in(inside, "one"))["mediaRef"]
-            asset = await assets.find("live:acme", ref)
-            assert asset is not None
-            now = asset.created_at
-            other = type(asset)("live:other", *[getattr(asset, name) for name in asset.__struct_fields__[1:]])
-            gone = type(asset)("live:acme", NOBODYS, *[getattr(asset, name) for name in asset.__struct_fields__[2:]])
-            assert (await told(inside, assets.url(asset, "text/plain", expires_at=now + 60_000)))[0] == 200
-            wrong = [
-                assets.url(asset, "text/plain", expires_at=now - 60_000),
-                assets.url(other, "text/plain", expires_at=now + 60_000),
-                assets.url(gone, "text/plain", expires_at=now + 60_000),
-                assets.url(asset, "text/plain"),
-            ]
-            nobody = await told(inside, NO_TOKEN)
-            assert [await told(inside, url) for url in wrong] == [nobody] * len(wrong)
-            token = assets.make_token(asset, "text/plain", expires_at=now + 60_000)
-            as_question = await inside.call("GET", f"/v1/interrupts/{token}", key="none")
-            assert as_question.document["error"] == "interrupt_not_found"
-
-    asyncio.run(work())
+    async with open_in_process(FLOW) as inside:
+        assets = inside.host.assets
+        ref = (await made_in(inside, "one"))["mediaRef"]
+        asset = await assets.find("live:acme", ref)
+        assert asset is not None
+        now = asset.created_at
+        other = type(asset)("live:other", *[getattr(asset, name) for name in asset.__struct_fields__[1:]])
+        gone = type(asset)("live:acme", NOBODYS, *[getattr(asset, name) for name in asset.__struct_fields__[2:]])
+        assert (await told(inside, assets.url(asset, "text/plain", expires_at=now + 60_000)))[0] == 200
+        wrong = [
+            assets.url(asset, "text/plain", expires_at=now - 60_000),
+            assets.url(other, "text/plain", expires_at=now + 60_000),
+            assets.url(gone, "text/plain", expires_at=now + 60_000),
+            assets.url(asset, "text/plain"),
+        ]
+        nobody = await told(inside, NO_TOKEN)
+        assert [await told(inside, url) for url in wrong] == [nobody] * len(wrong)
+        token = assets.make_token(asset, "text/plain", expires_at=now + 60_000)
+        as_question = await inside.call("GET", f"/v1/interrupts/{token}", key="none")
+        assert as_question.document["error"] == "interrupt_not_found"
 
 
 # The guards one by one: without each of them, a proof above goes red.

@@ -83,16 +83,15 @@ def read(port: int, path: str) -> bytes:
 
 @pytest.mark.rule("media-31")
 @pytest.mark.parametrize("good", [0, 300_000, 11_900_000])
-def test_an_asset_that_cannot_be_read_to_its_end_is_broken_off(good: int, caplog: pytest.LogCaptureFixture) -> None:
-    async def work() -> None:
-        async with open_listening() as served:
-            path = await large(served)
-            closed = watch(served, good)
-            with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
-                await in_thread(read, served.port, path)
-            await until(lambda: closed == ["closed"], "the source to be closed")
-
-    asyncio.run(work())
+async def test_an_asset_that_cannot_be_read_to_its_end_is_broken_off(
+    good: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_listening() as served:
+        path = await large(served)
+        closed = watch(served, good)
+        with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+            await in_thread(read, served.port, path)
+        await until(lambda: closed == ["closed"], "the source to be closed")
     assert "store unavailable" in caplog.messages
     silent(caplog)
 
@@ -148,7 +147,7 @@ def test_the_log_of_a_host_holds_no_token(host: Host) -> None:
     assert mark not in host.output
 
 
-def test_the_path_of_a_request_that_fails_is_logged_without_its_token(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_path_of_a_request_that_fails_is_logged_without_its_token(caplog: pytest.LogCaptureFixture) -> None:
     async def fail(*given: Any) -> Any:
         raise RuntimeError("a bug")
 
@@ -161,7 +160,7 @@ def test_the_path_of_a_request_that_fails_is_logged_without_its_token(caplog: py
             assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
             return url
 
-    url = asyncio.run(work())
+    url = await work()
     (record,) = [each for each in caplog.records if each.getMessage() == "request failed"]
     assert vars(record)["path"] == f"{UPLOADS}/(token)"
     assert not [part for part in url.split(".")[-3:] if part in repr(vars(record))]

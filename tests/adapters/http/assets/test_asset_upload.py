@@ -217,39 +217,33 @@ def test_who_asks_first_is_told_whether_to_send(host: Host) -> None:
 
 
 @pytest.mark.rule("media-33")
-def test_a_tenant_that_is_full_is_told_how_full() -> None:
-    async def work() -> None:
-        async with open_in_process(max_asset_bytes_per_tenant=1_000) as inside:
-            sent: Any = {"text": "x" * 600}
-            assert (await inside.call("POST", UPLOADS, sent)).status == 201
-            answer = await inside.call("POST", UPLOADS, {"text": "y" * 600})
-            assert refused(answer, 413, "payload_too_large") == {"quota": 1_000, "used": 612}
-            usage = (await inside.call("GET", UPLOADS)).document["usage"]
-            assert usage == {"assets": 1, "bytes": 612, "quota": 1_000}
-            # The same bytes take no more room.
-            assert (await inside.call("POST", UPLOADS, sent)).status == 201
-            assert (await inside.call("POST", UPLOADS, {"text": "y" * 600}, key="key-of-other")).status == 201
-
-    asyncio.run(work())
+async def test_a_tenant_that_is_full_is_told_how_full() -> None:
+    async with open_in_process(max_asset_bytes_per_tenant=1_000) as inside:
+        sent: Any = {"text": "x" * 600}
+        assert (await inside.call("POST", UPLOADS, sent)).status == 201
+        answer = await inside.call("POST", UPLOADS, {"text": "y" * 600})
+        assert refused(answer, 413, "payload_too_large") == {"quota": 1_000, "used": 612}
+        usage = (await inside.call("GET", UPLOADS)).document["usage"]
+        assert usage == {"assets": 1, "bytes": 612, "quota": 1_000}
+        # The same bytes take no more room.
+        assert (await inside.call("POST", UPLOADS, sent)).status == 201
+        assert (await inside.call("POST", UPLOADS, {"text": "y" * 600}, key="key-of-other")).status == 201
 
 
 @pytest.mark.rule("media-33")
-def test_a_store_that_is_down_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_is_down_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async def away(*arguments: Any) -> Any:
         raise StoreUnavailable("away")
 
-    async def work() -> None:
-        async with open_in_process() as inside:
-            made = (await inside.call("POST", UPLOADS, {"a": 1})).document
-            monkeypatch.setattr(inside.host.media.blobs, "sink", away)
-            monkeypatch.setattr(inside.host.media.blobs, "source", away)
-            answer = await inside.call("POST", UPLOADS, {"a": 2})
-            assert refused(answer, 503, "service_unavailable") == {"retryAfter": 1}
-            answer = await inside.call("GET", path_of(made["url"]))
-            assert refused(answer, 503, "service_unavailable") == {"retryAfter": 1}
-            assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
-
-    asyncio.run(work())
+    async with open_in_process() as inside:
+        made = (await inside.call("POST", UPLOADS, {"a": 1})).document
+        monkeypatch.setattr(inside.host.media.blobs, "sink", away)
+        monkeypatch.setattr(inside.host.media.blobs, "source", away)
+        answer = await inside.call("POST", UPLOADS, {"a": 2})
+        assert refused(answer, 503, "service_unavailable") == {"retryAfter": 1}
+        answer = await inside.call("GET", path_of(made["url"]))
+        assert refused(answer, 503, "service_unavailable") == {"retryAfter": 1}
+        assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
 
 
 @pytest.mark.rule("media-33")

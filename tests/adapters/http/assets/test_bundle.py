@@ -145,7 +145,7 @@ def test_nothing_of_the_machine_comes_out(plain: Host) -> None:
         assert name not in body or len(name) < 4
 
 
-def test_the_proof_sees_a_sensitive_value(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_proof_sees_a_sensitive_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
 
     async def work() -> bytes:
@@ -156,4 +156,4 @@ def test_the_proof_sees_a_sensitive_value(monkeypatch: pytest.MonkeyPatch) -> No
                 await asyncio.sleep(0)
             return (await served.in_process.call("GET", f"{path}/debug-bundle")).body
 
-    assert forms(SECRET)["json"] in asyncio.run(work())
+    assert forms(SECRET)["json"] in (await work())

@@ -47,12 +47,12 @@ def fetch(port: int, path: str) -> tuple[int, bytes]:
 
 
 @pytest.mark.rule("bundle-04", "bundle-05")
-def test_a_run_that_is_too_long_is_cut_to_the_cap() -> None:
+async def test_a_run_that_is_too_long_is_cut_to_the_cap() -> None:
     async def work() -> tuple[int, bytes]:
         async with open_listening() as served:
             return await in_thread(fetch, served.port, await long_run(served, 10_000, 1_000))
 
-    status, body = asyncio.run(work())
+    status, body = await work()
     document = json.loads(body)
     assert (status, document["truncated"], document["truncatedReason"]) == (200, True, EVENTS_TRUNCATED)
     assert MAX_BYTES - 3_000 < len(body) <= MAX_BYTES
@@ -82,20 +82,20 @@ async def cut(good: int) -> tuple[int, bytes]:
 
 @pytest.mark.rule("bundle-05")
 @pytest.mark.parametrize("good", [0, 1, 5, 20])
-def test_a_bundle_that_cannot_be_finished_is_broken_off(good: int, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_bundle_that_cannot_be_finished_is_broken_off(good: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
-        asyncio.run(cut(good))
+        await cut(good)
     assert "store unavailable" in caplog.messages
 
 
-def test_otherwise_half_of_it_would_look_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_otherwise_half_of_it_would_look_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     async def as_frames(out: ResponseWriter, data: bytes, more: bool = True) -> None:
         await out._send_message({"type": "http.response.body", "body": data, "more_body": more})
         out._at_boundary = more
 
     monkeypatch.setattr(ResponseWriter, "write_part", as_frames)
-    status, body = asyncio.run(cut(5))
+    status, body = await cut(5)
     assert status == 200
     with pytest.raises(json.JSONDecodeError):
         json.loads(body)

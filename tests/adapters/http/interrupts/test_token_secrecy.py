@@ -1,6 +1,5 @@
 """A token stands in what its reader is given and nowhere else: not in logs, events, streams, errors or the store."""
 
-import asyncio
 import logging
 from pathlib import Path
 from typing import Any
@@ -103,17 +102,17 @@ async def mishaps(log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.rule("tok-07")
-def test_a_request_that_fails_is_logged_without_its_token(
+async def test_a_request_that_fails_is_logged_without_its_token(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    token, said = asyncio.run(mishaps(caplog, monkeypatch))
+    token, said = await mishaps(caplog, monkeypatch)
     assert said.count("/v1/interrupts/(token)") == 2
     assert not [each for each in said if token[:30] in each or token[-43:] in each]
 
 
 @pytest.mark.rule("tok-07")
-def test_unmasked_it_would_stand_there(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unmasked_it_would_stand_there(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "mask_tokens", lambda text: text)
-    token, said = asyncio.run(mishaps(caplog, monkeypatch))
+    token, said = await mishaps(caplog, monkeypatch)
     assert [each for each in said if token[:30] in each]

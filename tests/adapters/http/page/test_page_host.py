@@ -1,6 +1,5 @@
 """The page as a host sends it."""
 
-import asyncio
 import contextlib
 import http.client
 from typing import Any
@@ -39,21 +38,18 @@ async def away(*_: Any) -> Any:
 
 
 @pytest.mark.parametrize(("fault", "status", "said"), [(broken, 500, b"went wrong"), (away, 503, b"is busy")])
-def test_a_person_is_told_of_a_fault_of_the_host_on_a_page(
+async def test_a_person_is_told_of_a_fault_of_the_host_on_a_page(
     monkeypatch: pytest.MonkeyPatch, fault: Any, status: int, said: bytes
 ) -> None:
-    async def work() -> None:
-        async with open_in_process(flow("page-fault", [interrupt_node("ask")])) as inside:
-            made = await inside.call("POST", "/v1/runs", {"workflowId": "page-fault"})
-            shown = await inside.call("GET", f"/v1/runs/{made.document['runId']}")
-            path = f"/v1/interrupts/{shown.document['interrupt']['interruptToken']}"
-            monkeypatch.setattr(Interrupts, "inspect", fault)
-            form = {"content-type": "application/x-www-form-urlencoded"}
-            for method, headers in (("GET", {"accept": "text/html"}), ("POST", form)):
-                answer = await inside.call(method, path, headers=headers)
-                assert (answer.status, answer.headers["content-type"]) == (status, CONTENT_TYPE.decode())
-                assert said in answer.body
-            program = await inside.call("GET", path)
-            assert (program.status, program.headers["content-type"]) == (status, "application/json")
-
-    asyncio.run(work())
+    async with open_in_process(flow("page-fault", [interrupt_node("ask")])) as inside:
+        made = await inside.call("POST", "/v1/runs", {"workflowId": "page-fault"})
+        shown = await inside.call("GET", f"/v1/runs/{made.document['runId']}")
+        path = f"/v1/interrupts/{shown.document['interrupt']['interruptToken']}"
+        monkeypatch.setattr(Interrupts, "inspect", fault)
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        for method, headers in (("GET", {"accept": "text/html"}), ("POST", form)):
+            answer = await inside.call(method, path, headers=headers)
+            assert (answer.status, answer.headers["content-type"]) == (status, CONTENT_TYPE.decode())
+            assert said in answer.body
+        program = await inside.call("GET", path)
+        assert (program.status, program.headers["content-type"]) == (status, "application/json")

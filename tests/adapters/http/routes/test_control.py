@@ -102,7 +102,7 @@ def test_a_connection_goes_on_after_an_answer_without_a_body(host: Host) -> None
             assert b"transfer-encoding" not in received.lower()
 
 
-def test_an_answer_without_a_body_that_had_a_length_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_without_a_body_that_had_a_length_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage: sent like any other document, it would say how long its body is."""
     real = app._send
 
@@ -121,12 +121,12 @@ def test_an_answer_without_a_body_that_had_a_length_is_seen(monkeypatch: pytest.
                 await asyncio.sleep(0.005)
             return await inside.call("DELETE", path)
 
-    assert asyncio.run(work()).headers["content-length"] == "0"
+    assert (await work()).headers["content-length"] == "0"
 
 
 @pytest.mark.rule("run-08")
 @pytest.mark.parametrize(("size", "count"), [(100, 40_000), (100_000, 200)], ids=["between frames", "inside a frame"])
-def test_a_slow_stream_of_a_deleted_run_ends(size: int, count: int, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_slow_stream_of_a_deleted_run_ends(size: int, count: int, caplog: pytest.LogCaptureFixture) -> None:
     """A reader has taken a part of a long log when the run is deleted. A frame that is begun cannot be finished."""
 
     async def work() -> bytes:
@@ -143,7 +143,7 @@ def test_a_slow_stream_of_a_deleted_run_ends(size: int, count: int, caplog: pyte
             await eventually(lambda: not served.readers, "the reader to leave")
             return first + received
 
-    received = asyncio.run(work())
+    received = await work()
     assert received.startswith(b"HTTP/1.1 200 ")
     assert 0 < received.count(b"event: log.appended") < count
     assert received.endswith(END) is (size == 100)

@@ -1,6 +1,5 @@
 """What readers see of runs that are steered: the members of a snapshot, and every type in the modes that show it."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -156,14 +155,14 @@ def test_a_question_does_not_wait_for_the_buffer(host: Host) -> None:
     cancel(host, run_id)
 
 
-def test_a_question_that_waits_for_the_buffer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_question_that_waits_for_the_buffer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> list[Frame]:
         async with open_listening(SLOW) as served:
             run_id = await served.create("shown-slow")
             return await in_thread(first_batch, RemoteHost(served.port), run_id)
 
     monkeypatch.setattr(streams, "FLUSH_TYPES", streams.FLUSH_TYPES - {"node.suspended"})
-    assert asyncio.run(work()) == []
+    assert (await work()) == []
 
 
 def test_a_snapshot_says_how_each_node_stands(host: Host) -> None:

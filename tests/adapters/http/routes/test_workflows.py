@@ -1,6 +1,5 @@
 """Registering workflows over HTTP: answers, versions, pages, two tenants, many at once, and a host that was killed."""
 
-import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -140,7 +139,9 @@ def test_a_refusal_lists_what_is_wrong(host: Host) -> None:
 
 @pytest.mark.rule("wf-09", "wf-12")
 @pytest.mark.parametrize("type_id", GATED_NODE_TYPES)
-def test_a_gated_type_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type_id: str) -> None:
+async def test_a_gated_type_is_refused_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type_id: str
+) -> None:
     """By a host that does not have it: when a definition is registered, and when one of older days is started."""
     whole = {**flow("reg-gated", "1"), "nodes": [{**flow("x", "1")["nodes"][0], "typeId": type_id, "config": {}}]}
     whole["nodes"][0]["inputs"] = {}
@@ -149,24 +150,21 @@ def test_a_gated_type_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.
     kept = {"store": "sqlite", "data": str(tmp_path), "test_seams": True}
     said = {"requiredCapability": GATED_NODE_TYPES[type_id], "offendingTypeId": type_id, "nodeId": "n0"}
 
-    async def work() -> None:
-        async with open_in_process(**kept) as before:
-            assert (await before.call("POST", "/v1/workflows", {**whole, "id": "old"})).status == 201
-        types = {name: each for name, each in builtin_node_types().items() if name != type_id}
-        monkeypatch.setattr(app, "builtin_node_types", lambda *_: types)
-        async with open_in_process(**kept) as inside:
-            for path, body in (("/v1/workflows", whole), (seam, whole), (seam, {"definition": whole}), (seam, short)):
-                answer = await inside.call("POST", path, body)
-                assert (answer.status, answer.document["error"]) == (422, "capability_required")
-                assert answer.document["details"].items() >= said.items()
-            assert (await inside.call("GET", "/v1/workflows/reg-gated")).status == 404
-            started = await inside.call("POST", "/v1/runs", {"workflowId": "old"})
-            assert (started.status, started.document["error"]) == (422, "capability_required")
-            assert started.document["details"] == {**said, "pointer": "/workflowId"}
-            shown = (await inside.call("GET", "/.well-known/openwop")).document
-            assert GATED_NODE_TYPES[type_id].split(".")[0] not in shown
-
-    asyncio.run(work())
+    async with open_in_process(**kept) as before:
+        assert (await before.call("POST", "/v1/workflows", {**whole, "id": "old"})).status == 201
+    types = {name: each for name, each in builtin_node_types().items() if name != type_id}
+    monkeypatch.setattr(app, "builtin_node_types", lambda *_: types)
+    async with open_in_process(**kept) as inside:
+        for path, body in (("/v1/workflows", whole), (seam, whole), (seam, {"definition": whole}), (seam, short)):
+            answer = await inside.call("POST", path, body)
+            assert (answer.status, answer.document["error"]) == (422, "capability_required")
+            assert answer.document["details"].items() >= said.items()
+        assert (await inside.call("GET", "/v1/workflows/reg-gated")).status == 404
+        started = await inside.call("POST", "/v1/runs", {"workflowId": "old"})
+        assert (started.status, started.document["error"]) == (422, "capability_required")
+        assert started.document["details"] == {**said, "pointer": "/workflowId"}
+        shown = (await inside.call("GET", "/.well-known/openwop")).document
+        assert GATED_NODE_TYPES[type_id].split(".")[0] not in shown
 
 
 @pytest.mark.rule("wf-12")

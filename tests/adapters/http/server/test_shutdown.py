@@ -121,7 +121,7 @@ def test_a_client_that_does_not_read_does_not_hold_the_end_up(caplog: pytest.Log
     quiet(caplog.records)
 
 
-def test_connections_that_are_left_are_broken_off() -> None:
+async def test_connections_that_are_left_are_broken_off() -> None:
     class Left:
         """Its last answer is sent as far as we are concerned; its client has not taken it."""
 
@@ -135,16 +135,13 @@ def test_connections_that_are_left_are_broken_off() -> None:
         def abort(self) -> None:
             self.said.append("abort")
 
-    async def work() -> list[str]:
-        ending: Any = http_server._UvicornServer(uvicorn.Config("none:none", lifespan="off"), ConnectionLimit(1))
-        ending.servers = []
-        left = Left()
-        ending.server_state.connections.add(left)
-        async with asyncio.timeout(120):
-            await ending.shutdown()
-        return left.said
-
-    assert asyncio.run(work()) == ["shutdown", "abort"]
+    ending: Any = http_server._UvicornServer(uvicorn.Config("none:none", lifespan="off"), ConnectionLimit(1))
+    ending.servers = []
+    left = Left()
+    ending.server_state.connections.add(left)
+    async with asyncio.timeout(120):
+        await ending.shutdown()
+    assert left.said == ["shutdown", "abort"]
 
 
 def test_a_client_that_stops_reading_is_let_go(

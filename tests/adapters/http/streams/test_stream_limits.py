@@ -32,47 +32,41 @@ async def _ended(inside: InProcessHost, workflow_id: str, **inputs: Any) -> str:
     [("/events?fromSequence={next}", True), ("/events/poll?lastSequence={last}", False)],
     ids=["page", "poll"],
 )
-def test_an_answer_ends_at_its_cap_and_goes_on_from_there(path: str, json_only: bool) -> None:
-    async def work() -> None:
-        async with open_in_process(echoes("large", 30)) as inside:
-            run_id = await _ended(inside, "large", text=LARGE)
-            seen: list[int] = []
-            answers = 0
-            while True:
-                last = seen[-1] if seen else -1
-                url = f"/v1/runs/{run_id}{path.format(next=last + 1, last=last)}"
-                headers = {"accept": "application/json"} if json_only else {}
-                answer = await inside.call("GET", url, headers=headers)
-                answers += 1
-                assert len(answer.body) < event_streams.PAGE_BYTES + 2 * len(LARGE)
-                page = answer.document
-                seen += [event["sequence"] for event in page["events"]]
-                if page["isComplete"]:
-                    break
-                assert page["events"]
-                assert json_only or (page["isTerminal"], page["lastEventSeq"]) == (False, seen[-1])
-            assert seen == list(range(len(seen)))
-            assert answers > 2
-
-    asyncio.run(work())
+async def test_an_answer_ends_at_its_cap_and_goes_on_from_there(path: str, json_only: bool) -> None:
+    async with open_in_process(echoes("large", 30)) as inside:
+        run_id = await _ended(inside, "large", text=LARGE)
+        seen: list[int] = []
+        answers = 0
+        while True:
+            last = seen[-1] if seen else -1
+            url = f"/v1/runs/{run_id}{path.format(next=last + 1, last=last)}"
+            headers = {"accept": "application/json"} if json_only else {}
+            answer = await inside.call("GET", url, headers=headers)
+            answers += 1
+            assert len(answer.body) < event_streams.PAGE_BYTES + 2 * len(LARGE)
+            page = answer.document
+            seen += [event["sequence"] for event in page["events"]]
+            if page["isComplete"]:
+                break
+            assert page["events"]
+            assert json_only or (page["isTerminal"], page["lastEventSeq"]) == (False, seen[-1])
+        assert seen == list(range(len(seen)))
+        assert answers > 2
 
 
-def test_a_page_of_small_events_is_as_long_as_asked_for() -> None:
-    async def work() -> None:
-        async with open_in_process(echoes("many", 300)) as inside:
-            run_id = await _ended(inside, "many", text="x")
-            path = f"/v1/runs/{run_id}/events"
-            page = (await inside.call("GET", path, headers={"accept": "application/json"})).document
-            assert (len(page["events"]), page["isComplete"]) == (602, True)
-            page = (await inside.call("GET", f"{path}?limit=500", headers={"accept": "application/json"})).document
-            assert (len(page["events"]), page["isComplete"]) == (500, False)
-            assert len((await inside.call("GET", f"{path}/poll")).document["events"]) == 602
-
-    asyncio.run(work())
+async def test_a_page_of_small_events_is_as_long_as_asked_for() -> None:
+    async with open_in_process(echoes("many", 300)) as inside:
+        run_id = await _ended(inside, "many", text="x")
+        path = f"/v1/runs/{run_id}/events"
+        page = (await inside.call("GET", path, headers={"accept": "application/json"})).document
+        assert (len(page["events"]), page["isComplete"]) == (602, True)
+        page = (await inside.call("GET", f"{path}?limit=500", headers={"accept": "application/json"})).document
+        assert (len(page["events"]), page["isComplete"]) == (500, False)
+        assert len((await inside.call("GET", f"{path}/poll")).document["events"]) == 602
 
 
 @pytest.mark.parametrize("query", ["debug", "debug&bufferMs=50", "values"])
-def test_a_stream_is_sent_in_small_pieces(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stream_is_sent_in_small_pieces(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[int] = []
     honest = SseStream.run
 
@@ -86,50 +80,44 @@ def test_a_stream_is_sent_in_small_pieces(query: str, monkeypatch: pytest.Monkey
         pump._request.writer._send = counted
         await honest(pump)
 
-    async def work() -> None:
-        async with open_in_process(echoes("large", 4)) as inside:
-            run_id = await _ended(inside, "large", text=LARGE)
-            monkeypatch.setattr(SseStream, "run", watched)
-            shown = frames((await inside.call("GET", f"/v1/runs/{run_id}/events?streamMode={query}")).body)
-            found = [frame.document for frame in shown]
-            if "bufferMs" in query:
-                assert len(shown) > 2, "a batch is bounded as well"
-                found = [item for batch in found for item in batch]
-            if query == "values":
-                assert len(found) == 1
-            else:
-                assert [event["sequence"] for event in found] == list(range(10))
-
-    asyncio.run(work())
+    async with open_in_process(echoes("large", 4)) as inside:
+        run_id = await _ended(inside, "large", text=LARGE)
+        monkeypatch.setattr(SseStream, "run", watched)
+        shown = frames((await inside.call("GET", f"/v1/runs/{run_id}/events?streamMode={query}")).body)
+        found = [frame.document for frame in shown]
+        if "bufferMs" in query:
+            assert len(shown) > 2, "a batch is bounded as well"
+            found = [item for batch in found for item in batch]
+        if query == "values":
+            assert len(found) == 1
+        else:
+            assert [event["sequence"] for event in found] == list(range(10))
     assert max(sent) == CHUNK_BYTES
 
 
 @pytest.mark.parametrize("fault", [StoreUnavailable("disk I/O error"), RuntimeError("a bug")])
 @pytest.mark.parametrize("query", ["debug", "values", "debug&bufferMs=5"])
-def test_a_fault_in_the_middle_ends_a_stream_that_can_be_resumed(
+async def test_a_fault_in_the_middle_ends_a_stream_that_can_be_resumed(
     caplog: pytest.LogCaptureFixture, query: str, fault: Exception
 ) -> None:
-    async def work() -> None:
-        async with open_listening(delays("long", 15_000)) as served:
-            run_id = await served.create("long")
-            path = f"/v1/runs/{run_id}/events?streamMode={query}"
-            stream = await in_thread(Stream, await in_thread(served.ask, path))
-            await in_thread(stream.read_until, lambda body: body.endswith(b"\n\n"))
-            honest = served.log.read
+    async with open_listening(delays("long", 15_000)) as served:
+        run_id = await served.create("long")
+        path = f"/v1/runs/{run_id}/events?streamMode={query}"
+        stream = await in_thread(Stream, await in_thread(served.ask, path))
+        await in_thread(stream.read_until, lambda body: body.endswith(b"\n\n"))
+        honest = served.log.read
 
-            async def fail(*_: Any) -> Any:
-                raise fault
+        async def fail(*_: Any) -> Any:
+            raise fault
 
-            served.log.read = fail
-            for run in list(served.host._feeds._feeds):
-                served.host._feeds.invalidate(run)
-            shown = frames(await in_thread(stream.finish))
-            served.log.read = honest
-            again = await in_thread(Stream, await in_thread(served.ask, f"{path}&lastEventId={shown[-1].id}"))
-            await served.in_process.call("POST", f"/v1/runs/{run_id}/cancel", {})
-            assert b"cancelled" in await in_thread(again.finish)
-
-    asyncio.run(work())
+        served.log.read = fail
+        for run in list(served.host._feeds._feeds):
+            served.host._feeds.invalidate(run)
+        shown = frames(await in_thread(stream.finish))
+        served.log.read = honest
+        again = await in_thread(Stream, await in_thread(served.ask, f"{path}&lastEventId={shown[-1].id}"))
+        await served.in_process.call("POST", f"/v1/runs/{run_id}/cancel", {})
+        assert b"cancelled" in await in_thread(again.finish)
     (said,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
     expected = isinstance(fault, StoreUnavailable)
     assert (said.levelname, said.getMessage()) == (
@@ -138,7 +126,7 @@ def test_a_fault_in_the_middle_ends_a_stream_that_can_be_resumed(
     assert bool(said.exc_info) is not expected
 
 
-def test_an_outage_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_outage_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> Any:
         async with open_in_process() as inside:
             store: Any = inside.host._store.log
@@ -149,23 +137,20 @@ def test_an_outage_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> N
             store.list_runs = fail
             return await inside.call("GET", "/v1/runs")
 
-    answer = asyncio.run(work())
+    answer = await work()
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     (said,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert (said.getMessage(), vars(said)["reason"], said.exc_info) == ("store unavailable", "disk I/O error", None)
 
 
 @pytest.mark.rule("poll-01")
-def test_a_poll_ends_with_its_client(caplog: pytest.LogCaptureFixture) -> None:
-    async def work() -> None:
-        async with open_listening(delays("long", 15_000)) as served:
-            run_id = await served.create("long")
-            path = f"/v1/runs/{run_id}/events/poll?lastSequence=1&timeout=60"
-            with await in_thread(served.ask, path):
-                await until(lambda: served.readers == 1, "the poll")
-            await until(lambda: served.readers == 0, "the poll to end")
-
-    asyncio.run(work())
+async def test_a_poll_ends_with_its_client(caplog: pytest.LogCaptureFixture) -> None:
+    async with open_listening(delays("long", 15_000)) as served:
+        run_id = await served.create("long")
+        path = f"/v1/runs/{run_id}/events/poll?lastSequence=1&timeout=60"
+        with await in_thread(served.ask, path):
+            await until(lambda: served.readers == 1, "the poll")
+        await until(lambda: served.readers == 0, "the poll to end")
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
@@ -174,7 +159,7 @@ def _unable(live: LiveRun) -> None:
 
 
 @pytest.mark.rule("sse-09")
-def test_a_run_without_events_has_no_snapshot_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_without_events_has_no_snapshot_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = asyncio.Event()
     honest = SseStream._stream_snapshots
 
@@ -207,7 +192,7 @@ def test_a_run_without_events_has_no_snapshot_yet(monkeypatch: pytest.MonkeyPatc
             log = (await inside.call("GET", path, headers={"accept": "application/json"})).document["events"]
             return [frame.document for frame in shown], {event["sequence"]: event for event in log}
 
-    shown, log = asyncio.run(work())
+    shown, log = await work()
     assert shown
     for document in shown:
         assert document["timestamp"] == log[document["sequence"]]["timestamp"]
