@@ -5,6 +5,7 @@ from urllib.parse import quote_from_bytes
 
 import pytest
 
+from tests.harness.cases import check_cases
 from tests.hostile.raw_http import BODY, ReceivedAnswer, connect, receive_answers, send_pieces
 from tests.live import KEY, Host
 from weftwork.protocol.errors import ERRORS
@@ -198,12 +199,16 @@ def test_values_in_queries(host: Host, run_id: str, route: Route) -> None:
         judge(route, ask(host, line(route, target(route, run_id) + raw, *common())), listed)
 
 
-@pytest.mark.parametrize("name", HEADERS)
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
-def test_values_in_headers(host: Host, run_id: str, route: Route, name: str) -> None:
-    for text in TEXTS.values():
-        sent = line(route, target(route, run_id), *common(name), name.encode() + b": " + text)
-        judge(route, ask(host, sent), {route.success_status, 400, 304, 401, 415, REFUSALS.get(route.operation_id, 400)})
+def test_values_in_headers(host: Host, run_id: str, route: Route) -> None:
+    listed = {route.success_status, 400, 304, 401, 415, REFUSALS.get(route.operation_id, 400)}
+
+    def check(name: str) -> None:
+        for text in TEXTS.values():
+            sent = line(route, target(route, run_id), *common(name), name.encode() + b": " + text)
+            judge(route, ask(host, sent), listed)
+
+    check_cases(HEADERS, check)
 
 
 FINE = {"content-type": "application/json"}

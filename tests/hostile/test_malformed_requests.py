@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import check_cases
 from tests.hostile.malformed_requests import CASES, SMUGGLED, MalformedRequest
 from tests.hostile.raw_http import HEALTH, POST, ReceivedAnswer, connect, exchange, receive_answers, send_pieces
 from tests.live import Host, ListeningHost, delays, in_thread, open_listening
@@ -52,13 +53,15 @@ def test_the_table_is_long_enough() -> None:
 
 
 @pytest.mark.parametrize("way", ["at once", "byte by byte"])
-@pytest.mark.parametrize("name", CASES)
-def test_an_odd_request_has_one_verdict(host: Host, name: str, way: str) -> None:
-    case = CASES[name]
-    pieces = [case.send] if way == "at once" else [case.send[at : at + 1] for at in range(len(case.send))]
-    check(verdict(host.port, case, pieces), case)
-    assert host.call("GET", "/health").status == 200
-    assert host.process.poll() is None
+def test_an_odd_request_has_one_verdict(host: Host, way: str) -> None:
+    def check_verdict(name: str) -> None:
+        case = CASES[name]
+        pieces = [case.send] if way == "at once" else [case.send[at : at + 1] for at in range(len(case.send))]
+        check(verdict(host.port, case, pieces), case)
+        assert host.call("GET", "/health").status == 200
+        assert host.process.poll() is None
+
+    check_cases(CASES, check_verdict)
 
 
 def served(work: Any, *arguments: Any) -> Any:
