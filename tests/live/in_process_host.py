@@ -64,13 +64,12 @@ class InProcessHost:
 async def open_in_process(*workflows: dict[str, Any], **settings: Any) -> AsyncIterator[InProcessHost]:
     """A host, in memory unless told otherwise, with the keys of acme and of another tenant. All in it is bounded."""
     host = Host(Settings(**{"store": "memory", **settings}))
-    async with asyncio.timeout(120):
-        await host.open()
-        try:
-            host.keyring.accept_for_process(KEY, "acme", None)
-            host.keyring.accept_for_process(OTHER_KEY, "other", None)
-            for workflow in workflows:
-                await host.register_fixture(workflow)
-            yield InProcessHost(host)
-        finally:
-            await host.close()
+    await host.open()
+    try:
+        host.keyring.accept_for_process(KEY, "acme", None)
+        host.keyring.accept_for_process(OTHER_KEY, "other", None)
+        for workflow in workflows:
+            await host.register_fixture(workflow)
+        yield InProcessHost(host)
+    finally:
+        await host.close()

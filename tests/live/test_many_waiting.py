@@ -95,15 +95,14 @@ class Watched(InProcessHost):
 async def opened(data: Path) -> AsyncIterator[tuple[Watched, int]]:
     """A host on this folder, and how many runs it went on with."""
     host = Host(Settings(data=str(data)))
-    async with asyncio.timeout(240):
-        went_on = await host.open()
-        try:
-            host.keyring.accept_for_process(KEY, "acme", None)
-            for document in FLOWS:
-                await host.register_fixture(document)
-            yield Watched(host), went_on
-        finally:
-            await host.close()
+    went_on = await host.open()
+    try:
+        host.keyring.accept_for_process(KEY, "acme", None)
+        for document in FLOWS:
+            await host.register_fixture(document)
+        yield Watched(host), went_on
+    finally:
+        await host.close()
 
 
 def _runs() -> Counter[type]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +17,6 @@ from weftwork.ports.storage.blobs import Blob, Blobs, BlobSource
 T = TypeVar("T")
 
 FAR_FUTURE = 2**52
-TIMEOUT_SECONDS = 600.0 if os.environ.get("WEFTWORK_PROOF") == "full" else 60.0
 PREFIXES = (f"prefix-{number}" for number in itertools.count())
 
 
@@ -40,18 +38,17 @@ class BlobStoreFactory:
         return ObjectBlobs(BUCKET, self._prefix, RandomIds(), None, allow_http=True)
 
     def run(self, work: Callable[[Blobs], Awaitable[T]]) -> T:
-        """Open a store, let it be used, close it; all in bounded time."""
+        """Open a store, let it be used, close it."""
 
-        async def bounded() -> T:
+        async def used() -> T:
             blobs = self.make()
-            async with asyncio.timeout(TIMEOUT_SECONDS):
-                await blobs.open()
-                try:
-                    return await work(blobs)
-                finally:
-                    await blobs.close()
+            await blobs.open()
+            try:
+                return await work(blobs)
+            finally:
+                await blobs.close()
 
-        return asyncio.run(bounded())
+        return asyncio.run(used())
 
 
 async def write_blob(blobs: Blobs, data: bytes, partition: str = "acme", piece: int = 100_000) -> Blob:

@@ -239,28 +239,25 @@ def test_a_cancelled_writer_leaves_nothing(blob_stores: BlobStoreFactory) -> Non
     assert blob_stores.kind != "local" or files_below(blob_stores.folder) == {}
 
 
-def test_a_closed_store_says_so(blob_stores: BlobStoreFactory) -> None:
-    async def work() -> None:
-        blobs = blob_stores.make()
+async def test_a_closed_store_says_so(blob_stores: BlobStoreFactory) -> None:
+    blobs = blob_stores.make()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await blobs.sink("acme")
+    await blobs.open()
+    key = (await write_blob(blobs, pattern(2 * PIECE))).key
+    sink = await blobs.sink("acme")
+    await sink.write(b"x")
+    source = await blobs.source(key)
+    assert source is not None
+    await blobs.close()
+    await blobs.close()
+    with pytest.raises(StoreUnavailable):
+        await sink.commit()
+    await sink.discard()
+    for ask in (blobs.source(key), blobs.delete(key), blob_keys(blobs), blobs.sink("acme")):
         with pytest.raises(StoreUnavailable, match="closed"):
-            await blobs.sink("acme")
-        await blobs.open()
-        key = (await write_blob(blobs, pattern(2 * PIECE))).key
-        sink = await blobs.sink("acme")
-        await sink.write(b"x")
-        source = await blobs.source(key)
-        assert source is not None
-        await blobs.close()
-        await blobs.close()
-        with pytest.raises(StoreUnavailable):
-            await sink.commit()
-        await sink.discard()
-        for ask in (blobs.source(key), blobs.delete(key), blob_keys(blobs), blobs.sink("acme")):
-            with pytest.raises(StoreUnavailable, match="closed"):
-                await ask
-        await source.close()
-        await blobs.open()
-        assert await blob_keys(blobs) == [key]
-        await blobs.close()
-
-    asyncio.run(asyncio.wait_for(work(), 60))
+            await ask
+    await source.close()
+    await blobs.open()
+    assert await blob_keys(blobs) == [key]
+    await blobs.close()

@@ -98,19 +98,16 @@ def test_without_the_guard_more_would_be_told(s3: S3Server, tmp_path: Path, monk
         asyncio.run(blobs._store.head_async(KEY))
 
 
-def test_storage_that_takes_a_request_and_says_nothing(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
+async def test_storage_that_takes_a_request_and_says_nothing(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_module, "OPERATION_TIMEOUT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         blobs = ObjectBlobs(BUCKET, "", RandomIds(), None, allow_http=True)
         await blobs.open()
         for ask in (blobs.source(KEY), blobs.delete(KEY), blob_keys(blobs)):
             with pytest.raises(StoreUnavailable, match="TimeoutError"):
                 await ask
         await blobs.close()
-
-    monkeypatch.setattr(object_module, "OPERATION_TIMEOUT_S", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_foreign_objects_are_no_blobs(s3: S3Server, tmp_path: Path) -> None:
@@ -161,14 +158,11 @@ def test_no_room_to_gather(s3: S3Server, tmp_path: Path, monkeypatch: pytest.Mon
     BlobStoreFactory("object", tmp_path).run(work)
 
 
-def test_what_is_gathered_has_no_name(s3: S3Server, tmp_path: Path) -> None:
-    async def work() -> None:
-        blobs = ObjectBlobs(BUCKET, "gathered", RandomIds(), tmp_path, allow_http=True)
-        await blobs.open()
-        sink = await blobs.sink("acme")
-        await sink.write(bytes(700_000))
-        assert list(tmp_path.iterdir()) == []
-        await sink.discard()
-        await blobs.close()
-
-    asyncio.run(asyncio.wait_for(work(), 60))
+async def test_what_is_gathered_has_no_name(s3: S3Server, tmp_path: Path) -> None:
+    blobs = ObjectBlobs(BUCKET, "gathered", RandomIds(), tmp_path, allow_http=True)
+    await blobs.open()
+    sink = await blobs.sink("acme")
+    await sink.write(bytes(700_000))
+    assert list(tmp_path.iterdir()) == []
+    await sink.discard()
+    await blobs.close()

@@ -95,45 +95,39 @@ def test_a_list_is_filtered_mapped_and_summed() -> None:
     assert outputs(workflow(nodes, edges)) == {"sum": {"output": 40, "count": 2}}
 
 
-def test_the_answer_to_a_question_is_its_output() -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        ask = node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKind": "choose"}})
-        key = await bench.start(workflow([ask]))
-        await run_ready_tasks()
-        (asked,) = await bench.payloads(key, "interrupt.requested")
-        assert asked == {"kind": "custom", "key": "ask", "data": {"customKind": "choose"}}
-        assert await bench.status(key) == "waiting-input"
-        await bench.answer(key, ["north"])
-        await bench.run_to_end(key)
-        (completed,) = await bench.payloads(key, "run.completed")
-        assert completed["outputs"] == {"ask": {"output": ["north"]}}
-
-    run(work)
+async def test_the_answer_to_a_question_is_its_output() -> None:
+    bench = EngineHarness()
+    ask = node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKind": "choose"}})
+    key = await bench.start(workflow([ask]))
+    await run_ready_tasks()
+    (asked,) = await bench.payloads(key, "interrupt.requested")
+    assert asked == {"kind": "custom", "key": "ask", "data": {"customKind": "choose"}}
+    assert await bench.status(key) == "waiting-input"
+    await bench.answer(key, ["north"])
+    await bench.run_to_end(key)
+    (completed,) = await bench.payloads(key, "run.completed")
+    assert completed["outputs"] == {"ask": {"output": ["north"]}}
 
 
-def test_a_map_goes_on_after_a_crash_with_what_is_not_recorded() -> None:
-    async def work() -> None:
-        first = EngineHarness()
-        body = {"typeId": "core.delay", "inputs": {"delayMs": expression("item")}}
-        config = {"items": [1_000, 2_000, 3_000, 4_000], "body": body, "concurrency": 2}
-        key = await first.start(workflow([node("map", "core.flow.map", config=config)]))
-        await run_ready_tasks()
-        first.clock.advance(2_000)
-        await until(lambda: first.clock.next_wake == first.clock.now() + 3_000)
-        await run_ready_tasks()
-        assert [item["index"] for item in await first.payloads(key, "weftwork.map.item")] == [0, 1]
-        await first.crash()
-        second = first.successor()
-        await second.executor.recover()
-        await second.run_to_end(key)
-        items = await second.payloads(key, "weftwork.map.item")
-        assert sorted(item["index"] for item in items) == [0, 1, 2, 3]
-        (completed,) = await second.payloads(key, "run.completed")
-        assert completed["outputs"] == {"map": {"results": [{}] * 4, "count": 4}}
-        assert (await second.event_types(key)).count("node.started") == 1
-
-    run(work)
+async def test_a_map_goes_on_after_a_crash_with_what_is_not_recorded() -> None:
+    first = EngineHarness()
+    body = {"typeId": "core.delay", "inputs": {"delayMs": expression("item")}}
+    config = {"items": [1_000, 2_000, 3_000, 4_000], "body": body, "concurrency": 2}
+    key = await first.start(workflow([node("map", "core.flow.map", config=config)]))
+    await run_ready_tasks()
+    first.clock.advance(2_000)
+    await until(lambda: first.clock.next_wake == first.clock.now() + 3_000)
+    await run_ready_tasks()
+    assert [item["index"] for item in await first.payloads(key, "weftwork.map.item")] == [0, 1]
+    await first.crash()
+    second = first.successor()
+    await second.executor.recover()
+    await second.run_to_end(key)
+    items = await second.payloads(key, "weftwork.map.item")
+    assert sorted(item["index"] for item in items) == [0, 1, 2, 3]
+    (completed,) = await second.payloads(key, "run.completed")
+    assert completed["outputs"] == {"map": {"results": [{}] * 4, "count": 4}}
+    assert (await second.event_types(key)).count("node.started") == 1
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
@@ -155,11 +149,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("type_id", "config", "pointer"), REFUSED)
-def test_a_mistake_is_found_when_the_definition_is_registered(type_id: str, config: Any, pointer: str) -> None:
-    async def work() -> None:
-        bench = EngineHarness()
-        await bench.store.open()
-        violations = await bench.catalog.register(workflow([node("a", type_id, config=config)]))
-        assert [each.pointer for each in violations] == [f"/nodes/0/config{pointer}"]
-
-    run(work)
+async def test_a_mistake_is_found_when_the_definition_is_registered(type_id: str, config: Any, pointer: str) -> None:
+    bench = EngineHarness()
+    await bench.store.open()
+    violations = await bench.catalog.register(workflow([node("a", type_id, config=config)]))
+    assert [each.pointer for each in violations] == [f"/nodes/0/config{pointer}"]

@@ -27,47 +27,41 @@ def flow(name: str, **config: Any) -> dict[str, Any]:
 
 @pytest.mark.rule("disc-05")
 @pytest.mark.parametrize("seams", [False, True])
-def test_discovery_says_what_the_client_keeps(seams: bool) -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=seams, fetch_timeout_ms=1234, fetch_max_bytes=5678) as inside:
-            shown = (await inside.call("GET", "/.well-known/openwop")).document["httpClient"]
-            assert shown == {
-                "supported": True,
-                "ssrfGuard": True,
-                "maxResponseBodyBytes": 5678,
-                "requestTimeoutMs": 1234,
-                "methods": list(METHODS),
-                "safeFetch": {"supported": seams},
-            }
-            assert (await inside.call("POST", SEAM, {"url": "x"})).status == (200 if seams else 404)
-        async with open_in_process(allow_private_network=True) as inside:
-            assert "httpClient" not in (await inside.call("GET", "/.well-known/openwop")).document
-
-    run(work)
+async def test_discovery_says_what_the_client_keeps(seams: bool) -> None:
+    async with open_in_process(test_seams=seams, fetch_timeout_ms=1234, fetch_max_bytes=5678) as inside:
+        shown = (await inside.call("GET", "/.well-known/openwop")).document["httpClient"]
+        assert shown == {
+            "supported": True,
+            "ssrfGuard": True,
+            "maxResponseBodyBytes": 5678,
+            "requestTimeoutMs": 1234,
+            "methods": list(METHODS),
+            "safeFetch": {"supported": seams},
+        }
+        assert (await inside.call("POST", SEAM, {"url": "x"})).status == (200 if seams else 404)
+    async with open_in_process(allow_private_network=True) as inside:
+        assert "httpClient" not in (await inside.call("GET", "/.well-known/openwop")).document
 
 
-def test_the_seam_tells_what_became_of_a_request() -> None:
-    async def work() -> None:
-        async with listening_peer() as peer, open_in_process(**OPEN, fetch_max_bytes=10) as inside:
-            url = f"http://127.0.0.1:{peer.port}/a"
+async def test_the_seam_tells_what_became_of_a_request() -> None:
+    async with listening_peer() as peer, open_in_process(**OPEN, fetch_max_bytes=10) as inside:
+        url = f"http://127.0.0.1:{peer.port}/a"
 
-            async def tried(**body: Any) -> Any:
-                answer = await inside.call("POST", SEAM, body)
-                assert answer.status == 200, answer.body
-                return answer.document
+        async def tried(**body: Any) -> Any:
+            answer = await inside.call("POST", SEAM, body)
+            assert answer.status == 200, answer.body
+            return answer.document
 
-            assert await tried(url=url) == {"outcome": "fetched", "status": 200}
-            init = {"method": "PUT", "headers": {"X-A": "b"}, "body": "ü", "redirect": "follow"}
-            assert await tried(url=url, init=init) == {"outcome": "fetched", "status": 200}
-            heard = peer.requests[-1]
-            assert (heard.method, heard.body, heard.headers["x-a"]) == ("PUT", "ü".encode(), "b")
-            upgrade = {"headers": {"Connection": "Upgrade", "Upgrade": "websocket"}}
-            assert await tried(url=url, init=upgrade) == {"outcome": "blocked", "blocked": "upgrade"}
-            assert await tried(url="https://169.254.169.254/") == {"outcome": "blocked", "blocked": "ssrf"}
-            peer.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world"
-            assert await tried(url=url) == {"outcome": "failed"}
-
-    run(work)
+        assert await tried(url=url) == {"outcome": "fetched", "status": 200}
+        init = {"method": "PUT", "headers": {"X-A": "b"}, "body": "ü", "redirect": "follow"}
+        assert await tried(url=url, init=init) == {"outcome": "fetched", "status": 200}
+        heard = peer.requests[-1]
+        assert (heard.method, heard.body, heard.headers["x-a"]) == ("PUT", "ü".encode(), "b")
+        upgrade = {"headers": {"Connection": "Upgrade", "Upgrade": "websocket"}}
+        assert await tried(url=url, init=upgrade) == {"outcome": "blocked", "blocked": "upgrade"}
+        assert await tried(url="https://169.254.169.254/") == {"outcome": "blocked", "blocked": "ssrf"}
+        peer.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world"
+        assert await tried(url=url) == {"outcome": "failed"}
 
 
 @pytest.mark.rule("out-05")
@@ -93,14 +87,11 @@ def test_without_the_guard_it_would_be_fetched(monkeypatch: pytest.MonkeyPatch) 
         test_a_name_that_moves_is_blocked("127.0.0.1")
 
 
-def test_the_seam_needs_a_key_and_a_url() -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=True) as inside:
-            assert (await inside.call("POST", SEAM, {"url": "x"}, key="wrong")).status == 401
-            for body in ({}, {"url": 1}, {"url": "x", "more": 1}, {"url": "x", "init": {"headers": {"a": 1}}}):
-                assert (await inside.call("POST", SEAM, body)).status == 400
-
-    run(work)
+async def test_the_seam_needs_a_key_and_a_url() -> None:
+    async with open_in_process(test_seams=True) as inside:
+        assert (await inside.call("POST", SEAM, {"url": "x"}, key="wrong")).status == 401
+        for body in ({}, {"url": 1}, {"url": "x", "more": 1}, {"url": "x", "init": {"headers": {"a": 1}}}):
+            assert (await inside.call("POST", SEAM, body)).status == 400
 
 
 class Counter:
@@ -125,87 +116,75 @@ class Counter:
         ({"method": "GET"}, 2),
     ],
 )
-def test_a_request_that_a_kill_met_is_sent_again_only_if_it_may(
+async def test_a_request_that_a_kill_met_is_sent_again_only_if_it_may(
     tmp_path: Path, config: dict[str, Any], sent: int
 ) -> None:
     flows = write_workflows(tmp_path / "flows", flow("asking", **config))
     options = ("--workflows", flows, "--allow-private-network")
 
-    async def work() -> None:
-        async with listening_peer() as peer:
-            sink = Counter(peer)
-            with start_host(tmp_path, *options) as host:
-                inputs = {"url": f"http://127.0.0.1:{peer.port}/pay"}
-                run_id = await in_thread(lambda: host.create("asking", inputs=inputs))
-                await until(lambda: sink.keys, "the request")
-                await in_thread(host.kill)
-            sink.go.set()
-            with start_host(tmp_path, *options) as host:
-                last: dict[str, Any] = {}
+    async with listening_peer() as peer:
+        sink = Counter(peer)
+        with start_host(tmp_path, *options) as host:
+            inputs = {"url": f"http://127.0.0.1:{peer.port}/pay"}
+            run_id = await in_thread(lambda: host.create("asking", inputs=inputs))
+            await until(lambda: sink.keys, "the request")
+            await in_thread(host.kill)
+        sink.go.set()
+        with start_host(tmp_path, *options) as host:
+            last: dict[str, Any] = {}
 
-                def settled() -> bool:
-                    last.update(host.snapshot(run_id))
-                    return last["status"] in ("completed", "failed", "waiting-input", "waiting-external")
+            def settled() -> bool:
+                last.update(host.snapshot(run_id))
+                return last["status"] in ("completed", "failed", "waiting-input", "waiting-external")
 
-                while not await in_thread(settled):
-                    await asyncio.sleep(0.01)
-            assert len(sink.keys) == sent
-            assert len(set(sink.keys)) == 1
-            assert (sink.keys[0] is None) == (config["method"] == "GET")
-            assert (last["status"] == "completed") == (sent == 2), last
-
-    run(work)
+            while not await in_thread(settled):
+                await asyncio.sleep(0.01)
+        assert len(sink.keys) == sent
+        assert len(set(sink.keys)) == 1
+        assert (sink.keys[0] is None) == (config["method"] == "GET")
+        assert (last["status"] == "completed") == (sent == 2), last
 
 
-def test_a_host_sends_over_tls(tmp_path: Path) -> None:
+async def test_a_host_sends_over_tls(tmp_path: Path) -> None:
     """As it is started by people, with its own event loop."""
     flows = write_workflows(tmp_path / "flows", flow("asking"))
     options = ("--workflows", flows, "--allow-private-network")
 
-    async def work() -> None:
-        async with listening_peer(tls=True) as peer:
-            inputs = {"url": f"https://127.0.0.1:{peer.port}/"}
-            for env, status in (({"SSL_CERT_FILE": str(AUTHORITY)}, "completed"), ({}, "failed")):
-                with start_host(tmp_path, *options, env=env) as host:
-                    run_id = await in_thread(lambda: host.create("asking", inputs=inputs))
-                    await in_thread(host.log, run_id)
-                    assert (await in_thread(host.snapshot, run_id))["status"] == status
-                    assert await in_thread(host.stop) == 0
-            assert len(peer.requests) == 1
-
-    run(work)
+    async with listening_peer(tls=True) as peer:
+        inputs = {"url": f"https://127.0.0.1:{peer.port}/"}
+        for env, status in (({"SSL_CERT_FILE": str(AUTHORITY)}, "completed"), ({}, "failed")):
+            with start_host(tmp_path, *options, env=env) as host:
+                run_id = await in_thread(lambda: host.create("asking", inputs=inputs))
+                await in_thread(host.log, run_id)
+                assert (await in_thread(host.snapshot, run_id))["status"] == status
+                assert await in_thread(host.stop) == 0
+        assert len(peer.requests) == 1
 
 
-def test_a_run_gets_the_answer(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with listening_peer() as peer:
-            peer.answer = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"n": 1}'
-            url = f"http://127.0.0.1:{peer.port}/"
-            definition = flow("asking", method="POST", body="hello")
-            async with open_in_process(definition, allow_private_network=True) as inside:
-                created = await inside.call("POST", "/v1/runs", {"workflowId": "asking", "inputs": {"url": url}})
-                run_id = created.document["runId"]
-                shown: dict[str, Any] = {}
-                while shown.get("status") not in ("completed", "failed"):
-                    shown = (await inside.call("GET", f"/v1/runs/{run_id}")).document
-                    await asyncio.sleep(0.005)
-                log = (await inside.call("GET", f"/v1/runs/{run_id}/events/poll")).document["events"]
-            done = next(event for event in log if event["type"] == "node.completed")
-            assert done["payload"]["outputs"]["body"] == {"n": 1}, shown
-            assert peer.connections == 1
-
-    run(work)
-
-
-def test_a_run_that_asks_for_the_inside_fails_by_name() -> None:
-    async def work() -> None:
-        async with open_in_process(flow("asking")) as inside:
-            body = {"workflowId": "asking", "inputs": {"url": "https://169.254.169.254/latest/meta-data"}}
-            run_id = (await inside.call("POST", "/v1/runs", body)).document["runId"]
+async def test_a_run_gets_the_answer(tmp_path: Path) -> None:
+    async with listening_peer() as peer:
+        peer.answer = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"n": 1}'
+        url = f"http://127.0.0.1:{peer.port}/"
+        definition = flow("asking", method="POST", body="hello")
+        async with open_in_process(definition, allow_private_network=True) as inside:
+            created = await inside.call("POST", "/v1/runs", {"workflowId": "asking", "inputs": {"url": url}})
+            run_id = created.document["runId"]
             shown: dict[str, Any] = {}
             while shown.get("status") not in ("completed", "failed"):
                 shown = (await inside.call("GET", f"/v1/runs/{run_id}")).document
                 await asyncio.sleep(0.005)
-            assert (shown["status"], shown["error"]["code"]) == ("failed", "ssrf_blocked")
+            log = (await inside.call("GET", f"/v1/runs/{run_id}/events/poll")).document["events"]
+        done = next(event for event in log if event["type"] == "node.completed")
+        assert done["payload"]["outputs"]["body"] == {"n": 1}, shown
+        assert peer.connections == 1
 
-    run(work)
+
+async def test_a_run_that_asks_for_the_inside_fails_by_name() -> None:
+    async with open_in_process(flow("asking")) as inside:
+        body = {"workflowId": "asking", "inputs": {"url": "https://169.254.169.254/latest/meta-data"}}
+        run_id = (await inside.call("POST", "/v1/runs", body)).document["runId"]
+        shown: dict[str, Any] = {}
+        while shown.get("status") not in ("completed", "failed"):
+            shown = (await inside.call("GET", f"/v1/runs/{run_id}")).document
+            await asyncio.sleep(0.005)
+        assert (shown["status"], shown["error"]["code"]) == ("failed", "ssrf_blocked")

@@ -27,48 +27,42 @@ def lenient(port: int) -> OutboundPolicy:
 
 @pytest.mark.rule("out-05")
 @pytest.mark.parametrize("inside", [INSIDE, "10.0.0.1", "169.254.169.254", "::1", "64:ff9b::7f00:1", "fe80::1%eth0"])
-def test_a_name_that_moves_inside_is_not_followed(inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_that_moves_inside_is_not_followed(inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even on the connection of the request before, which is gone."""
     names = FakeResolver(moving_test=[[PUBLIC], [inside]])
 
-    async def work() -> None:
-        async with (
-            listening_peer(*BOTH) as peer,
-            open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
-        ):
-            url = f"http://moving.test:{peer.port}/"
-            assert (await client.fetch(OutboundRequest(url))).content == b"ok"
-            with pytest.raises(FetchRefused) as refused:
-                await client.fetch(OutboundRequest(url))
-            assert refused.value.blocked == "ssrf"
-            assert (peer.connections, len(names.asked)) == (1, 2)
-
-    run(work)
+    async with (
+        listening_peer(*BOTH) as peer,
+        open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
+    ):
+        url = f"http://moving.test:{peer.port}/"
+        assert (await client.fetch(OutboundRequest(url))).content == b"ok"
+        with pytest.raises(FetchRefused) as refused:
+            await client.fetch(OutboundRequest(url))
+        assert refused.value.blocked == "ssrf"
+        assert (peer.connections, len(names.asked)) == (1, 2)
 
 
-def test_a_client_that_keeps_connections_would_not_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_keeps_connections_would_not_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the rule is for: a pool over the same guard goes on talking to where the name was."""
     names = FakeResolver(moving_test=[[PUBLIC], [INSIDE]])
 
-    async def work() -> None:
-        from weftwork.adapters.outbound import exchange
+    from weftwork.adapters.outbound import exchange
 
-        async with listening_peer(*BOTH) as peer:
+    async with listening_peer(*BOTH) as peer:
 
-            async def stay(heard: object, reader: object, writer: object) -> None:
-                for _ in range(2):
-                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")  # type: ignore[attr-defined]
-                    await reader.readuntil(b"\r\n\r\n")  # type: ignore[attr-defined]
+        async def stay(heard: object, reader: object, writer: object) -> None:
+            for _ in range(2):
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")  # type: ignore[attr-defined]
+                await reader.readuntil(b"\r\n\r\n")  # type: ignore[attr-defined]
 
-            peer.answer = stay
-            network = exchange._PinnedBackend(patched_guard(names, monkeypatch), SendProgress())
-            async with httpcore2.AsyncConnectionPool(network_backend=network) as pool:
-                for _ in range(2):
-                    answer = await pool.request("GET", f"http://moving.test:{peer.port}/")
-                    assert answer.status == 200
-            assert (peer.connections, len(names.asked)) == (1, 1)
-
-    run(work)
+        peer.answer = stay
+        network = exchange._PinnedBackend(patched_guard(names, monkeypatch), SendProgress())
+        async with httpcore2.AsyncConnectionPool(network_backend=network) as pool:
+            for _ in range(2):
+                answer = await pool.request("GET", f"http://moving.test:{peer.port}/")
+                assert answer.status == 200
+        assert (peer.connections, len(names.asked)) == (1, 1)
 
 
 @pytest.mark.rule("out-05")
@@ -100,27 +94,23 @@ def test_judging_only_the_first_address_would_let_it_through(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("host", "answers"), [("empty.test", [[]]), ("gone.test", None)])
-def test_a_name_without_address_is_a_failure_that_sent_nothing(host: str, answers: list[list[str]] | None) -> None:
+async def test_a_name_without_address_is_a_failure_that_sent_nothing(
+    host: str, answers: list[list[str]] | None
+) -> None:
     names = FakeResolver() if answers is None else FakeResolver(**{host.replace(".", "_"): answers})
 
-    async def work() -> None:
-        async with open_client(PRIVATE_ALLOWED, names) as client:
-            with pytest.raises(FetchFailed, match="The name of the host") as failed:
-                await client.fetch(OutboundRequest(f"http://{host}/"))
-            assert failed.value.sent is False
-
-    run(work)
+    async with open_client(PRIVATE_ALLOWED, names) as client:
+        with pytest.raises(FetchFailed, match="The name of the host") as failed:
+            await client.fetch(OutboundRequest(f"http://{host}/"))
+        assert failed.value.sent is False
 
 
-def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     names = FakeResolver(several_test=[["127.0.0.3", "127.0.0.4", PUBLIC]])
 
-    async def work() -> None:
-        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED, names) as client:
-            assert (await client.fetch(OutboundRequest(f"http://several.test:{peer.port}/"))).status == 200
-            assert peer.connections == 1
-
-    run(work)
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED, names) as client:
+        assert (await client.fetch(OutboundRequest(f"http://several.test:{peer.port}/"))).status == 200
+        assert peer.connections == 1
 
 
 @pytest.mark.rule("out-05")
@@ -153,12 +143,9 @@ def test_without_the_second_look_the_request_goes_astray(monkeypatch: pytest.Mon
         test_the_other_end_is_looked_at_again(monkeypatch)
 
 
-def test_no_unix_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        from weftwork.adapters.outbound import exchange
+async def test_no_unix_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    from weftwork.adapters.outbound import exchange
 
-        network = exchange._PinnedBackend(patched_guard(FakeResolver(), monkeypatch), SendProgress())
-        with pytest.raises(FetchRefused):
-            await network.connect_unix_socket("admin.sock")
-
-    run(work)
+    network = exchange._PinnedBackend(patched_guard(FakeResolver(), monkeypatch), SendProgress())
+    with pytest.raises(FetchRefused):
+        await network.connect_unix_socket("admin.sock")

@@ -125,20 +125,17 @@ def route(peer: CountingPeer, answers: dict[str, bytes]) -> None:
 
 
 @pytest.mark.rule("out-04")
-def test_three_redirects_are_followed_and_no_fourth() -> None:
-    async def work() -> None:
-        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
-            route(peer, {f"/{left}": moved(f"/{left - 1}") for left in range(1, MAX_REDIRECTS + 2)})
-            base = f"http://127.0.0.1:{peer.port}"
-            response = await client.fetch(OutboundRequest(f"{base}/{MAX_REDIRECTS}"))
-            assert (response.content, response.url) == (b"ok", f"{base}/0")
-            with pytest.raises(FetchFailed, match="more than 3 redirects") as failed:
-                await client.fetch(OutboundRequest(f"{base}/{MAX_REDIRECTS + 1}"))
-            assert failed.value.sent is True
-            unfollowed = await client.fetch(OutboundRequest(f"{base}/1", redirects=False))
-            assert (unfollowed.status, unfollowed.content) == (302, b"gone")
-
-    run(work)
+async def test_three_redirects_are_followed_and_no_fourth() -> None:
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
+        route(peer, {f"/{left}": moved(f"/{left - 1}") for left in range(1, MAX_REDIRECTS + 2)})
+        base = f"http://127.0.0.1:{peer.port}"
+        response = await client.fetch(OutboundRequest(f"{base}/{MAX_REDIRECTS}"))
+        assert (response.content, response.url) == (b"ok", f"{base}/0")
+        with pytest.raises(FetchFailed, match="more than 3 redirects") as failed:
+            await client.fetch(OutboundRequest(f"{base}/{MAX_REDIRECTS + 1}"))
+        assert failed.value.sent is True
+        unfollowed = await client.fetch(OutboundRequest(f"{base}/1", redirects=False))
+        assert (unfollowed.status, unfollowed.content) == (302, b"gone")
 
 
 @pytest.mark.rule("out-04")
@@ -175,15 +172,12 @@ def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(monke
 
 
 @pytest.mark.parametrize(("place", "path"), [("/grün", b"/gr%C3%BCn"), ("/a%2Fb?c=ö", b"/a%2Fb?c=%C3%B6")])
-def test_a_place_beyond_ascii_is_utf_8(place: str, path: bytes) -> None:
-    async def work() -> None:
-        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
-            route(peer, {"/": moved(place), "/bad": moved("/x").replace(b"/x", b"/\xff")})
-            base = f"http://127.0.0.1:{peer.port}"
-            assert (await client.fetch(OutboundRequest(f"{base}/"))).url == base + path.decode()
-            assert (await client.fetch(OutboundRequest(f"{base}/bad"))).url == f"{base}/%EF%BF%BD"
-
-    run(work)
+async def test_a_place_beyond_ascii_is_utf_8(place: str, path: bytes) -> None:
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
+        route(peer, {"/": moved(place), "/bad": moved("/x").replace(b"/x", b"/\xff")})
+        base = f"http://127.0.0.1:{peer.port}"
+        assert (await client.fetch(OutboundRequest(f"{base}/"))).url == base + path.decode()
+        assert (await client.fetch(OutboundRequest(f"{base}/bad"))).url == f"{base}/%EF%BF%BD"
 
 
 def test_secrets_do_not_reach_another_origin_on_the_wire() -> None:

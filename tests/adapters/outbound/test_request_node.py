@@ -205,7 +205,7 @@ def test_without_a_client_nothing_is_sent() -> None:
     assert outcome({}, None).code == "fetch_failed"
 
 
-def test_on_a_real_socket_with_nothing_of_the_answer_in_its_error() -> None:
+async def test_on_a_real_socket_with_nothing_of_the_answer_in_its_error() -> None:
     async def work() -> tuple[CountingPeer, Any]:
         async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
             body = json.dumps({"secret": "inner"}).encode()
@@ -213,7 +213,7 @@ def test_on_a_real_socket_with_nothing_of_the_answer_in_its_error() -> None:
             given = call({"method": "POST", "json": {"a": 1}}, {"url": f"http://127.0.0.1:{peer.port}/x"})
             return peer, await request_node(client).run(given, FakeStepContext())
 
-    peer, failed = run(work)
+    peer, failed = await work()
     assert (failed.code, failed.details) == ("http_status", {"status": 500})
     assert "inner" not in repr(failed).lower()
     assert (peer.requests[0].body, peer.requests[0].headers["idempotency-key"]) == (b'{"a":1}', "key-of-request")

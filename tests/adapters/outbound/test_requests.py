@@ -83,15 +83,12 @@ UPGRADES = [
 
 @pytest.mark.rule("out-03")
 @pytest.mark.parametrize("header", [*INJECTED, *STEERING, *UPGRADES])
-def test_a_header_that_steers_the_connection_is_refused(header: tuple[str, str]) -> None:
-    async def work() -> None:
-        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
-            with pytest.raises(FetchRefused) as refused:
-                await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", headers=(header,)))
-            assert refused.value.blocked == ("upgrade" if header in UPGRADES else "ssrf")
-            assert peer.connections == 0
-
-    run(work)
+async def test_a_header_that_steers_the_connection_is_refused(header: tuple[str, str]) -> None:
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
+        with pytest.raises(FetchRefused) as refused:
+            await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", headers=(header,)))
+        assert refused.value.blocked == ("upgrade" if header in UPGRADES else "ssrf")
+        assert peer.connections == 0
 
 
 def test_without_the_check_headers_could_be_injected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,17 +110,14 @@ def test_too_many_or_too_large_headers_are_refused() -> None:
             check_request("https://example.com/", "GET", headers, b"", PRIVATE_ALLOWED)
 
 
-def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        async with listening_peer() as proxy, listening_peer() as peer:
-            for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-                monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-            monkeypatch.setenv("NO_PROXY", "")
-            async with open_client(PRIVATE_ALLOWED) as client:
-                assert (await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/"))).status == 200
-            assert (proxy.connections, peer.connections) == (0, 1)
-
-    run(work)
+async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with listening_peer() as proxy, listening_peer() as peer:
+        for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.setenv("NO_PROXY", "")
+        async with open_client(PRIVATE_ALLOWED) as client:
+            assert (await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/"))).status == 200
+        assert (proxy.connections, peer.connections) == (0, 1)
 
 
 def test_nothing_of_a_request_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -150,30 +144,25 @@ def test_without_the_silence_answers_would_be(
         logging.getLogger("httpcore2").level = logging.WARNING
 
 
-def test_a_crowd_waits_for_its_turn() -> None:
-    async def work() -> None:
-        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
-            most = 0
-            go = asyncio.Event()
+async def test_a_crowd_waits_for_its_turn() -> None:
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
+        most = 0
+        go = asyncio.Event()
 
-            async def answer(heard: object, reader: object, writer: asyncio.StreamWriter) -> None:
-                nonlocal most
-                most = max(most, peer.connections - peer.closed_connections)
-                await go.wait()
-                writer.write(b"HTTP/1.1 204 None\r\n\r\n")
+        async def answer(heard: object, reader: object, writer: asyncio.StreamWriter) -> None:
+            nonlocal most
+            most = max(most, peer.connections - peer.closed_connections)
+            await go.wait()
+            writer.write(b"HTTP/1.1 204 None\r\n\r\n")
 
-            peer.answer = answer
-            url = f"http://127.0.0.1:{peer.port}/"
-            every = [
-                asyncio.create_task(client.fetch(OutboundRequest(url))) for _ in range(MAX_CONCURRENT_REQUESTS + 20)
-            ]
-            while len(peer.requests) < MAX_CONCURRENT_REQUESTS:
-                await asyncio.sleep(0.005)
-            go.set()
-            assert {(await each).status for each in every} == {204}
-            assert most <= MAX_CONCURRENT_REQUESTS
-
-    run(work)
+        peer.answer = answer
+        url = f"http://127.0.0.1:{peer.port}/"
+        every = [asyncio.create_task(client.fetch(OutboundRequest(url))) for _ in range(MAX_CONCURRENT_REQUESTS + 20)]
+        while len(peer.requests) < MAX_CONCURRENT_REQUESTS:
+            await asyncio.sleep(0.005)
+        go.set()
+        assert {(await each).status for each in every} == {204}
+        assert most <= MAX_CONCURRENT_REQUESTS
 
 
 def test_a_host_that_sends_nothing_does_not_load_what_sending_takes() -> None:

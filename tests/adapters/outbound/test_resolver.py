@@ -32,7 +32,7 @@ def test_a_process_does_not_wait_for_a_lookup() -> None:
     assert (ended.returncode, ended.stdout) == (0, "left\n")
 
 
-def test_a_lookup_that_nobody_waits_for_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lookup_that_nobody_waits_for_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolver, "MAX_CONCURRENT_LOOKUPS", 2)
     begun = 0
     gate = threading.Event()
@@ -45,17 +45,14 @@ def test_a_lookup_that_nobody_waits_for_keeps_its_place(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
 
-    async def work() -> list[str]:
-        made = SystemResolver()
-        tasks = [asyncio.create_task(made.resolve("slow.example", 443)) for _ in range(3)]
-        while begun < 2:
-            await asyncio.sleep(0.001)
-        for task in tasks[:2]:
-            task.cancel()
-        await asyncio.wait(tasks[:2])
-        assert begun == 2
-        gate.set()
-        return await asyncio.wait_for(tasks[2], 20)
-
-    assert asyncio.run(work()) == ["192.0.2.1"]
+    made = SystemResolver()
+    tasks = [asyncio.create_task(made.resolve("slow.example", 443)) for _ in range(3)]
+    while begun < 2:
+        await asyncio.sleep(0.001)
+    for task in tasks[:2]:
+        task.cancel()
+    await asyncio.wait(tasks[:2])
+    assert begun == 2
+    gate.set()
+    assert (await asyncio.wait_for(tasks[2], 20)) == ["192.0.2.1"]
     assert begun == 3

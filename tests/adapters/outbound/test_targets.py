@@ -37,82 +37,70 @@ def lenient(port: int) -> OutboundPolicy:
 
 @pytest.mark.rule("out-01")
 @pytest.mark.rule("out-02")
-def test_the_client_reaches_no_trap() -> None:
-    async def work() -> None:
-        async with listening_peer(*EVERYWHERE) as trap, open_client(lenient(trap.port), timeout_ms=5_000) as client:
+async def test_the_client_reaches_no_trap() -> None:
+    async with listening_peer(*EVERYWHERE) as trap, open_client(lenient(trap.port), timeout_ms=5_000) as client:
 
-            async def sink(url: str) -> str:
-                try:
-                    await client.fetch(OutboundRequest(url))
-                except FetchRefused as refused:
-                    return refused.blocked
-                except FetchFailed as failed:
-                    return "sent" if failed.sent else "unsent"
-                return "fetched"
+        async def sink(url: str) -> str:
+            try:
+                await client.fetch(OutboundRequest(url))
+            except FetchRefused as refused:
+                return refused.blocked
+            except FetchFailed as failed:
+                return "sent" if failed.sent else "unsent"
+            return "fetched"
 
-            outcomes = await tried(sink, trap.port, denied_urls())
-            assert trap.connections == 0
-            assert outcomes["ssrf"] > LEAST
-            # Some names are not even numbers to the system.
-            assert outcomes.get("unsent", 0) < 20
-
-    run(work)
+        outcomes = await tried(sink, trap.port, denied_urls())
+        assert trap.connections == 0
+        assert outcomes["ssrf"] > LEAST
+        # Some names are not even numbers to the system.
+        assert outcomes.get("unsent", 0) < 20
 
 
 @pytest.mark.rule("out-01")
-def test_the_node_reaches_no_trap() -> None:
-    async def work() -> None:
-        async with listening_peer(*EVERYWHERE) as trap, open_client(lenient(trap.port), timeout_ms=5_000) as client:
-            node = request_node(client)
+async def test_the_node_reaches_no_trap() -> None:
+    async with listening_peer(*EVERYWHERE) as trap, open_client(lenient(trap.port), timeout_ms=5_000) as client:
+        node = request_node(client)
+
+        async def sink(url: str) -> str:
+            outcome = await node.run(call({"method": "POST"}, {"url": url}), FakeStepContext())
+            assert isinstance(outcome, Failed)
+            if outcome.code in ("ssrf_blocked", "node_input_missing"):
+                return "ssrf"
+            return "sent" if (outcome.details or {}).get("sent", True) else "unsent"
+
+        outcomes = await tried(sink, trap.port, denied_urls())
+        assert (trap.connections, outcomes["ssrf"] > LEAST) == (0, True)
+
+
+@pytest.mark.rule("out-01")
+async def test_the_seam_reaches_no_trap() -> None:
+    async with listening_peer(*EVERYWHERE) as trap:
+        settings = {"test_seams": True, "fetch_http": True, "fetch_ports": (trap.port,)}
+        async with open_in_process(**settings) as inside:
 
             async def sink(url: str) -> str:
-                outcome = await node.run(call({"method": "POST"}, {"url": url}), FakeStepContext())
-                assert isinstance(outcome, Failed)
-                if outcome.code in ("ssrf_blocked", "node_input_missing"):
+                answer = await inside.call("POST", "/v1/host/sample/http/safe-fetch", {"url": url})
+                if answer.status == 400:  # NUL is none of JSON here
                     return "ssrf"
-                return "sent" if (outcome.details or {}).get("sent", True) else "unsent"
+                assert answer.status == 200, answer.body
+                document = answer.document
+                return document.get("blocked", "unsent" if document["outcome"] == "failed" else "fetched")
 
             outcomes = await tried(sink, trap.port, denied_urls())
             assert (trap.connections, outcomes["ssrf"] > LEAST) == (0, True)
 
-    run(work)
 
-
-@pytest.mark.rule("out-01")
-def test_the_seam_reaches_no_trap() -> None:
-    async def work() -> None:
-        async with listening_peer(*EVERYWHERE) as trap:
-            settings = {"test_seams": True, "fetch_http": True, "fetch_ports": (trap.port,)}
-            async with open_in_process(**settings) as inside:
-
-                async def sink(url: str) -> str:
-                    answer = await inside.call("POST", "/v1/host/sample/http/safe-fetch", {"url": url})
-                    if answer.status == 400:  # NUL is none of JSON here
-                        return "ssrf"
-                    assert answer.status == 200, answer.body
-                    document = answer.document
-                    return document.get("blocked", "unsent" if document["outcome"] == "failed" else "fetched")
-
-                outcomes = await tried(sink, trap.port, denied_urls())
-                assert (trap.connections, outcomes["ssrf"] > LEAST) == (0, True)
-
-    run(work)
-
-
-def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "is_own_address", lambda address: False)
     monkeypatch.setattr(AddressGuard, "check_peer", lambda *_: None)
 
-    async def work() -> None:
-        async with listening_peer(*EVERYWHERE) as trap:
-            careless = AddressGuard(SystemResolver(), judge=lambda address, private: True)
-            async with open_client(lenient(trap.port), guard=careless) as client:
-                for host in LOOPBACK:
-                    response = await client.fetch(OutboundRequest(f"http://{host}:{trap.port}/"))
-                    assert response.content == b"ok", host
-                assert trap.connections == len(LOOPBACK)
-
-    run(work)
+    async with listening_peer(*EVERYWHERE) as trap:
+        careless = AddressGuard(SystemResolver(), judge=lambda address, private: True)
+        async with open_client(lenient(trap.port), guard=careless) as client:
+            for host in LOOPBACK:
+                response = await client.fetch(OutboundRequest(f"http://{host}:{trap.port}/"))
+                assert response.content == b"ok", host
+            assert trap.connections == len(LOOPBACK)
 
 
 def test_an_address_of_this_machine_is_refused_even_if_it_were_public() -> None:

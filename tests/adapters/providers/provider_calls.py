@@ -10,11 +10,7 @@ T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    async def bounded() -> T:
-        async with asyncio.timeout(120):
-            return await work
-
-    return asyncio.run(bounded())
+    return asyncio.run(work)
 
 
 def model_request(said: str = "Hello", node: str = "n", **more: Any) -> ModelRequest:

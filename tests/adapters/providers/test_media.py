@@ -128,7 +128,7 @@ def test_without_a_script_it_tells_what_was_shown() -> None:
     assert run(generate_text(ScriptedProvider(ManualClock()), request)) == f"{told} You showed: image/png (7 bytes)."
 
 
-def test_an_entry_makes_media_before_its_end() -> None:
+async def test_an_entry_makes_media_before_its_end() -> None:
     made = {
         "kind": "image",
         "base64": base64.b64encode(PICTURE).decode(),
@@ -142,10 +142,7 @@ def test_an_entry_makes_media_before_its_end() -> None:
         == 1
     )
 
-    async def heard() -> list[Any]:
-        return [item async for item in ScriptedProvider(ManualClock(), programs).generate(showing()[0])]
-
-    items = run(heard())
+    items = [item async for item in ScriptedProvider(ManualClock(), programs).generate(showing()[0])]
     assert items[-3:-1] == [GeneratedMedia("image", PICTURE, "image/png", "a", "n"), GeneratedMedia("file", b"")]
     assert isinstance(items[-1], AnswerEnd)
 
@@ -158,8 +155,8 @@ def test_media_that_cannot_be_made_are_refused(media: Any) -> None:
         parse_entry({"content": "x", "media": media})
 
 
-def test_counts_of_tokens_are_those_of_the_text() -> None:
+async def test_counts_of_tokens_are_those_of_the_text() -> None:
     request, _ = showing("1234", "5678")
-    _, stop = run(collect_answer(ScriptedProvider(ManualClock()), request))
+    _, stop = await collect_answer(ScriptedProvider(ManualClock()), request)
     assert stop is not None
     assert stop.usage.input_tokens == 3

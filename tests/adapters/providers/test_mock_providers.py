@@ -47,18 +47,18 @@ def test_a_text_is_streamed_token_by_token() -> None:
     ("finish", "reason"),
     [("stop", "stop"), ("length", "length"), ("tool_calls", "tool-call"), ("content_filter", "content-filter")],
 )
-def test_a_stream_ends_as_it_is_told(finish: str, reason: str) -> None:
-    assert run(collect_answer(mock("stream-text", finishReason=finish), model_request()))[1].reason == reason
+async def test_a_stream_ends_as_it_is_told(finish: str, reason: str) -> None:
+    assert (await collect_answer(mock("stream-text", finishReason=finish), model_request()))[1].reason == reason
 
 
 @pytest.mark.rule("model-13")
-def test_tools_are_called() -> None:
+async def test_tools_are_called() -> None:
     calls = [
         {"id": "c", "name": "find", "arguments": '{"q":1}'},
         {"name": "stop", "arguments": {"a": [1]}},
         {"name": "go"},
     ]
-    deltas, stop = run(collect_answer(mock("tool-calls", toolCalls=calls), model_request()))
+    deltas, stop = await collect_answer(mock("tool-calls", toolCalls=calls), model_request())
     assert (deltas, stop.reason, stop.detail, stop.usage) == ([], "tool-call", "tool_calls", TokenUsage(1, 3))
     assert stop.tool_calls == (
         {"id": "c", "name": "find", "arguments": '{"q":1}'},
@@ -75,9 +75,9 @@ def test_tools_are_called() -> None:
         ({"code": "rate_limited", "message": "Slowly.", "retryable": True}, ("rate_limited", "Slowly.", True)),
     ],
 )
-def test_an_error_is_a_fault(config: dict[str, Any], said: tuple[str, str, bool]) -> None:
+async def test_an_error_is_a_fault(config: dict[str, Any], said: tuple[str, str, bool]) -> None:
     with pytest.raises(ProviderFault) as caught:
-        run(collect_answer(mock("error", **config), model_request()))
+        await collect_answer(mock("error", **config), model_request())
     assert (caught.value.code, caught.value.message, caught.value.retryable) == said
 
 
@@ -101,20 +101,17 @@ def test_usage_alone_has_no_text() -> None:
         ("stream-text", {"tokens": ["a"]}, []),
     ],
 )
-def test_delays_are_those_of_the_clock(name: str, config: dict[str, Any], waits: list[int]) -> None:
-    async def work() -> None:
-        clock = ManualClock()
-        task = asyncio.create_task(collect_answer(mock(name, clock, **config), model_request()))
-        seen: list[int] = []
-        while not task.done():
-            if clock.next_wake is not None:
-                seen.append(clock.next_wake - clock.now())
-                clock.advance(seen[-1])
-            await asyncio.sleep(0)
-        assert seen == waits
-        assert isinstance(task.exception(), ProviderFault) == (name == "error")
-
-    run(work())
+async def test_delays_are_those_of_the_clock(name: str, config: dict[str, Any], waits: list[int]) -> None:
+    clock = ManualClock()
+    task = asyncio.create_task(collect_answer(mock(name, clock, **config), model_request()))
+    seen: list[int] = []
+    while not task.done():
+        if clock.next_wake is not None:
+            seen.append(clock.next_wake - clock.now())
+            clock.advance(seen[-1])
+        await asyncio.sleep(0)
+    assert seen == waits
+    assert isinstance(task.exception(), ProviderFault) == (name == "error")
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [

@@ -18,19 +18,16 @@ TOML = 'default = "Nothing to add."\n[nodes]\nn = ["one", {content = "two", stop
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.json", JSON), ("a.toml", TOML), ("script", JSON)])
-def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path: Path, name: str, text: str) -> None:
+async def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     provider = ScriptedProvider(ManualClock(), ScriptPlayer(read_script(tmp_path / name)))
 
     async def said(run_id: str, node: str = "n", partition: str = "") -> str:
         return await generate_text(provider, model_request(node=node, run_id=run_id, partition=partition))
 
-    async def work() -> None:
-        assert [await said("r1"), await said("r1"), await said("r2"), await said("r1")] == ["one", "two", "one", "one"]
-        assert await said("r2", partition="other") == "one"
-        assert await said("r1", "other") == "Nothing to add."
-
-    run(work())
+    assert [await said("r1"), await said("r1"), await said("r2"), await said("r1")] == ["one", "two", "one", "one"]
+    assert await said("r2", partition="other") == "one"
+    assert await said("r1", "other") == "Nothing to add."
 
 
 @pytest.mark.parametrize(
@@ -70,11 +67,11 @@ def test_a_script_that_is_not_there_or_no_toml_is_named(tmp_path: Path) -> None:
             read_script(tmp_path / name)
 
 
-def test_the_settings_bring_the_script(tmp_path: Path) -> None:
+async def test_the_settings_bring_the_script(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(JSON)
     models, _ = build_providers(Settings(model_script=str(tmp_path / "a.json")), ManualClock())
     request = model_request()
-    assert run(generate_text(models.find(request), request)) == "one"
+    assert (await generate_text(models.find(request), request)) == "one"
 
 
 @pytest.mark.rule("model-14")
@@ -89,9 +86,9 @@ def test_without_a_script_an_answer_says_what_it_is_and_what_was_said() -> None:
 
 
 @pytest.mark.rule("model-14")
-def test_without_a_script_a_wanted_schema_is_met() -> None:
+async def test_without_a_script_a_wanted_schema_is_met() -> None:
     schema = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
-    said = run(generate_text(ScriptedProvider(ManualClock()), model_request(response_schema=schema)))
+    said = await generate_text(ScriptedProvider(ManualClock()), model_request(response_schema=schema))
     assert msgspec.json.decode(said) == {"valid": True}
 
 

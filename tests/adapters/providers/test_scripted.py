@@ -50,17 +50,17 @@ def scripted(*program: Any) -> ScriptedProvider:
         ({"mode": "refusal"}, "content-filter", "refusal", None, None),
     ],
 )
-def test_the_end_of_an_answer_is_the_programmed_one(
+async def test_the_end_of_an_answer_is_the_programmed_one(
     written: dict[str, Any], reason: str, detail: str, refusal: str | None, category: str | None
 ) -> None:
-    _, stop = run(collect_answer(scripted(written), model_request()))
+    _, stop = await collect_answer(scripted(written), model_request())
     assert (stop.reason, stop.detail, stop.refusal, stop.safety_category) == (reason, detail, refusal, category)
 
 
 @pytest.mark.rule("model-11")
-def test_an_answer_comes_in_words_and_the_last_is_marked() -> None:
-    deltas, stop = run(
-        collect_answer(scripted({"content": " one two\n three "}), model_request("four bytes each!", system="abcde"))
+async def test_an_answer_comes_in_words_and_the_last_is_marked() -> None:
+    deltas, stop = await collect_answer(
+        scripted({"content": " one two\n three "}), model_request("four bytes each!", system="abcde")
     )
     assert deltas == [Delta(part, part == "\n three ", "scripted-1") for part in (" one", " two", "\n three ")]
     assert stop == AnswerEnd("stop", TokenUsage(6, 4), "scripted-1", "end_turn")
@@ -74,11 +74,9 @@ def test_chunks_tokens_and_model_are_as_programmed() -> None:
     assert run(collect_answer(scripted(), model_request(model="small")))[1].model == "small"
 
 
-def test_an_envelope_is_answered_as_its_text() -> None:
-    said = run(
-        generate_text(
-            scripted({"mode": "envelope", "envelope": {"type": "error", "payload": {"a": 1}}}), model_request()
-        )
+async def test_an_envelope_is_answered_as_its_text() -> None:
+    said = await generate_text(
+        scripted({"mode": "envelope", "envelope": {"type": "error", "payload": {"a": 1}}}), model_request()
     )
     assert msgspec.json.decode(said) == {"type": "error", "payload": {"a": 1}}
 
@@ -108,15 +106,12 @@ def test_an_entry_that_says_nothing_clear_is_refused_and_changes_nothing(written
     assert programs.take(model_request()) == ScriptEntry(content="before")
 
 
-def test_a_fault_comes_after_what_was_said() -> None:
-    async def work() -> None:
-        answer = scripted({"content": "half an", "fault": {"code": "provider_unavailable"}}).generate(model_request())
-        assert [(await anext(answer)).text, (await anext(answer)).text] == ["half", " an"]  # type: ignore[union-attr]
-        with pytest.raises(ProviderFault) as caught:
-            await anext(answer)
-        assert (caught.value.code, caught.value.retryable) == ("provider_unavailable", True)
-
-    run(work())
+async def test_a_fault_comes_after_what_was_said() -> None:
+    answer = scripted({"content": "half an", "fault": {"code": "provider_unavailable"}}).generate(model_request())
+    assert [(await anext(answer)).text, (await anext(answer)).text] == ["half", " an"]  # type: ignore[union-attr]
+    with pytest.raises(ProviderFault) as caught:
+        await anext(answer)
+    assert (caught.value.code, caught.value.retryable) == ("provider_unavailable", True)
 
 
 @pytest.mark.rule("model-12")
@@ -132,58 +127,49 @@ def test_a_used_up_program_leaves_silence_until_the_reset() -> None:
 
 
 @pytest.mark.rule("model-11")
-def test_a_call_takes_its_entry_when_it_starts() -> None:
-    async def work() -> None:
-        provider = scripted("one", "two", "three")
-        first, second = provider.generate(model_request()), provider.generate(model_request())
-        assert await anext(second) == Delta("two", True, "scripted-1")
-        assert await anext(first) == Delta("one", True, "scripted-1")
-        # The host ended before the answer was recorded; the call is made again.
-        await first.aclose()
-        assert await generate_text(provider, model_request()) == "three"
-        await second.aclose()
-
-    run(work())
+async def test_a_call_takes_its_entry_when_it_starts() -> None:
+    provider = scripted("one", "two", "three")
+    first, second = provider.generate(model_request()), provider.generate(model_request())
+    assert await anext(second) == Delta("two", True, "scripted-1")
+    assert await anext(first) == Delta("one", True, "scripted-1")
+    # The host ended before the answer was recorded; the call is made again.
+    await first.aclose()
+    assert await generate_text(provider, model_request()) == "three"
+    await second.aclose()
 
 
-def test_delays_are_those_of_the_clock() -> None:
-    async def work() -> None:
-        clock = ManualClock()
-        provider = ScriptedProvider(
-            clock, ScriptedPrograms(Script(default=ScriptEntry(content="a b", delay_ms_per_token=5000)))
-        )
-        task = asyncio.create_task(collect_answer(provider, model_request()))
-        for _ in range(2):
-            while clock.next_wake is None:
-                await asyncio.sleep(0)
-            assert not task.done()
-            assert clock.next_wake == clock.now() + 5000
-            clock.advance(5000)
-            await asyncio.sleep(0)
-        assert [delta.text for delta in (await task)[0]] == ["a", " b"]
-
-    run(work())
-
-
-def test_cancelling_leaves_no_sleeper() -> None:
-    async def work() -> None:
-        clock = ManualClock()
-        task = asyncio.create_task(
-            collect_answer(
-                ScriptedProvider(
-                    clock, ScriptedPrograms(Script(default=ScriptEntry("end_turn", "a", delay_ms_per_token=9)))
-                ),
-                model_request(),
-            )
-        )
+async def test_delays_are_those_of_the_clock() -> None:
+    clock = ManualClock()
+    provider = ScriptedProvider(
+        clock, ScriptedPrograms(Script(default=ScriptEntry(content="a b", delay_ms_per_token=5000)))
+    )
+    task = asyncio.create_task(collect_answer(provider, model_request()))
+    for _ in range(2):
         while clock.next_wake is None:
             await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert clock.next_wake is None
+        assert not task.done()
+        assert clock.next_wake == clock.now() + 5000
+        clock.advance(5000)
+        await asyncio.sleep(0)
+    assert [delta.text for delta in (await task)[0]] == ["a", " b"]
 
-    run(work())
+
+async def test_cancelling_leaves_no_sleeper() -> None:
+    clock = ManualClock()
+    task = asyncio.create_task(
+        collect_answer(
+            ScriptedProvider(
+                clock, ScriptedPrograms(Script(default=ScriptEntry("end_turn", "a", delay_ms_per_token=9)))
+            ),
+            model_request(),
+        )
+    )
+    while clock.next_wake is None:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert clock.next_wake is None
 
 
 @settings(max_examples=example_count(300), deadline=None)

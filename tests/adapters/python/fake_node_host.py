@@ -22,7 +22,6 @@ from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution
 
-TIMEOUT_SECONDS = 120.0
 NO_OUTCOME: Any = object()
 
 
@@ -48,11 +47,7 @@ class FakeNodeHost:
         self.attempt = 0
 
     async def enter(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> NodeOutcome:
-        """One entry of the node, within a bound; `config` is its config, everything else an input."""
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            return await self.enter_unbounded(function, node_id=node_id, visit=visit, **given)
-
-    async def enter_unbounded(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> NodeOutcome:
+        """One entry of the node; `config` is its config, everything else an input."""
         node = node_of(function)
         assert node is not None
         self.attempt += 1

@@ -69,7 +69,7 @@ CALLS: list[Callable[[PlainContext], Any]] = [
 
 async def leave(stage: FakeNodeHost, left: Left, function: Any) -> None:
     """Cancel the node while its thread is stuck; the run goes on at once."""
-    task = asyncio.ensure_future(stage.enter_unbounded(function))
+    task = asyncio.ensure_future(stage.enter(function))
     await asyncio.to_thread(left.stuck.wait, BOUND)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -77,41 +77,35 @@ async def leave(stage: FakeNodeHost, left: Left, function: Any) -> None:
     assert not left.over.is_set()
 
 
-def test_a_function_left_behind_can_do_nothing_more() -> None:
+async def test_a_function_left_behind_can_do_nothing_more() -> None:
     stage, left = FakeNodeHost(outbound=Out()), Left()
 
-    async def story() -> None:
-        await leave(stage, left, left.node(*CALLS))
-        assert stage.tools.threads.abandoned == 1
-        left.go.set()
-        assert await asyncio.to_thread(left.over.wait, BOUND)
-
-    asyncio.run(story())
+    await leave(stage, left, left.node(*CALLS))
+    assert stage.tools.threads.abandoned == 1
+    left.go.set()
+    assert await asyncio.to_thread(left.over.wait, BOUND)
     assert left.raised == [CallAbandoned] * len(CALLS)
     assert (stage.emitted, stage.recorded, stage.versions) == ([], {}, {})
     until(lambda: stage.tools.threads.abandoned == 0, "the thread to end")
 
 
-def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a context that does not know that it was left."""
     monkeypatch.setattr(loop_bridge.LoopBridge, "abandon", lambda self: None)
     for guard in ("check", "check_not_stopping"):
         monkeypatch.setattr(CallState, guard, lambda self: None)
     stage, left = FakeNodeHost(), Left()
 
-    async def story() -> None:
-        await leave(stage, left, left.node(CALLS[2], CALLS[4]))
-        left.go.set()
-        assert await asyncio.to_thread(left.over.wait, BOUND)
-
-    asyncio.run(story())
+    await leave(stage, left, left.node(CALLS[2], CALLS[4]))
+    left.go.set()
+    assert await asyncio.to_thread(left.over.wait, BOUND)
     assert left.raised == []
     assert len(stage.emitted) == 1
     assert stage.recorded == {"late": 1}
 
 
 @pytest.mark.parametrize("guarded", [True, False])
-def test_a_call_that_blocks_is_woken(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_that_blocks_is_woken(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
         monkeypatch.setattr(loop_bridge.LoopBridge, "abandon", lambda self: None)
         # It would end the step, and with it the call.
@@ -130,18 +124,15 @@ def test_a_call_that_blocks_is_woken(guarded: bool, monkeypatch: pytest.MonkeyPa
         except CallAbandoned:
             woken.set()
 
-    async def story() -> bool:
-        task = asyncio.ensure_future(FakeNodeHost().enter_unbounded(wait))
-        await asyncio.to_thread(waiting.wait, BOUND)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return await asyncio.to_thread(woken.wait, BOUND if guarded else 0.2)
-
-    assert asyncio.run(story()) is guarded
+    task = asyncio.ensure_future(FakeNodeHost().enter(wait))
+    await asyncio.to_thread(waiting.wait, BOUND)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await asyncio.to_thread(woken.wait, BOUND if guarded else 0.2)) is guarded
 
 
-def test_a_function_that_catches_exceptions_ends_too() -> None:
+async def test_a_function_that_catches_exceptions_ends_too() -> None:
     ended = threading.Event()
     stuck = threading.Event()
 
@@ -157,15 +148,12 @@ def test_a_function_that_catches_exceptions_ends_too() -> None:
         finally:
             ended.set()
 
-    async def story() -> None:
-        task = asyncio.ensure_future(FakeNodeHost().enter_unbounded(zombie))
-        await asyncio.to_thread(stuck.wait, BOUND)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await asyncio.to_thread(ended.wait, BOUND)
-
-    asyncio.run(story())
+    task = asyncio.ensure_future(FakeNodeHost().enter(zombie))
+    await asyncio.to_thread(stuck.wait, BOUND)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(ended.wait, BOUND)
 
 
 def test_a_plain_node_that_is_not_heard_of_is_left_behind() -> None:
@@ -188,7 +176,7 @@ def test_a_plain_node_that_is_not_heard_of_is_left_behind() -> None:
     assert raised == [CallAbandoned]
 
 
-def test_too_many_left_behind_stop_the_next_one(caplog: pytest.LogCaptureFixture) -> None:
+async def test_too_many_left_behind_stop_the_next_one(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     stage = FakeNodeHost(ThreadPool(4, 2))
     lefts = [Left(), Left()]
@@ -201,21 +189,18 @@ def test_too_many_left_behind_stop_the_next_one(caplog: pytest.LogCaptureFixture
     async def stepping(ctx: weftwork.Context) -> int:
         return await ctx.step("plain", lambda: 1)
 
-    async def story() -> None:
-        for left in lefts:
-            assert await stage.enter(following) == Completed({"output": 1})
-            await leave(stage, left, left.node())
-        for function in (following, stepping):
-            found = await stage.enter(function)
-            assert isinstance(found, Failed)
-            assert (found.code, found.retryable) == ("node_threads_exhausted", True)
-        assert stage.recorded == {}
-        for left in lefts:
-            left.go.set()
-        await asyncio.to_thread(until, lambda: stage.tools.threads.abandoned == 0, "the threads to end")
+    for left in lefts:
         assert await stage.enter(following) == Completed({"output": 1})
-        assert await stage.enter(stepping) == Completed({"output": 1})
-
-    asyncio.run(story())
+        await leave(stage, left, left.node())
+    for function in (following, stepping):
+        found = await stage.enter(function)
+        assert isinstance(found, Failed)
+        assert (found.code, found.retryable) == ("node_threads_exhausted", True)
+    assert stage.recorded == {}
+    for left in lefts:
+        left.go.set()
+    await asyncio.to_thread(until, lambda: stage.tools.threads.abandoned == 0, "the threads to end")
+    assert await stage.enter(following) == Completed({"output": 1})
+    assert await stage.enter(stepping) == Completed({"output": 1})
     told = [record for record in caplog.records if record.message == "too many abandoned threads"]
     assert [getattr(record, "heldBy", "") for record in told] == ["acme.stuck 2"] * 2

@@ -153,16 +153,13 @@ def test_without_the_guard_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
         run_node(spawns, inputs={"way": "node"})
 
 
-def test_tasks_outside_of_nodes_are_as_they_were() -> None:
+async def test_tasks_outside_of_nodes_are_as_they_were() -> None:
     async def work() -> str:
         return repr(asyncio.current_task())
 
-    async def story() -> tuple[str, Any]:
-        guard_tasks(asyncio.get_running_loop())
-        task = asyncio.create_task(work(), name="mine")
-        return await task, type(task.get_coro()).__name__
-
-    said, kind = asyncio.run(story())
+    guard_tasks(asyncio.get_running_loop())
+    task = asyncio.create_task(work(), name="mine")
+    said, kind = (await task, type(task.get_coro()).__name__)
     assert "mine" in said
     assert "work" in said
     assert kind == "coroutine"

@@ -77,20 +77,17 @@ def test_a_step_in_a_task_of_its_own_is_named_too(caplog: pytest.LogCaptureFixtu
     assert [vars(record)["typeId"] for record in told(caplog, BLOCKED)] == ["acme.group"]
 
 
-def test_code_that_is_no_node_is_not_blamed(caplog: pytest.LogCaptureFixture) -> None:
+async def test_code_that_is_no_node_is_not_blamed(caplog: pytest.LogCaptureFixture) -> None:
     @weftwork.node("acme.idle")
     async def idle(ctx: weftwork.Context) -> None: ...
 
-    async def story() -> None:
-        node = node_of(idle)
-        assert node is not None
-        watch = LoopWatch([node])
-        watch.start()
-        time.sleep(loopwatch.MARK_SECONDS * 2 + loopwatch.BLOCKED_SECONDS + 0.3)
-        await asyncio.sleep(0.2)
-        watch.stop()
-
-    asyncio.run(story())
+    node = node_of(idle)
+    assert node is not None
+    watch = LoopWatch([node])
+    watch.start()
+    time.sleep(loopwatch.MARK_SECONDS * 2 + loopwatch.BLOCKED_SECONDS + 0.3)
+    await asyncio.sleep(0.2)
+    watch.stop()
     assert told(caplog, BLOCKED) == told(caplog, AGAIN) == []
 
 

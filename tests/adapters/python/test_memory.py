@@ -94,7 +94,7 @@ CALLED = [
 
 
 @pytest.mark.parametrize("function", CALLED, ids=lambda each: each.__name__)
-def test_nothing_of_a_call_stays(function: Any) -> None:
+async def test_nothing_of_a_call_stays(function: Any) -> None:
     async def story() -> None:
         stage = FakeNodeHost()
         await stage.enter(function)
@@ -110,7 +110,7 @@ def test_nothing_of_a_call_stays(function: Any) -> None:
     gc.collect()
     gc.disable()
     try:
-        asyncio.run(story())
+        await story()
     finally:
         gc.enable()
         logging.disable(logging.NOTSET)

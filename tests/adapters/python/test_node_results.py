@@ -207,7 +207,9 @@ def test_a_once_node_that_was_given_up_is_not_tried_again() -> None:
 
 
 @pytest.mark.parametrize("guarded", [True, False])
-def test_a_node_that_was_told_to_stop_records_nothing_more(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_node_that_was_told_to_stop_records_nothing_more(
+    guarded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not guarded:
         monkeypatch.setattr("weftwork.adapters.python.calls.call_state.CallState.check_not_stopping", lambda self: None)
 
@@ -222,31 +224,24 @@ def test_a_node_that_was_told_to_stop_records_nothing_more(guarded: bool, monkey
         except asyncio.CancelledError:
             await ctx.step("late", lambda: 2)
 
-    async def cancel() -> dict[str, Any]:
-        stage = FakeNodeHost()
-        task = asyncio.ensure_future(stage.enter_unbounded(stubborn))
-        async with asyncio.timeout(120):
-            while not stage.recorded:
-                await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.wait((task,), timeout=10)
-        assert task.cancelled() is guarded
-        return stage.recorded
-
     early = {"after a timeout of its own": 1}
-    assert asyncio.run(cancel()) == (early if guarded else {**early, "late": 2})
+    stage = FakeNodeHost()
+    task = asyncio.ensure_future(stage.enter(stubborn))
+    while not stage.recorded:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.wait((task,), timeout=10)
+    assert task.cancelled() is guarded
+    assert stage.recorded == (early if guarded else {**early, "late": 2})
 
 
-def test_a_node_with_heartbeats_can_be_cancelled() -> None:
+async def test_a_node_with_heartbeats_can_be_cancelled() -> None:
     @weftwork.node("acme.patient", heartbeat_timeout=60)
     async def patient(ctx: weftwork.Context) -> None:
         await asyncio.sleep(60)
 
-    async def cancel() -> None:
-        task = asyncio.ensure_future(FakeNodeHost().enter_unbounded(patient))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 10)
-
-    asyncio.run(cancel())
+    task = asyncio.ensure_future(FakeNodeHost().enter(patient))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 10)

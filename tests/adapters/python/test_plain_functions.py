@@ -87,7 +87,7 @@ def test_a_plain_function_gets_a_plain_context() -> None:
     assert FakeNodeHost().run(kind) == Completed({"output": "PlainContext"})
 
 
-def test_a_full_pool_still_runs_the_steps_of_its_functions() -> None:
+async def test_a_full_pool_still_runs_the_steps_of_its_functions() -> None:
     gate = threading.Barrier(2)
 
     @weftwork.node("acme.pair")
@@ -96,11 +96,11 @@ def test_a_full_pool_still_runs_the_steps_of_its_functions() -> None:
         gate.wait(BOUND)
         return ctx.step(f"step-{number}", lambda: number)
 
-    async def both() -> tuple[Any, Any]:
-        stage = FakeNodeHost(ThreadPool(2, 1))
-        return await asyncio.gather(stage.enter(pair, number=1), stage.enter(pair, number=2))
-
-    assert tuple(asyncio.run(both())) == (Completed({"output": 1}), Completed({"output": 2}))
+    stage = FakeNodeHost(ThreadPool(2, 1))
+    assert tuple(await asyncio.gather(stage.enter(pair, number=1), stage.enter(pair, number=2))) == (
+        Completed({"output": 1}),
+        Completed({"output": 2}),
+    )
 
 
 def test_threads_of_the_function_may_use_its_context() -> None:

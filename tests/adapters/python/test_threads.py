@@ -41,173 +41,138 @@ async def settled(look: Any, what: str) -> None:
     await asyncio.to_thread(until, look, what)
 
 
-def run(work: Any) -> Any:
-    async def bounded() -> Any:
-        async with asyncio.timeout(120):
-            return await work()
-
-    return asyncio.run(bounded())
-
-
-def test_no_more_run_at_once_than_may() -> None:
-    async def story() -> None:
-        threads, gate = ThreadPool(3, 1), Gate()
-        tasks = [asyncio.ensure_future(threads.run(gate.enter, "a")) for _ in range(10)]
-        await settled(lambda: gate.inside == 3, "three to be inside")
-        await asyncio.sleep(0.05)
-        assert gate.inside == 3
-        gate.open.set()
-        assert len(set(await asyncio.gather(*tasks))) <= 3
-        assert gate.most == 3
-
-    run(story)
+async def test_no_more_run_at_once_than_may() -> None:
+    threads, gate = ThreadPool(3, 1), Gate()
+    tasks = [asyncio.ensure_future(threads.run(gate.enter, "a")) for _ in range(10)]
+    await settled(lambda: gate.inside == 3, "three to be inside")
+    await asyncio.sleep(0.05)
+    assert gate.inside == 3
+    gate.open.set()
+    assert len(set(await asyncio.gather(*tasks))) <= 3
+    assert gate.most == 3
 
 
-def test_threads_are_used_again() -> None:
-    async def story() -> None:
-        threads = ThreadPool(8, 1)
-        idents = {await threads.run(threading.get_ident, "a") for _ in range(20)}
-        # The thread may not be back in line yet when the next job comes.
-        assert len(idents) <= 8
-        threads.close()
-
-    run(story)
+async def test_threads_are_used_again() -> None:
+    threads = ThreadPool(8, 1)
+    idents = {await threads.run(threading.get_ident, "a") for _ in range(20)}
+    # The thread may not be back in line yet when the next job comes.
+    assert len(idents) <= 8
+    threads.close()
 
 
-def test_jobs_are_begun_in_order() -> None:
-    async def story() -> None:
-        threads, order, gate = ThreadPool(1, 1), list[int](), threading.Event()
-        tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(threads.run(lambda: gate.wait(BOUND), "a"))]
-        tasks += [asyncio.ensure_future(threads.run(lambda at=at: order.append(at), "a")) for at in range(20)]
-        await asyncio.sleep(0)
-        gate.set()
-        await asyncio.gather(*tasks)
-        assert order == list(range(20))
-
-    run(story)
+async def test_jobs_are_begun_in_order() -> None:
+    threads, order, gate = ThreadPool(1, 1), list[int](), threading.Event()
+    tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(threads.run(lambda: gate.wait(BOUND), "a"))]
+    tasks += [asyncio.ensure_future(threads.run(lambda at=at: order.append(at), "a")) for at in range(20)]
+    await asyncio.sleep(0)
+    gate.set()
+    await asyncio.gather(*tasks)
+    assert order == list(range(20))
 
 
-def test_context_variables_are_those_of_the_caller() -> None:
-    async def story() -> None:
-        threads = ThreadPool(1, 1)
-        mark.set("caller")
+async def test_context_variables_are_those_of_the_caller() -> None:
+    threads = ThreadPool(1, 1)
+    mark.set("caller")
 
-        def change() -> str:
-            seen = mark.get()
-            mark.set("thread")
-            return seen
+    def change() -> str:
+        seen = mark.get()
+        mark.set("thread")
+        return seen
 
-        assert await threads.run(change, "a") == "caller"
-        assert mark.get() == "caller"
-        assert await threads.run(mark.get, "a") == "caller"
-
-    run(story)
+    assert await threads.run(change, "a") == "caller"
+    assert mark.get() == "caller"
+    assert await threads.run(mark.get, "a") == "caller"
 
 
-def test_a_job_that_was_not_begun_is_simply_gone() -> None:
-    async def story() -> None:
-        threads, gate, done = ThreadPool(1, 1), Gate(), list[int]()
-        first = asyncio.ensure_future(threads.run(gate.enter, "a"))
-        second = asyncio.ensure_future(threads.run(lambda: done.append(1), "a"))
-        await settled(lambda: gate.inside == 1, "the first to be inside")
-        second.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await second
-        assert threads.abandoned == 0
-        gate.open.set()
-        await first
-        assert await threads.run(lambda: done, "a") == []
-
-    run(story)
+async def test_a_job_that_was_not_begun_is_simply_gone() -> None:
+    threads, gate, done = ThreadPool(1, 1), Gate(), list[int]()
+    first = asyncio.ensure_future(threads.run(gate.enter, "a"))
+    second = asyncio.ensure_future(threads.run(lambda: done.append(1), "a"))
+    await settled(lambda: gate.inside == 1, "the first to be inside")
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    assert threads.abandoned == 0
+    gate.open.set()
+    await first
+    assert await threads.run(lambda: done, "a") == []
 
 
-def test_an_abandoned_thread_frees_its_place_and_its_result_is_dropped() -> None:
-    async def story() -> None:
-        threads, gate = ThreadPool(1, 2), Gate()
-        first = asyncio.ensure_future(threads.run(gate.enter, "a"))
-        await settled(lambda: gate.inside == 1, "the first to be inside")
-        waiting = asyncio.ensure_future(threads.run(lambda: "next", "b"))
-        await asyncio.sleep(0)
-        first.cancel()
-        assert await waiting == "next"
-        assert threads.abandoned == 1
-        gate.open.set()
-        await settled(lambda: threads.abandoned == 0, "the thread to end")
-        assert first.cancelled()
-        # The bound holds again: one of the two threads went.
-        second = Gate()
-        tasks = [asyncio.ensure_future(threads.run(second.enter, "a")) for _ in range(3)]
-        await settled(lambda: second.inside == 1, "one to be inside")
-        await asyncio.sleep(0.05)
-        second.open.set()
-        await asyncio.gather(*tasks)
-        assert second.most == 1
-
-    run(story)
+async def test_an_abandoned_thread_frees_its_place_and_its_result_is_dropped() -> None:
+    threads, gate = ThreadPool(1, 2), Gate()
+    first = asyncio.ensure_future(threads.run(gate.enter, "a"))
+    await settled(lambda: gate.inside == 1, "the first to be inside")
+    waiting = asyncio.ensure_future(threads.run(lambda: "next", "b"))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await waiting == "next"
+    assert threads.abandoned == 1
+    gate.open.set()
+    await settled(lambda: threads.abandoned == 0, "the thread to end")
+    assert first.cancelled()
+    # The bound holds again: one of the two threads went.
+    second = Gate()
+    tasks = [asyncio.ensure_future(threads.run(second.enter, "a")) for _ in range(3)]
+    await settled(lambda: second.inside == 1, "one to be inside")
+    await asyncio.sleep(0.05)
+    second.open.set()
+    await asyncio.gather(*tasks)
+    assert second.most == 1
 
 
 @pytest.mark.parametrize("guarded", [True, False])
-def test_abandoned_threads_have_a_bound(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_abandoned_threads_have_a_bound(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
         monkeypatch.setattr(ThreadPool, "check_capacity", lambda self: None)
 
-    async def story() -> int:
-        threads, gate, refused = ThreadPool(2, 3), Gate(), 0
-        for _ in range(6):
-            inside = gate.inside
-            task = asyncio.ensure_future(threads.run(gate.enter, "a"))
-            await asyncio.sleep(0)
-            if task.done():
-                with pytest.raises(ThreadsExhausted):
-                    task.result()
-                refused += 1
-                continue
-            await settled(lambda inside=inside: gate.inside == inside + 1, "it to be inside")
-            task.cancel()
-            await asyncio.wait((task,))
-        gate.open.set()
-        await settled(lambda: threads.abandoned == 0, "the threads to end")
-        assert await threads.run(lambda: 1, "a") == 1
-        return refused
-
-    assert run(story) == (3 if guarded else 0)
+    threads, gate, refused = ThreadPool(2, 3), Gate(), 0
+    for _ in range(6):
+        inside = gate.inside
+        task = asyncio.ensure_future(threads.run(gate.enter, "a"))
+        await asyncio.sleep(0)
+        if task.done():
+            with pytest.raises(ThreadsExhausted):
+                task.result()
+            refused += 1
+            continue
+        await settled(lambda inside=inside: gate.inside == inside + 1, "it to be inside")
+        task.cancel()
+        await asyncio.wait((task,))
+    gate.open.set()
+    await settled(lambda: threads.abandoned == 0, "the threads to end")
+    assert await threads.run(lambda: 1, "a") == 1
+    assert refused == (3 if guarded else 0)
 
 
-def test_a_job_that_ends_as_it_is_left_counts_nowhere() -> None:
-    async def story() -> None:
-        threads = ThreadPool(1, 1)
-        for _ in range(50):
-            task = asyncio.ensure_future(threads.run(lambda: 1, "a"))
-            await asyncio.sleep(0)
-            # It has ended, and the loop has not heard of it.
-            until(lambda: not threads._jobs, "the job to be taken")
-            task.cancel()
-            await asyncio.wait((task,))
-        await settled(lambda: threads.abandoned == 0, "every thread to be back")
-        assert await threads.run(lambda: 2, "a") == 2
-
-    run(story)
+async def test_a_job_that_ends_as_it_is_left_counts_nowhere() -> None:
+    threads = ThreadPool(1, 1)
+    for _ in range(50):
+        task = asyncio.ensure_future(threads.run(lambda: 1, "a"))
+        await asyncio.sleep(0)
+        # It has ended, and the loop has not heard of it.
+        until(lambda: not threads._jobs, "the job to be taken")
+        task.cancel()
+        await asyncio.wait((task,))
+    await settled(lambda: threads.abandoned == 0, "every thread to be back")
+    assert await threads.run(lambda: 2, "a") == 2
 
 
-def test_idle_threads_end_with_the_pool_and_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_threads_end_with_the_pool_and_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     async def one(threads: ThreadPool) -> threading.Thread:
         return await threads.run(threading.current_thread, "a")
 
-    async def story() -> None:
-        closed = ThreadPool(2, 1)
-        thread = await one(closed)
-        closed.close()
-        await asyncio.to_thread(thread.join, BOUND)
-        assert not thread.is_alive()
-        monkeypatch.setattr(module, "IDLE_SECONDS", 0.01)
-        quick = ThreadPool(2, 1)
-        thread = await one(quick)
-        assert thread.daemon
-        await asyncio.to_thread(thread.join, BOUND)
-        assert not thread.is_alive()
-        assert await one(quick) is not thread
-
-    run(story)
+    closed = ThreadPool(2, 1)
+    thread = await one(closed)
+    closed.close()
+    await asyncio.to_thread(thread.join, BOUND)
+    assert not thread.is_alive()
+    monkeypatch.setattr(module, "IDLE_SECONDS", 0.01)
+    quick = ThreadPool(2, 1)
+    thread = await one(quick)
+    assert thread.daemon
+    await asyncio.to_thread(thread.join, BOUND)
+    assert not thread.is_alive()
+    assert await one(quick) is not thread
 
 
 def test_a_loop_that_has_ended_is_not_called() -> None:
@@ -223,27 +188,24 @@ def test_a_loop_that_has_ended_is_not_called() -> None:
         task.cancel()
         await asyncio.wait((task,))
 
-    run(story)
+    asyncio.run(story())
     gate.open.set()
     assert ended.wait(BOUND)
 
 
-def test_a_system_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_system_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    async def story() -> None:
-        threads = ThreadPool(2, 1)
-        with monkeypatch.context() as patched:
-            patched.setattr(threading.Thread, "start", start)
-            with pytest.raises(ThreadsExhausted):
-                await threads.run(lambda: 1, "a")
-        assert await threads.run(lambda: 2, "a") == 2
-
-    run(story)
+    threads = ThreadPool(2, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        with pytest.raises(ThreadsExhausted):
+            await threads.run(lambda: 1, "a")
+    assert await threads.run(lambda: 2, "a") == 2
 
 
-def test_a_crowd_that_comes_and_goes_leaves_the_pool_as_it_was() -> None:
+async def test_a_crowd_that_comes_and_goes_leaves_the_pool_as_it_was() -> None:
     jobs = 4_000 if os.environ.get("WEFTWORK_PROOF") == "full" else 400
     chance = random.Random(7)
     lock, inside = threading.Lock(), 0
@@ -273,4 +235,4 @@ def test_a_crowd_that_comes_and_goes_leaves_the_pool_as_it_was() -> None:
         assert await asyncio.gather(*(threads.run(lambda at=at: at, "a") for at in range(50))) == list(range(50))
         assert threads._working <= 4
 
-    run(story)
+    await story()

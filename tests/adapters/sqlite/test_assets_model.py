@@ -1,6 +1,5 @@
 """Whatever is kept, named, deleted and doomed, the SQLite store answers like the store in memory."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -31,11 +30,10 @@ class Assets(Pair):
 
     def ask(self, method: str, *arguments: Any) -> Any:
         async def asked(store: Any) -> Any:
-            async with asyncio.timeout(120):
-                try:
-                    return await getattr(store.assets, method)(*arguments)
-                except Exception as error:
-                    return type(error)
+            try:
+                return await getattr(store.assets, method)(*arguments)
+            except Exception as error:
+                return type(error)
 
         wanted = self.runner.run(asked(self.model))
         assert self.runner.run(asked(self.store)) == wanted

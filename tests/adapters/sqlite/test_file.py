@@ -209,7 +209,7 @@ def test_a_statement_uses_all_of_its_index(connection: Any, name: str) -> None:
     assert wanted not in plan(connection, statements()[name])
 
 
-def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
+async def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
     async def scenario() -> set[int]:
         store = SqliteStore(tmp_path / "store.db")
         await store.open()
@@ -221,7 +221,7 @@ def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
 
     before = os.umask(0)
     try:
-        assert asyncio.run(scenario()) == {0o600}
+        assert (await scenario()) == {0o600}
     finally:
         os.umask(before)
 
@@ -253,18 +253,18 @@ def test_a_newer_library_is_fine(version: str) -> None:
     check_library(version)
 
 
-def test_an_old_library_is_refused_by_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_old_library_is_refused_by_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
     with pytest.raises(HostFault, match=r"SQLite 3\.51\.2"):
-        asyncio.run(SqliteStore(tmp_path / "store.db").open())
+        await SqliteStore(tmp_path / "store.db").open()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_of_a_newer_release_is_refused(tmp_path: Path, connection: Any) -> None:
+async def test_a_store_of_a_newer_release_is_refused(tmp_path: Path, connection: Any) -> None:
     newest = load_migrations()[-1].number
     connection.pragma("user_version", newest + 1)
     with pytest.raises(HostFault, match=f"version {newest + 1} .* {newest} at most"):
-        asyncio.run(SqliteStore(tmp_path / "store.db").open())
+        await SqliteStore(tmp_path / "store.db").open()
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
@@ -295,38 +295,32 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_a_store_of_the_first_release_takes_registrations(tmp_path: Path) -> None:
+async def test_a_store_of_the_first_release_takes_registrations(tmp_path: Path) -> None:
     old: Any = apsw.Connection(str(tmp_path / "store.db"))
     migrate(old, load_migrations()[:1])
     old.execute("INSERT INTO definitions (digest, document) VALUES ('d', x'7b7d')")
     old.close()
 
-    async def scenario() -> None:
-        store = SqliteStore(tmp_path / "store.db")
-        await store.open()
-        try:
-            assert await store.definitions.get("d") == b"{}"
-            await register(store, registration(digest="d"))
-            assert await store.definitions.find("acme", "greet") == registration(digest="d")
-        finally:
-            await store.close()
-
-    asyncio.run(scenario())
+    store = SqliteStore(tmp_path / "store.db")
+    await store.open()
+    try:
+        assert await store.definitions.get("d") == b"{}"
+        await register(store, registration(digest="d"))
+        assert await store.definitions.find("acme", "greet") == registration(digest="d")
+    finally:
+        await store.close()
 
 
-def test_a_used_store_is_sound(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        store = SqliteStore(tmp_path / "store.db")
-        await store.open()
-        try:
-            async with asyncio.timeout(120):
-                runs = [await make_run(store, f"run-{number}", tags=("a", "b")) for number in range(50)]
-                appends = [store.log.append(made, -1, batch(made, -1, 3, "completed")) for made in runs]
-                await asyncio.gather(*appends, store.records.save_record(record()))
-        finally:
-            await store.close()
-
-    asyncio.run(scenario())
+async def test_a_used_store_is_sound(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store.db")
+    await store.open()
+    try:
+        async with asyncio.timeout(120):
+            runs = [await make_run(store, f"run-{number}", tags=("a", "b")) for number in range(50)]
+            appends = [store.log.append(made, -1, batch(made, -1, 3, "completed")) for made in runs]
+            await asyncio.gather(*appends, store.records.save_record(record()))
+    finally:
+        await store.close()
     assert [path.name for path in tmp_path.iterdir()] == ["store.db"]
     connection = apsw.Connection(str(tmp_path / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.pragma("integrity_check") == "ok"

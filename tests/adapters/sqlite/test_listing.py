@@ -46,8 +46,7 @@ def fill(path: Path, count: int) -> None:
         store = SqliteStore(path)
         await store.open()
         try:
-            async with asyncio.timeout(60):
-                await asyncio.gather(*(one(store, number) for number in range(count)), long_run(store))
+            await asyncio.gather(*(one(store, number) for number in range(count)), long_run(store))
         finally:
             await store.close()
 

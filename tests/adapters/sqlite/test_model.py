@@ -62,12 +62,11 @@ class Pair(RuleBasedStateMachine):
 
     def both(self, method: str, *arguments: Any) -> Any:
         async def ask(log: Any) -> Any:
-            async with asyncio.timeout(120):
-                try:
-                    answer = await getattr(log, method)(*arguments)
-                except Exception as error:
-                    return type(error)
-                return fields_of(answer) if method == "read" else answer
+            try:
+                answer = await getattr(log, method)(*arguments)
+            except Exception as error:
+                return type(error)
+            return fields_of(answer) if method == "read" else answer
 
         wanted = self.runner.run(ask(RunPorts(self.model)))
         assert self.runner.run(ask(RunPorts(self.store))) == wanted

@@ -51,7 +51,7 @@ def test_a_check_goes_red_when_its_promise_is_broken(check: storage.Check, monke
 
 
 @pytest.mark.parametrize("check", storage.RESTART_CHECKS, ids=lambda check: check.__name__)
-def test_a_restart_check_goes_red_when_its_promise_is_broken(
+async def test_a_restart_check_goes_red_when_its_promise_is_broken(
     check: storage.RestartCheck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nothing(_: MemoryStore) -> None: ...
@@ -65,4 +65,4 @@ def test_a_restart_check_goes_red_when_its_promise_is_broken(
             await check(make)
 
     with pytest.raises((AssertionError, AttributeError)):
-        asyncio.run(prove())
+        await prove()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.providers.provider_calls import collect_answer, model_request, run
+from tests.adapters.providers.provider_calls import collect_answer, model_request
 from tests.harness.definitions import node, workflow
 from tests.live import KEY, OTHER_KEY, TEST_KEY, InProcessHost, delays, open_in_process
 from weftwork.engine.api import runs
@@ -28,57 +28,48 @@ def partition_of(inside: InProcessHost, key: str) -> str:
 
 
 @pytest.mark.rule("model-19")
-def test_a_tenant_programs_its_own_nodes_and_sees_their_budgets() -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=True) as inside:
-            acme, other = partition_of(inside, KEY), partition_of(inside, OTHER_KEY)
-            entries = [{"stopReason": "max_tokens", "content": "one", "acme.extra": 1}, {"content": "two"}]
-            answer = await inside.call("POST", PROGRAM, {"nodeId": "ask", "program": entries})
-            assert (answer.status, answer.document) == (200, {"ok": True, "count": 2})
-            assert (await inside.call("GET", f"{BUDGET}?nodeId=ask")).document == {"maxTokens": None}
-            assert await asked(inside, other, max_tokens=7) != "one"
-            assert await asked(inside, acme, max_tokens=50) == "one"
-            assert await asked(inside, acme, max_tokens=100, provider="mock") == "two"
-            assert await asked(inside, acme) == ""
-            assert (await inside.call("GET", f"{BUDGET}?nodeId=ask")).document == {"maxTokens": None}
-            assert await asked(inside, acme, max_tokens=100) == ""
-            for key, budget in ((KEY, 100), (OTHER_KEY, 7)):
-                assert (await inside.call("GET", f"{BUDGET}?nodeId=ask", key=key)).document == {"maxTokens": budget}
-            # A new program takes the place of what is left.
-            for texts in (["old", "older"], ["new"]):
-                body = {"nodeId": "ask", "program": [{"content": text} for text in texts]}
-                assert (await inside.call("POST", PROGRAM, body)).document["count"] == len(texts)
-            assert [await asked(inside, acme), await asked(inside, acme)] == ["new", ""]
-
-    run(work())
+async def test_a_tenant_programs_its_own_nodes_and_sees_their_budgets() -> None:
+    async with open_in_process(test_seams=True) as inside:
+        acme, other = partition_of(inside, KEY), partition_of(inside, OTHER_KEY)
+        entries = [{"stopReason": "max_tokens", "content": "one", "acme.extra": 1}, {"content": "two"}]
+        answer = await inside.call("POST", PROGRAM, {"nodeId": "ask", "program": entries})
+        assert (answer.status, answer.document) == (200, {"ok": True, "count": 2})
+        assert (await inside.call("GET", f"{BUDGET}?nodeId=ask")).document == {"maxTokens": None}
+        assert await asked(inside, other, max_tokens=7) != "one"
+        assert await asked(inside, acme, max_tokens=50) == "one"
+        assert await asked(inside, acme, max_tokens=100, provider="mock") == "two"
+        assert await asked(inside, acme) == ""
+        assert (await inside.call("GET", f"{BUDGET}?nodeId=ask")).document == {"maxTokens": None}
+        assert await asked(inside, acme, max_tokens=100) == ""
+        for key, budget in ((KEY, 100), (OTHER_KEY, 7)):
+            assert (await inside.call("GET", f"{BUDGET}?nodeId=ask", key=key)).document == {"maxTokens": budget}
+        # A new program takes the place of what is left.
+        for texts in (["old", "older"], ["new"]):
+            body = {"nodeId": "ask", "program": [{"content": text} for text in texts]}
+            assert (await inside.call("POST", PROGRAM, body)).document["count"] == len(texts)
+        assert [await asked(inside, acme), await asked(inside, acme)] == ["new", ""]
 
 
 @pytest.mark.rule("seam-03")
-def test_a_reset_takes_nothing_from_other_tenants() -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=True) as inside:
-            body = {"nodeId": "ask", "program": [{"content": "mine"}]}
-            await inside.call("POST", PROGRAM, body)
-            await inside.call("POST", "/v1/host/sample/test/reset", {}, key=OTHER_KEY)
-            assert await asked(inside, partition_of(inside, KEY)) == "mine"
-            await inside.call("POST", PROGRAM, body)
-            await inside.call("POST", "/v1/host/sample/test/reset", {})
-            assert await asked(inside, partition_of(inside, KEY)) != "mine"
-
-    run(work())
+async def test_a_reset_takes_nothing_from_other_tenants() -> None:
+    async with open_in_process(test_seams=True) as inside:
+        body = {"nodeId": "ask", "program": [{"content": "mine"}]}
+        await inside.call("POST", PROGRAM, body)
+        await inside.call("POST", "/v1/host/sample/test/reset", {}, key=OTHER_KEY)
+        assert await asked(inside, partition_of(inside, KEY)) == "mine"
+        await inside.call("POST", PROGRAM, body)
+        await inside.call("POST", "/v1/host/sample/test/reset", {})
+        assert await asked(inside, partition_of(inside, KEY)) != "mine"
 
 
-def test_without_tenants_apart_others_would_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=True) as inside:
-            programs = inside.programs
-            told = partition_of(inside, OTHER_KEY)
-            original = programs.program
-            monkeypatch.setattr(programs, "program", lambda _, node, entries: original(told, node, entries))  # sabotage
-            await inside.call("POST", PROGRAM, {"nodeId": "ask", "program": [{"content": "for acme"}]})
-            assert await asked(inside, told) == "for acme"
-
-    run(work())
+async def test_without_tenants_apart_others_would_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_in_process(test_seams=True) as inside:
+        programs = inside.programs
+        told = partition_of(inside, OTHER_KEY)
+        original = programs.program
+        monkeypatch.setattr(programs, "program", lambda _, node, entries: original(told, node, entries))  # sabotage
+        await inside.call("POST", PROGRAM, {"nodeId": "ask", "program": [{"content": "for acme"}]})
+        assert await asked(inside, told) == "for acme"
 
 
 @pytest.mark.parametrize(
@@ -96,29 +87,23 @@ def test_without_tenants_apart_others_would_be_told(monkeypatch: pytest.MonkeyPa
         ([], ""),
     ],
 )
-def test_a_program_that_cannot_be_played_is_refused(body: Any, pointer: str) -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=True) as inside:
-            answer = await inside.call("POST", PROGRAM, body)
-            assert (answer.status, answer.document["error"]) == (400, "validation_error")
-            assert answer.document["details"]["pointer"] == pointer
-            assert (await inside.call("GET", BUDGET)).status == 400
-
-    run(work())
+async def test_a_program_that_cannot_be_played_is_refused(body: Any, pointer: str) -> None:
+    async with open_in_process(test_seams=True) as inside:
+        answer = await inside.call("POST", PROGRAM, body)
+        assert (answer.status, answer.document["error"]) == (400, "validation_error")
+        assert answer.document["details"]["pointer"] == pointer
+        assert (await inside.call("GET", BUDGET)).status == 400
 
 
 @pytest.mark.rule("model-19")
 @pytest.mark.parametrize("seams", [False, True])
-def test_the_seam_needs_a_key_and_the_flag(seams: bool) -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=seams) as inside:
-            for method, path in (("GET", PROGRAM), ("POST", PROGRAM), ("GET", BUDGET)):
-                assert (await inside.call(method, path, key="nobody")).status == 401
-                assert (await inside.call(method, path, headers={"authorization": ""})).status == 401
-            assert (await inside.call("GET", PROGRAM)).status == (405 if seams else 404)
-            assert (await inside.call("GET", f"{BUDGET}?nodeId=__probe__")).status == (200 if seams else 404)
-
-    run(work())
+async def test_the_seam_needs_a_key_and_the_flag(seams: bool) -> None:
+    async with open_in_process(test_seams=seams) as inside:
+        for method, path in (("GET", PROGRAM), ("POST", PROGRAM), ("GET", BUDGET)):
+            assert (await inside.call(method, path, key="nobody")).status == 401
+            assert (await inside.call(method, path, headers={"authorization": ""})).status == 401
+        assert (await inside.call("GET", PROGRAM)).status == (405 if seams else 404)
+        assert (await inside.call("GET", f"{BUDGET}?nodeId=__probe__")).status == (200 if seams else 404)
 
 
 @pytest.mark.rule("model-18")
@@ -139,17 +124,14 @@ def test_the_seam_needs_a_key_and_the_flag(seams: bool) -> None:
         ({"promptOverrides": {"p": 1}}, 400, "validation_error", "/configurable/promptOverrides/p"),
     ],
 )
-def test_what_a_run_asks_of_models_is_checked_when_it_is_created(
+async def test_what_a_run_asks_of_models_is_checked_when_it_is_created(
     configurable: dict[str, Any], status: int, code: str | None, pointer: str | None
 ) -> None:
-    async def work() -> None:
-        async with open_in_process(delays("short", 0)) as inside:
-            answer = await inside.call("POST", "/v1/runs", {"workflowId": "short", "configurable": configurable})
-            assert (answer.status, answer.document.get("error")) == (status, code)
-            assert answer.document.get("details", {}).get("pointer") == pointer
-            assert b"cred-1" not in answer.body
-
-    run(work())
+    async with open_in_process(delays("short", 0)) as inside:
+        answer = await inside.call("POST", "/v1/runs", {"workflowId": "short", "configurable": configurable})
+        assert (answer.status, answer.document.get("error")) == (status, code)
+        assert answer.document.get("details", {}).get("pointer") == pointer
+        assert b"cred-1" not in answer.body
 
 
 @pytest.mark.rule("model-16")
@@ -163,26 +145,22 @@ def test_what_a_run_asks_of_models_is_checked_when_it_is_created(
         ("test", {"id": "stream-text", "config": {"tokens": ["a"]}}, 201, None),
     ],
 )
-def test_a_mock_is_for_test_keys_and_must_be_playable(mode: Mode, wanted: Any, status: int, code: str | None) -> None:
-    async def work() -> None:
-        async with open_in_process(delays("short", 0)) as inside:
-            inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
-            body = {"workflowId": "short", "configurable": {"mockProvider": wanted}}
-            answer = await inside.call("POST", "/v1/runs", body, key=KEY if mode == "live" else TEST_KEY)
-            assert (answer.status, answer.document.get("error")) == (status, code)
+async def test_a_mock_is_for_test_keys_and_must_be_playable(
+    mode: Mode, wanted: Any, status: int, code: str | None
+) -> None:
+    async with open_in_process(delays("short", 0)) as inside:
+        inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
+        body = {"workflowId": "short", "configurable": {"mockProvider": wanted}}
+        answer = await inside.call("POST", "/v1/runs", body, key=KEY if mode == "live" else TEST_KEY)
+        assert (answer.status, answer.document.get("error")) == (status, code)
 
-    run(work())
 
-
-def test_without_the_check_any_provider_could_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_check_any_provider_could_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "check_selection", lambda *_: None)  # sabotage
 
-    async def work() -> None:
-        async with open_in_process(delays("short", 0)) as inside:
-            body = {"workflowId": "short", "configurable": {"ai.provider": "gone"}}
-            assert (await inside.call("POST", "/v1/runs", body)).status == 201
-
-    run(work())
+    async with open_in_process(delays("short", 0)) as inside:
+        body = {"workflowId": "short", "configurable": {"ai.provider": "gone"}}
+        assert (await inside.call("POST", "/v1/runs", body)).status == 201
 
 
 ASK = workflow([node("ask", "core.ai.callPrompt", config={"prompt": "Well?", "maxTokens": 50})], id="ask")
@@ -204,38 +182,32 @@ async def outcome(inside: InProcessHost, key: str = KEY, **configurable: Any) ->
 
 @pytest.mark.rule("model-12")
 @pytest.mark.rule("model-19")
-def test_a_run_is_told_what_was_programmed_until_the_reset() -> None:
-    async def work() -> None:
-        async with open_in_process(ASK, test_seams=True) as inside:
-            assert (await outcome(inside)).endswith("You said: Well?")
-            program = {
-                "nodeId": "ask",
-                "program": [{"content": "Very well."}, {"fault": {"code": "odd", "retryable": False}}],
-            }
-            assert (await inside.call("POST", PROGRAM, program)).status == 200
-            assert await outcome(inside, maxTokens=70) == "Very well."
-            assert (await inside.call("GET", f"{BUDGET}?nodeId=ask")).document == {"maxTokens": 70}
-            assert await outcome(inside) == "odd"
-            assert (await inside.call("GET", f"{BUDGET}?nodeId=ask")).document == {"maxTokens": 50}
-            assert await outcome(inside) == ""
-            assert (await inside.call("POST", "/v1/host/sample/test/reset", {})).status == 200
-            assert (await outcome(inside)).endswith("You said: Well?")
-
-    run(work())
+async def test_a_run_is_told_what_was_programmed_until_the_reset() -> None:
+    async with open_in_process(ASK, test_seams=True) as inside:
+        assert (await outcome(inside)).endswith("You said: Well?")
+        program = {
+            "nodeId": "ask",
+            "program": [{"content": "Very well."}, {"fault": {"code": "odd", "retryable": False}}],
+        }
+        assert (await inside.call("POST", PROGRAM, program)).status == 200
+        assert await outcome(inside, maxTokens=70) == "Very well."
+        assert (await inside.call("GET", f"{BUDGET}?nodeId=ask")).document == {"maxTokens": 70}
+        assert await outcome(inside) == "odd"
+        assert (await inside.call("GET", f"{BUDGET}?nodeId=ask")).document == {"maxTokens": 50}
+        assert await outcome(inside) == ""
+        assert (await inside.call("POST", "/v1/host/sample/test/reset", {})).status == 200
+        assert (await outcome(inside)).endswith("You said: Well?")
 
 
 @pytest.mark.rule("model-13")
-def test_a_run_with_a_test_key_is_answered_by_its_mock() -> None:
-    async def work() -> None:
-        async with open_in_process(ASK) as inside:
-            inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
-            mocks = [
-                ({"id": "stream-text", "config": {"tokens": ["a", "b"]}}, "ab"),
-                ({"id": "error", "config": {"code": "odd"}}, "odd"),
-                ({"id": "usage-only"}, ""),
-                ({"id": "tool-calls"}, ""),
-            ]
-            for mock, said in mocks:
-                assert await outcome(inside, TEST_KEY, mockProvider=mock) == said
-
-    run(work())
+async def test_a_run_with_a_test_key_is_answered_by_its_mock() -> None:
+    async with open_in_process(ASK) as inside:
+        inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
+        mocks = [
+            ({"id": "stream-text", "config": {"tokens": ["a", "b"]}}, "ab"),
+            ({"id": "error", "config": {"code": "odd"}}, "odd"),
+            ({"id": "usage-only"}, ""),
+            ({"id": "tool-calls"}, ""),
+        ]
+        for mock, said in mocks:
+            assert await outcome(inside, TEST_KEY, mockProvider=mock) == said

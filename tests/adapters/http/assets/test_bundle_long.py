@@ -46,15 +46,12 @@ async def write(data: Path) -> None:
     store = SqliteStore(data / DATABASE_FILE)
     await store.open()
     try:
-        async with asyncio.timeout(120):
-            await store.log.create(header)
-            for first in range(0, EVENTS, PART):
-                last = first + PART - 1
-                status = "completed" if last == EVENTS - 1 else "running"
-                projection = Projection(status, last, START, START if status == "completed" else None)
-                await store.log.append(
-                    header.key, first - 1, Batch(tuple(map(event, range(first, last + 1))), projection)
-                )
+        await store.log.create(header)
+        for first in range(0, EVENTS, PART):
+            last = first + PART - 1
+            status = "completed" if last == EVENTS - 1 else "running"
+            projection = Projection(status, last, START, START if status == "completed" else None)
+            await store.log.append(header.key, first - 1, Batch(tuple(map(event, range(first, last + 1))), projection))
     finally:
         await store.close()
 

@@ -51,16 +51,15 @@ class Timed(InProcessHost):
 async def timed() -> AsyncIterator[Timed]:
     clock = ManualClock()
     host = Host(Settings(store="memory"), clock=clock)
-    async with asyncio.timeout(120):
-        await host.open()
-        try:
-            host.keyring.accept_for_process(KEY, "acme", None)
-            host.keyring.accept_for_process(OTHER_KEY, "other", None)
-            for document in (ASKS, DUE, TWO):
-                await host.register_fixture(document)
-            yield Timed(host, clock)
-        finally:
-            await host.close()
+    await host.open()
+    try:
+        host.keyring.accept_for_process(KEY, "acme", None)
+        host.keyring.accept_for_process(OTHER_KEY, "other", None)
+        for document in (ASKS, DUE, TWO):
+            await host.register_fixture(document)
+        yield Timed(host, clock)
+    finally:
+        await host.close()
 
 
 def inside(work: Callable[[Timed], Awaitable[Any]]) -> Any:

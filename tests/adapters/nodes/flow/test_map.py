@@ -7,7 +7,7 @@ import pytest
 
 from tests.adapters.nodes.fake_context import BROKEN_SOURCE, FakeContext, FakeScope, node_call, run_node
 from tests.adapters.nodes.flow.map_calls import MAP, GatedBody, map_body, start_map
-from tests.harness.engine_harness import run, until
+from tests.harness.engine_harness import until
 from weftwork.adapters.nodes.flow import map_items
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, Suspended
 from weftwork.ports.nodes import NodeCall
@@ -45,22 +45,19 @@ def test_each_item_is_given_to_the_body(type_id: str, config: Any, inputs: Any, 
     assert all("items" not in names["ports"] for names in scope.evaluated_names)
 
 
-def test_results_keep_the_order_of_the_items() -> None:
-    async def work() -> None:
-        gates = GatedBody()
-        context = FakeContext(gate=gates)
-        task = start_map({**map_body("gate"), "concurrency": 3}, [1, 2, 3, 4], context)
-        await until(lambda: len(gates.waiting) == 3)
-        for item in (3, 1):
-            gates.open(item)
-        await until(lambda: 4 in gates.waiting)
-        gates.open(4)
-        await until(lambda: len(context.recorded_items) == 3)
-        gates.open(2)
-        assert await task == Completed({"results": [10, 20, 30, 40], "count": 4})
-        assert list(context.recorded_items)[-1] == 1
-
-    run(work)
+async def test_results_keep_the_order_of_the_items() -> None:
+    gates = GatedBody()
+    context = FakeContext(gate=gates)
+    task = start_map({**map_body("gate"), "concurrency": 3}, [1, 2, 3, 4], context)
+    await until(lambda: len(gates.waiting) == 3)
+    for item in (3, 1):
+        gates.open(item)
+    await until(lambda: 4 in gates.waiting)
+    gates.open(4)
+    await until(lambda: len(context.recorded_items) == 3)
+    gates.open(2)
+    assert await task == Completed({"results": [10, 20, 30, 40], "count": 4})
+    assert list(context.recorded_items)[-1] == 1
 
 
 def done_again() -> list[str]:
@@ -90,17 +87,14 @@ def test_a_map_that_is_recorded_whole_runs_nothing() -> None:
     assert context.body_calls == []
 
 
-def test_of_several_failures_the_first_by_index_is_told() -> None:
-    async def work() -> None:
-        gates = GatedBody()
-        task = start_map(map_body("gate"), [1, 2, 3], FakeContext(gate=gates))
-        await until(lambda: len(gates.waiting) == 3)
-        gates.open(3, Failed("third", "Third."))
-        gates.open(2, Failed("second", "Second."))
-        gates.open(1)
-        assert await task == Failed("map_item_failed", "Second.", {"index": 1, "code": "second"}, retryable=True)
-
-    run(work)
+async def test_of_several_failures_the_first_by_index_is_told() -> None:
+    gates = GatedBody()
+    task = start_map(map_body("gate"), [1, 2, 3], FakeContext(gate=gates))
+    await until(lambda: len(gates.waiting) == 3)
+    gates.open(3, Failed("third", "Third."))
+    gates.open(2, Failed("second", "Second."))
+    gates.open(1)
+    assert await task == Failed("map_item_failed", "Second.", {"index": 1, "code": "second"}, retryable=True)
 
 
 @pytest.mark.parametrize(
@@ -142,14 +136,11 @@ def test_a_map_that_loses_an_item_does_not_complete() -> None:
         run_node(MAP, node_call(map_body("odd"), {"items": [1, 2]}), FakeContext(odd=losing))
 
 
-def test_a_map_that_is_cancelled_stops_its_items() -> None:
-    async def work() -> None:
-        gates = GatedBody()
-        task = start_map(map_body("gate"), [1, 2, 3], FakeContext(gate=gates))
-        await until(lambda: len(gates.waiting) == 3)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert sorted(gates.cancelled) == [1, 2, 3]
-
-    run(work)
+async def test_a_map_that_is_cancelled_stops_its_items() -> None:
+    gates = GatedBody()
+    task = start_map(map_body("gate"), [1, 2, 3], FakeContext(gate=gates))
+    await until(lambda: len(gates.waiting) == 3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sorted(gates.cancelled) == [1, 2, 3]

@@ -41,10 +41,12 @@ def test_without_the_bound_everything_waits_at_once(monkeypatch: pytest.MonkeyPa
     assert most_at_once(3, 20) == 20
 
 
-def test_a_worker_goes_on_only_when_its_item_is_recorded() -> None:
+async def test_a_worker_goes_on_only_when_its_item_is_recorded() -> None:
     """So that a crash costs no more than the items in flight."""
 
-    async def work() -> None:
+    # What waits longer than a slice is recorded alone; here no real time passes, so there must be no slices.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(map_items, "SLICE_SECONDS", 0.0)
         gates = GatedBody()
         context = FakeContext(gate=gates)
         commit = asyncio.Event()
@@ -64,11 +66,6 @@ def test_a_worker_goes_on_only_when_its_item_is_recorded() -> None:
         await until(lambda: 3 in gates.waiting)
         gates.open(3)
         await task
-
-    # What waits longer than a slice is recorded alone; here no real time passes, so there must be no slices.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(map_items, "SLICE_SECONDS", 0.0)
-        run(work)
 
 
 FAILING = Failed("out_of_stock", "There is none left.", retryable=False)
@@ -96,24 +93,21 @@ def begun_with_a_failure() -> tuple[list[str], dict[int, Any], list[int]]:
     return run(work)
 
 
-def test_an_item_that_does_not_heed_its_end_is_the_last() -> None:
+async def test_an_item_that_does_not_heed_its_end_is_the_last() -> None:
     """Neither what it gives counts, nor is another begun after it."""
 
-    async def work() -> None:
-        async def stubborn(given: NodeCall) -> NodeOutcome:
-            with suppress(asyncio.CancelledError):
-                await asyncio.get_running_loop().create_future()
-            return Completed({})
+    async def stubborn(given: NodeCall) -> NodeOutcome:
+        with suppress(asyncio.CancelledError):
+            await asyncio.get_running_loop().create_future()
+        return Completed({})
 
-        context = FakeContext(stubborn=stubborn)
-        task = start_map({**map_body("stubborn"), "concurrency": 2}, [0, 1, 2, 3], context)
-        await until(lambda: len(context.body_calls) == 2)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert (context.body_calls, context.recorded_items) == (["0", "1"], {})
-
-    run(work)
+    context = FakeContext(stubborn=stubborn)
+    task = start_map({**map_body("stubborn"), "concurrency": 2}, [0, 1, 2, 3], context)
+    await until(lambda: len(context.body_calls) == 2)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (context.body_calls, context.recorded_items) == (["0", "1"], {})
 
 
 def test_after_an_item_that_fails_no_more_are_begun_and_none_is_cut_off() -> None:

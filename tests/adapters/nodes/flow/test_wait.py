@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.nodes.fake_context import TYPES, FakeContext, node_call, run_node
-from tests.harness.engine_harness import run, run_ready_tasks
+from tests.harness.engine_harness import run_ready_tasks
 from weftwork.adapters.nodes.flow.wait import MAX_INSTANT_MS, parse_instant
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import WaitingNode
@@ -75,24 +75,21 @@ def test_an_instant_in_the_past_completes_at_once(until: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("type_id", ["core.wait", "core.flow.wait"])
-def test_a_wait_ends_at_its_instant(type_id: str, config: Any, inputs: Any) -> None:
-    async def work() -> None:
-        context = FakeContext()
-        waiting = TYPES[type_id]
-        assert isinstance(waiting, WaitingNode)
+async def test_a_wait_ends_at_its_instant(type_id: str, config: Any, inputs: Any) -> None:
+    context = FakeContext()
+    waiting = TYPES[type_id]
+    assert isinstance(waiting, WaitingNode)
 
-        async def wait() -> NodeOutcome:
-            return await waiting.run(node_call(config, inputs), context)
+    async def wait() -> NodeOutcome:
+        return await waiting.run(node_call(config, inputs), context)
 
-        task = asyncio.create_task(wait())
-        await run_ready_tasks()
-        context.clock.advance(499)
-        await run_ready_tasks()
-        assert not task.done()
-        context.clock.advance(1)
-        assert await task == Completed({"until": iso(START + 500)})
-
-    run(work)
+    task = asyncio.create_task(wait())
+    await run_ready_tasks()
+    context.clock.advance(499)
+    await run_ready_tasks()
+    assert not task.done()
+    context.clock.advance(1)
+    assert await task == Completed({"until": iso(START + 500)})
 
 
 DATA = {"customKind": "choose"}

@@ -149,7 +149,7 @@ def test_a_step_that_is_cancelled_by_itself_has_failed(kind: str, caplog: pytest
 
 @pytest.mark.parametrize("how", ["cancelled", "heartbeat"])
 @pytest.mark.parametrize("guarded", [True, False])
-def test_the_end_of_the_entry_cuts_its_steps(how: str, guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_end_of_the_entry_cuts_its_steps(how: str, guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
         monkeypatch.setattr(Steps, "cancel_all", lambda self: [])
     ends: list[str] = []
@@ -176,7 +176,7 @@ def test_the_end_of_the_entry_cuts_its_steps(how: str, guarded: bool, monkeypatc
 
         limit = 0.05 if how == "heartbeat" else None
         stage = FakeNodeHost()
-        task = asyncio.ensure_future(stage.enter_unbounded(weftwork.node("acme.pays", heartbeat_timeout=limit)(both)))
+        task = asyncio.ensure_future(stage.enter(weftwork.node("acme.pays", heartbeat_timeout=limit)(both)))
         async with asyncio.timeout(BOUND):
             await begun.wait()
         if how == "cancelled":
@@ -191,7 +191,7 @@ def test_the_end_of_the_entry_cuts_its_steps(how: str, guarded: bool, monkeypatc
                 await asyncio.sleep(0.01)
         assert stage.recorded == ({} if guarded else {"pay": None})
 
-    asyncio.run(story())
+    await story()
     assert ends == (["cut"] if guarded else ["paid"])
 
 
@@ -252,7 +252,9 @@ def test_keys_in_threads_that_an_author_starts() -> None:
 
 
 @pytest.mark.parametrize("guarded", [True, False])
-def test_a_node_that_is_launched_from_a_step_is_not_inside_it(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_node_that_is_launched_from_a_step_is_not_inside_it(
+    guarded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not guarded:
         monkeypatch.setattr(node_runner, "current_step", ContextVar("another", default=""))
     stage = FakeNodeHost()
@@ -265,12 +267,9 @@ def test_a_node_that_is_launched_from_a_step_is_not_inside_it(guarded: bool, mon
     @weftwork.node("acme.first")
     async def first(ctx: weftwork.Context) -> None:
         async def launch() -> None:
-            launched.append(asyncio.ensure_future(stage.enter_unbounded(second)))
+            launched.append(asyncio.ensure_future(stage.enter(second)))
 
         await ctx.step("a", launch)
 
-    async def story() -> Any:
-        await stage.enter(first)
-        return await launched[0]
-
-    assert (asyncio.run(story()) == Completed({"output": "key:b"})) is guarded
+    await stage.enter(first)
+    assert ((await launched[0]) == Completed({"output": "key:b"})) is guarded
