@@ -3,14 +3,13 @@
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
+from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, ReceivedRequest
 from weftwork.cli.main import main
 
 EVIL = "a\x1b[2J\x9b1m\u202e\nb'; touch x\r"
@@ -43,12 +42,6 @@ QUESTIONS: dict[str, Any] = {
     },
 }
 POST = f"POST /v1/runs/{RUN}/interrupts"
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def asks(foreign: ForeignHost, *questions: dict[str, Any], status: str = "waiting-approval") -> None:

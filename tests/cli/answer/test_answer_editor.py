@@ -2,20 +2,11 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.cli.answer.test_answer import GATE, asks, sent
 from tests.cli.answer.test_answer_terminal import sit_down, talk
-from tests.cli.foreign_host import ForeignHost, open_foreign_host
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
+from tests.cli.foreign_host import ForeignHost
 
 
 def editor(folder: Path, *texts: str) -> str:

@@ -1,23 +1,16 @@
 """`weftwork answer --link`: a link for somebody else, and nothing else on standard output."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.cli.answer.test_answer import EVIL, GATE, RUN, asks, posted
-from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host
+from tests.cli.foreign_host import CannedResponse, ForeignHost
 from weftwork.cli.answer import link
 
 LINKS = f"POST /v1/host/weftwork/runs/{RUN}/interrupts/review/links"
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def made(**more: Any) -> CannedResponse:

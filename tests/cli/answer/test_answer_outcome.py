@@ -1,20 +1,13 @@
 """What becomes of an answer: too late, refused, recorded, sent again, followed."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.cli.answer.test_answer import GATE, POST, RUN, asks, posted
-from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
+from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest
 from weftwork.cli.answer import submission
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 @pytest.mark.parametrize(

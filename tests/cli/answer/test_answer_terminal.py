@@ -1,7 +1,6 @@
 """`weftwork answer` for somebody who sits at a terminal."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 
 from tests.cli.answer.test_answer import EVIL, GATE, QUESTIONS, RUN, asks, posted, sent
 from tests.cli.follow.test_run_live import Terminal
-from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreign_host
+from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost
 from tests.live.host import command, environment
 from weftwork.cli.answer import prompt
 from weftwork.cli.answer.form import build_form
@@ -33,12 +32,6 @@ FORM: dict[str, Any] = {
         "then": {"required": ["note"]},
     },
 }
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def sit_down(foreign: ForeignHost, folder: Path, *args: str, before: str = "", **env: str) -> Terminal:

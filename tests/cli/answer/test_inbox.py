@@ -1,13 +1,12 @@
 """`weftwork inbox`: what waits for an answer, as any host may tell of it."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
+from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.render.interrupt_text import due_text, headline, status_lines, vote_progress
 from weftwork.cli.render.run_progress import RunProgress
@@ -16,12 +15,6 @@ from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 PATH = "GET /v1/host/weftwork/interrupts"
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 EVIL = "a\x1b[2J\x9b1m\u202e\nb\r"
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def row(run_id: str = "r1", **more: Any) -> dict[str, Any]:

@@ -3,13 +3,12 @@
 import json
 import shlex
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host, run_command
+from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
 from tests.cli.render.test_run_progress import START, drawn, tree_after
 from tests.harness.definitions import node
 from tests.live import KEY, Host, start_host, until, write_workflows
@@ -52,12 +51,6 @@ async def pay(ctx: weftwork.Context) -> str:
 
     return await ctx.step("charge", charge)
 '''
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def body_of(line: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_command
+from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, run_command
 from tests.cli.terminal import run_at_terminal
 from tests.live import KEY, OTHER_KEY, Host, start_host, weftwork
 from tests.live.assets import PNG, UPLOADS, list_assets, upload_asset
@@ -31,12 +31,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     with start_host(folder, "--conformance", store="memory", env=env) as running:
         yield running
         assert "raceback" not in running.errors
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)

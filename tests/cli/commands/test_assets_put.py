@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import HANG_UP, NOT_FOUND, CannedResponse, ForeignHost, open_foreign_host, run_command
+from tests.cli.foreign_host import HANG_UP, NOT_FOUND, CannedResponse, ForeignHost, run_command
 from tests.live import KEY, Host, start_host
 from tests.live.assets import PNG, UPLOADS
 
@@ -21,12 +21,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     with start_host(tmp_path_factory.mktemp("put"), "--conformance", store="memory") as running:
         yield running
         assert "raceback" not in running.errors
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)

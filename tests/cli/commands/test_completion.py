@@ -5,26 +5,20 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import click
 import pytest
 
-from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreign_host
+from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost
 from tests.live import weftwork
 from tests.live.host import TIMEOUT_SECONDS, environment
 from weftwork.cli.client import suggestions
 from weftwork.cli.main import COMMANDS, main
 
 SCRIPT = Path(sys.executable).with_name("weftwork")
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def complete(folder: Path, line: str, env: Mapping[str, str]) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.commands.test_runs_foreign import EVIL, harmless
-from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host, run_command
+from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
 from tests.live import Host, start_host
 from weftwork.cli.commands import kinds
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS, UNIVERSAL_KINDS
@@ -35,12 +35,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 def asked(host: Host, *args: str) -> Result:
     """Without a key: whoever can reach the host may ask."""
     return run_command(host.address, *args, key=None)
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as running:
-        yield running
 
 
 @pytest.mark.rule("env-44")

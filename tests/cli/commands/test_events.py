@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host
+from tests.cli.foreign_host import CannedResponse, ForeignHost
 from tests.live import KEY, SEEDED_RUN, Host, delays, seed_messages, start_host, write_workflows
 from tests.live.host import TIMEOUT_SECONDS, command, environment
 from tests.live.steering import cancel
@@ -23,12 +23,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     workflows = write_workflows(folder / "workflows", delays("quick", 1, 20), delays("long", 60_000))
     with start_host(folder, "--workflows", workflows) as running:
         yield running
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as other:
-        yield other
 
 
 def events(host: Host, *args: str) -> Result:

@@ -2,7 +2,6 @@
 
 import json
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.commands.test_runs_foreign import EVIL, VALUES, harmless
-from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host, run_command
+from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
 from tests.live import KEY as LIVE_KEY
 from tests.live import start_host, weftwork
 from weftwork.cli.main import main
@@ -59,12 +58,6 @@ def score(ctx: weftwork.PlainContext, value: int = 0) -> int:
     """Scores a customer."""
     return value * 2
 '''
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def offline(*args: str) -> Result:

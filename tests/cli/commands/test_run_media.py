@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_command
+from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, run_command
 from tests.live import KEY, Host, start_host
 from tests.live.assets import PNG, UPLOADS, list_assets
 
@@ -21,12 +21,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     with start_host(tmp_path_factory.mktemp("media"), "--conformance", store="memory", env=env) as running:
         yield running
         assert "raceback" not in running.errors
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)

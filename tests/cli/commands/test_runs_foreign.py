@@ -1,14 +1,13 @@
 """`weftwork runs` with hosts of others: parts that are missing, answers that are odd, texts that are hostile."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cli.foreign_host import DISCOVERY, HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
+from tests.cli.foreign_host import DISCOVERY, HANG_UP, CannedResponse, ForeignHost, ReceivedRequest
 from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.console import table
 from weftwork.cli.console import text as plain
@@ -17,12 +16,6 @@ from weftwork.cli.render import run_details
 from weftwork.cli.render.run_details import run_detail_lines
 
 EVIL = "\x1b[2J\x07\u202eevil\nnext\u2028\x9b31m"
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def summary(number: int) -> dict[str, Any]:

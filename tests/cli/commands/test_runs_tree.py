@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.follow.test_run_live import Terminal
-from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, open_foreign_host, run_command
+from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, run_command
 from tests.harness.definitions import edge, node
 from tests.live import KEY, Host, start_host, until, write_workflows
 from tests.live.child_workflows import (
@@ -61,12 +61,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     with start_host(folder, "--workflows", flows, store="memory") as running:
         yield running
         assert "raceback" not in running.errors
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as found:
-        yield found
 
 
 def runs(host: Host, *args: str, code: int = 0) -> Result:

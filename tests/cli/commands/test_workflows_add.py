@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_command
+from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, run_command
 from tests.live import KEY, Host, delays, start_host, weftwork
 
 
@@ -17,12 +17,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     limited = ("--api-key", "reader=acme:manifest:read")
     with start_host(tmp_path_factory.mktemp("add"), *limited, "--no-conversation", store="memory") as running:
         yield running
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as other:
-        yield other
 
 
 def write(folder: Path, name: str, document: Any) -> str:

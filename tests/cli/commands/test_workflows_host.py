@@ -1,6 +1,5 @@
 """`weftwork workflows show` and `ls`: on a running host, on the store of one that is not running, and with a key."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -93,18 +92,18 @@ def test_a_definition_as_deep_and_large_as_may_be_comes_through(tmp_path: Path) 
         ("workflows.list", []),
     ],
 )
-def test_a_request_that_makes_no_sense_is_answered_so(operation: str, arguments: Any) -> None:
-    answer = asyncio.run(office().handle({"operation": operation, "arguments": arguments}))
+async def test_a_request_that_makes_no_sense_is_answered_so(operation: str, arguments: Any) -> None:
+    answer = await office().handle({"operation": operation, "arguments": arguments})
     assert answer["error"] == "validation_error"
 
 
-def test_a_definition_that_the_store_has_lost_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_definition_that_the_store_has_lost_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     async def lost(*given: Any) -> bytes:
         raise HostFault("the definition is not in the store")
 
     monkeypatch.setattr(WorkflowCatalog, "read_definition", lost)
     wanted = {"operation": "workflows.get", "arguments": {"tenant": "acme", "workflow_id": "mine"}}
-    answer = asyncio.run(office().handle(wanted))
+    answer = await office().handle(wanted)
     assert answer == {"error": "internal_error", "message": "the definition is not in the store"}
 
 

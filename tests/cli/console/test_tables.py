@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.follow.test_run_live import STYLE, Terminal
-from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreign_host
+from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost
 from tests.live.host import command, environment
 from weftwork.cli.console import table
 from weftwork.cli.console.text import display_width
@@ -18,12 +17,6 @@ from weftwork.cli.console.units import format_recent_time
 from weftwork.protocol.timestamps import iso
 
 RUN = "01m7g514jepqa68m7b7k2rf2qx"
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def run(number: int) -> dict[str, Any]:

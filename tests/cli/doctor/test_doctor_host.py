@@ -1,22 +1,15 @@
 """`weftwork doctor` with hosts of others."""
 
 import time
-from collections.abc import Iterator
 from email.utils import formatdate
 
 import pytest
 
 from tests.cli.commands.test_runs_foreign import EVIL, harmless
-from tests.cli.foreign_host import KEY, NOT_FOUND, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
+from tests.cli.foreign_host import KEY, NOT_FOUND, CannedResponse, ForeignHost, ReceivedRequest
 from weftwork.cli.doctor import host_checks
 from weftwork.cli.doctor.finding import Finding
 from weftwork.cli.doctor.host_checks import MAX_CLOCK_SKEW, check_clock, check_host
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def asked(foreign: ForeignHost) -> dict[str, Finding]:

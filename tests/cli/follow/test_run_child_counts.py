@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,12 @@ import pytest
 from click.testing import Result
 
 from tests.cli.follow.test_run_live import following
-from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, open_foreign_host
+from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost
 from tests.live import start_host, write_workflows
 from tests.live.child_workflows import GRANDPARENT, child_workflows
 from tests.live.host import TIMEOUT_SECONDS
 from tests.live.steering import cancel
 from weftwork.cli.follow import follow_run, run_tree_watch
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as found:
-        yield found
 
 
 def ended_run(foreign: ForeignHost, *trees: CannedResponse) -> Result:

@@ -4,7 +4,7 @@ import io
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, open_foreign_host
+from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost
 from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.follow.run_views import LiveView
 from weftwork.cli.render.event_line import event_line
@@ -28,12 +28,6 @@ KINDS = """run.started node.started node.completed node.failed node.retried node
 node.resumed node.dispatched interrupt.requested interrupt.resolved log.appended output.chunk variable.changed
 channel.written artifact.created cap.breached run.paused run.resumed approval.requested clarification.requested
 state.snapshot ai.message.chunk weftwork.map.item acme.unknown run.failed""".split()
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def evil_events() -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """What boot does, and in which order."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from weftwork.cli.serve import startup
 from weftwork.settings import Settings
 
 
-def test_nothing_that_can_go_away_is_left_out_of_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_that_can_go_away_is_left_out_of_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is frozen and held by a cycle never goes, so the freeze comes before runs are loaded."""
     order: list[str] = []
     honest = Host.open
@@ -27,5 +26,5 @@ def test_nothing_that_can_go_away_is_left_out_of_garbage_collection(monkeypatch:
     monkeypatch.setattr(startup, "serve", served)
     monkeypatch.setattr(startup.gc, "freeze", lambda: order.append("freeze"))
     monkeypatch.setattr(startup.gc, "set_threshold", lambda *numbers: order.append("seldom"))
-    assert asyncio.run(startup.run_host(Settings(store="memory", port=0))) == 0
+    assert (await startup.run_host(Settings(store="memory", port=0))) == 0
     assert order == ["freeze", "seldom", "open", "serve"]
