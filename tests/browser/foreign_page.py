@@ -71,4 +71,4 @@ class ForeignPage:
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(10)
+        self._thread.join(120)

@@ -41,7 +41,7 @@ class QuestionServer:
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(10)
+        self._thread.join(120)
 
     def render(self) -> bytes:
         return self.document if self.document is not None else pages.render_question(self.question, "token")

@@ -119,4 +119,4 @@ def open_foreign_host() -> Generator[ForeignHost]:
             yield foreign
         finally:
             server.shutdown()
-            thread.join(10)
+            thread.join(120)

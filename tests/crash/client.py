@@ -167,9 +167,9 @@ class RecordingClient:
         return answer["key"]
 
     def await_death(self) -> None:
-        """Return when the host has died; it was seen to hang up and has some seconds for that."""
+        """Return when the host has died; it was seen to hang up, and may be slow to end."""
         try:
-            self.host.process.wait(10)
+            self.host.process.wait(120)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the host hung up and lives: {self.host.errors}") from None
 

@@ -69,7 +69,7 @@ def terminate(host: Host) -> int:
     """SIGTERM, if it still runs; the exit code."""
     if host.process.poll() is None:
         host.process.send_signal(signal.SIGTERM)
-    return host.process.wait(15)
+    return host.process.wait(120)
 
 
 def _run_rounds(client: RecordingClient, rounds: int) -> None:

@@ -19,7 +19,7 @@ def test_many_runs_are_cancelled_and_each_is_answered(host: Host, client: Openwo
     flow = CreateRunRequest("conformance-cancellable")
     live = [client.runs_create(flow).runId for _ in range(3)]
     ended = client.runs_create(CreateRunRequest("conformance-noop")).runId
-    theirs = OpenwopClient(host.address, OTHER_KEY, timeout=10).runs_create(flow).runId
+    theirs = OpenwopClient(host.address, OTHER_KEY, timeout=60).runs_create(flow).runId
     body = BulkCancelRunsRequest([*live, ended, "nowhere", theirs, live[0]], reason="enough")
     key = str(uuid.uuid4())
     found = client.runs_bulk_cancel(body, idempotency_key=key).results

@@ -9,7 +9,7 @@ from tests.live import KEY, Host
 
 @pytest.fixture
 def client(host: Host) -> OpenwopClient:
-    return OpenwopClient(host.address, KEY, timeout=10)
+    return OpenwopClient(host.address, KEY, timeout=60)
 
 
 def finished(host: Host, workflow_id: str) -> str:

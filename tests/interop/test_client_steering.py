@@ -118,7 +118,7 @@ def test_a_question_that_is_not_there_is_told_apart(host: Host, client: OpenwopC
         client.interrupts_resolve_by_run(run_id, "no-such-node", answer)
     assert refusal(caught)[:2] == (404, "interrupt_not_found")
     with pytest.raises(WopError) as caught:
-        OpenwopClient(host.address, OTHER_KEY, timeout=10).interrupts_resolve_by_run(run_id, "ask", answer)
+        OpenwopClient(host.address, OTHER_KEY, timeout=60).interrupts_resolve_by_run(run_id, "ask", answer)
     assert refusal(caught)[:2] == (404, "not_found")
     assert client.runs_cancel(run_id).status == "cancelled"
     with pytest.raises(WopError) as caught:
@@ -142,4 +142,4 @@ def test_an_artifact_is_fetched(host: Host, client: OpenwopClient) -> None:
     assert found is not None
     assert (found["artifactId"], found["artifactType"], found["data"]) == ("made", "report", {"rows": [1]})
     assert client.runs_get_artifact(run_id, "other/one") is None
-    assert OpenwopClient(host.address, OTHER_KEY, timeout=10).runs_get_artifact(run_id, "made") is None
+    assert OpenwopClient(host.address, OTHER_KEY, timeout=60).runs_get_artifact(run_id, "made") is None

@@ -125,7 +125,7 @@ def test_no_method_of_the_client_is_missing() -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_the_client_understands_the_answer(host: Host, ended: str, name: str) -> None:
     case = cases(ended)[name]
-    got = outcome(OpenwopClient(host.address, KEY, timeout=10), name, case)
+    got = outcome(OpenwopClient(host.address, KEY, timeout=60), name, case)
     if case[2] == SERVED:
         assert got is not None
         assert not isinstance(got, tuple)
@@ -135,11 +135,11 @@ def test_the_client_understands_the_answer(host: Host, ended: str, name: str) ->
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in (*PUBLIC, *STREAMS)])
 def test_the_client_understands_a_refused_key(host: Host, ended: str, name: str) -> None:
-    got = outcome(OpenwopClient(host.address, "wrong", timeout=10), name, cases(ended)[name])
+    got = outcome(OpenwopClient(host.address, "wrong", timeout=60), name, cases(ended)[name])
     assert got == ("unauthenticated", 401)
 
 
 @pytest.mark.parametrize("name", [name for name in OF_RUNS if name not in STREAMS])
 def test_the_client_understands_a_run_that_is_not_there(host: Host, name: str) -> None:
-    got = outcome(OpenwopClient(host.address, KEY, timeout=10), name, cases("nowhere")[name])
+    got = outcome(OpenwopClient(host.address, KEY, timeout=60), name, cases("nowhere")[name])
     assert got in (None, GONE, UNOFFERED)

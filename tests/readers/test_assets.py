@@ -187,7 +187,7 @@ def test_a_host_that_stops_ends_uploads_and_keeps_nothing_of_them(tmp_path: Path
             while chunk := stuck.recv(65_536):
                 said += chunk
         assert said.startswith(b"HTTP/1.1 503 "), said[:100]
-        assert host.process.wait(15) == 0
+        assert host.process.wait(120) == 0
         assert "raceback" not in host.errors
         quick.close()
         stuck.close()

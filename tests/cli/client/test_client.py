@@ -1,6 +1,6 @@
 """The client that the commands share: requests, answers, and what it says when there is none."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -14,12 +14,6 @@ from weftwork.cli.client.http_client import Client
 from weftwork.protocol.wire.v1.paths import path_for
 
 NOBODY = "http://127.0.0.1:1"
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 def asking(host: ForeignHost, timeout: float = 10) -> Client:

@@ -20,12 +20,6 @@ PATH = "/v1/runs/r/events"
 Send = Callable[[bytes], object]
 
 
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
-
-
 def event(sequence: int, kind: str = "node.started", **more: Any) -> dict[str, Any]:
     return {"eventId": f"e{sequence}", "runId": "r", "type": kind, "sequence": sequence, "payload": {}, **more}
 
@@ -135,7 +129,7 @@ def test_a_stream_ends_with_its_run_even_if_the_host_does_not_close_it(foreign: 
 
     def send(write: Send) -> None:
         write(b"".join(map(frame, LOG)))
-        over.wait(10)
+        over.wait(120)
 
     foreign.replies[f"GET {PATH}"] = CannedResponse(stream=send)
     assert read(reading(foreign)[0]) == list(range(10))
@@ -181,7 +175,7 @@ def test_a_host_that_says_nothing_is_asked_anew_without_a_word(foreign: ForeignH
 
         def send(write: Send) -> None:
             write(b": hello\n\n" if number < 2 else b"".join(map(frame, LOG)))
-            over.wait(10)
+            over.wait(120)
 
         return CannedResponse(stream=send)
 
@@ -242,7 +236,7 @@ def test_time_is_up_in_the_middle_of_silence(foreign: ForeignHost) -> None:
 
     def send(write: Send) -> None:
         write(frame(LOG[0]))
-        over.wait(10)
+        over.wait(120)
 
     foreign.replies[f"GET {PATH}"] = CannedResponse(stream=send)
     client, _ = reading(foreign)

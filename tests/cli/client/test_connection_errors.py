@@ -56,7 +56,7 @@ def test_a_broken_answer_is_named(answer: bytes | None, words: str) -> None:
             with connection:
                 connection.recv(65_536)
                 if answer is None:
-                    over.wait(10)
+                    over.wait(120)
                 else:
                     connection.sendall(answer)
 
@@ -67,7 +67,7 @@ def test_a_broken_answer_is_named(answer: bytes | None, words: str) -> None:
             Client(f"http://127.0.0.1:{listener.getsockname()[1]}", KEY, 0.2 if answer is None else 10).post("/v1/runs")
         over.set()
         listener.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
+        thread.join(120)
 
 
 @contextlib.contextmanager

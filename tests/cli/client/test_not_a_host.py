@@ -1,22 +1,15 @@
 """What answers and is no OpenWOP host, or not at this address: nothing is taken for done."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.foreign_host import CannedResponse, ForeignHost, open_foreign_host
+from tests.cli.foreign_host import CannedResponse, ForeignHost
 from tests.live import delays
 from weftwork.cli.client.errors import EXIT_UNREACHABLE
 from weftwork.protocol.run.header import STATUSES
-
-
-@pytest.fixture
-def foreign() -> Iterator[ForeignHost]:
-    with open_foreign_host() as host:
-        yield host
 
 
 @pytest.mark.parametrize("answer", [{}, [], None, "ok", {"balance": 5}, {"status": 5}])

@@ -175,4 +175,4 @@ def test_a_host_that_hangs_up_is_said_so(tmp_path: Path) -> None:
         hang_up = threading.Thread(target=lambda: listener.accept()[0].close())
         hang_up.start()
         assert "does not answer" in keys(tmp_path, "list", code=1)
-        hang_up.join(10)
+        hang_up.join(120)

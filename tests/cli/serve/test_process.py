@@ -31,7 +31,7 @@ def test_a_signal_ends_streams_cleanly_and_the_process_with_zero(tmp_path: Path,
             waiting = pool.submit(host.call, "GET", f"/v1/runs/{run_id}/events/poll?lastSequence=1&timeout=60")
             answered = Stream(_ask(host.connect(), f"/v1/runs/{run_id}"))
             host.process.send_signal(number)
-            assert host.process.wait(10) == 0
+            assert host.process.wait(120) == 0
             for stream in streams:
                 stream.finish()
             page = waiting.result(10).document
@@ -95,7 +95,7 @@ def test_the_end_has_a_deadline_and_loses_nothing(tmp_path: Path, store: str, mo
         host.process.send_signal(signal.SIGTERM)
         assert Stream(slow).status == 503
         slow.close()
-        assert host.process.wait(10) == 0
+        assert host.process.wait(120) == 0
         _check_log(host)
         assert "raceback" not in host.errors
         said = [json.loads(line)["message"] for line in host.errors.splitlines()]

@@ -38,10 +38,10 @@ def first_start(folder: Path, *args: str | Path) -> str:
         )
         _try_curl(printed)
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(120) == 0
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(120)
     assert "hk_live_" not in (folder / "logged").read_text()
     return printed
 

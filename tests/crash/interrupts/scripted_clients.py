@@ -57,7 +57,7 @@ def call(host: Host, method: str, path: str, body: Any = None, key: str | None =
         try:
             answer = host.call(method, path, body, key=key, headers=headers)
         except CONNECTION_ERRORS as error:
-            host.process.wait(10)
+            host.process.wait(120)
             raise HostGone from error
         return answer if answer.status != 503 else None
 

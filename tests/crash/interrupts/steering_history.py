@@ -69,7 +69,7 @@ def send_request(host: Host, wish: SteeringRequest) -> Answer:
         path = f"/v1/runs/{wish.run_id}{wish.path}"
         return host.call("POST", path, wish.body, headers={"Idempotency-Key": wish.tag})
     except CONNECTION_ERRORS as error:
-        host.process.wait(10)
+        host.process.wait(120)
         raise HostGone from error
 
 

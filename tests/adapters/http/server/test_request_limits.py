@@ -249,7 +249,7 @@ def test_head_is_get_without_the_body(host: Host, route: Any) -> None:
 
 
 def test_a_connection_is_used_again_after_an_error(host: Host) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=60)
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     with contextlib.closing(connection):
         for method, path, body, status in (
