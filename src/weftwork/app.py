@@ -281,16 +281,17 @@ class Host:
         }
         if self.settings.test_seams:
             from weftwork.conformance.test_endpoints import endpoint_handlers
+            from weftwork.engine.api.models import ModelInput
 
+            limits = self.settings.limits()
             all_handlers |= endpoint_handlers(
                 clock=self._clock,
                 ids=self._ids,
                 log=self._store.log,
-                limits=self.settings.limits(),
                 kinds=self.kinds,
                 player=self.script_player,
-                models=self.models,
-                assets=self.assets,
+                model_input=ModelInput(self.models, self.assets, self.outbound, limits.max_bytes_per_part),
+                assets=self.media.tenant_assets,
                 runs=self.service,
                 control=self._control,
                 workflows=self._workflows,

@@ -184,10 +184,10 @@ def test_the_contracts_name_every_module_they_are_about() -> None:
     others = {each.stem if each.is_file() else each.name for each in (SOURCE / "engine").iterdir()}
     others -= {"__init__", "__pycache__", "decide"}
     assert {f"weftwork.engine.{name}" for name in others} <= set(decide["forbidden_modules"])
-    behind = set(contract(CONFORMANCE_FACADES)["forbidden_modules"]) | {"weftwork.engine.api"}
-    # Node types build on these, as those of adapters do.
-    behind |= {"weftwork.engine.media", "weftwork.engine.models", "weftwork.engine.sdk"}
-    assert behind == {f"weftwork.engine.{name}" for name in (*others, "decide")}
+    facades = {"weftwork.engine.api", "weftwork.engine.sdk"}
+    assert facades | set(contract(CONFORMANCE_FACADES)["forbidden_modules"]) == {
+        f"weftwork.engine.{name}" for name in (*others, "decide")
+    }
     engine = [name for layer in contract("engine packages are layered")["layers"] for name in layer.split(" | ")]
     assert {f"weftwork.engine.{name}" for name in (*others, "decide")} == set(engine)
     assert set(contract(NODE_CODE)["forbidden_modules"]) == set(engine) - {"weftwork.engine.sdk"}

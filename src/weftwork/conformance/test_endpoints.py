@@ -15,18 +15,16 @@ from weftwork.conformance.endpoints.host_services import (
 from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
 from weftwork.conformance.endpoints.run_observation import ObservationEndpoints, RunObservation
 from weftwork.conformance.endpoints.test_log import TestLog
+from weftwork.engine.api.assets import TenantAssets
 from weftwork.engine.api.bundles import Bundles
-from weftwork.engine.api.envelopes import EnvelopeRecords
+from weftwork.engine.api.models import EnvelopeRecords, ModelInput
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.api.workflows import Workflows
-from weftwork.engine.media.assets import Assets
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
-from weftwork.ports.models import ModelProviders
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.envelopes.kind import KindSet
-from weftwork.protocol.limits import Limits
 
 
 def endpoint_handlers(
@@ -34,11 +32,10 @@ def endpoint_handlers(
     clock: Clock,
     ids: Ids,
     log: EventLog,
-    limits: Limits,
     kinds: KindSet,
     player: ScriptPlayer,
-    models: ModelProviders,
-    assets: Assets,
+    model_input: ModelInput,
+    assets: TenantAssets,
     runs: Runs,
     control: RunControl,
     workflows: Workflows,
@@ -59,13 +56,13 @@ def endpoint_handlers(
     setup = SetupEndpoints(workflows, control)
     return {
         "acceptEnvelope": envelopes.accept,
-        "callAi": AiCallEndpoint(models, assets, outbound, limits.max_bytes_per_part).call,
+        "callAi": AiCallEndpoint(model_input).call,
         "emitEnvelopeReliability": ReliabilityEventEndpoint(test_log).emit,
         "exportDebugBundle": observation.export,
         "getMockAiBudget": mock_ai.budget,
         "listTestEvents": observation.events,
         "programMockAi": mock_ai.program,
-        "putMedia": MediaPutEndpoint(assets, limits).put,
+        "putMedia": MediaPutEndpoint(assets).put,
         "registerSampleWorkflow": setup.register_sample,
         "resetSeams": observation.reset,
         "safeFetch": SafeFetchEndpoint(outbound).safe_fetch,

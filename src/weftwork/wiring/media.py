@@ -19,19 +19,18 @@ class MediaWiring:
     """`blobs` is opened and closed with the store. Raises SettingsError for bytes that cannot be kept anywhere."""
 
     def __init__(self, settings: Settings, rows: AssetIndex, signer: Signer, clock: Clock, ids: Ids) -> None:
-        self._clock = clock
         self._limits = settings.limits()
         self._reach: ResourcePolicy = settings.media_reach
         self.blobs = build_blobs(settings, clock, ids)
         self.assets = Assets(
             rows, self.blobs, signer, clock, self._limits, settings.media_base(), prefixes=ASSET_PREFIXES
         )
+        self.tenant_assets = TenantAssets(self.assets, clock, self._limits)
         self.sweep = AssetSweep(rows, self.blobs, clock, self.assets.unconfirmed_keys)
 
     def handlers(self) -> dict[str, Handler]:
         """By their operations."""
-        tenant_assets = TenantAssets(self.assets, self._clock, self._limits)
-        routes = AssetRoutes(tenant_assets, self._limits, self._reach)
+        routes = AssetRoutes(self.tenant_assets, self._limits, self._reach)
         return {
             "uploadAsset": routes.upload,
             "listAssets": routes.list_assets,

@@ -13,7 +13,7 @@ import msgspec
 
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.conformance.endpoints.test_log import EventQuery, TestLog
-from weftwork.engine.api.envelopes import EnvelopeRecords
+from weftwork.engine.api.models import EnvelopeRecords
 from weftwork.protocol.envelopes.accept_request import (
     CAPABILITY,
     AcceptRequest,

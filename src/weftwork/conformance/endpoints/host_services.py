@@ -13,40 +13,28 @@ from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.adapters.http.routes.workflows import registration_response
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
+from weftwork.engine.api.assets import TenantAssets
+from weftwork.engine.api.models import ModelInput
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.workflows import Workflows
-from weftwork.engine.media.assets import Assets
-from weftwork.engine.models.message_media import RUN_ERROR_CODES, MessageMedia
 from weftwork.engine.sdk.model_request import make_message
 from weftwork.ports import outbound
-from weftwork.ports.models import ModelProviders, ModelRequest, ModelTextPart, ProviderFault, input_modalities
-from weftwork.ports.node_outcome import Failed, StepFailed
-from weftwork.ports.outbound import Outbound
-from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.ports.models import ModelRequest, ModelTextPart, ProviderFault
+from weftwork.protocol.errors import invalid
 from weftwork.protocol.json import schema
-from weftwork.protocol.limits import Limits
-from weftwork.protocol.media.media_types import resolve_media_type
 from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.assets import SAMPLE_ASSET_PREFIX
 from weftwork.protocol.wire.v1.test_endpoints import MAX_NODE_ID
 
-_WIRE_CODES: Final = {mine: wire for wire, mine in RUN_ERROR_CODES.items()} | {
-    "unsupported_modality": "unsupported_modality"
-}
 DEFAULT_TTL_SECONDS: Final = 3_600
 
 
 class AiCallEndpoint:
     """callAi. The checks, the guard and the assets are those of nodes, on behalf of the caller's partition."""
 
-    def __init__(
-        self, models: ModelProviders, assets: Assets | None, outbound: Outbound | None, most_bytes: int
-    ) -> None:
-        self._models = models
-        self._assets = assets
-        self._outbound = outbound
-        self._max_bytes = most_bytes
+    def __init__(self, model_input: ModelInput) -> None:
+        self._model_input = model_input
 
     async def call(self, request: Request) -> Response:
         """media-51 (RFC 0091): what a model would take, and why it does not take the rest."""
@@ -54,14 +42,10 @@ class AiCallEndpoint:
         schema.require("ai-call", document)
         messages = tuple(make_message(each["role"], each["content"]) for each in document["messages"])
         wanted = ModelRequest(document.get("provider", ""), document.get("model", ""), messages)
-        perception = MessageMedia(self._assets, self._outbound, request.caller.partition, self._max_bytes)
         try:
-            provider = self._models.find(wanted)
-            seen = await perception.resolve(wanted, input_modalities(provider, wanted.model))
+            seen = await self._model_input.resolve(request.caller, wanted)
         except ProviderFault as fault:
             raise invalid(fault.message, "/provider", code=fault.code) from None
-        except StepFailed as failed:
-            raise _to_client_fault(failed.failure) from None
         shown = {part.modality for message in seen.messages for part in message.media}
         spoken = any(isinstance(each.content, str) or _has_text(each.content) for each in seen.messages)
         found = [*(["text"] if spoken else []), *(each for each in MODALITIES if each in shown)]
@@ -70,14 +54,6 @@ class AiCallEndpoint:
 
 def _has_text(content: tuple[object, ...]) -> bool:
     return any(isinstance(part, ModelTextPart) for part in content)
-
-
-def _to_client_fault(failure: Failed) -> ClientFault:
-    """A failure of a node as the wire says it. 404 would say that the seam is not there."""
-    code = _WIRE_CODES.get(failure.code)
-    if code is not None:
-        return ClientFault(code, failure.message, failure.details)
-    return ClientFault("validation_error", failure.message, {**(failure.details or {}), "code": failure.code})
 
 
 class MockAiEndpoints:
@@ -113,9 +89,8 @@ def _known_members(program: list[dict[str, Any]]) -> list[dict[str, Any]]:
 class MediaPutEndpoint:
     """putMedia."""
 
-    def __init__(self, assets: Assets, limits: Limits) -> None:
+    def __init__(self, assets: TenantAssets) -> None:
         self._assets = assets
-        self._limits = limits
 
     async def put(self, request: Request) -> Response:
         """media-38 (conformance seam): the URL has the path that the suite looks for, and ends with the time given."""
@@ -127,12 +102,10 @@ class MediaPutEndpoint:
             raise invalid("contentBase64 is no base64.", "/contentBase64") from None
         # A whole number may be written with a fraction of zero.
         held_ms = int(document.get("ttlSeconds", DEFAULT_TTL_SECONDS)) * 1000
-        asset = await self._assets.put(request.caller.partition, data, held_ms, self._limits.max_upload_bytes)
-        media_type = resolve_media_type(document["contentType"].split(";")[0].strip().lower(), asset.media_type)
-        until = self._assets.url_expiry(asset, held_ms)
-        token = self._assets.make_token(asset, media_type, expires_at=until)
-        url = self._assets.base + SAMPLE_ASSET_PREFIX + token
-        answer = {"url": url, "bytes": asset.size, "token": token, "expiresAt": iso(until)}
+        declared = document["contentType"].split(";")[0].strip().lower()
+        kept = await self._assets.put(request.caller, data, declared, held_ms)
+        url = self._assets.base + SAMPLE_ASSET_PREFIX + kept.token
+        answer = {"url": url, "bytes": kept.size, "token": kept.token, "expiresAt": iso(kept.expires_at)}
         return json_response(201, answer, [(b"location", url.encode())])
 
 

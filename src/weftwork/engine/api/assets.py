@@ -35,6 +35,14 @@ class Download(msgspec.Struct, frozen=True):
     max_age: int
 
 
+class SignedAsset(msgspec.Struct, frozen=True):
+    """Bytes that were kept, and the token that opens them until it expires."""
+
+    size: int
+    token: str
+    expires_at: int
+
+
 class TenantAssets:
     """Raises ClientFault or StoreUnavailable."""
 
@@ -101,6 +109,18 @@ class TenantAssets:
             "expiresAt": iso(until),
         }
         return {**document, "name": name} if name else document
+
+    @property
+    def base(self) -> str:
+        """What URLs of assets begin with."""
+        return self._assets.base
+
+    async def put(self, principal: Principal, data: bytes, declared_type: str, held_ms: int) -> SignedAsset:
+        """Keep bytes for so long. Durable on return."""
+        asset = await self._assets.put(principal.partition, data, held_ms, self._limits.max_upload_bytes)
+        media_type = resolve_media_type(declared_type, asset.media_type)
+        until = self._assets.url_expiry(asset, held_ms)
+        return SignedAsset(asset.size, self._assets.make_token(asset, media_type, expires_at=until), until)
 
     def _describe(self, found: AssetEntry) -> dict[str, Any]:
         asset = found.asset

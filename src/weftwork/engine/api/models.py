@@ -1,0 +1,79 @@
+"""Model input and output outside a live run: what a model would be given, and what a log records of an envelope."""
+
+from typing import Final
+
+import msgspec
+
+from weftwork.engine.api.keyring import Principal
+from weftwork.engine.decide.envelopes import project_envelope
+from weftwork.engine.media.assets import Assets
+from weftwork.engine.models.message_media import RUN_ERROR_CODES, MessageMedia
+from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
+from weftwork.ports.models import ModelProviders, ModelRequest, input_modalities
+from weftwork.ports.node_outcome import Failed, StepFailed
+from weftwork.ports.outbound import Outbound
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.envelopes.contract import EnvelopeContract
+from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
+from weftwork.protocol.envelopes.handling import JudgedEnvelope, recorded_outcome
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, Draft
+from weftwork.protocol.run.header import RunKey
+
+MAX_EVENTS_SCANNED: Final = 10_000
+_WIRE_CODES: Final = {mine: wire for wire, mine in RUN_ERROR_CODES.items()} | {
+    "unsupported_modality": "unsupported_modality"
+}
+
+
+class ModelInput:
+    """Checks the messages of a request as a node's are checked, without calling the model."""
+
+    def __init__(
+        self, models: ModelProviders, assets: Assets | None, outbound: Outbound | None, max_part_bytes: int
+    ) -> None:
+        self._models = models
+        self._assets = assets
+        self._outbound = outbound
+        self._max_part_bytes = max_part_bytes
+
+    async def resolve(self, principal: Principal, wanted: ModelRequest) -> ModelRequest:
+        """The request with its media fetched. Raises ProviderFault for a model that is not there, ClientFault for
+        media that the model would not be given."""
+        media = MessageMedia(self._assets, self._outbound, principal.partition, self._max_part_bytes)
+        provider = self._models.find(wanted)
+        try:
+            return await media.resolve(wanted, input_modalities(provider, wanted.model))
+        except StepFailed as failed:
+            raise _to_client_fault(failed.failure) from None
+
+
+def _to_client_fault(failure: Failed) -> ClientFault:
+    """A failure of a node as the wire says it. 404 would say that the endpoint is not there."""
+    code = _WIRE_CODES.get(failure.code)
+    if code is not None:
+        return ClientFault(code, failure.message, failure.details)
+    return ClientFault("validation_error", failure.message, {**(failure.details or {}), "code": failure.code})
+
+
+class EnvelopeRecords:
+    """Scans the log, so this is for test endpoints only; a live run has its records in its state."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+
+    async def find(self, run: RunKey, correlation_id: str) -> RecordedOutcome | None:
+        """The first record, as the fold keeps it; None where there is none among the first events, and for no run."""
+        seen = 0
+        while seen < MAX_EVENTS_SCANNED and (
+            page := await self._log.read(run, seen - 1, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
+        ):
+            for event in page:
+                if event.type == ENVELOPE_RECORDED and event.causation_id == correlation_id:
+                    return recorded_outcome(msgspec.json.decode(event.payload), event.content_trust)
+            seen += len(page)
+        return None
+
+    def project(self, judged: JudgedEnvelope, contract: EnvelopeContract, asked_before: int) -> tuple[Draft, ...]:
+        """The events of an envelope in a run that has asked a person `asked_before` times. Writes nothing."""
+        return project_envelope(judged, contract, asked_before)

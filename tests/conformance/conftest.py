@@ -1,0 +1,3 @@
+"""The shared host."""
+
+from tests.live.fixtures import host as host
