@@ -13,7 +13,6 @@ from tests.harness.engine_harness import (
     CALLER,
     EngineHarness,
     background_tasks,
-    run,
     run_ready_tasks,
     until,
     waiting_node_type,
@@ -165,26 +164,23 @@ async def test_a_run_keeps_the_definition_it_started_with() -> None:
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
-    async def work() -> None:
-        bench = EngineHarness(wrap=SlowLog)
-        key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]), at_once=False)
-        bench.log.gate.clear()
-        asking = asyncio.create_task(bench.cancel(key))
+async def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
+    bench = EngineHarness(wrap=SlowLog)
+    key = await bench.start(workflow([node("a"), node("b", "test.gate")], [edge("a", "b")]), at_once=False)
+    bench.log.gate.clear()
+    asking = asyncio.create_task(bench.cancel(key))
+    await run_ready_tasks()
+    if crash:
+        await bench.crash()
+    else:
+        closing = asyncio.create_task(bench.close())
         await run_ready_tasks()
-        if crash:
-            await bench.crash()
-        else:
-            closing = asyncio.create_task(bench.close())
-            await run_ready_tasks()
-            bench.log.gate.set()
-            await asyncio.wait((closing, asking))
-            assert isinstance(asking.exception(), StoreUnavailable)
-        await run_ready_tasks()
-        assert background_tasks() == set()
-        assert bench.gate_node.calls == []
-
-    run(work)
+        bench.log.gate.set()
+        await asyncio.wait((closing, asking))
+        assert isinstance(asking.exception(), StoreUnavailable)
+    await run_ready_tasks()
+    assert background_tasks() == set()
+    assert bench.gate_node.calls == []
 
 
 async def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
