@@ -87,66 +87,57 @@ def judged(codes: list[str], connections: int) -> None:
 
 @pytest.mark.rule("media-47")
 @pytest.mark.parametrize("way", [by_seam, by_node], ids=["seam", "node"])
-def test_no_part_reaches_a_trap(way: Any) -> None:
-    async def work() -> None:
-        async with listening_peer(*EVERYWHERE) as trap, open_in_process(LOOK, **lenient(trap.port)) as inside:
-            judged(await way(inside, urls(trap.port)), trap.connections)
-
-    run(work)
+async def test_no_part_reaches_a_trap(way: Any) -> None:
+    async with listening_peer(*EVERYWHERE) as trap, open_in_process(LOOK, **lenient(trap.port)) as inside:
+        judged(await way(inside, urls(trap.port)), trap.connections)
 
 
 @pytest.mark.rule("media-47")
-def test_no_part_of_a_function_reaches_a_trap() -> None:
+async def test_no_part_of_a_function_reaches_a_trap() -> None:
     codes: list[str] = []
 
-    async def work() -> None:
-        async with listening_peer(*EVERYWHERE) as trap:
+    async with listening_peer(*EVERYWHERE) as trap:
 
-            @weftwork.node("acme.looks")
-            async def looks(ctx: weftwork.Context) -> None:
-                for url in urls(trap.port):
-                    try:
-                        await ctx.call_ai("?", media={**IMAGE, "url": url})
-                    except weftwork.NodeError as error:
-                        blocked = error.code in ("node_misused", "node_config_invalid")
-                        codes.append("ssrf_blocked" if blocked else error.code)
+        @weftwork.node("acme.looks")
+        async def looks(ctx: weftwork.Context) -> None:
+            for url in urls(trap.port):
+                try:
+                    await ctx.call_ai("?", media={**IMAGE, "url": url})
+                except weftwork.NodeError as error:
+                    blocked = error.code in ("node_misused", "node_config_invalid")
+                    codes.append("ssrf_blocked" if blocked else error.code)
 
-            host = Host(Settings(store="memory", **lenient(trap.port)), nodes=[looks])
-            await host.open()
-            try:
-                host.keyring.accept_for_process(KEY, "acme", None)
-                document = workflow([node("n", "acme.looks")])
-                await host.register_fixture({**document, "id": "looks"})
-                inside = InProcessHost(host)
-                created = await inside.call("POST", "/v1/runs", {"workflowId": "looks"})
-                assert (await ended(inside, created.document["runId"]))["status"] == "completed"
-            finally:
-                await host.close()
-            assert len(codes) == len(urls(trap.port))
-            judged(codes, trap.connections)
-
-    run(work)
+        host = Host(Settings(store="memory", **lenient(trap.port)), nodes=[looks])
+        await host.open()
+        try:
+            host.keyring.accept_for_process(KEY, "acme", None)
+            document = workflow([node("n", "acme.looks")])
+            await host.register_fixture({**document, "id": "looks"})
+            inside = InProcessHost(host)
+            created = await inside.call("POST", "/v1/runs", {"workflowId": "looks"})
+            assert (await ended(inside, created.document["runId"]))["status"] == "completed"
+        finally:
+            await host.close()
+        assert len(codes) == len(urls(trap.port))
+        judged(codes, trap.connections)
 
 
-def test_without_the_guard_the_traps_would_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_guard_the_traps_would_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "is_own_address", lambda address: False)
     monkeypatch.setattr(guard, "is_allowed", lambda address, private=False: True)
     monkeypatch.setattr(AddressGuard, "check_peer", lambda *_: None)
     reached: list[int] = []
 
-    async def work() -> None:
-        async with listening_peer(*EVERYWHERE) as trap:
-            settings = {**lenient(trap.port), "allow_private_network": True}
-            async with open_in_process(LOOK, **settings) as inside:
-                for host in LOOPBACK[:3]:
-                    answer = await inside.call("POST", SEAM, {"messages": said(f"http://{host}:{trap.port}/")})
-                    assert answer.status == 200, answer.body
-                body = {"workflowId": "look", "inputs": {"messages": said(f"http://127.0.0.1:{trap.port}/")}}
-                created = await inside.call("POST", "/v1/runs", body)
-                assert (await ended(inside, created.document["runId"]))["status"] == "completed"
-            reached.append(trap.connections)
-
-    run(work)
+    async with listening_peer(*EVERYWHERE) as trap:
+        settings = {**lenient(trap.port), "allow_private_network": True}
+        async with open_in_process(LOOK, **settings) as inside:
+            for host in LOOPBACK[:3]:
+                answer = await inside.call("POST", SEAM, {"messages": said(f"http://{host}:{trap.port}/")})
+                assert answer.status == 200, answer.body
+            body = {"workflowId": "look", "inputs": {"messages": said(f"http://127.0.0.1:{trap.port}/")}}
+            created = await inside.call("POST", "/v1/runs", body)
+            assert (await ended(inside, created.document["runId"]))["status"] == "completed"
+        reached.append(trap.connections)
     assert reached == [4]
 
 

@@ -103,9 +103,11 @@ async def troubled(document: dict[str, Any], seed: int, crashes: bool, pauses: b
 @pytest.mark.rule("run-12", "run-13")
 @settings(max_examples=example_count(80), deadline=None)
 @given(st.integers(0, 2**48), st.booleans(), st.booleans(), st.booleans())
-def test_crashes_pauses_and_a_bad_store_change_nothing(seed: int, crashes: bool, pauses: bool, failures: bool) -> None:
+async def test_crashes_pauses_and_a_bad_store_change_nothing(
+    seed: int, crashes: bool, pauses: bool, failures: bool
+) -> None:
     document = random_workflow(random.Random(seed), 8, ASKING)
-    run(lambda: troubled(document, seed, crashes, pauses, failures))
+    await troubled(document, seed, crashes, pauses, failures)
 
 
 def lose_answers(document: dict[str, Any]) -> None:

@@ -59,26 +59,23 @@ async def check_run(document: dict[str, Any], seed: int) -> None:
 @pytest.mark.rule("run-02", "fold-01", "data-05")
 @settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**48))
-def test_an_engine_ends_as_the_fold_alone_does(seed: int) -> None:
+async def test_an_engine_ends_as_the_fold_alone_does(seed: int) -> None:
     document = random_workflow(random.Random(seed), more=ASKING)
-    run(lambda: check_run(document, seed))
+    await check_run(document, seed)
 
 
 @pytest.mark.rule("fold-01")
 @settings(max_examples=example_count(10), deadline=None)
 @given(st.integers(0, 2**48))
-def test_every_prefix_of_a_log_can_be_folded_and_goes_on_to_its_end(seed: int) -> None:
+async def test_every_prefix_of_a_log_can_be_folded_and_goes_on_to_its_end(seed: int) -> None:
     document = random_workflow(random.Random(seed), 6, ASKING)
 
-    async def work() -> None:
-        gated = await RunDriver().start(document)
-        whole = await gated.finish(choose_randomly(seed))
-        for length in range(whole.last_sequence + 1):
-            assert (await gated.folded(length)).last_sequence == length - 1
-            assert (await gated.folded(length)).completed_at is None
-        await gated.engine.crash()
-
-    run(work)
+    gated = await RunDriver().start(document)
+    whole = await gated.finish(choose_randomly(seed))
+    for length in range(whole.last_sequence + 1):
+        assert (await gated.folded(length)).last_sequence == length - 1
+        assert (await gated.folded(length)).completed_at is None
+    await gated.engine.crash()
 
 
 LOOP = workflow(
@@ -100,7 +97,7 @@ def test_a_live_run_that_left_its_log_would_be_seen(monkeypatch: pytest.MonkeyPa
         run(lambda: check_run(LOOP, 1))
 
 
-def test_a_row_that_was_not_written_again_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_row_that_was_not_written_again_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = append.BatchBuilder._rows
 
     def rows(self: append.BatchBuilder) -> Any:
@@ -108,4 +105,4 @@ def test_a_row_that_was_not_written_again_would_be_seen(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(append.BatchBuilder, "_rows", rows)
     with pytest.raises(AssertionError):
-        run(lambda: check_run(LOOP, 1))
+        await check_run(LOOP, 1)

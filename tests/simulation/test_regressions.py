@@ -84,30 +84,24 @@ LOOP = workflow(
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_an_end_that_was_durable_without_a_word_does_not_end_the_next_round(number: int) -> None:
-    async def work() -> None:
-        gated = await RunDriver().start(LOOP)
-        fates(gated, *[None] * number, "lost")
-        state = await gated.finish(choose_first)
-        assert (state.variables["x"], state.loop_rounds, state.executions) == (3, {0: 2}, 3)
-        await gated.engine.crash()
-
-    run(work)
+async def test_an_end_that_was_durable_without_a_word_does_not_end_the_next_round(number: int) -> None:
+    gated = await RunDriver().start(LOOP)
+    fates(gated, *[None] * number, "lost")
+    state = await gated.finish(choose_first)
+    assert (state.variables["x"], state.loop_rounds, state.executions) == (3, {0: 2}, 3)
+    await gated.engine.crash()
 
 
-def test_a_node_starts_again_after_a_pause_and_a_resume_that_nobody_heard_of() -> None:
-    async def work() -> None:
-        gated = await RunDriver().start(workflow([node("a")]))
-        await gated.available_actions()
-        for asked in (PauseRequested("immediate"), ResumeRequested()):
-            fates(gated, "lost")
-            await gated.send(asked)
-            await gated.perform(ADVANCE_CLOCK)
-        state = await gated.finish(choose_first)
-        assert (state.status, state.nodes["a"].attempt) == ("completed", 2)
-        await gated.engine.crash()
-
-    run(work)
+async def test_a_node_starts_again_after_a_pause_and_a_resume_that_nobody_heard_of() -> None:
+    gated = await RunDriver().start(workflow([node("a")]))
+    await gated.available_actions()
+    for asked in (PauseRequested("immediate"), ResumeRequested()):
+        fates(gated, "lost")
+        await gated.send(asked)
+        await gated.perform(ADVANCE_CLOCK)
+    state = await gated.finish(choose_first)
+    assert (state.status, state.nodes["a"].attempt) == ("completed", 2)
+    await gated.engine.crash()
 
 
 @pytest.mark.parametrize("fate", ["lost", "down", "conflict"])

@@ -61,24 +61,21 @@ async def storm(
 @pytest.mark.rule("kin-02", "kin-03", "kin-04", "kin-05", "kin-06", "kin-08", "park-01", "fold-01")
 @settings(max_examples=example_count(40), deadline=None)
 @given(st.integers(0, 2**48))
-def test_whatever_happens_a_tree_of_runs_comes_to_its_end(seed: int) -> None:
-    run(lambda: storm(seed))
+async def test_whatever_happens_a_tree_of_runs_comes_to_its_end(seed: int) -> None:
+    await storm(seed)
 
 
 @pytest.mark.rule("kin-02", "kin-04", "kin-06")
 @settings(max_examples=example_count(3), deadline=None)
 @given(st.integers(0, 2**48))
-def test_so_it_does_in_a_file(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+async def test_so_it_does_in_a_file(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     folder: Path = tmp_path_factory.mktemp("store")
 
-    async def work() -> None:
-        store = SqliteStore(folder / "store.db")
-        try:
-            await storm(seed, store=store)
-        finally:
-            await store.close()
-
-    run(work)
+    store = SqliteStore(folder / "store.db")
+    try:
+        await storm(seed, store=store)
+    finally:
+        await store.close()
 
 
 async def told(found: ChildRunSchedule) -> str:
@@ -105,7 +102,7 @@ async def told(found: ChildRunSchedule) -> str:
 @pytest.mark.rule("kin-04", "kin-14", "fold-01")
 @settings(max_examples=example_count(20), deadline=None)
 @given(st.integers(0, 2**48))
-def test_the_same_answers_lead_to_the_same_ends_in_any_order(seed: int) -> None:
+async def test_the_same_answers_lead_to_the_same_ends_in_any_order(seed: int) -> None:
     documents = random_tree(random.Random(seed), exact=True)
     rough = {name: often for name, often in ACTION_WEIGHTS.items() if name not in ("cancel", "both", "delete")}
 
@@ -120,10 +117,7 @@ def test_the_same_answers_lead_to_the_same_ends_in_any_order(seed: int) -> None:
         finally:
             await found.stop()
 
-    async def work() -> None:
-        assert await lived({"answer": 1, "wake": 1}, False) == await lived(rough, True)
-
-    run(work)
+    assert await lived({"answer": 1, "wake": 1}, False) == await lived(rough, True)
 
 
 def test_the_same_schedule_leaves_the_same_logs() -> None:

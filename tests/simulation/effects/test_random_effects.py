@@ -37,17 +37,17 @@ async def storm(document: dict[str, Any], seed: int, answers: bool = True) -> Ef
 @pytest.mark.rule("eff-02", "eff-04", "eff-05", "eff-06")
 @settings(max_examples=example_count(120), deadline=None)
 @given(st.integers(0, 2**48))
-def test_with_somebody_who_looks_every_run_ends_and_nothing_happens_twice(seed: int) -> None:
+async def test_with_somebody_who_looks_every_run_ends_and_nothing_happens_twice(seed: int) -> None:
     document = random_workflow(random.Random(seed))
-    run(lambda: storm(document, seed))
+    await storm(document, seed)
 
 
 @pytest.mark.rule("eff-02", "eff-05")
 @settings(max_examples=example_count(50), deadline=None)
 @given(st.integers(0, 2**48))
-def test_with_nobody_there_nothing_happens_twice(seed: int) -> None:
+async def test_with_nobody_there_nothing_happens_twice(seed: int) -> None:
     document = random_workflow(random.Random(seed))
-    run(lambda: storm(document, seed, answers=False))
+    await storm(document, seed, answers=False)
 
 
 async def rivalry(document: dict[str, Any], seed: int) -> None:
@@ -60,10 +60,10 @@ async def rivalry(document: dict[str, Any], seed: int) -> None:
 @pytest.mark.rule("eff-05")
 @settings(max_examples=example_count(120), deadline=None)
 @given(st.integers(0, 2**48))
-def test_two_executors_of_one_run_do_nothing_twice(seed: int) -> None:
+async def test_two_executors_of_one_run_do_nothing_twice(seed: int) -> None:
     """Without loops: two may count their rounds differently, and then it is the seat that keeps them apart."""
     document = random_workflow(random.Random(seed), limits=0, loops=0)
-    run(lambda: rivalry(document, seed))
+    await rivalry(document, seed)
 
 
 HIDDEN = [variable("hidden", "string", sensitive=True)]

@@ -46,43 +46,37 @@ async def storm(seed: int, **more: Any) -> InterruptSchedule:
 @pytest.mark.rule("park-01", "park-02", "int-06", "int-16", "int-17", "int-18", "fold-01")
 @settings(max_examples=example_count(100), deadline=None)
 @given(st.integers(0, 2**48))
-def test_whatever_happens_a_run_that_waits_comes_to_its_end(seed: int) -> None:
-    run(lambda: storm(seed))
+async def test_whatever_happens_a_run_that_waits_comes_to_its_end(seed: int) -> None:
+    await storm(seed)
 
 
 @pytest.mark.rule("int-17", "int-18", "park-02")
 @settings(max_examples=example_count(40), deadline=None)
 @given(st.integers(0, 2**48))
-def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> None:
+async def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> None:
     moves = {"answer": 2, "wrong": 2, "wake": 9, "crash": 2, "kill": 2, "pause": 2, "resume": 3, "hangup": 1}
 
-    async def work() -> None:
-        dice = random.Random(seed)
-        found = InterruptSchedule(dice, moves, fates=False)
-        try:
-            await found.start_run(random_workflow(dice))
-            await found.run_random(60)
-            await found.run_to_end()
-        finally:
-            await found.engine.crash()
-
-    run(work)
+    dice = random.Random(seed)
+    found = InterruptSchedule(dice, moves, fates=False)
+    try:
+        await found.start_run(random_workflow(dice))
+        await found.run_random(60)
+        await found.run_to_end()
+    finally:
+        await found.engine.crash()
 
 
 @pytest.mark.rule("fold-01", "park-01")
 @settings(max_examples=example_count(40), deadline=None)
 @given(st.integers(0, 2**48))
-def test_a_run_goes_on_from_every_commit_of_its_log(seed: int) -> None:
-    async def work() -> None:
-        first = await storm(seed)
-        count = len(first.engine.log._log.batches)
-        second = await first.from_prefix(random.Random(seed).randint(1, count))
-        try:
-            await second.run_to_end()
-        finally:
-            await second.engine.crash()
-
-    run(work)
+async def test_a_run_goes_on_from_every_commit_of_its_log(seed: int) -> None:
+    first = await storm(seed)
+    count = len(first.engine.log._log.batches)
+    second = await first.from_prefix(random.Random(seed).randint(1, count))
+    try:
+        await second.run_to_end()
+    finally:
+        await second.engine.crash()
 
 
 def told(found: InterruptSchedule, state: RunState) -> Any:
@@ -95,7 +89,7 @@ def told(found: InterruptSchedule, state: RunState) -> Any:
 @pytest.mark.rule("int-06", "fold-01")
 @settings(max_examples=example_count(40), deadline=None)
 @given(st.integers(0, 2**48))
-def test_the_same_answers_lead_to_the_same_end_in_any_order(seed: int) -> None:
+async def test_the_same_answers_lead_to_the_same_end_in_any_order(seed: int) -> None:
     document = random_workflow(random.Random(seed), times=False)
     quietly = {"answer": 1, "wake": 1}
     rough = {name: often for name, often in ACTION_WEIGHTS.items() if name not in ("wrong", "cancel")}
@@ -110,10 +104,7 @@ def test_the_same_answers_lead_to_the_same_end_in_any_order(seed: int) -> None:
         finally:
             await found.engine.crash()
 
-    async def work() -> None:
-        assert await lived(quietly, False) == await lived(rough, True)
-
-    run(work)
+    assert await lived(quietly, False) == await lived(rough, True)
 
 
 def storms(seeds: int = 60, **more: Any) -> None:
@@ -178,31 +169,28 @@ def test_a_run_that_rests_too_late_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.rule("run-12", "eff-04")
-def test_what_cannot_be_interrupted_may_do_its_steps_before_a_pause() -> None:
-    async def work() -> None:
-        held = asyncio.get_running_loop().create_future()
+async def test_what_cannot_be_interrupted_may_do_its_steps_before_a_pause() -> None:
+    held = asyncio.get_running_loop().create_future()
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            await held
-            await context.step("send", "once", run_ready_tasks)
-            return Completed({})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        await held
+        await context.step("send", "once", run_ready_tasks)
+        return Completed({})
 
-        bench = EngineHarness(effect_node_type("test.send", body, "once"))
-        key = await bench.start(workflow([node("send", "test.send"), node("end")]))
+    bench = EngineHarness(effect_node_type("test.send", body, "once"))
+    key = await bench.start(workflow([node("send", "test.send"), node("end")]))
+    await run_ready_tasks()
+    await bench.executor.request(key, PauseRequested("immediate"), None)
+    held.set_result(None)
+    for _ in range(10):
         await run_ready_tasks()
-        await bench.executor.request(key, PauseRequested("immediate"), None)
-        held.set_result(None)
-        for _ in range(10):
-            await run_ready_tasks()
-        assert await bench.status(key) == "paused"
-        await bench.executor.request(key, ResumeRequested(), None)
-        await bench.run_to_end(key)
-
-    run(work)
+    assert await bench.status(key) == "paused"
+    await bench.executor.request(key, ResumeRequested(), None)
+    await bench.run_to_end(key)
 
 
 @pytest.mark.rule("conv-04", "int-19")
-def test_whoever_speaks_too_early_is_told_so_even_if_it_is_right_a_moment_later() -> None:
+async def test_whoever_speaks_too_early_is_told_so_even_if_it_is_right_a_moment_later() -> None:
     def says(kind: str) -> Any:
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             await context.ask(Interrupt(f"conversation.{kind}", kind, {"conversationId": "c"}))
@@ -210,9 +198,6 @@ def test_whoever_speaks_too_early_is_told_so_even_if_it_is_right_a_moment_later(
 
         return waiting_node_type(f"test.{kind}", body)
 
-    async def work() -> None:
-        bench = EngineHarness(says("close"), says("start"))
-        key = await bench.start(workflow([node("close", "test.close"), node("start", "test.start")]))
-        await bench.run_to_end(key)
-
-    run(work)
+    bench = EngineHarness(says("close"), says("start"))
+    key = await bench.start(workflow([node("close", "test.close"), node("start", "test.start")]))
+    await bench.run_to_end(key)

@@ -40,12 +40,12 @@ async def storm(seed: int, moves: dict[str, int] | None = None, fates: bool | No
 @pytest.mark.rule("env-15", "env-23", "env-26", "model-01", "rel-13", "rel-15", "rel-20", "evt-07", "fold-01")
 @settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 2**48))
-def test_whatever_models_say_and_hosts_suffer_each_envelope_has_one_outcome(seed: int) -> None:
-    run(lambda: storm(seed))
+async def test_whatever_models_say_and_hosts_suffer_each_envelope_has_one_outcome(seed: int) -> None:
+    await storm(seed)
 
 
 @pytest.mark.rule("env-26", "rel-20")
-def test_a_judgement_comes_out_the_same_when_its_own_envelopes_are_recorded() -> None:
+async def test_a_judgement_comes_out_the_same_when_its_own_envelopes_are_recorded() -> None:
     """Two kinds under one id: what was asked for by the first is not forgotten because of the second."""
     twice = [
         {
@@ -57,21 +57,18 @@ def test_a_judgement_comes_out_the_same_when_its_own_envelopes_are_recorded() ->
     ]
     good = {"type": PLAN, "payload": {"steps": []}}
 
-    async def work() -> None:
-        model = ScriptedModel(*(msgspec.json.encode(each).decode() for each in (twice, good, good, good)))
-        bench = EngineHarness(models=model)
-        config = {"envelopeType": PLAN, "userMessage": "Plan it."}
-        document = workflow([node("ask", "core.ai.generateEnvelope", config=config)], metadata={"envelopeKinds": KINDS})
-        key = await bench.start(document)
-        await run_ready_tasks()
-        asked = await bench.status(key) == "waiting-input"
-        if asked:
-            await bench.answer(key, {"answers": {"a": "Ann"}})
-        await bench.run_to_end(key)
-        heard = any("Ann" in message.content for request in model.requests for message in request.messages)
-        assert heard == asked, "somebody was asked, and nobody hears the answer"
-
-    run(work)
+    model = ScriptedModel(*(msgspec.json.encode(each).decode() for each in (twice, good, good, good)))
+    bench = EngineHarness(models=model)
+    config = {"envelopeType": PLAN, "userMessage": "Plan it."}
+    document = workflow([node("ask", "core.ai.generateEnvelope", config=config)], metadata={"envelopeKinds": KINDS})
+    key = await bench.start(document)
+    await run_ready_tasks()
+    asked = await bench.status(key) == "waiting-input"
+    if asked:
+        await bench.answer(key, {"answers": {"a": "Ann"}})
+    await bench.run_to_end(key)
+    heard = any("Ann" in message.content for request in model.requests for message in request.messages)
+    assert heard == asked, "somebody was asked, and nobody hears the answer"
 
 
 def storms(seeds: int = 200, moves: dict[str, int] | None = None, fates: bool = False) -> None:
