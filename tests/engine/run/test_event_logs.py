@@ -79,8 +79,10 @@ async def lived(dice: random.Random) -> tuple[EngineHarness, RunKey]:
             asking.add(asyncio.create_task(bench.cancel(key, dice.choice([None, "enough"]))))
         elif act < 0.2:
             if dice.random() < 0.5:
-                asking.clear()
                 await bench.crash()
+                # Nobody hears the answers, but they have been looked at.
+                await asyncio.gather(*asking, return_exceptions=True)
+                asking.clear()
             else:
                 bench.log.plan.clear()  # else closing waits for a store that nobody brings back
                 bench.clock.advance(1000)
