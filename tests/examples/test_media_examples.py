@@ -1,5 +1,6 @@
 """The examples with media: what the models are shown, what is drawn, and that their files are what the scripts make."""
 
+import asyncio
 import tomllib
 import wave
 import zlib
@@ -42,12 +43,12 @@ def ran(folder: str, variable: str, file: Path, nodes: Any = ()) -> tuple[RunRes
         ("pdf_summary", "letter", LETTER, "document"),
     ],
 )
-async def test_the_model_is_shown_the_file(folder: str, variable: str, file: Path, modality: str) -> None:
+def test_the_model_is_shown_the_file(folder: str, variable: str, file: Path, modality: str) -> None:
     result, model = ran(folder, variable, file, [frames.frame])
     assert result.error is None
     (part,) = model.requests[0].messages[-1].media
     assert (part.modality, part.media_ref) == (modality, Asset(file).media_ref)
-    assert (await _read(part)) == file.read_bytes()
+    assert asyncio.run(_read(part)) == file.read_bytes()
 
 
 async def _read(part: Any) -> bytes:

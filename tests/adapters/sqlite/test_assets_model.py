@@ -88,7 +88,7 @@ class Assets(Pair):
     ) -> None:
         run = RunKey(partition, run_id)
         log: Any = self.model.log
-        found = log.find_run(run)
+        found = log._table.runs.get(run)
         at = (found.projection.last_sequence if found is not None else -1) + off
         spawns: Any = ()
         if born is not None and status not in TERMINAL_STATUSES:

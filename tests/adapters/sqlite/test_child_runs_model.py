@@ -30,7 +30,7 @@ class Families(Pair):
 
     def found(self) -> list[Any]:
         log: Any = self.model.log
-        return [*log._runs.values()]
+        return [*log._table.runs.values()]
 
     def some(self, ended: bool = False) -> Any:
         """A run that has ended, or has not, if there is one."""

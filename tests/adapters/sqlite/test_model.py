@@ -142,7 +142,7 @@ class Twins(Pair):
     ) -> None:
         run = RunKey(partition, run_id)
         log: Any = self.model.log
-        known = log._runs.get(run)
+        known = log._table.runs.get(run)
         expected = max(-1, (known.projection.last_sequence if known else -1) + off)
         hidden = (HiddenValue(expected + 1, "/a", b"1"),) if count else ()
         given = batch(run, expected, count, status, rows, hidden, self.record(partition, slot))

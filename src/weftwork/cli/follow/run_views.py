@@ -65,14 +65,16 @@ class LivePicture:
 
     def __init__(self, console: "Console | None" = None) -> None:
         from rich.console import Console
-        from rich.live import Live
 
         self.console = console or Console(highlight=False, markup=False, emoji=False)
-        self._live = Live(console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4)
         self._signal_guard = exit_on_sigterm()
 
     def __enter__(self) -> Self:
+        from rich.live import Live
+
         self._signal_guard.__enter__()
+        # It draws at once, so it is made only when the picture is complete.
+        self._live = Live(console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4)
         self._live.start()
         return self
 

@@ -127,17 +127,14 @@ async def test_a_fault_in_the_middle_ends_a_stream_that_can_be_resumed(
 
 
 async def test_an_outage_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    async def work() -> Any:
-        async with open_in_process() as inside:
-            store: Any = inside.host._store.log
+    async with open_in_process() as inside:
+        queries: Any = inside.host._store.queries
 
-            async def fail(*_: Any) -> Any:
-                raise StoreUnavailable("disk I/O error")
+        async def fail(*_: Any) -> Any:
+            raise StoreUnavailable("disk I/O error")
 
-            store.list_runs = fail
-            return await inside.call("GET", "/v1/runs")
-
-    answer = await work()
+        queries.list_runs = fail
+        answer = await inside.call("GET", "/v1/runs")
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     (said,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert (said.getMessage(), vars(said)["reason"], said.exc_info) == ("store unavailable", "disk I/O error", None)
