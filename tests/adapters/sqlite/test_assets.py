@@ -16,8 +16,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.assets import AssetCursor, AssetQuery
 from weftwork.protocol.run.header import RunKey
-from weftwork.testing.storage.asset_references import add_assets, reference_assets
-from weftwork.testing.storage.assets import FAR_FUTURE, asset, digest
+from weftwork.testing.storage.assets import FAR_FUTURE, add_assets, asset, digest, reference_assets
 from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove
 
 FEW, MANY = 30, 900

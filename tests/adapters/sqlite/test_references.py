@@ -13,14 +13,17 @@ from weftwork.adapters.sqlite.database.connection import load_migrations, migrat
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.assets import AssetEntry, AssetQuery, AssetUsage, QuotaReached
 from weftwork.protocol.run.header import RunKey
-from weftwork.testing.storage.asset_references import (
+from weftwork.testing.storage.assets import (
+    NO_USAGE,
     add_assets,
     an_asset_stays_until_the_last_run_is_gone,
     an_asset_that_a_run_names_stays,
+    asset,
+    digest,
+    page_keys,
     reference_assets,
     reference_count,
 )
-from weftwork.testing.storage.assets import NO_USAGE, asset, digest, page_keys
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, catch, header, make_run, prove
 
 COUNTED = """

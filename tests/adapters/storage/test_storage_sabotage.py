@@ -17,6 +17,10 @@ from weftwork.adapters.memory import event_log
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.testing import storage
 
+INCONSISTENT_BATCH = "an_inconsistent_batch_is_refused_whole"
+"""The check of what all appends have in common; nothing of one port breaks its promise."""
+SABOTAGE = READS | WRITES | DELETES | DEFINITIONS | ANNOTATIONS | ASSETS | INTERRUPTS | CHILD_RUNS
+
 
 def fails(check: storage.Check, store: MemoryStore) -> bool:
     async def prove() -> bool:
@@ -33,17 +37,20 @@ def fails(check: storage.Check, store: MemoryStore) -> bool:
     return asyncio.run(prove())
 
 
+def test_the_suite_has_every_check_once_and_no_other_function() -> None:
+    """Checks are found by their parameters; what is broken here on purpose tells which there must be."""
+    assert sorted(check.__name__ for check in storage.CHECKS) == sorted([INCONSISTENT_BATCH, *SABOTAGE])
+
+
 @pytest.mark.parametrize("check", storage.CHECKS, ids=lambda check: check.__name__)
 def test_a_check_goes_red_when_its_promise_is_broken(check: storage.Check, monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     assert not fails(check, store)
     store = MemoryStore()
-    if check.__name__ == "an_inconsistent_batch_is_refused_whole":
+    if check.__name__ == INCONSISTENT_BATCH:
         monkeypatch.setattr(event_log, "check_batch", lambda *_: None)
     else:
-        path, wrap = (READS | WRITES | DELETES | DEFINITIONS | ANNOTATIONS | ASSETS | INTERRUPTS | CHILD_RUNS)[
-            check.__name__
-        ]
+        path, wrap = SABOTAGE[check.__name__]
         port_name, method = path.split(".")
         port = getattr(store, port_name)
         monkeypatch.setattr(port, method, wrap(port, getattr(port, method)))

@@ -11,12 +11,12 @@ from weftwork.testing.storage.harness import (
     ACME,
     NOW,
     OTHER,
-    Check,
     Store,
     batch,
     catch,
     event,
     make_run,
+    purge,
     record,
     state_of,
 )
@@ -197,24 +197,7 @@ async def annotations_go_with_their_run(store: Store) -> None:
     assert await store.annotations.page(run, None, 10, BUDGET) is None
     assert await store.annotations.find(run, "a1") is None
     assert await store.annotations.add(run, annotation("a2"), MAX_ANNOTATIONS) == "absent"
-    while await store.retention.purge():
-        pass
+    await purge(store)
     assert await make_run(store, status="completed") == run
     assert await annotation_ids(store, run) == []
     assert await annotation_ids(store, kept) == ["a1"]
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    an_annotation_is_kept,
-    an_unknown_run_has_no_annotations,
-    another_partition_sees_no_annotations,
-    annotations_are_paged_oldest_first,
-    a_page_ends_where_its_budget_is_reached,
-    a_full_run_takes_no_more,
-    many_at_once_do_not_overfill_a_run,
-    an_annotation_id_is_used_once,
-    an_annotation_is_stored_with_its_record,
-    one_of_many_with_one_slot_is_kept,
-    an_event_is_located_among_the_first,
-    annotations_go_with_their_run,
-)

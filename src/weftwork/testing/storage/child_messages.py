@@ -1,6 +1,7 @@
 """Checks of the messages between parent and child runs: results for the parent, and cancel requests for children."""
 
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -11,7 +12,7 @@ from weftwork.ports.storage.retention import StillLive
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.testing.storage.child_runs import child, create_children
-from weftwork.testing.storage.harness import ACME, NOW, OTHER, Check, Store, batch, catch, make_run, record, state_of
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, Store, batch, catch, make_run, record, state_of, walk
 
 
 def result_batch(run: RunKey, expected: int, status: Status = "running", outcome: bytes = b"{}") -> Batch:
@@ -85,9 +86,9 @@ async def child_results_keep_their_order(store: Store) -> None:
         told += [await report_result(store, parent, run, -1) for run in reversed(runs)][::-1]
     assert await store.child_runs.child_results(None, 0) == []
     for limit in (1, 2, 4, 10):
-        assert await _walk(store, limit) == told
+        assert await walk(partial(store.child_runs.child_results, limit=limit), limit) == told
     told[1] = await report_result(store, families[0][0], families[0][1][1], 0, "completed")
-    assert await _walk(store, 2) == told
+    assert await walk(partial(store.child_runs.child_results, limit=2), 2) == told
     await store.child_runs.acknowledge_results((told[1], told[2]))
     assert await store.child_runs.child_results(told[1], 10) == told[3:]
     assert await store.retention.delete(families[0][1][1], NOW) is True
@@ -223,12 +224,7 @@ async def cancel_requests_keep_their_order(store: Store) -> None:
         wanted += [PendingCancelRequest(run, parent.run_id, "why") for run in runs]
     assert await store.child_runs.cancel_requests(None, 0) == []
     for limit in (1, 2, 4, 10):
-        found: list[PendingCancelRequest] = []
-        while page := await store.child_runs.cancel_requests(found[-1].child if found else None, limit):
-            assert len(page) <= limit
-            found += page
-            assert len(found) < 100
-        assert found == wanted
+        assert await _walk_requests(store, limit) == wanted
     followed = wanted[1].child
     await store.log.append(followed, -1, batch(followed, -1, status="cancelled"))
     assert await store.child_runs.cancel_requests(followed, 10) == wanted[2:]
@@ -287,24 +283,8 @@ async def a_refused_append_sends_no_child_messages(store: Store) -> None:
         assert await store.child_runs.cancel_requests(None, 10) == ordered
 
 
-async def _walk(store: Store, limit: int) -> list[PendingChildResult]:
-    found: list[PendingChildResult] = []
-    while page := await store.child_runs.child_results(found[-1] if found else None, limit):
-        assert len(page) <= limit
-        found += page
-        assert len(found) < 100
-    return found
+async def _walk_requests(store: Store, limit: int) -> list[PendingCancelRequest]:
+    async def page_after(last: PendingCancelRequest | None) -> list[PendingCancelRequest]:
+        return await store.child_runs.cancel_requests(last and last.child, limit)
 
-
-CHECKS: Final[tuple[Check, ...]] = (
-    a_child_result_is_kept_until_it_is_acknowledged,
-    a_later_child_result_replaces_an_earlier_one,
-    child_results_keep_their_order,
-    an_ended_run_gets_no_child_results,
-    a_child_stays_until_its_result_is_acknowledged,
-    a_cancel_request_stands_until_the_child_has_ended,
-    a_cascade_cancels_the_selected_children,
-    cancel_requests_keep_their_order,
-    child_messages_stay_in_their_partition,
-    a_refused_append_sends_no_child_messages,
-)
+    return await walk(page_after, limit)

@@ -11,7 +11,7 @@ from weftwork.ports.storage.definitions import (
     WorkflowRegistration,
 )
 from weftwork.ports.storage.idempotency import SlotTaken
-from weftwork.testing.storage.harness import ACME, NOW, Check, Store, record
+from weftwork.testing.storage.harness import ACME, NOW, Store, record
 
 MAX_REGISTRATIONS: Final = 1000
 
@@ -171,19 +171,3 @@ async def workflows_are_counted(store: Store) -> None:
     await register(store, registration(), registration(version="2.0"), registration("b"), registration(tenant="other"))
     await store.definitions.put("d1", b"{}")
     assert await store.definitions.count() == 3
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    a_definition_is_kept,
-    a_definition_never_changes,
-    a_registration_comes_back_whole,
-    the_version_registered_last_is_current,
-    a_version_is_registered_once,
-    one_of_many_registers_a_version,
-    a_full_tenant_registers_nothing,
-    a_registration_is_stored_with_its_record,
-    workflows_are_listed_by_id,
-    a_listing_names_the_newest_versions,
-    another_tenant_sees_no_workflow,
-    workflows_are_counted,
-)

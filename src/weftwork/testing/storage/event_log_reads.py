@@ -1,7 +1,6 @@
 """Checks of what `EventLog` reads, and of tenancy: a run or record of another partition does not exist."""
 
 import asyncio
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -15,7 +14,6 @@ from weftwork.testing.storage.harness import (
     ACME,
     NOW,
     OTHER,
-    Check,
     Store,
     batch,
     catch,
@@ -24,6 +22,7 @@ from weftwork.testing.storage.harness import (
     make_run,
     record,
     state_of,
+    stored_run,
 )
 
 
@@ -94,8 +93,7 @@ async def a_row_is_the_last_one_written(store: Store) -> None:
     await store.log.append(run, -1, batch(run, -1, rows=first))
     await store.log.append(other, -1, batch(other, -1, rows=(StateRow("variable", "c", b"5"),)))
     await store.log.append(run, 0, batch(run, 0, rows=second))
-    found = await store.log.read_run(run)
-    assert found is not None
+    found = await stored_run(store, run)
     assert len(found.rows) == 4
     assert set(found.rows) == {second[0], second[1], first[1], first[2]}
 
@@ -138,9 +136,7 @@ async def an_acknowledged_write_is_seen(store: Store) -> None:
     run = await make_run(store)
     for expected in range(-1, 40):
         await store.log.append(run, expected, batch(run, expected))
-        found = await store.log.read_run(run)
-        assert found is not None
-        assert found.projection.last_sequence == expected + 1
+        assert (await stored_run(store, run)).projection.last_sequence == expected + 1
         pages = await asyncio.gather(*(store.log.read(run, expected, 10) for _ in range(4)))
         assert [[item.sequence for item in page] for page in pages] == [[expected + 1]] * 4
 
@@ -162,18 +158,6 @@ async def a_stored_run_is_one_view(store: Store) -> None:
             wanted = [b"%d" % found.projection.last_sequence] if found.projection.last_sequence >= 0 else []
             assert [row.value for row in found.rows] == wanted
     await filling
-
-
-READ_CHECKS: Final[tuple[Check, ...]] = (
-    a_page_of_events_starts_after_its_cursor,
-    a_page_of_events_ends_where_its_budget_is_reached,
-    an_event_keeps_its_content_trust,
-    a_row_is_the_last_one_written,
-    a_projection_is_that_of_the_stored_run,
-    hidden_values_come_back,
-    an_acknowledged_write_is_seen,
-    a_stored_run_is_one_view,
-)
 
 
 async def another_partition_sees_nothing(store: Store) -> None:
@@ -229,11 +213,3 @@ async def _full_run(store: Store) -> RunKey:
     rows = (StateRow("variable", "v", b'"acme"'),)
     await store.log.append(given.key, -1, batch(given.key, -1, rows=rows, hidden=(HiddenValue(0, "/a", b"1"),)))
     return given.key
-
-
-TENANCY_CHECKS: Final[tuple[Check, ...]] = (
-    another_partition_sees_nothing,
-    equal_ids_are_different_runs,
-    equal_slots_are_different_records,
-    a_record_stays_in_the_partition_of_its_run,
-)

@@ -5,7 +5,7 @@ Checks of `EventLog.create`.
 
 import asyncio
 from collections import Counter
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -21,7 +21,6 @@ from weftwork.testing.storage.harness import (
     ACME,
     NOW,
     OTHER,
-    Check,
     Store,
     batch,
     catch,
@@ -30,7 +29,9 @@ from weftwork.testing.storage.harness import (
     header,
     make_run,
     record,
+    run_ids,
     state_of,
+    stored_run,
 )
 
 
@@ -42,9 +43,7 @@ async def sequences_have_no_gaps(store: Store) -> None:
         given = batch(run, expected, count)
         assert await store.log.append(run, expected, given) is None
         expected += count
-        found = await store.log.read_run(run)
-        assert found is not None
-        assert found.projection == given.projection
+        assert (await stored_run(store, run)).projection == given.projection
     assert [item.sequence for item in await store.log.read(run, -1, 1000)] == list(range(expected + 1))
 
 
@@ -71,9 +70,7 @@ async def a_projection_comes_back_as_it_was(store: Store) -> None:
         full,
     ):
         await store.log.append(run, projection.last_sequence - 1, _single_event_batch(run, projection))
-        found = await store.log.read_run(run)
-        assert found is not None
-        assert found.projection == projection
+        assert (await stored_run(store, run)).projection == projection
 
 
 async def a_conflict_writes_nothing(store: Store) -> None:
@@ -179,8 +176,7 @@ async def a_cancelled_caller_leaves_all_or_nothing(store: Store) -> None:
         await asyncio.wait([appending])
         # Everything that was given to the store before this write is settled when this write is.
         await make_run(store, f"barrier-{number}")
-        found = await store.log.read_run(run)
-        assert found is not None
+        found = await stored_run(store, run)
         events = len(await store.log.read(run, -1, 10))
         recorded = await store.records.find_record(ACME, f"slot-{number}", 0)
         seen = (found.projection.last_sequence, len(found.rows), events, recorded is not None)
@@ -190,20 +186,6 @@ async def a_cancelled_caller_leaves_all_or_nothing(store: Store) -> None:
 def _single_event_batch(run: RunKey, projection: Projection, event_id: str = "event") -> Batch:
     given: Event = event(run, projection.last_sequence, event_id=event_id)
     return Batch((given,), projection)
-
-
-APPEND_CHECKS: Final[tuple[Check, ...]] = (
-    sequences_have_no_gaps,
-    events_come_back_as_they_were,
-    a_projection_comes_back_as_it_was,
-    a_conflict_writes_nothing,
-    an_unknown_run_is_a_conflict,
-    nothing_follows_the_end,
-    one_of_many_appenders_wins,
-    runs_do_not_disturb_each_other,
-    an_inconsistent_batch_is_refused_whole,
-    a_cancelled_caller_leaves_all_or_nothing,
-)
 
 
 async def a_new_run_is_pending_and_empty(store: Store) -> None:
@@ -292,8 +274,7 @@ async def a_header_comes_back_whole(store: Store) -> None:
         event_log_schema_version=8,
     )
     await store.log.create(given)
-    found = await store.log.read_run(given.key)
-    assert found is not None
+    found = await stored_run(store, given.key)
     assert found.header == given
     assert repr(found.header.inputs) == repr(values)
 
@@ -305,8 +286,7 @@ async def a_header_is_not_shared_with_the_caller(store: Store) -> None:
     await store.log.create(given)
     inputs["name"] = "second"
     for _ in range(2):
-        found = await store.log.read_run(given.key)
-        assert found is not None
+        found = await stored_run(store, given.key)
         assert found.header.inputs == {"name": "first"}
         found.header.inputs["name"] = "third"
 
@@ -364,19 +344,4 @@ async def one_of_many_takes_a_scope(store: Store) -> None:
     made = [given.run_id for given, answer in zip(headers, answers, strict=True) if answer == RunCreated()]
     assert len(made) == 1
     assert Counter(answer for answer in answers if answer != RunCreated()) == {ScopeTaken(made[0]): 31}
-    page = await store.queries.list_runs(ACME, RunQuery())
-    assert [found.header.run_id for found in page.runs] == made
-
-
-CREATE_CHECKS: Final[tuple[Check, ...]] = (
-    a_new_run_is_pending_and_empty,
-    a_run_comes_with_its_first_batch,
-    a_refused_run_leaves_nothing_of_its_first_batch,
-    a_header_comes_back_whole,
-    a_header_is_not_shared_with_the_caller,
-    a_run_id_is_used_once,
-    a_live_run_keeps_its_scope,
-    a_scope_is_free_again_after_the_end,
-    no_scope_is_a_scope,
-    one_of_many_takes_a_scope,
-)
+    assert await run_ids(store) == made

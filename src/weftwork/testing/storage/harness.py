@@ -4,15 +4,17 @@ Headers, batches and records to store, and the whole visible state of a run to c
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from weftwork.ports.storage.event_log import RunCreated
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.ports.storage.store import Store
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, Owner, RunHeader, RunKey, Status
-from weftwork.protocol.run.projection import Projection, StateRow
+from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
 
 class Check(Protocol):
@@ -32,18 +34,25 @@ class RestartCheck(Protocol):
 
 
 S = TypeVar("S", bound=Store)
+Item = TypeVar("Item")
+
+
+@asynccontextmanager
+async def opened(store: S) -> AsyncGenerator[S, None]:
+    """The store, which is open within and closed afterwards."""
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 def prove(store: S, check: Callable[[S], Awaitable[None]], seconds: float = 30) -> None:
     """Open the store, run the check on it within that time, and close it again, on a loop of its own."""
 
     async def run() -> None:
-        await store.open()
-        try:
-            async with asyncio.timeout(seconds):
-                await check(store)
-        finally:
-            await store.close()
+        async with opened(store), asyncio.timeout(seconds):
+            await check(store)
 
     asyncio.run(run())
 
@@ -60,6 +69,7 @@ async def catch(call: Awaitable[object]) -> Exception | None:
 ACME = "live:acme"
 OTHER = "live:other"
 NOW = 1_700_000_000_000
+ALL_RUNS = RunQuery()
 
 
 def header(run_id: str = "run-a", partition: str = ACME, **fields: Any) -> RunHeader:
@@ -115,6 +125,36 @@ async def make_run(
     if status != "pending":
         assert await store.log.append(made.key, -1, batch(made.key, -1, status=status)) is None
     return made.key
+
+
+async def stored_run(store: Store, run: RunKey) -> StoredRun:
+    """A run that must be there."""
+    found = await store.log.read_run(run)
+    assert found is not None
+    return found
+
+
+async def run_ids(store: Store, query: RunQuery = ALL_RUNS) -> list[str]:
+    """The ids of the runs on a page."""
+    return [found.header.run_id for found in (await store.queries.list_runs(ACME, query)).runs]
+
+
+async def walk(page_after: Callable[[Item | None], Awaitable[list[Item]]], limit: int) -> list[Item]:
+    """All items by pages of at most `limit`, each asked for with the last item of the one before."""
+    found: list[Item] = []
+    while page := await page_after(found[-1] if found else None):
+        assert len(page) <= limit
+        found += page
+        assert len(found) < 1000
+    return found
+
+
+async def purge(store: Store) -> int:
+    """Purge to the end; how many pieces that took."""
+    pieces = 0
+    while await store.retention.purge():
+        pieces += 1
+    return pieces
 
 
 def fields_of(events: list[Event]) -> list[dict[str, Any]]:

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections import Counter
-from typing import Final
 
 from weftwork.ports.storage.event_log import RunCreated
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.projection import StateRow
-from weftwork.testing.storage.harness import ACME, NOW, Check, Store, batch, header, make_run, record, state_of
+from weftwork.testing.storage.harness import ACME, NOW, Store, batch, header, make_run, record, run_ids, state_of
 
 
 async def a_record_is_stored_with_its_run(store: Store) -> None:
@@ -68,8 +67,7 @@ async def one_of_many_takes_a_slot(store: Store) -> None:
     won = [number for number, answer in enumerate(answers) if answer == RunCreated()]
     assert len(won) == 1
     assert Counter(map(repr, answers)) == {repr(RunCreated()): 1, repr(SlotTaken(outcomes[won[0]])): 63}
-    page = await store.queries.list_runs(ACME, RunQuery(limit=100))
-    assert [found.header.run_id for found in page.runs] == [f"run-{won[0]}"]
+    assert await run_ids(store, RunQuery(limit=100)) == [f"run-{won[0]}"]
 
 
 async def a_record_can_stand_alone(store: Store) -> None:
@@ -116,16 +114,3 @@ async def old_records_are_swept(store: Store) -> None:
     left = [age for age in range(30) if await store.records.find_record(ACME, f"slot-{age}", 0) is not None]
     assert left == list(range(10))
     assert await store.log.create(header(), record=record("slot-20")) == RunCreated()
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    a_record_is_stored_with_its_run,
-    a_taken_slot_makes_no_run,
-    a_taken_slot_adds_no_events,
-    the_slot_is_looked_at_first,
-    one_of_many_takes_a_slot,
-    a_record_can_stand_alone,
-    an_old_record_is_not_recalled,
-    an_expired_record_is_replaced,
-    old_records_are_swept,
-)

@@ -15,14 +15,15 @@ from weftwork.testing.storage.harness import (
     ACME,
     NOW,
     OTHER,
-    Check,
     Store,
     batch,
     catch,
     event,
     header,
     make_run,
+    purge,
     record,
+    stored_run,
 )
 
 ALL: Final = InterruptQuery()
@@ -101,8 +102,7 @@ async def an_interrupt_is_listed_while_it_is_open(store: Store) -> None:
     assert await list_all(store) == [open_interrupt(other, theirs), open_interrupt(run, later)]
     await append_rows(store, run, 3, interrupt("i2"), resolved_interrupt("i1"))
     assert await list_all(store) == [open_interrupt(run, interrupt("i2")), open_interrupt(other, theirs)]
-    found = await store.log.read_run(run)
-    assert found is not None
+    found = await stored_run(store, run)
     kept = [row for row in found.rows if row.kind == "interrupt"]
     assert kept == [resolved_interrupt("i1"), replace(interrupt("i2"), listing=None)]
     await append_rows(store, run, 4, resolved_interrupt("i1"), resolved_interrupt("i2"), resolved_interrupt("i3"))
@@ -203,8 +203,7 @@ async def an_ended_run_has_no_open_interrupts(store: Store) -> None:
     assert await store.retention.delete(run, NOW) is True
     for _ in range(2):
         assert await list_all(store) == [open_interrupt(kept, interrupt("i1"))]
-        while await store.retention.purge():
-            pass
+        await purge(store)
     assert await make_run(store) == run
     assert await list_all(store) == [open_interrupt(kept, interrupt("i1"))]
 
@@ -241,15 +240,3 @@ async def _fill_interrupts(store: Store) -> list[OpenInterrupt]:
         await append_rows(store, theirs, -1, *rows)
         made += [open_interrupt(run, row, workflow) for row in rows if row.name != "i4"]
     return sorted(made, key=_place)
-
-
-INTERRUPT_CHECKS: Final[tuple[Check, ...]] = (
-    open_interrupts_are_listed_oldest_first,
-    an_interrupt_is_listed_while_it_is_open,
-    filters_of_interrupts_combine,
-    resolved_interrupts_do_not_disturb_a_walk,
-    an_unknown_place_ends_the_list,
-    another_partition_sees_no_interrupts,
-    a_refused_append_lists_nothing,
-    an_ended_run_has_no_open_interrupts,
-)

@@ -4,14 +4,13 @@ Checks of the signing keys port.
 """
 
 import asyncio
-from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.signing_keys import SigningKey
-from weftwork.testing.storage.harness import NOW, Check, Store
+from weftwork.testing.storage.harness import NOW, Store
 
 
 def key(key_id: str, created_at: int = NOW) -> ApiKeyRow:
@@ -46,13 +45,6 @@ async def a_key_is_replaced_by_its_id(store: Store) -> None:
     revoked = msgspec.structs.replace(key("k1"), revoked_at=NOW + 1, scopes=("runs:read",))
     await store.keys.put(revoked)
     assert await store.keys.all() == [revoked, key("k2")]
-
-
-KEY_CHECKS: Final[tuple[Check, ...]] = (
-    the_salt_is_made_once,
-    keys_are_listed_oldest_first,
-    a_key_is_replaced_by_its_id,
-)
 
 
 def signing_key(kid: str = "s1", created_at: int = NOW) -> SigningKey:
@@ -92,10 +84,3 @@ async def a_dropped_signing_key_is_gone(store: Store) -> None:
     assert await store.signing.drop("s1") is False
     await store.signing.put(signing_key("s1"))
     assert await store.signing.all() == [signing_key("s2"), signing_key("s1")]
-
-
-SIGNING_KEY_CHECKS: Final[tuple[Check, ...]] = (
-    signing_keys_are_listed_oldest_first,
-    a_signing_key_is_replaced_by_its_kid,
-    a_dropped_signing_key_is_gone,
-)

@@ -1,7 +1,6 @@
 """Checks across a restart: a store is closed and another one is opened on the same data."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -22,14 +21,15 @@ from weftwork.testing.storage.harness import (
     ACME,
     NOW,
     OTHER,
-    RestartCheck,
     Store,
     batch,
     catch,
     fields_of,
     header,
     make_run,
+    opened,
     record,
+    run_ids,
     state_of,
 )
 from weftwork.testing.storage.interrupt_queries import (
@@ -45,23 +45,22 @@ from weftwork.testing.storage.run_queries import make_parked_run, parked_batch
 
 async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
     """What a call had returned for is there, unchanged, in the store that is opened next."""
-    store = await _opened(make)
-    given = header(tags=("t",))
-    await store.log.create(given, (HiddenValue(-1, "/a", b"1"),), record())
-    row = StateRow("variable", "v", b"1")
-    await store.log.append(given.key, -1, batch(given.key, -1, 5, rows=(row,), hidden=(HiddenValue(2, "/b", b"2"),)))
-    await make_run(store, "ended", OTHER, "completed")
-    await store.definitions.put("d1", b"{}")
-    await register(store, registration(), registration(version="2.0"))
-    await store.keys.put(key("k1"))
-    salt = await store.keys.salt()
-    await store.signing.put(signing_key())
-    await store.annotations.add(given.key, annotation(), 1)
-    before = await state_of(store, given.key)
-    await store.close()
-
-    store = await _opened(make)
-    try:
+    async with opened(make()) as store:
+        given = header(tags=("t",))
+        await store.log.create(given, (HiddenValue(-1, "/a", b"1"),), record())
+        row = StateRow("variable", "v", b"1")
+        await store.log.append(
+            given.key, -1, batch(given.key, -1, 5, rows=(row,), hidden=(HiddenValue(2, "/b", b"2"),))
+        )
+        await make_run(store, "ended", OTHER, "completed")
+        await store.definitions.put("d1", b"{}")
+        await register(store, registration(), registration(version="2.0"))
+        await store.keys.put(key("k1"))
+        salt = await store.keys.salt()
+        await store.signing.put(signing_key())
+        await store.annotations.add(given.key, annotation(), 1)
+        before = await state_of(store, given.key)
+    async with opened(make()) as store:
         assert await state_of(store, given.key) == before
         assert await store.records.find_record(ACME, "slot-1", 0) == record()
         assert await store.queries.unfinished_runs(None, 10) == [given.key]
@@ -74,20 +73,15 @@ async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
         assert await store.keys.salt() == salt
         assert await store.signing.all() == [signing_key()]
         assert await store.annotations.find(given.key, "a1") == annotation()
-    finally:
-        await store.close()
 
 
 async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
     """Sequences, ends, slots and scopes of the time before bind the store that is opened next."""
-    store = await _opened(make)
-    run = await make_run(store, status="running", scope_id="scope")
-    ended = await make_run(store, "ended", status="failed")
-    await store.records.save_record(record())
-    await store.close()
-
-    store = await _opened(make)
-    try:
+    async with opened(make()) as store:
+        run = await make_run(store, status="running", scope_id="scope")
+        ended = await make_run(store, "ended", status="failed")
+        await store.records.save_record(record())
+    async with opened(make()) as store:
         assert isinstance(await catch(store.log.append(run, -1, batch(run, -1))), SequenceConflict)
         assert isinstance(await catch(store.log.append(ended, 0, batch(ended, 0))), SequenceConflict)
         assert await store.log.create(header("run-b"), (), record()) == SlotTaken(record())
@@ -95,25 +89,19 @@ async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
         assert await store.log.append(run, 0, batch(run, 0)) is None
         assert [item["sequence"] for item in fields_of(await store.log.read(run, -1, 10))] == [0, 1]
         await make_run(store, "run-b")
-        page = await store.queries.list_runs(ACME, RunQuery())
-        assert [found.header.run_id for found in page.runs] == ["run-b", "ended", "run-a"]
-    finally:
-        await store.close()
+        assert await run_ids(store) == ["run-b", "ended", "run-a"]
 
 
 async def waiting_runs_are_found_after_a_restart(make: Callable[[], Store]) -> None:
     """Open interrupts, parked runs and their instants are as they were, and a cursor of the time before still holds."""
-    store = await _opened(make)
-    parked = await make_parked_run(store, "parked", NOW + 5)
-    awake = await make_run(store, "awake")
-    rows = [interrupt(f"i{number}", number) for number in range(4)]
-    await append_rows(store, awake, -1, *rows)
-    await append_rows(store, awake, 0, resolved_interrupt("i2"))
-    cursor = (await store.queries.list_interrupts(ACME, InterruptQuery(limit=1))).last
-    await store.close()
-
-    store = await _opened(make)
-    try:
+    async with opened(make()) as store:
+        parked = await make_parked_run(store, "parked", NOW + 5)
+        awake = await make_run(store, "awake")
+        rows = [interrupt(f"i{number}", number) for number in range(4)]
+        await append_rows(store, awake, -1, *rows)
+        await append_rows(store, awake, 0, resolved_interrupt("i2"))
+        cursor = (await store.queries.list_interrupts(ACME, InterruptQuery(limit=1))).last
+    async with opened(make()) as store:
         assert await store.queries.unfinished_runs(None, 10) == [awake]
         assert (await store.queries.next_wake(), await store.queries.due_runs(NOW + 5, 10)) == (NOW + 5, [parked])
         assert await list_all(store) == [open_interrupt(awake, rows[number]) for number in (0, 1, 3)]
@@ -123,20 +111,17 @@ async def waiting_runs_are_found_after_a_restart(make: Callable[[], Store]) -> N
         ]
         await store.log.append(parked, 0, parked_batch(parked, 0, NOW + 9))
         assert (await store.queries.next_wake(), await store.queries.due_runs(NOW + 8, 10)) == (NOW + 9, [])
-    finally:
-        await store.close()
 
 
 async def child_messages_survive_a_restart(make: Callable[[], Store]) -> None:
     """Children, news and orders are there, and runs that end then take with them what was for them."""
-    store = await _opened(make)
-    parent, (one, two, three) = await parent_with_children(store)
-    kept = [await report_result(store, parent, run, -1) for run in (one, two)]
-    await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=(CancelRequest(three.run_id, "why"),)))
-    await store.close()
-
-    store = await _opened(make)
-    try:
+    async with opened(make()) as store:
+        parent, (one, two, three) = await parent_with_children(store)
+        kept = [await report_result(store, parent, run, -1) for run in (one, two)]
+        await store.log.append(
+            parent, 0, replace(batch(parent, 0), cancel_requests=(CancelRequest(three.run_id, "why"),))
+        )
+    async with opened(make()) as store:
         assert [found.header.key for found in await store.child_runs.children(parent, None, 10)] == [one, two, three]
         assert await store.child_runs.count_descendants(parent) == 3
         assert await store.child_runs.child_results(None, 10) == kept
@@ -152,15 +137,12 @@ async def child_messages_survive_a_restart(make: Callable[[], Store]) -> None:
         assert await store.child_runs.child_results(None, 10) == []
         assert await store.retention.delete(one, NOW) is True
         assert [found.header.run_id for found in await store.child_runs.children(parent, two.run_id, 10)][-1] == "new"
-    finally:
-        await store.close()
 
 
 async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
     """After `close`, every call raises StoreUnavailable."""
-    store = await _opened(make)
-    run = await make_run(store)
-    await store.close()
+    async with opened(make()) as store:
+        run = await make_run(store)
     calls: list[Awaitable[object]] = [
         store.log.create(header("run-b")),
         store.log.append(run, -1, batch(run, -1)),
@@ -216,18 +198,3 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
     ]
     ends = [await catch(call) for call in calls]
     assert [type(end) for end in ends] == [StoreUnavailable] * len(calls)
-
-
-async def _opened(make: Callable[[], Store]) -> Store:
-    store = make()
-    await store.open()
-    return store
-
-
-CHECKS: Final[tuple[RestartCheck, ...]] = (
-    everything_survives_a_restart,
-    work_goes_on_after_a_restart,
-    waiting_runs_are_found_after_a_restart,
-    child_messages_survive_a_restart,
-    a_closed_store_is_unavailable,
-)

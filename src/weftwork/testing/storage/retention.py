@@ -18,14 +18,15 @@ from weftwork.testing.storage.harness import (
     ACME,
     NOW,
     OTHER,
-    Check,
-    RestartCheck,
     Store,
     batch,
     catch,
     header,
     make_run,
+    opened,
+    purge,
     record,
+    run_ids,
     state_of,
 )
 
@@ -43,11 +44,10 @@ async def a_deleted_run_is_gone(store: Store) -> None:
     assert await store.annotations.page(run, None, 10, 1000) is None
     assert await store.annotations.find(run, "said-1") is None
     for query in QUERIES:
-        found = await store.queries.list_runs(ACME, query)
-        assert [each.header.run_id for each in found.runs] == ["run-c", "run-a"]
+        assert await run_ids(store, query) == ["run-c", "run-a"]
     assert isinstance(await catch(store.log.append(run, 4, batch(run, 4))), SequenceConflict)
     assert await store.retention.delete(run, NOW) is False
-    await _purge(store)
+    await purge(store)
     assert [await state_of(store, before), await state_of(store, after)] == shown
 
 
@@ -83,7 +83,7 @@ async def a_long_run_is_gone_at_once(store: Store) -> None:
     assert (stored.rows, events, hidden) == ((), [], [])
     assert await store.log.append(fresh, -1, batch(fresh, -1, 2)) is None
     before = await state_of(store, fresh)
-    assert await _purge(store) < 1000
+    assert await purge(store) < 1000
     assert await state_of(store, fresh) == before
     assert await store.retention.purge() is False
 
@@ -101,25 +101,25 @@ async def a_run_id_is_free_after_deletion(store: Store) -> None:
         assert [each.header for each in (await store.queries.list_runs(ACME, RunQuery())).runs] == [fresh]
         await store.log.append(again, -1, batch(again, -1, status="failed"))
         assert await store.retention.delete(again, NOW) is True
-    await _purge(store)
+    await purge(store)
 
 
 async def a_page_goes_on_after_a_deleted_run(store: Store) -> None:
     """A listing goes on after the last run of a page although that one was deleted, until that is swept."""
     runs = [await make_run(store, f"run-{number}", status="completed", tags=("t",)) for number in range(6)]
     for query in (RunQuery(limit=2), RunQuery(tags=("t",), limit=2), RunQuery(workflow_id="greet", limit=2)):
-        assert await _ids(store, query) == ["run-5", "run-4"]
+        assert await run_ids(store, query) == ["run-5", "run-4"]
     await store.retention.delete(runs[4], NOW)
-    await _purge(store)
+    await purge(store)
     for query in QUERIES:
         cursor = replace(query, before="run-4")
-        assert await _ids(store, cursor) == ["run-3", "run-2", "run-1", "run-0"]
+        assert await run_ids(store, cursor) == ["run-3", "run-2", "run-1", "run-0"]
     elsewhere = await store.queries.list_runs(OTHER, RunQuery(before="run-4"))
     assert elsewhere.runs == ()
     assert await store.retention.forget_deleted(NOW) == 0
-    assert await _ids(store, RunQuery(before="run-4", limit=1)) == ["run-3"]
+    assert await run_ids(store, RunQuery(before="run-4", limit=1)) == ["run-3"]
     assert await store.retention.forget_deleted(NOW + 1) == 1
-    assert await _ids(store, RunQuery(before="run-4")) == []
+    assert await run_ids(store, RunQuery(before="run-4")) == []
 
 
 async def recovery_goes_on_after_a_deleted_run(store: Store) -> None:
@@ -136,7 +136,7 @@ async def a_record_outlives_its_run(store: Store) -> None:
     await store.log.create(made, (), record())
     await store.log.append(made.key, -1, batch(made.key, -1, status="completed"))
     await store.retention.delete(made.key, NOW)
-    await _purge(store)
+    await purge(store)
     assert await store.records.find_record(ACME, "slot-1", 0) == record()
     assert await store.log.create(header("run-b"), (), record()) == SlotTaken(record())
 
@@ -179,36 +179,17 @@ async def ended_runs_are_found_by_their_end(store: Store) -> None:
 
 async def a_deletion_survives_a_restart(make: Callable[[], Store]) -> None:
     """A store that is opened next shows nothing of a deleted run and goes on taking away what it left."""
-    store = make()
-    await store.open()
-    run = await _full_run(store, events=2000)
-    kept = await make_run(store, "run-b", status="completed")
-    await store.retention.delete(run, NOW, record())
-    before = await state_of(store, kept)
-    await store.close()
-
-    store = make()
-    await store.open()
-    try:
+    async with opened(make()) as store:
+        run = await _full_run(store, events=2000)
+        kept = await make_run(store, "run-b", status="completed")
+        await store.retention.delete(run, NOW, record())
+        before = await state_of(store, kept)
+    async with opened(make()) as store:
         assert await store.records.find_record(ACME, "slot-1", 0) == record()
         for _ in range(2):
             assert await state_of(store, run) == NO_STATE
             assert await state_of(store, kept) == before
-            await _purge(store)
-    finally:
-        await store.close()
-
-
-async def _purge(store: Store) -> int:
-    """Purge to the end; how many pieces that took."""
-    pieces = 0
-    while await store.retention.purge():
-        pieces += 1
-    return pieces
-
-
-async def _ids(store: Store, query: RunQuery) -> list[str]:
-    return [each.header.run_id for each in (await store.queries.list_runs(ACME, query)).runs]
+            await purge(store)
 
 
 async def _run_ended_at(store: Store, run_id: str, partition: str, at: int) -> RunKey:
@@ -228,18 +209,3 @@ async def _full_run(store: Store, run_id: str = "run-a", events: int = 5, rows: 
     assert await store.log.append(made.key, -1, last) is None
     assert await store.annotations.add(made.key, Annotation("said-1", b"{}"), 10) == "added"
     return made.key
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    a_deleted_run_is_gone,
-    a_live_run_is_not_deleted,
-    another_partition_deletes_nothing,
-    a_long_run_is_gone_at_once,
-    a_run_id_is_free_after_deletion,
-    a_page_goes_on_after_a_deleted_run,
-    recovery_goes_on_after_a_deleted_run,
-    a_record_outlives_its_run,
-    a_deletion_is_recorded_with_it,
-    ended_runs_are_found_by_their_end,
-)
-RESTART_CHECKS: Final[tuple[RestartCheck, ...]] = (a_deletion_survives_a_restart,)

@@ -1,8 +1,8 @@
 """Checks of `RunQueries` on runs: listings, and what a host finds to execute at its start or when time has passed."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -11,16 +11,7 @@ from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
-from weftwork.testing.storage.harness import (
-    ACME,
-    NOW,
-    OTHER,
-    Check,
-    Store,
-    batch,
-    header,
-    make_run,
-)
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, Store, batch, header, make_run, stored_run, walk
 
 _WORKFLOWS = ("greet", "order", "report")
 
@@ -144,16 +135,6 @@ async def _walk(store: Store, query: RunQuery) -> list[StoredRun]:
         query = replace(query, before=page.last)
 
 
-LISTING_CHECKS: Final[tuple[Check, ...]] = (
-    runs_are_listed_newest_first,
-    a_listing_follows_the_status,
-    filters_combine,
-    a_page_has_a_cursor_while_runs_are_left,
-    new_runs_do_not_disturb_a_walk,
-    an_unknown_cursor_ends_the_listing,
-)
-
-
 def parked_batch(run: RunKey, expected: int, wake_at: int | None = None, parked: bool = True) -> Batch:
     """One event after which the run is parked, or not."""
     made = batch(run, expected, 1, "waiting-approval")
@@ -184,8 +165,7 @@ async def that_a_run_is_parked_comes_back(store: Store) -> None:
             batch(run, 6, 1, "completed"),
         )
     ):
-        found = await store.log.read_run(run)
-        assert found is not None
+        found = await stored_run(store, run)
         (listed,) = (await store.queries.list_runs(ACME, RunQuery())).runs
         for seen in (found.projection, listed.projection, await store.log.projection(run)):
             assert seen is not None
@@ -249,14 +229,6 @@ async def due_runs_come_earliest_first(store: Store) -> None:
     assert await store.queries.due_runs(NOW + 10, 10) == [runs["c"], runs["b"], runs["d"]]
 
 
-PARKED_CHECKS: Final[tuple[Check, ...]] = (
-    that_a_run_is_parked_comes_back,
-    parked_runs_are_not_recovered,
-    the_next_wake_is_the_earliest,
-    due_runs_come_earliest_first,
-)
-
-
 async def unfinished_runs_are_found(store: Store) -> None:
     """`unfinished_runs` gives the runs of all partitions that have not ended, oldest first."""
     live: list[RunKey] = []
@@ -274,13 +246,6 @@ async def unfinished_runs_come_in_pages(store: Store) -> None:
     """Asking on after the last run of a page gives each live run once, even if that one has ended since."""
     live = [await make_run(store, f"run-{number}", OTHER if number % 2 else ACME) for number in range(11)]
     for limit in (1, 3, 11, 50):
-        found: list[RunKey] = []
-        while page := await store.queries.unfinished_runs(found[-1] if found else None, limit):
-            assert len(page) <= limit
-            found += page
-        assert found == live
+        assert await walk(partial(store.queries.unfinished_runs, limit=limit), limit) == live
     await store.log.append(live[4], -1, batch(live[4], -1, status="failed"))
     assert await store.queries.unfinished_runs(live[4], 3) == live[5:8]
-
-
-UNFINISHED_CHECKS: Final[tuple[Check, ...]] = (unfinished_runs_are_found, unfinished_runs_come_in_pages)
