@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from weftwork.adapters.nodes.schemas import fixed_ports, reference_notes
+from weftwork.adapters.nodes.schemas import fixed_ports, reference_notes, typed
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.workflow.node_types import NEVER_PROVIDED, NodeDeclaration
@@ -24,8 +24,8 @@ SAMPLE_NODES: Final[tuple[NodeType, ...]] = (
         NodeDeclaration(
             "local.sample.demo.uppercase",
             "Gives texts back in capital letters.",
-            outputs=fixed_ports({"output": {"type": "string", "description": "The text in capital letters."}}),
-            config={"type": "object", "description": "Not read."},
+            outputs=fixed_ports({"output": typed("string", "The text in capital letters.")}),
+            config=typed("object", "Not read."),
             notes=reference_notes(
                 """
 For trying things out. Each input that is a text is given back under its name. `output` is the one of `input`, else of

@@ -1,5 +1,6 @@
 """Pieces of declarations: the schemas that node types share, and how their notes are written."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -35,25 +36,35 @@ def any_value(description: str) -> Schema:
     return {"description": description}
 
 
+def typed(kind: str, description: str, **rules: Any) -> Schema:
+    """A value of that type; `rules` are further keywords."""
+    return {"type": kind, **rules, "description": description}
+
+
+def one_of(values: Iterable[str], description: str, **rules: Any) -> Schema:
+    """One of these texts."""
+    return typed("string", description, enum=list(values), **rules)
+
+
 def expression_string(description: str) -> Schema:
-    return {"type": "string", "minLength": 1, "maxLength": MAX_SOURCE, "description": description}
+    return name_string(description, MAX_SOURCE)
 
 
-def template_string(description: str, least: int = 1) -> Schema:
-    return {"type": "string", "minLength": least, "maxLength": MAX_TEMPLATE, "description": description}
+def template_string(description: str, least: int = 1, **rules: Any) -> Schema:
+    return {**typed("string", description, minLength=least, maxLength=MAX_TEMPLATE), **rules}
 
 
-def name_string(description: str, longest: int = MAX_NAME) -> Schema:
-    return {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
+def name_string(description: str, longest: int = MAX_NAME, **rules: Any) -> Schema:
+    return {**typed("string", description, minLength=1, maxLength=longest), **rules}
 
 
 def path_id_string(description: str) -> Schema:
     """An id that can stand in a path."""
-    return {"type": "string", "pattern": ID_PATTERN, "description": description}
+    return typed("string", description, pattern=ID_PATTERN)
 
 
-def integer(least: int, most: int, description: str) -> Schema:
-    return {"type": "integer", "minimum": least, "maximum": most, "description": description}
+def integer(least: int, most: int, description: str, **rules: Any) -> Schema:
+    return {**typed("integer", description, minimum=least, maximum=most), **rules}
 
 
 def keyed_object(each: Schema, description: str, *taken: str, least: int = 1) -> Schema:

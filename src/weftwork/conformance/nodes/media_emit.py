@@ -7,9 +7,11 @@ from weftwork.adapters.nodes.schemas import (
     closed_object,
     fixed_ports,
     integer,
+    one_of,
     port_schema,
     reference_notes,
     template_string,
+    typed,
 )
 from weftwork.ports.media import MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import Completed, NodeOutcome
@@ -54,21 +56,13 @@ MEDIA_EMIT_NODES: Final[tuple[NodeType, ...]] = (
             outputs=fixed_ports(MEDIA_OUTPUTS),
             config=closed_object(
                 {
-                    "kind": {
-                        "type": "string",
-                        "enum": [*MEDIA_KINDS],
-                        "default": "image",
-                        "description": "A PNG, a WAV or a PDF.",
-                    },
-                    "bytes": {
-                        **integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be."),
-                        "default": MIN_MEDIA_BYTES,
-                    },
-                    "inline": {
-                        "type": "boolean",
-                        "default": False,
-                        "description": "Whether the bytes stand in the event itself, if they are few enough.",
-                    },
+                    "kind": one_of(MEDIA_KINDS, "A PNG, a WAV or a PDF.", default="image"),
+                    "bytes": integer(
+                        MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be.", default=MIN_MEDIA_BYTES
+                    ),
+                    "inline": typed(
+                        "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
+                    ),
                     "alt": template_string("What is to be seen or heard."),
                 }
             ),

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
 from weftwork.adapters.nodes.runs.confidence import ratify_decision
-from weftwork.adapters.nodes.schemas import Schema, any_value, closed_object, fixed_ports, reference_notes
+from weftwork.adapters.nodes.schemas import Schema, any_value, closed_object, fixed_ports, reference_notes, typed
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.schema import Violation
@@ -113,7 +113,7 @@ def _check(config: dict[str, Any]) -> list[Violation]:
 
 
 def _text_schema(description: str) -> Schema:
-    return {"type": "string", "description": description}
+    return typed("string", description)
 
 
 MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
@@ -137,13 +137,10 @@ MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
                                 {
                                     "summary": _text_schema("In one line."),
                                     "trace": _text_schema("In full."),
-                                    "tokenCount": {"type": "integer", "minimum": 0, "description": "What it took."},
-                                    "streamChunks": {
-                                        "type": "array",
-                                        "maxItems": MAX_ITEMS,
-                                        "items": {"type": "string"},
-                                        "description": "Said piece by piece.",
-                                    },
+                                    "tokenCount": typed("integer", "What it took.", minimum=0),
+                                    "streamChunks": typed(
+                                        "array", "Said piece by piece.", maxItems=MAX_ITEMS, items={"type": "string"}
+                                    ),
                                 },
                                 "summary",
                             ),
@@ -155,22 +152,22 @@ MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
                         "description": "The tools that it calls, each with a result or an error.",
                         "items": closed_object(
                             {
-                                "toolId": {"type": "string", "minLength": 1, "description": "The tool."},
+                                "toolId": typed("string", "The tool.", minLength=1),
                                 "arguments": any_value("What it is given."),
                                 "result": any_value("What it returns."),
                                 "error": {
                                     **closed_object(
                                         {
-                                            "error": {"type": "string", "minLength": 1, "description": "Its code."},
-                                            "message": {"type": "string", "minLength": 1, "description": "Its text."},
-                                            "details": {"type": "object", "description": "More about it."},
+                                            "error": typed("string", "Its code.", minLength=1),
+                                            "message": typed("string", "Its text.", minLength=1),
+                                            "details": typed("object", "More about it."),
                                         },
                                         "error",
                                         "message",
                                     ),
                                     "description": "How it fails.",
                                 },
-                                "durationMs": {"type": "integer", "minimum": 0, "description": "How long it took."},
+                                "durationMs": typed("integer", "How long it took.", minimum=0),
                             },
                             "toolId",
                         ),

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from weftwork.adapters.nodes.ai.model_request import fence_untrusted
 from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
-from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, reference_notes
+from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, reference_notes, typed
 from weftwork.engine.sdk.generation import generate_text
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -57,7 +57,7 @@ def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
     async def run(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return await _mock_ai(call, context, templates)
 
-    text = {"type": "string", "description": "What the model said."}
+    text = typed("string", "What the model said.")
     return (
         WaitingNode(
             NodeDeclaration(
@@ -69,16 +69,12 @@ def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
                 config=closed_object(
                     {
                         **PROMPT_REF_CONFIG,
-                        "systemPrompt": {
-                            "type": "string",
-                            "description": "What the model is told first, if no template says.",
-                        },
-                        FALLBACK_VARIABLE: {
-                            "type": "string",
-                            "description": "What it is asked, if no template says; else the run's variable `prompt`.",
-                        },
-                        "provider": {"type": "string", "minLength": 1, "description": "Who answers."},
-                        "model": {"type": "string", "minLength": 1, "description": "The model."},
+                        "systemPrompt": typed("string", "What the model is told first, if no template says."),
+                        FALLBACK_VARIABLE: typed(
+                            "string", "What it is asked, if no template says; else the run's variable `prompt`."
+                        ),
+                        "provider": typed("string", "Who answers.", minLength=1),
+                        "model": typed("string", "The model.", minLength=1),
                     }
                 ),
                 prompt_templates="always",

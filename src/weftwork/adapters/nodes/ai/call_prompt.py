@@ -18,7 +18,7 @@ from weftwork.adapters.nodes.ai.model_request import (
 )
 from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
 from weftwork.adapters.nodes.call_inputs import expression_failure
-from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, name_string, port_schema, reference_notes
+from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, name_string, port_schema, reference_notes, typed
 from weftwork.engine.sdk.generation import generate_text
 from weftwork.engine.sdk.model_request import append_media
 from weftwork.ports.models import Message
@@ -59,8 +59,8 @@ _CALL_PROMPT: Final = NodeDeclaration(
     inputs=port_schema({port: MESSAGE_PORTS[port] for port in ("prompt", "input", "media")}),
     outputs=fixed_ports(
         {
-            "text": {"type": "string", "description": "What the model said."},
-            "content": {"type": "string", "description": "The same, under the name that other nodes give it."},
+            "text": typed("string", "What the model said."),
+            "content": typed("string", "The same, under the name that other nodes give it."),
             **ANSWER_PORTS,
         }
     ),
@@ -74,10 +74,9 @@ _CALL_PROMPT: Final = NodeDeclaration(
             ),
             **MODEL_CONFIG,
             **MEDIA_CONFIG,
-            "expectsStreaming": {
-                "type": "boolean",
-                "description": "Whether somebody follows the answer as it comes; it is streamed in any case.",
-            },
+            "expectsStreaming": typed(
+                "boolean", "Whether somebody follows the answer as it comes; it is streamed in any case."
+            ),
         }
     ),
     templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},

@@ -12,7 +12,7 @@ from weftwork.adapters.nodes.ai.model_request import (
     answer_outputs,
     build_request,
 )
-from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, port_schema, reference_notes
+from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, port_schema, reference_notes, typed
 from weftwork.engine.sdk.generation import generate_text
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -42,8 +42,8 @@ CHAT_NODES: Final[tuple[NodeType, ...]] = (
             inputs=port_schema(MESSAGE_PORTS),
             outputs=fixed_ports(
                 {
-                    "content": {"type": "string", "description": "What the model said."},
-                    "message": {"type": "object", "description": "The same as a message, to add to the others."},
+                    "content": typed("string", "What the model said."),
+                    "message": typed("object", "The same as a message, to add to the others."),
                     **ANSWER_PORTS,
                 }
             ),

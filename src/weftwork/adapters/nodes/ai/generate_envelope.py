@@ -24,6 +24,7 @@ from weftwork.adapters.nodes.schemas import (
     port_schema,
     reference_notes,
     template_string,
+    typed,
 )
 from weftwork.engine.sdk.generation import generate_envelope
 from weftwork.engine.sdk.model_request import START_MESSAGE, append_media
@@ -78,13 +79,12 @@ ENVELOPE_NODES: Final[tuple[NodeType, ...]] = (
             ),
             outputs=fixed_ports(
                 {
-                    "envelopeType": {"type": "string", "description": "The kind."},
+                    "envelopeType": typed("string", "The kind."),
                     "payload": any_value("What the envelope holds, checked and without secrets."),
-                    "envelopeId": {"type": "string", "description": "The id of the envelope."},
-                    "contentTrust": {
-                        "type": "string",
-                        "description": "`untrusted` if something from outside went into it, else `trusted`.",
-                    },
+                    "envelopeId": typed("string", "The id of the envelope."),
+                    "contentTrust": typed(
+                        "string", "`untrusted` if something from outside went into it, else `trusted`."
+                    ),
                     **ANSWER_PORTS,
                 }
             ),

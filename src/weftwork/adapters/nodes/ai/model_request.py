@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.nodes.call_inputs import expression_failure, render
-from weftwork.adapters.nodes.schemas import Schema, integer, name_string, port_schema, template_string
+from weftwork.adapters.nodes.schemas import Schema, any_value, integer, name_string, port_schema, template_string, typed
 from weftwork.engine.sdk.model_request import (
     MAX_MESSAGES,
     MAX_MODEL_NAME,
@@ -32,14 +32,14 @@ _PART_SCHEMA: Final[Schema] = {"type": "object", "required": ["type"], "properti
 MODEL_CONFIG: Final[dict[str, Schema]] = {
     "provider": name_string("Who answers; the host's first provider if nobody says."),
     "model": name_string("The model; the provider's usual one if nobody says.", MAX_MODEL_NAME),
-    "temperature": {"type": "number", "minimum": 0, "maximum": 2, "description": "How freely it answers."},
+    "temperature": typed("number", "How freely it answers.", minimum=0, maximum=2),
     "maxTokens": integer(1, MAX_TOKENS, "The longest answer."),
-    "stopSequences": {
-        "type": "array",
-        "maxItems": MAX_STOP_SEQUENCES,
-        "items": {"type": "string", "minLength": 1, "maxLength": MAX_STOP_SEQUENCE_CHARS},
-        "description": "Texts at which an answer ends.",
-    },
+    "stopSequences": typed(
+        "array",
+        "Texts at which an answer ends.",
+        maxItems=MAX_STOP_SEQUENCES,
+        items={"type": "string", "minLength": 1, "maxLength": MAX_STOP_SEQUENCE_CHARS},
+    ),
 }
 """Config of every node that asks a model."""
 
@@ -49,10 +49,12 @@ PROMPT_CONFIG: Final[dict[str, Schema]] = {
 }
 
 MEDIA_CONFIG: Final[dict[str, Schema]] = {
-    "media": {
-        "type": "array",
-        "maxItems": MAX_PARTS,
-        "items": {
+    "media": typed(
+        "array",
+        "What the model is shown beside the text, if no port says: names of assets (a mediaRef), or "
+        "parts with one of `mediaRef`, `url` and `data`. All but `data` may be templates.",
+        maxItems=MAX_PARTS,
+        items={
             **template_string("", 1),
             "type": ["object", "string"],
             "dependentRequired": {"url": ["mimeType"], "data": ["mimeType"]},
@@ -61,25 +63,19 @@ MEDIA_CONFIG: Final[dict[str, Schema]] = {
                 "mimeType": template_string("The media type; what the asset is if absent."),
                 "url": template_string("Where it is fetched."),
                 "mediaRef": template_string("An asset of the tenant."),
-                "data": {
-                    "type": "string",
-                    "minLength": 1,
-                    "description": "The bytes, in base64; they need `mimeType`.",
-                },
+                "data": typed("string", "The bytes, in base64; they need `mimeType`.", minLength=1),
             },
             "additionalProperties": False,
         },
-        "description": "What the model is shown beside the text, if no port says: names of assets (a mediaRef), or "
-        "parts with one of `mediaRef`, `url` and `data`. All but `data` may be templates.",
-    }
+    )
 }
 """Config of a node that shows media."""
 
 MEDIA_PORT: Final[dict[str, Schema]] = {
-    "media": {
-        "description": "What the model is shown beside the text: a mediaRef, an object that has one, a part, or a list "
+    "media": any_value(
+        "What the model is shown beside the text: a mediaRef, an object that has one, a part, or a list "
         "of them; wins over the config."
-    }
+    )
 }
 """The port that goes with it."""
 
@@ -89,11 +85,12 @@ MEDIA_TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 MESSAGE_PORTS: Final[dict[str, Schema]] = {
-    "messages": {
-        "type": "array",
-        "minItems": 1,
-        "maxItems": MAX_MESSAGES,
-        "items": {
+    "messages": typed(
+        "array",
+        "The conversation so far; wins over every prompt.",
+        minItems=1,
+        maxItems=MAX_MESSAGES,
+        items={
             "type": "object",
             "required": ["role", "content"],
             "properties": {
@@ -104,26 +101,24 @@ MESSAGE_PORTS: Final[dict[str, Schema]] = {
                 },
             },
         },
-        "description": "The conversation so far; wins over every prompt.",
-    },
-    "prompt": {"description": "What it is asked; wins over the config. Anything but a text is sent as JSON."},
-    "input": {"description": "What it is asked if nothing else says."},
+    ),
+    "prompt": any_value("What it is asked; wins over the config. Anything but a text is sent as JSON."),
+    "input": any_value("What it is asked if nothing else says."),
     **MEDIA_PORT,
 }
 """Ports of every node that asks a model; all others are there for templates."""
 
 ANSWER_PORTS: Final[dict[str, Schema]] = {
-    "model": {"type": "string", "description": "The model that answered."},
-    "finishReason": {
-        "type": "string",
-        "description": "Why the answer ended: `stop`, `length`, `content_filter`, `tool_calls` or `other`.",
-    },
+    "model": typed("string", "The model that answered."),
+    "finishReason": typed(
+        "string", "Why the answer ended: `stop`, `length`, `content_filter`, `tool_calls` or `other`."
+    ),
     "usage": {
         **port_schema(
             {
-                "inputTokens": {"type": "integer", "description": "What went in."},
-                "outputTokens": {"type": "integer", "description": "What came out."},
-                "totalTokens": {"type": "integer", "description": "Both."},
+                "inputTokens": typed("integer", "What went in."),
+                "outputTokens": typed("integer", "What came out."),
+                "totalTokens": typed("integer", "Both."),
             }
         ),
         "description": "What it took, of the last call.",

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from weftwork.adapters.nodes.schemas import Schema
+from weftwork.adapters.nodes.schemas import Schema, typed
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.values import is_object
@@ -37,18 +37,10 @@ PROMPT_REF_CONFIG: Final[dict[str, Schema]] = {
     "systemPromptRef": {**REF_SCHEMA, "description": "The template of what the model is told before everything else."},
     "schemaHintPromptRef": {**REF_SCHEMA, "description": "The template that says which form the answer has."},
     "userPromptRef": {**REF_SCHEMA, "description": "The template of what it is asked."},
-    "fewShotPromptRefs": {
-        "type": "array",
-        "maxItems": MAX_REFS,
-        "items": REF_SCHEMA,
-        "description": "Templates with examples, in this order.",
-    },
-    "additionalPromptRefs": {
-        "type": "array",
-        "maxItems": MAX_REFS,
-        "items": REF_SCHEMA,
-        "description": "More templates, each used as its own kind says.",
-    },
+    "fewShotPromptRefs": typed("array", "Templates with examples, in this order.", maxItems=MAX_REFS, items=REF_SCHEMA),
+    "additionalPromptRefs": typed(
+        "array", "More templates, each used as its own kind says.", maxItems=MAX_REFS, items=REF_SCHEMA
+    ),
 }
 """Config of every node that can be told by templates."""
 assert set(PROMPT_REF_CONFIG) == {*SINGLE_REF_MEMBERS.values(), FEW_SHOT, ADDITIONAL}

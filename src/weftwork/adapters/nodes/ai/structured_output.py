@@ -12,7 +12,15 @@ from weftwork.adapters.nodes.ai.model_request import (
     answer_outputs,
     build_request,
 )
-from weftwork.adapters.nodes.schemas import any_value, closed_object, fixed_ports, integer, port_schema, reference_notes
+from weftwork.adapters.nodes.schemas import (
+    any_value,
+    closed_object,
+    fixed_ports,
+    integer,
+    port_schema,
+    reference_notes,
+    typed,
+)
 from weftwork.engine.sdk.generation import generate_value, output_shape
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -46,10 +54,9 @@ STRUCTURED_OUTPUT_NODES: Final[tuple[NodeType, ...]] = (
             outputs=fixed_ports({"data": any_value("The value; it fits the schema."), **ANSWER_PORTS}),
             config=closed_object(
                 {
-                    "outputSchema": {
-                        "type": "object",
-                        "description": "A JSON Schema of the value, in the dialect of callers; `$id` is left aside.",
-                    },
+                    "outputSchema": typed(
+                        "object", "A JSON Schema of the value, in the dialect of callers; `$id` is left aside."
+                    ),
                     **PROMPT_CONFIG,
                     **MODEL_CONFIG,
                     **MEDIA_CONFIG,

@@ -19,10 +19,12 @@ from weftwork.adapters.nodes.schemas import (
     fixed_ports,
     keyed_object,
     name_string,
+    one_of,
     path_id_string,
     port_schema,
     reference_notes,
     template_string,
+    typed,
 )
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitArtifact, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
@@ -84,12 +86,7 @@ LOG_AND_ARTIFACT_NODES: Final[tuple[NodeType, ...]] = (
             outputs=fixed_ports({"output": any_value("The input `input`, if there is one.")}),
             config=closed_object(
                 {
-                    "level": {
-                        "type": "string",
-                        "enum": ["debug", "info", "warn", "error"],
-                        "default": "info",
-                        "description": "How much the line matters.",
-                    },
+                    "level": one_of(("debug", "info", "warn", "error"), "How much the line matters.", default="info"),
                     "message": template_string("The text, with expressions in double braces."),
                     "fields": keyed_object(
                         expression_string("Its value stands beside the message."), "Name -> expression."
@@ -128,8 +125,8 @@ expression that cannot be evaluated fails the node.
             ),
             outputs=fixed_ports(
                 {
-                    "artifactId": {"type": "string", "description": "The id to fetch it by."},
-                    "artifactType": {"type": "string", "description": "As configured."},
+                    "artifactId": typed("string", "The id to fetch it by."),
+                    "artifactType": typed("string", "As configured."),
                     "output": any_value("The artifact itself."),
                 }
             ),

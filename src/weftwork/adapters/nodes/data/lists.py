@@ -10,8 +10,10 @@ from weftwork.adapters.nodes.schemas import (
     closed_object,
     expression_string,
     fixed_ports,
+    one_of,
     port_schema,
     reference_notes,
+    typed,
 )
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -125,7 +127,7 @@ _INPUTS: Final = port_schema(
     }
 )
 _ITEMS_CONFIG: Final = {**_ITEMS, "description": "The items, if no port brings them."}
-_COUNT: Final = {"type": "integer", "description": "How many items that are."}
+_COUNT: Final = typed("integer", "How many items that are.")
 
 LIST_NODES: Final[tuple[NodeType, ...]] = (
     WaitingNode(
@@ -134,9 +136,7 @@ LIST_NODES: Final[tuple[NodeType, ...]] = (
             "Keeps the items of a list for which an expression is true.",
             instant=False,
             inputs=_INPUTS,
-            outputs=fixed_ports(
-                {"output": {"type": "array", "description": "The items kept, in order."}, "count": _COUNT}
-            ),
+            outputs=fixed_ports({"output": typed("array", "The items kept, in order."), "count": _COUNT}),
             config=closed_object(
                 {
                     "items": _ITEMS_CONFIG,
@@ -169,11 +169,9 @@ the list.
             config=closed_object(
                 {
                     "items": _ITEMS_CONFIG,
-                    "operation": {
-                        "type": "string",
-                        "enum": ["list", "count", "sum", "average", "min", "max"],
-                        "description": "What is computed from the values.",
-                    },
+                    "operation": one_of(
+                        ("list", "count", "sum", "average", "min", "max"), "What is computed from the values."
+                    ),
                     "value": expression_string(
                         "The value of an item, instead of the item itself; knows `item` and `index`."
                     ),

@@ -11,9 +11,11 @@ from weftwork.adapters.nodes.schemas import (
     integer,
     keyed_object,
     name_string,
+    one_of,
     port_schema,
     reference_notes,
     template_string,
+    typed,
 )
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, SetVariable, WriteChannel
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
@@ -123,12 +125,11 @@ with `variable_not_set`. A variable that is null has a value.
             config=closed_object(
                 {
                     "channelName": name_string("The channel; it need not be declared.", MAX_CHANNEL_NAME),
-                    "reducer": {
-                        "type": "string",
-                        "enum": list(REDUCERS),
-                        "default": "append",
-                        "description": "How the value is combined with what is there, if the channel is not declared.",
-                    },
+                    "reducer": one_of(
+                        REDUCERS,
+                        "How the value is combined with what is there, if the channel is not declared.",
+                        default="append",
+                    ),
                     "ttlMs": integer(1, MAX_TTL_MS, "Entries older than this are dropped with the next write."),
                     "maxSize": integer(1, MAX_CHANNEL_ITEMS, "Entries beyond this number are dropped, oldest first."),
                     "value": any_value("The value, if no port brings one."),
@@ -181,7 +182,7 @@ wrong with it, such as `expression_limit`; none of the outputs is given then.
         NodeDeclaration(
             "core.template",
             "Writes a text with the values of expressions in it.",
-            outputs=fixed_ports({"output": {"type": "string", "description": "The text."}}),
+            outputs=fixed_ports({"output": typed("string", "The text.")}),
             config=closed_object(
                 {"template": template_string("The text, with expressions in double braces.", 0)}, "template"
             ),

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from weftwork.adapters.nodes.schemas import closed_object, port_schema, typed
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -66,16 +67,13 @@ BASIC_NODES: Final[tuple[NodeType, ...]] = (
         NodeDeclaration(
             "core.identity",
             "Gives each input back as the output of the same name.",
-            config={
-                "type": "object",
-                "properties": {
-                    "emitDuplicateMessageId": {
-                        "type": "boolean",
-                        "description": "For conformance: also write two messages to the channel messages, one twice.",
-                    }
-                },
-                "additionalProperties": False,
-            },
+            config=closed_object(
+                {
+                    "emitDuplicateMessageId": typed(
+                        "boolean", "For conformance: also write two messages to the channel messages, one twice."
+                    )
+                }
+            ),
         ),
         _identity,
     ),
@@ -83,14 +81,12 @@ BASIC_NODES: Final[tuple[NodeType, ...]] = (
         NodeDeclaration(
             "core.fail",
             "Fails with the configured code and message.",
-            config={
-                "type": "object",
-                "properties": {
+            config=closed_object(
+                {
                     "code": {"type": "string", "pattern": "^[a-z][a-z0-9_]*$", "maxLength": 64},
                     "message": {"type": "string", "minLength": 1, "maxLength": 1024},
-                },
-                "additionalProperties": False,
-            },
+                }
+            ),
         ),
         _fail,
     ),
@@ -99,12 +95,8 @@ BASIC_NODES: Final[tuple[NodeType, ...]] = (
             "core.delay",
             "Waits for a number of milliseconds, counted from its start, then completes.",
             instant=False,
-            inputs={"type": "object", "properties": {"delayMs": _DELAY_SCHEMA}},
-            config={
-                "type": "object",
-                "properties": {"delayMs": _DELAY_SCHEMA, "ms": _DELAY_SCHEMA, "durationMs": _DELAY_SCHEMA},
-                "additionalProperties": False,
-            },
+            inputs=port_schema({"delayMs": _DELAY_SCHEMA}),
+            config=closed_object({"delayMs": _DELAY_SCHEMA, "ms": _DELAY_SCHEMA, "durationMs": _DELAY_SCHEMA}),
         ),
         _delay,
     ),

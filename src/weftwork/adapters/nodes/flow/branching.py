@@ -13,6 +13,7 @@ from weftwork.adapters.nodes.schemas import (
     name_string,
     port_schema,
     reference_notes,
+    typed,
 )
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
@@ -78,7 +79,7 @@ BRANCHING_NODES: Final[tuple[NodeType, ...]] = (
             inputs=_INPUT,
             outputs=fixed_ports(
                 {
-                    "result": {"type": "boolean", "description": "The value of the expression."},
+                    "result": typed("boolean", "The value of the expression."),
                     "output": any_value("The input `input`, or the result where there is none."),
                     "true": any_value("The same as `output`; given only if the result is true."),
                     "false": any_value("The same as `output`; given only if the result is false."),
@@ -156,7 +157,7 @@ and without `default` the node fails with `switch_no_match`.
             inputs=_INPUT,
             outputs=fixed_ports(
                 {
-                    "iteration": {"type": "integer", "description": "How often the body has run so far."},
+                    "iteration": typed("integer", "How often the body has run so far."),
                     "body": any_value("The input `input`, or the iteration; given only if the loop goes round."),
                     "done": any_value("The same; given only if the loop is done."),
                 }

@@ -17,6 +17,7 @@ from weftwork.adapters.nodes.schemas import (
     path_id_string,
     port_schema,
     reference_notes,
+    typed,
 )
 from weftwork.ports.node_outcome import Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -117,27 +118,19 @@ MAP_NODES: Final[tuple[NodeType, ...]] = (
             bodies=("/body",),
             inputs=port_schema(
                 {
-                    "items": {
-                        "type": "array",
-                        "maxItems": MAX_ITEMS,
-                        "description": "The items; wins over the config.",
-                    },
+                    "items": typed("array", "The items; wins over the config.", maxItems=MAX_ITEMS),
                     "input": any_value("The items, if neither the port `items` nor the config has them."),
                 }
             ),
             outputs=fixed_ports(
                 {
-                    "results": {"type": "array", "description": "What each item gave, in the order of the items."},
-                    "count": {"type": "integer", "description": "How many items there were."},
+                    "results": typed("array", "What each item gave, in the order of the items."),
+                    "count": typed("integer", "How many items there were."),
                 }
             ),
             config=closed_object(
                 {
-                    "items": {
-                        "type": "array",
-                        "maxItems": MAX_ITEMS,
-                        "description": "The items, if no port brings them.",
-                    },
+                    "items": typed("array", "The items, if no port brings them.", maxItems=MAX_ITEMS),
                     "body": {
                         **closed_object(
                             {
@@ -149,7 +142,7 @@ MAP_NODES: Final[tuple[NodeType, ...]] = (
                                     "description": "The node type to run. A body has this or `workflowId`, which "
                                     f"takes the place of `{SUB_WORKFLOW}`.",
                                 },
-                                "config": {"type": "object", "description": "Its config, the same for every item."},
+                                "config": typed("object", "Its config, the same for every item."),
                                 "inputs": keyed_object(
                                     _port_value(),
                                     "Input port or variable of the child -> value; without it, the port `input` or the "
@@ -164,12 +157,12 @@ MAP_NODES: Final[tuple[NodeType, ...]] = (
                         ),
                         "description": "What is done with each item.",
                     },
-                    "concurrency": {
-                        **integer(
-                            1, MAX_OPEN_CHILDREN, f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`."
-                        ),
-                        "default": DEFAULT_CONCURRENCY,
-                    },
+                    "concurrency": integer(
+                        1,
+                        MAX_OPEN_CHILDREN,
+                        f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`.",
+                        default=DEFAULT_CONCURRENCY,
+                    ),
                 },
                 "body",
             ),

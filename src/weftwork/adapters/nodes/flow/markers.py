@@ -2,7 +2,15 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.schemas import any_value, closed_object, fixed_ports, port_schema, reference_notes
+from weftwork.adapters.nodes.schemas import (
+    any_value,
+    closed_object,
+    fixed_ports,
+    one_of,
+    port_schema,
+    reference_notes,
+    typed,
+)
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import Arrival, InstantNode, NodeCall, NodeType
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -64,7 +72,7 @@ MARKER_NODES: Final[tuple[NodeType, ...]] = (
 A workflow needs no start node: a run begins with every node that has no incoming edge.
 """,
         {"order": {"type": "variable", "variableName": "order"}},
-        {"type": "object", "description": "Not read. It may describe what runs are started by."},
+        typed("object", "Not read. It may describe what runs are started by."),
     ),
     _marker(
         "core.end",
@@ -90,14 +98,7 @@ Every edge that leaves it begins a branch. Nodes that do not depend on each othe
             gathers_edges=True,
             outputs=fixed_ports({"output": any_value("What the edges brought, put together by the mode.")}),
             config=closed_object(
-                {
-                    "mode": {
-                        "type": "string",
-                        "enum": ["object", "array", "first"],
-                        "default": "object",
-                        "description": "How the values are put together.",
-                    }
-                }
+                {"mode": one_of(("object", "array", "first"), "How the values are put together.", default="object")}
             ),
             notes=reference_notes(
                 """

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from weftwork.adapters.nodes.call_inputs import input_value, missing_input
-from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, integer, port_schema, reference_notes
+from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, integer, port_schema, reference_notes, typed
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.json.values import ABSENT
@@ -73,15 +73,9 @@ WAIT_NODES: Final[tuple[NodeType, ...]] = (
                     }
                 }
             ),
-            outputs=fixed_ports({"until": {"type": "string", "description": "The instant in UTC."}}),
+            outputs=fixed_ports({"until": typed("string", "The instant in UTC.")}),
             config=closed_object(
-                {
-                    "until": {
-                        "type": "string",
-                        "pattern": _PATTERN,
-                        "description": "The instant in ISO 8601, with `Z` or an offset.",
-                    }
-                }
+                {"until": typed("string", "The instant in ISO 8601, with `Z` or an offset.", pattern=_PATTERN)}
             ),
             notes=reference_notes(
                 """

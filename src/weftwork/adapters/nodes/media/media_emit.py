@@ -9,9 +9,11 @@ from weftwork.adapters.nodes.schemas import (
     closed_object,
     fixed_ports,
     name_string,
+    one_of,
     port_schema,
     reference_notes,
     template_string,
+    typed,
 )
 from weftwork.ports.media import EmittedMedia, MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -96,12 +98,12 @@ def _check(config: dict[str, Any]) -> list[Violation]:
 
 
 MEDIA_OUTPUTS: Final = {
-    "mediaRef": {"type": "string", "description": "The handle of the asset, for nodes and models."},
-    "url": {"type": "string", "description": "Opens the asset. Not there if the bytes stand in the event."},
-    "bytes": {"type": "integer", "description": "How many there are."},
-    "mimeType": {"type": "string", "description": "What they are, if they look like it."},
-    "envelopeId": {"type": "string", "description": "The envelope that shows it."},
-    "rendering": {"type": "object", "description": "The hint for those who show it: display, mimeType, alt, title."},
+    "mediaRef": typed("string", "The handle of the asset, for nodes and models."),
+    "url": typed("string", "Opens the asset. Not there if the bytes stand in the event."),
+    "bytes": typed("integer", "How many there are."),
+    "mimeType": typed("string", "What they are, if they look like it."),
+    "envelopeId": typed("string", "The envelope that shows it."),
+    "rendering": typed("object", "The hint for those who show it: display, mimeType, alt, title."),
 }
 
 MEDIA_NODES: Final[tuple[NodeType, ...]] = (
@@ -123,13 +125,8 @@ MEDIA_NODES: Final[tuple[NodeType, ...]] = (
             outputs=fixed_ports(MEDIA_OUTPUTS),
             config=closed_object(
                 {
-                    "kind": {"type": "string", "enum": [*MEDIA_KINDS], "description": "How it is shown."},
-                    "base64": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": MAX_BASE64,
-                        "description": "The bytes, if no port brings them.",
-                    },
+                    "kind": one_of(MEDIA_KINDS, "How it is shown."),
+                    "base64": name_string("The bytes, if no port brings them.", MAX_BASE64),
                     "mediaRef": name_string("An asset of the tenant, if no port brings it."),
                     "text": template_string(
                         "The text of the file, with expressions in double braces, if no port brings it."
@@ -138,17 +135,10 @@ MEDIA_NODES: Final[tuple[NodeType, ...]] = (
                     "title": template_string("What stands above it; a template."),
                     "name": template_string("The name under which it is saved; a template."),
                     "mimeType": name_string("What the bytes are. What they look like decides."),
-                    "inline": {
-                        "type": "boolean",
-                        "default": False,
-                        "description": "Whether the bytes stand in the event itself, if they are few enough.",
-                    },
-                    "durationSeconds": {
-                        "type": "number",
-                        "minimum": 0,
-                        "maximum": MAX_SECONDS,
-                        "description": "How long a sound is.",
-                    },
+                    "inline": typed(
+                        "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
+                    ),
+                    "durationSeconds": typed("number", "How long a sound is.", minimum=0, maximum=MAX_SECONDS),
                 },
                 "kind",
             ),

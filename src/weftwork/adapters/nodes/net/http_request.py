@@ -18,9 +18,11 @@ from weftwork.adapters.nodes.schemas import (
     fixed_ports,
     integer,
     keyed_object,
+    one_of,
     port_schema,
     reference_notes,
     template_string,
+    typed,
 )
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -206,45 +208,40 @@ HTTP_REQUEST: Final = NodeDeclaration(
     external_content=True,
     inputs=port_schema(
         {
-            "url": {"type": "string", "description": "Where to; wins over the config."},
-            "headers": {
-                "type": "object",
-                "additionalProperties": {"type": "string"},
-                "description": "Headers by name, beside those of the config; they win over them.",
-            },
+            "url": typed("string", "Where to; wins over the config."),
+            "headers": typed(
+                "object",
+                "Headers by name, beside those of the config; they win over them.",
+                additionalProperties={"type": "string"},
+            ),
             "body": any_value("What to send; wins over the config. A text is sent as it is, anything else as JSON."),
         }
     ),
     outputs=fixed_ports(
         {
-            "status": {"type": "integer", "description": "The status of the answer."},
-            "ok": {"type": "boolean", "description": "Whether the status is 200 to 299."},
-            "url": {"type": "string", "description": "Where the answer came from, after redirects."},
-            "headers": {"type": "object", "description": "Headers of the answer, with names in lower case."},
+            "status": typed("integer", "The status of the answer."),
+            "ok": typed("boolean", "Whether the status is 200 to 299."),
+            "url": typed("string", "Where the answer came from, after redirects."),
+            "headers": typed("object", "Headers of the answer, with names in lower case."),
             "body": any_value("JSON as a value, other text as text, anything else in base64."),
-            "binary": {"type": "boolean", "description": "Whether the body is in base64."},
+            "binary": typed("boolean", "Whether the body is in base64."),
         }
     ),
     config=closed_object(
         {
-            "method": {"type": "string", "enum": list(METHODS), "default": "GET", "description": "The method."},
+            "method": one_of(METHODS, "The method.", default="GET"),
             "url": template_string("Where to, if no port says."),
             "headers": keyed_object(template_string("The value of the header.", 0), "Header -> value."),
             "body": template_string("A text to send, if no port brings a body.", 0),
             "json": any_value("A value to send as JSON, if no port brings a body."),
             "timeoutMs": integer(1, MAX_TIMEOUT_MS, "Time for the whole exchange, if less than the host's."),
-            "followRedirects": {"type": "boolean", "default": True, "description": "Whether to follow redirects."},
-            "failOnStatus": {
-                "type": "boolean",
-                "default": True,
-                "description": "Whether a status of 400 or more fails the node.",
-            },
-            "effect": {
-                "type": "string",
-                "enum": ["once", "idempotent"],
-                "default": "once",
-                "description": "For POST and PATCH: `idempotent` if the other side honours Idempotency-Key.",
-            },
+            "followRedirects": typed("boolean", "Whether to follow redirects.", default=True),
+            "failOnStatus": typed("boolean", "Whether a status of 400 or more fails the node.", default=True),
+            "effect": one_of(
+                ("once", "idempotent"),
+                "For POST and PATCH: `idempotent` if the other side honours Idempotency-Key.",
+                default="once",
+            ),
         },
         dependentSchemas={"body": {"properties": {"json": False}}},
     ),

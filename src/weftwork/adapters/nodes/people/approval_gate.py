@@ -19,9 +19,11 @@ from weftwork.adapters.nodes.schemas import (
     fixed_ports,
     integer,
     name_string,
+    one_of,
     port_schema,
     reference_notes,
     template_string,
+    typed,
 )
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
@@ -102,43 +104,32 @@ def _feedback(resolution: Resolution) -> str | None:
 
 
 VOTING_CONFIG: Final[dict[str, Schema]] = {
-    "requiredApprovals": {**integer(1, MAX_APPROVERS, "How many have to accept."), "default": 1},
-    "approversList": {
-        "type": "array",
-        "items": {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
-        "uniqueItems": True,
-        "maxItems": MAX_APPROVERS,
-        "description": "Who may decide; if it is empty or absent, whoever may answer at all.",
-    },
-    "rejectionPolicy": {
-        "type": "string",
-        "enum": ["single-veto", "majority"],
-        "default": "single-veto",
-        "description": "Whether one rejection ends it, or more than half of `requiredApprovals`.",
-    },
-    "override": {
-        "type": "boolean",
-        "default": False,
-        "description": "Whether a key with the scope `approvals:override` may decide in place of those who may.",
-    },
-    "overrideBypassesQuorum": {
-        "type": "boolean",
-        "default": False,
-        "description": "Whether such a decision counts for all; otherwise it is one voice.",
-    },
-    "profile": {
-        "type": "string",
-        "enum": [AUTH_REQUIRED],
-        "description": "With it, a decision needs a key; links only show what is asked.",
-    },
+    "requiredApprovals": integer(1, MAX_APPROVERS, "How many have to accept.", default=1),
+    "approversList": typed(
+        "array",
+        "Who may decide; if it is empty or absent, whoever may answer at all.",
+        items={"type": "string", "minLength": 1, "maxLength": MAX_NAME},
+        uniqueItems=True,
+        maxItems=MAX_APPROVERS,
+    ),
+    "rejectionPolicy": one_of(
+        ("single-veto", "majority"),
+        "Whether one rejection ends it, or more than half of `requiredApprovals`.",
+        default="single-veto",
+    ),
+    "override": typed(
+        "boolean",
+        "Whether a key with the scope `approvals:override` may decide in place of those who may.",
+        default=False,
+    ),
+    "overrideBypassesQuorum": typed(
+        "boolean", "Whether such a decision counts for all; otherwise it is one voice.", default=False
+    ),
+    "profile": one_of((AUTH_REQUIRED,), "With it, a decision needs a key; links only show what is asked."),
 }
-_ACTIONS_SCHEMA: Final[Schema] = {
-    "type": "array",
-    "items": {"type": "string", "enum": list(ACTIONS)},
-    "minItems": 1,
-    "uniqueItems": True,
-    "description": "What may be answered.",
-}
+_ACTIONS_SCHEMA: Final[Schema] = typed(
+    "array", "What may be answered.", items={"type": "string", "enum": list(ACTIONS)}, minItems=1, uniqueItems=True
+)
 _ARTIFACT_DATA_SCHEMA: Final = any_value("What is to be approved, shown with the question.")
 
 
@@ -173,26 +164,23 @@ APPROVAL_NODES: Final[tuple[NodeType, ...]] = (
             untainted_outputs=("action", "approved", "decidedBy", "votes"),
             outputs=fixed_ports(
                 {
-                    "action": {"type": "string", "description": "`accept`, `edit-accept` or `refine`."},
-                    "approved": {"type": "boolean", "description": "Whether it was accepted; not so with `refine`."},
+                    "action": typed("string", "`accept`, `edit-accept` or `refine`."),
+                    "approved": typed("boolean", "Whether it was accepted; not so with `refine`."),
                     "artifactData": any_value("What was approved: as it was asked, or as it was edited."),
-                    "decidedBy": {"type": "string", "description": "Who decided."},
-                    "feedback": {"type": "string", "description": "What they said about it, if anything."},
-                    "refineFeedback": {"type": "object", "description": "What is to be done better, with `refine`."},
-                    "votes": {"type": "object", "description": "Name -> action, if several had to accept."},
+                    "decidedBy": typed("string", "Who decided."),
+                    "feedback": typed("string", "What they said about it, if anything."),
+                    "refineFeedback": typed("object", "What is to be done better, with `refine`."),
+                    "votes": typed("object", "Name -> action, if several had to accept."),
                 }
             ),
             config=closed_object(
                 {
-                    "title": {
-                        **template_string("The question, with expressions in double braces."),
-                        "default": DEFAULT_TITLE,
-                    },
+                    "title": template_string("The question, with expressions in double braces.", default=DEFAULT_TITLE),
                     "description": template_string("More about it, with expressions in double braces.", 0),
                     "artifactId": name_string(
                         "What is to be approved, by its id, instead of the id of the node.", MAX_NAME
                     ),
-                    "artifactType": {**name_string("What kind of thing it is."), "default": "approval"},
+                    "artifactType": name_string("What kind of thing it is.", default="approval"),
                     "artifactData": _ARTIFACT_DATA_SCHEMA,
                     "actions": {**_ACTIONS_SCHEMA, "default": DEFAULT_ACTIONS},
                     **VOTING_CONFIG,

@@ -20,6 +20,7 @@ from weftwork.adapters.nodes.schemas import (
     port_schema,
     reference_notes,
     template_string,
+    typed,
 )
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
@@ -60,21 +61,21 @@ def _question_text(call: NodeCall, question: dict[str, Any]) -> str:
 
 def questions_schema(question: Schema) -> Schema:
     """A list of questions, each of them with a text of this shape."""
-    return {
-        "type": "array",
-        "minItems": 1,
-        "maxItems": MAX_QUESTIONS,
-        "items": closed_object(
+    return typed(
+        "array",
+        "The questions.",
+        minItems=1,
+        maxItems=MAX_QUESTIONS,
+        items=closed_object(
             {
                 "id": name_string("The answer is found under this name."),
                 "question": question,
-                "schema": {"type": "object", "description": "A JSON Schema that the answer must fit."},
+                "schema": typed("object", "A JSON Schema that the answer must fit."),
             },
             "id",
             "question",
         ),
-        "description": "The questions.",
-    }
+    )
 
 
 def check_answers(questions: list[dict[str, Any]], answers: dict[str, Any], at: str) -> list[Violation]:
@@ -119,17 +120,12 @@ CLARIFICATION_NODES: Final[tuple[NodeType, ...]] = (
                     }
                 }
             ),
-            outputs=fixed_ports(
-                {"answers": {"type": "object", "description": "The answers, by the id of their question."}}
-            ),
+            outputs=fixed_ports({"answers": typed("object", "The answers, by the id of their question.")}),
             config=closed_object(
                 {
                     "questions": questions_schema(template_string("The question, with expressions in double braces.")),
                     "contextType": name_string("What the questions are about; the author's own word."),
-                    "defaultAnswers": {
-                        "type": "object",
-                        "description": "Taken when the time is up, by id; answers every question.",
-                    },
+                    "defaultAnswers": typed("object", "Taken when the time is up, by id; answers every question."),
                     **TIMEOUT_CONFIG,
                     **KEY_CONFIG,
                 }

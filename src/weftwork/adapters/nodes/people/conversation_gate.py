@@ -13,14 +13,17 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     timeout_ms,
 )
 from weftwork.adapters.nodes.schemas import (
+    any_value,
     closed_object,
     expression_string,
     fixed_ports,
     integer,
     name_string,
+    one_of,
     port_schema,
     reference_notes,
     template_string,
+    typed,
 )
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -173,46 +176,39 @@ CONVERSATION_NODES: Final[tuple[NodeType, ...]] = (
             inputs=port_schema({}),
             outputs=fixed_ports(
                 {
-                    "conversationId": {"type": "string", "description": "The id of the conversation."},
-                    "turns": {"type": "array", "description": "Each turn, as {turnIndex, prompt, answer}."},
-                    "outcome": {"description": "The last answer."},
+                    "conversationId": typed("string", "The id of the conversation."),
+                    "turns": typed("array", "Each turn, as {turnIndex, prompt, answer}."),
+                    "outcome": any_value("The last answer."),
                 }
             ),
             config=closed_object(
                 {
-                    "lifecycle": {
-                        "type": "string",
-                        "enum": ["open-exchange-close"],
-                        "default": "open-exchange-close",
-                        "description": "The conversation is opened, goes on turn by turn, and is closed.",
-                    },
+                    "lifecycle": one_of(
+                        ("open-exchange-close",),
+                        "The conversation is opened, goes on turn by turn, and is closed.",
+                        default="open-exchange-close",
+                    ),
                     "turnCount": integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
-                    "prompt": {**template_string("What a turn begins with, as a template."), "default": DEFAULT_PROMPT},
-                    "prompts": {
-                        "type": "array",
-                        "minItems": 1,
-                        "maxItems": MAX_TURNS,
-                        "items": template_string("What this turn begins with."),
-                        "description": "What the first turns begin with, one by one, instead of `prompt`.",
-                    },
-                    "title": {
-                        **template_string("What the conversation is called, as a template."),
-                        "default": DEFAULT_TITLE,
-                    },
+                    "prompt": template_string("What a turn begins with, as a template.", default=DEFAULT_PROMPT),
+                    "prompts": typed(
+                        "array",
+                        "What the first turns begin with, one by one, instead of `prompt`.",
+                        minItems=1,
+                        maxItems=MAX_TURNS,
+                        items=template_string("What this turn begins with."),
+                    ),
+                    "title": template_string("What the conversation is called, as a template.", default=DEFAULT_TITLE),
                     "initialPrompt": template_string("What the conversation opens with, as a template."),
-                    "outcomeSchema": {"type": "object", "description": "A JSON Schema that every answer must fit."},
+                    "outcomeSchema": typed("object", "A JSON Schema that every answer must fit."),
                     "endWhen": expression_string("Asked after each answer; if it is true there are no more turns."),
-                    "channel": {
-                        **name_string(
-                            "The channel that gets what was said, if it has the reducer `message`.", MAX_CHANNEL_NAME
-                        ),
-                        "default": DEFAULT_CHANNEL,
-                    },
-                    "mockAutoResume": {
-                        "type": "boolean",
-                        "default": False,
-                        "description": "Answers itself with a fixed text, for tests and demonstrations.",
-                    },
+                    "channel": name_string(
+                        "The channel that gets what was said, if it has the reducer `message`.",
+                        MAX_CHANNEL_NAME,
+                        default=DEFAULT_CHANNEL,
+                    ),
+                    "mockAutoResume": typed(
+                        "boolean", "Answers itself with a fixed text, for tests and demonstrations.", default=False
+                    ),
                     **TIMEOUT_CONFIG,
                 }
             ),

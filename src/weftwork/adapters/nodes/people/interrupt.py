@@ -14,7 +14,15 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     check_timeout_default,
     resolve_or_suspend,
 )
-from weftwork.adapters.nodes.schemas import any_value, closed_object, fixed_ports, port_schema, reference_notes
+from weftwork.adapters.nodes.schemas import (
+    any_value,
+    closed_object,
+    fixed_ports,
+    one_of,
+    port_schema,
+    reference_notes,
+    typed,
+)
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType
 from weftwork.protocol.json import schema
@@ -87,21 +95,14 @@ INTERRUPT_NODES: Final[tuple[NodeType, ...]] = (
             inputs=port_schema(
                 {
                     "payload": any_value("Shown with a custom question; wins over the config."),
-                    "correlation": {
-                        "type": "object",
-                        "description": "What an event from outside has to hold; wins over the config.",
-                    },
+                    "correlation": typed("object", "What an event from outside has to hold; wins over the config."),
                 }
             ),
             outputs=fixed_ports({"output": any_value("The answer.")}),
             config=closed_object(
                 {
-                    "kind": {
-                        "type": "string",
-                        "enum": list(SINGLE_INTERRUPT_KINDS),
-                        "description": "What is asked for.",
-                    },
-                    "data": {"type": "object", "description": "The question; its members depend on the kind."},
+                    "kind": one_of(SINGLE_INTERRUPT_KINDS, "What is asked for."),
+                    "data": typed("object", "The question; its members depend on the kind."),
                     **TIMEOUT_CONFIG,
                     "defaultValue": any_value("Taken as the answer when the time is up; not for approvals."),
                     **RESUME_SCHEMA_CONFIG,

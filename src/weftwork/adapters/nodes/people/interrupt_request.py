@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.nodes.schemas import Schema, integer, name_string
+from weftwork.adapters.nodes.schemas import Schema, integer, name_string, typed
 from weftwork.ports.node_outcome import INTERRUPT_KEY_REUSED, Failed, Suspended
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.schema import Violation
@@ -15,19 +15,19 @@ TIMED_OUT: Final = Failed("interrupt_timeout", "Nobody answered in time.", retry
 
 TIMEOUT_CONFIG: Final[dict[str, Schema]] = {
     "timeoutMs": integer(1, MAX_TIMEOUT_MS, "How long an answer is waited for, in milliseconds; forever without it."),
-    "remindAfterMs": {
-        "type": "array",
-        "items": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
-        "minItems": 1,
-        "maxItems": MAX_REMINDERS,
-        "description": "When those who follow the run are reminded, in milliseconds from the question on, ascending.",
-    },
+    "remindAfterMs": typed(
+        "array",
+        "When those who follow the run are reminded, in milliseconds from the question on, ascending.",
+        items={"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
+        minItems=1,
+        maxItems=MAX_REMINDERS,
+    ),
 }
 KEY_CONFIG: Final[dict[str, Schema]] = {
     "key": name_string("Names the question within the run, instead of the id of the node.", MAX_KEY_LENGTH)
 }
 RESUME_SCHEMA_CONFIG: Final[dict[str, Schema]] = {
-    "resumeSchema": {"type": "object", "description": "A JSON Schema that an answer must fit."}
+    "resumeSchema": typed("object", "A JSON Schema that an answer must fit.")
 }
 KEY_NOTES: Final = """
 Without `key` the question is known by the id of the node, in later rounds of a loop followed by `:1`, `:2` and so on. A

@@ -20,7 +20,9 @@ from weftwork.adapters.nodes.schemas import (
     integer,
     keyed_object,
     name_string,
+    one_of,
     reference_notes,
+    typed,
 )
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -136,44 +138,29 @@ def _declaration(check: Any) -> NodeDeclaration:
         untainted_outputs=("kind", "childRunId", "childStatus", "results"),
         outputs=fixed_ports(
             {
-                "kind": {"type": "string", "description": "The kind of the decision."},
-                "childRunId": {"type": "string", "description": "The run of the last worker that decided."},
-                "childStatus": {"type": "string", "description": "How that one ended."},
-                "results": {"type": "array", "description": "Each worker, as {workerId, childRunId, childStatus}."},
+                "kind": typed("string", "The kind of the decision."),
+                "childRunId": typed("string", "The run of the last worker that decided."),
+                "childStatus": typed("string", "How that one ended."),
+                "results": typed("array", "Each worker, as {workerId, childRunId, childStatus}."),
                 "answer": any_value("What a person answered."),
             }
         ),
         config=closed_object(
             {
-                "askUserRouting": {
-                    "type": "string",
-                    "enum": list(ASK_USER_ROUTINGS),
-                    "default": "auto",
-                    "description": "How a person is asked; `auto` is a conversation if the host has them.",
-                },
-                "workerDispatchModel": {
-                    "type": "string",
-                    "enum": list(DISPATCH_MODELS),
-                    "default": DISPATCH_MODELS[0],
-                    "description": "What a worker is: a run of the workflow of that id.",
-                },
-                "fanOutPolicy": {
-                    "type": "string",
-                    "enum": list(FAN_OUT_POLICIES),
-                    "default": "sequential",
-                    "description": "What is done about several workers.",
-                },
-                "joinMode": {
-                    "type": "string",
-                    "enum": list(JOIN_MODES),
-                    "default": "wait-all",
-                    "description": "When parallel workers have done enough.",
-                },
+                "askUserRouting": one_of(
+                    ASK_USER_ROUTINGS,
+                    "How a person is asked; `auto` is a conversation if the host has them.",
+                    default="auto",
+                ),
+                "workerDispatchModel": one_of(
+                    DISPATCH_MODELS, "What a worker is: a run of the workflow of that id.", default=DISPATCH_MODELS[0]
+                ),
+                "fanOutPolicy": one_of(FAN_OUT_POLICIES, "What is done about several workers.", default="sequential"),
+                "joinMode": one_of(JOIN_MODES, "When parallel workers have done enough.", default="wait-all"),
                 "quorum": integer(1, 10_000, "With the join mode `quorum`: how many have to complete."),
-                "maxParallel": {
-                    **integer(1, MAX_PARALLEL, "So many parallel workers at a time."),
-                    "default": DEFAULT_PARALLEL,
-                },
+                "maxParallel": integer(
+                    1, MAX_PARALLEL, "So many parallel workers at a time.", default=DEFAULT_PARALLEL
+                ),
                 "iterationCap": integer(1, MAX_ITERATIONS, "How often dispatch nodes may start in a run."),
                 "inputMapping": inward,
                 "outputMapping": outward,

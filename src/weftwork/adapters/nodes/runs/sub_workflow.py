@@ -8,8 +8,10 @@ from weftwork.adapters.nodes.schemas import (
     fixed_ports,
     keyed_object,
     name_string,
+    one_of,
     path_id_string,
     reference_notes,
+    typed,
 )
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -118,30 +120,28 @@ SUB_WORKFLOW_NODES: Final[tuple[NodeType, ...]] = (
             untainted_outputs=("childRunId", "childStatus"),
             outputs=fixed_ports(
                 {
-                    "childRunId": {"type": "string", "description": "The id of the child run."},
-                    "childStatus": {
-                        "type": "string",
-                        "enum": ["completed", "failed", "cancelled", "running"],
-                        "description": "How it ended; `running` if the node did not wait for that.",
-                    },
-                    "outputs": {"type": "object", "description": "The outputs of a completed child, by node id."},
-                    "error": {"type": "object", "description": "Code and message of a failure that was absorbed."},
+                    "childRunId": typed("string", "The id of the child run."),
+                    "childStatus": one_of(
+                        ("completed", "failed", "cancelled", "running"),
+                        "How it ended; `running` if the node did not wait for that.",
+                    ),
+                    "outputs": typed("object", "The outputs of a completed child, by node id."),
+                    "error": typed("object", "Code and message of a failure that was absorbed."),
                 }
             ),
             config=closed_object(
                 {
                     "workflowId": path_id_string("The workflow to run, as it is when the node starts it."),
-                    "waitForCompletion": {
-                        "type": "boolean",
-                        "default": True,
-                        "description": "Whether the node ends when the child has ended, or as soon as it is started.",
-                    },
-                    "onChildFailure": {
-                        "type": "string",
-                        "enum": ["fail-parent", "absorb"],
-                        "default": "fail-parent",
-                        "description": "What a child that fails or is cancelled does to the node.",
-                    },
+                    "waitForCompletion": typed(
+                        "boolean",
+                        "Whether the node ends when the child has ended, or as soon as it is started.",
+                        default=True,
+                    ),
+                    "onChildFailure": one_of(
+                        ("fail-parent", "absorb"),
+                        "What a child that fails or is cancelled does to the node.",
+                        default="fail-parent",
+                    ),
                     "inputMapping": keyed_object(
                         name_string("The variable of this run."),
                         "Variable of the child -> variable of this run whose value it gets.",
@@ -152,11 +152,9 @@ SUB_WORKFLOW_NODES: Final[tuple[NodeType, ...]] = (
                         "Variable of this run -> variable of the child whose value it gets.",
                         least=0,
                     ),
-                    "propagateCancellation": {
-                        "type": "boolean",
-                        "default": True,
-                        "description": "Whether the child is cancelled when this run is.",
-                    },
+                    "propagateCancellation": typed(
+                        "boolean", "Whether the child is cancelled when this run is.", default=True
+                    ),
                     "outputAttestation": any_value("Refused: attested outputs are not offered."),
                 },
                 "workflowId",

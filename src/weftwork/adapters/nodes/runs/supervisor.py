@@ -12,6 +12,7 @@ from weftwork.adapters.nodes.schemas import (
     fixed_ports,
     port_schema,
     reference_notes,
+    typed,
 )
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -102,7 +103,7 @@ def _check(config: dict[str, Any]) -> list[Violation]:
 
 
 def _plan_schema(description: str) -> Schema:
-    return {"type": "array", "maxItems": MAX_PLAN, "items": decision_schema(), "description": description}
+    return typed("array", description, maxItems=MAX_PLAN, items=decision_schema())
 
 
 SUPERVISOR_NODES: Final[tuple[NodeType, ...]] = (
@@ -116,9 +117,9 @@ SUPERVISOR_NODES: Final[tuple[NodeType, ...]] = (
             inputs=port_schema({"decision": any_value("The decision; wins over the config.")}),
             outputs=fixed_ports(
                 {
-                    "decision": {"type": "object", "description": "The decision."},
-                    "kind": {"type": "string", "description": "Its kind: `next-worker`, `ask-user` or `terminate`."},
-                    "iteration": {"type": "integer", "description": "The number of the tick, from 0 on."},
+                    "decision": typed("object", "The decision."),
+                    "kind": typed("string", "Its kind: `next-worker`, `ask-user` or `terminate`."),
+                    "iteration": typed("integer", "The number of the tick, from 0 on."),
                 }
             ),
             config=closed_object(
@@ -134,12 +135,9 @@ SUPERVISOR_NODES: Final[tuple[NodeType, ...]] = (
                         **decision_schema(),
                         "description": "The same as a `plan` of one decision, in published workflows.",
                     },
-                    "mockConfidence": {
-                        "type": "number",
-                        "minimum": 0,
-                        "maximum": 1,
-                        "description": "How sure each decision of the plan is, in published workflows.",
-                    },
+                    "mockConfidence": typed(
+                        "number", "How sure each decision of the plan is, in published workflows.", minimum=0, maximum=1
+                    ),
                 }
             ),
             expressions={"/decision": ("iteration",), "/confidence": ("iteration", "decision")},
