@@ -24,7 +24,7 @@ SAMPLE_NODES: Final[tuple[NodeType, ...]] = (
         NodeDeclaration(
             "local.sample.demo.uppercase",
             "Gives texts back in capital letters.",
-            outputs=fixed_ports({"output": typed("string", "The text in capital letters.")}),
+            outputs=fixed_ports(output=typed("string", "The text in capital letters.")),
             config=typed("object", "Not read."),
             notes=reference_notes(
                 """

@@ -15,20 +15,20 @@ MAX_NAME: Final = 128
 MAX_KEYED_MEMBERS: Final = 100
 
 
-def closed_object(members: dict[str, Schema], *required: str, **rules: Any) -> Schema:
-    """An object with these members and no others."""
-    found: Schema = {"type": "object", "properties": members, "additionalProperties": False, **rules}
+def closed_object(*required: str, rules: Schema | None = None, **members: Schema) -> Schema:
+    """An object with these members and no others; `rules` are further keywords."""
+    found: Schema = {**port_schema(**members), "additionalProperties": False, **(rules or {})}
     return {**found, "required": list(required)} if required else found
 
 
-def port_schema(members: dict[str, Schema]) -> Schema:
+def port_schema(**members: Schema) -> Schema:
     """Inputs or outputs by port. Others may be there too, because an edge brings a value under any name."""
     return {"type": "object", "properties": members}
 
 
-def fixed_ports(members: dict[str, Schema]) -> Schema:
+def fixed_ports(**members: Schema) -> Schema:
     """Outputs by port, all that there are: a definition that names another is refused."""
-    return {**port_schema(members), "additionalProperties": False}
+    return closed_object(**members)
 
 
 def any_value(description: str) -> Schema:

@@ -52,19 +52,15 @@ MEDIA_EMIT_NODES: Final[tuple[NodeType, ...]] = (
             "conformance.media.emit",
             "Shows media of a wanted kind and size.",
             instant=False,
-            inputs=port_schema({}),
-            outputs=fixed_ports(MEDIA_OUTPUTS),
+            inputs=port_schema(),
+            outputs=fixed_ports(**MEDIA_OUTPUTS),
             config=closed_object(
-                {
-                    "kind": one_of(MEDIA_KINDS, "A PNG, a WAV or a PDF.", default="image"),
-                    "bytes": integer(
-                        MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be.", default=MIN_MEDIA_BYTES
-                    ),
-                    "inline": typed(
-                        "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
-                    ),
-                    "alt": template_string("What is to be seen or heard."),
-                }
+                kind=one_of(MEDIA_KINDS, "A PNG, a WAV or a PDF.", default="image"),
+                bytes=integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be.", default=MIN_MEDIA_BYTES),
+                inline=typed(
+                    "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
+                ),
+                alt=template_string("What is to be seen or heard."),
             ),
             notes=reference_notes(
                 """

@@ -122,80 +122,68 @@ MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
             MOCK_AGENT,
             "Says what an agent would say, from its config.",
             instant=False,
-            outputs=fixed_ports({"decision": any_value("The decision, as a person has let it pass if one was asked.")}),
+            outputs=fixed_ports(decision=any_value("The decision, as a person has let it pass if one was asked.")),
             config=closed_object(
-                {
-                    "agentId": {
-                        **_AGENT_ID_SCHEMA,
-                        "description": "Who it is; else the agent of the node, else an id of the host's.",
-                    },
-                    "mockReasoning": {
-                        "description": "What it thinks: true for a fixed text.",
-                        "anyOf": [
-                            {"type": "boolean"},
-                            closed_object(
-                                {
-                                    "summary": _text_schema("In one line."),
-                                    "trace": _text_schema("In full."),
-                                    "tokenCount": typed("integer", "What it took.", minimum=0),
-                                    "streamChunks": typed(
-                                        "array", "Said piece by piece.", maxItems=MAX_ITEMS, items={"type": "string"}
-                                    ),
-                                },
-                                "summary",
+                agentId={
+                    **_AGENT_ID_SCHEMA,
+                    "description": "Who it is; else the agent of the node, else an id of the host's.",
+                },
+                mockReasoning={
+                    "description": "What it thinks: true for a fixed text.",
+                    "anyOf": [
+                        {"type": "boolean"},
+                        closed_object(
+                            "summary",
+                            summary=_text_schema("In one line."),
+                            trace=_text_schema("In full."),
+                            tokenCount=typed("integer", "What it took.", minimum=0),
+                            streamChunks=typed(
+                                "array", "Said piece by piece.", maxItems=MAX_ITEMS, items={"type": "string"}
                             ),
-                        ],
-                    },
-                    "mockToolCalls": {
-                        "type": "array",
-                        "maxItems": MAX_ITEMS,
-                        "description": "The tools that it calls, each with a result or an error.",
-                        "items": closed_object(
-                            {
-                                "toolId": typed("string", "The tool.", minLength=1),
-                                "arguments": any_value("What it is given."),
-                                "result": any_value("What it returns."),
-                                "error": {
-                                    **closed_object(
-                                        {
-                                            "error": typed("string", "Its code.", minLength=1),
-                                            "message": typed("string", "Its text.", minLength=1),
-                                            "details": typed("object", "More about it."),
-                                        },
-                                        "error",
-                                        "message",
-                                    ),
-                                    "description": "How it fails.",
-                                },
-                                "durationMs": typed("integer", "How long it took.", minimum=0),
-                            },
-                            "toolId",
                         ),
-                    },
-                    "mockHandoff": {
-                        **closed_object(
-                            {
-                                "toAgentId": {**_AGENT_ID_SCHEMA, "description": "The agent that goes on."},
-                                "reason": _text_schema("Why."),
-                                "context": any_value("What it is given."),
-                            },
-                            "toAgentId",
-                        ),
-                        "description": "Hands over to another agent.",
-                    },
-                    "mockDecision": {
-                        **closed_object(
-                            {
-                                "decision": any_value("The decision."),
-                                "confidence": {**_RATIO_SCHEMA, "description": "How sure it is."},
-                                "reasoning": _text_schema("Why."),
-                            },
-                            "decision",
-                        ),
-                        "description": "What it decides.",
-                    },
-                    "mockConfidence": {**_RATIO_SCHEMA, "description": "Decides something, and is so sure of it."},
-                }
+                    ],
+                },
+                mockToolCalls={
+                    "type": "array",
+                    "maxItems": MAX_ITEMS,
+                    "description": "The tools that it calls, each with a result or an error.",
+                    "items": closed_object(
+                        "toolId",
+                        toolId=typed("string", "The tool.", minLength=1),
+                        arguments=any_value("What it is given."),
+                        result=any_value("What it returns."),
+                        error={
+                            **closed_object(
+                                "error",
+                                "message",
+                                error=typed("string", "Its code.", minLength=1),
+                                message=typed("string", "Its text.", minLength=1),
+                                details=typed("object", "More about it."),
+                            ),
+                            "description": "How it fails.",
+                        },
+                        durationMs=typed("integer", "How long it took.", minimum=0),
+                    ),
+                },
+                mockHandoff={
+                    **closed_object(
+                        "toAgentId",
+                        toAgentId={**_AGENT_ID_SCHEMA, "description": "The agent that goes on."},
+                        reason=_text_schema("Why."),
+                        context=any_value("What it is given."),
+                    ),
+                    "description": "Hands over to another agent.",
+                },
+                mockDecision={
+                    **closed_object(
+                        "decision",
+                        decision=any_value("The decision."),
+                        confidence={**_RATIO_SCHEMA, "description": "How sure it is."},
+                        reasoning=_text_schema("Why."),
+                    ),
+                    "description": "What it decides.",
+                },
+                mockConfidence={**_RATIO_SCHEMA, "description": "Decides something, and is so sure of it."},
             ),
             check_config=_check,
             notes=reference_notes(

@@ -65,17 +65,17 @@ def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
                 "Asks a model by prompt templates.",
                 effect="idempotent",
                 instant=False,
-                outputs=fixed_ports({"output": text, "text": {**text, "description": "The same."}}),
+                outputs=fixed_ports(output=text, text={**text, "description": "The same."}),
                 config=closed_object(
-                    {
-                        **PROMPT_REF_CONFIG,
-                        "systemPrompt": typed("string", "What the model is told first, if no template says."),
+                    **PROMPT_REF_CONFIG,
+                    systemPrompt=typed("string", "What the model is told first, if no template says."),
+                    **{
                         FALLBACK_VARIABLE: typed(
                             "string", "What it is asked, if no template says; else the run's variable `prompt`."
-                        ),
-                        "provider": typed("string", "Who answers.", minLength=1),
-                        "model": typed("string", "The model.", minLength=1),
-                    }
+                        )
+                    },
+                    provider=typed("string", "Who answers.", minLength=1),
+                    model=typed("string", "The model.", minLength=1),
                 ),
                 prompt_templates="always",
                 equal_outputs=("output", "text"),

@@ -56,28 +56,24 @@ _CALL_PROMPT: Final = NodeDeclaration(
     "Asks a model one thing, and gives what it says.",
     effect="idempotent",
     instant=False,
-    inputs=port_schema({port: MESSAGE_PORTS[port] for port in ("prompt", "input", "media")}),
+    inputs=port_schema(**{port: MESSAGE_PORTS[port] for port in ("prompt", "input", "media")}),
     outputs=fixed_ports(
-        {
-            "text": typed("string", "What the model said."),
-            "content": typed("string", "The same, under the name that other nodes give it."),
-            **ANSWER_PORTS,
-        }
+        text=typed("string", "What the model said."),
+        content=typed("string", "The same, under the name that other nodes give it."),
+        **ANSWER_PORTS,
     ),
     config=closed_object(
-        {
-            **PROMPT_CONFIG,
-            **PROMPT_REF_CONFIG,
-            "promptId": name_string(
-                "The name of the prompt, by which `promptOverrides` of a run can replace it; without any text "
-                "it is the prompt."
-            ),
-            **MODEL_CONFIG,
-            **MEDIA_CONFIG,
-            "expectsStreaming": typed(
-                "boolean", "Whether somebody follows the answer as it comes; it is streamed in any case."
-            ),
-        }
+        **PROMPT_CONFIG,
+        **PROMPT_REF_CONFIG,
+        promptId=name_string(
+            "The name of the prompt, by which `promptOverrides` of a run can replace it; without any text "
+            "it is the prompt."
+        ),
+        **MODEL_CONFIG,
+        **MEDIA_CONFIG,
+        expectsStreaming=typed(
+            "boolean", "Whether somebody follows the answer as it comes; it is streamed in any case."
+        ),
     ),
     templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
     prompt_templates="named",

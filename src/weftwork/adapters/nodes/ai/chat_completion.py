@@ -39,15 +39,13 @@ CHAT_NODES: Final[tuple[NodeType, ...]] = (
             "Gives what a model says next in a conversation.",
             effect="idempotent",
             instant=False,
-            inputs=port_schema(MESSAGE_PORTS),
+            inputs=port_schema(**MESSAGE_PORTS),
             outputs=fixed_ports(
-                {
-                    "content": typed("string", "What the model said."),
-                    "message": typed("object", "The same as a message, to add to the others."),
-                    **ANSWER_PORTS,
-                }
+                content=typed("string", "What the model said."),
+                message=typed("object", "The same as a message, to add to the others."),
+                **ANSWER_PORTS,
             ),
-            config=closed_object({**PROMPT_CONFIG, **MODEL_CONFIG, **MEDIA_CONFIG}),
+            config=closed_object(**PROMPT_CONFIG, **MODEL_CONFIG, **MEDIA_CONFIG),
             templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
             equal_outputs=("content", "message"),
             notes=reference_notes(

@@ -71,32 +71,24 @@ ENVELOPE_NODES: Final[tuple[NodeType, ...]] = (
             effect="idempotent",
             instant=False,
             inputs=port_schema(
-                {
-                    "userMessage": any_value("What the model is asked; wins over the config."),
-                    "input": any_value("What it is asked if nothing else says."),
-                    **MEDIA_PORT,
-                }
+                userMessage=any_value("What the model is asked; wins over the config."),
+                input=any_value("What it is asked if nothing else says."),
+                **MEDIA_PORT,
             ),
             outputs=fixed_ports(
-                {
-                    "envelopeType": typed("string", "The kind."),
-                    "payload": any_value("What the envelope holds, checked and without secrets."),
-                    "envelopeId": typed("string", "The id of the envelope."),
-                    "contentTrust": typed(
-                        "string", "`untrusted` if something from outside went into it, else `trusted`."
-                    ),
-                    **ANSWER_PORTS,
-                }
+                envelopeType=typed("string", "The kind."),
+                payload=any_value("What the envelope holds, checked and without secrets."),
+                envelopeId=typed("string", "The id of the envelope."),
+                contentTrust=typed("string", "`untrusted` if something from outside went into it, else `trusted`."),
+                **ANSWER_PORTS,
             ),
             config=closed_object(
-                {
-                    "envelopeType": name_string("The kind that is wanted.", MAX_KIND),
-                    "systemPrompt": template_string("What the model is told before everything else.", 0),
-                    "userMessage": template_string("What it is asked, if no port says."),
-                    **MODEL_CONFIG,
-                    **MEDIA_CONFIG,
-                },
                 "envelopeType",
+                envelopeType=name_string("The kind that is wanted.", MAX_KIND),
+                systemPrompt=template_string("What the model is told before everything else.", 0),
+                userMessage=template_string("What it is asked, if no port says."),
+                **MODEL_CONFIG,
+                **MEDIA_CONFIG,
             ),
             templates={"/systemPrompt": (), "/userMessage": (), **MEDIA_TEMPLATES},
             notes=reference_notes(

@@ -115,11 +115,9 @@ ANSWER_PORTS: Final[dict[str, Schema]] = {
     ),
     "usage": {
         **port_schema(
-            {
-                "inputTokens": typed("integer", "What went in."),
-                "outputTokens": typed("integer", "What came out."),
-                "totalTokens": typed("integer", "Both."),
-            }
+            inputTokens=typed("integer", "What went in."),
+            outputTokens=typed("integer", "What came out."),
+            totalTokens=typed("integer", "Both."),
         ),
         "description": "What it took, of the last call.",
     },

@@ -50,19 +50,17 @@ STRUCTURED_OUTPUT_NODES: Final[tuple[NodeType, ...]] = (
             "Asks a model for a value that fits a schema.",
             effect="idempotent",
             instant=False,
-            inputs=port_schema(MESSAGE_PORTS),
-            outputs=fixed_ports({"data": any_value("The value; it fits the schema."), **ANSWER_PORTS}),
+            inputs=port_schema(**MESSAGE_PORTS),
+            outputs=fixed_ports(data=any_value("The value; it fits the schema."), **ANSWER_PORTS),
             config=closed_object(
-                {
-                    "outputSchema": typed(
-                        "object", "A JSON Schema of the value, in the dialect of callers; `$id` is left aside."
-                    ),
-                    **PROMPT_CONFIG,
-                    **MODEL_CONFIG,
-                    **MEDIA_CONFIG,
-                    "retryOnInvalidJson": integer(0, 16, "Left aside: how often a model is asked is the host's."),
-                },
                 "outputSchema",
+                outputSchema=typed(
+                    "object", "A JSON Schema of the value, in the dialect of callers; `$id` is left aside."
+                ),
+                **PROMPT_CONFIG,
+                **MODEL_CONFIG,
+                **MEDIA_CONFIG,
+                retryOnInvalidJson=integer(0, 16, "Left aside: how often a model is asked is the host's."),
             ),
             templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
             check_config=_check,

@@ -82,17 +82,13 @@ LOG_AND_ARTIFACT_NODES: Final[tuple[NodeType, ...]] = (
         NodeDeclaration(
             "core.log",
             "Writes a line for those who follow the run.",
-            inputs=port_schema({"input": any_value("Handed on as `output`.")}),
-            outputs=fixed_ports({"output": any_value("The input `input`, if there is one.")}),
+            inputs=port_schema(input=any_value("Handed on as `output`.")),
+            outputs=fixed_ports(output=any_value("The input `input`, if there is one.")),
             config=closed_object(
-                {
-                    "level": one_of(("debug", "info", "warn", "error"), "How much the line matters.", default="info"),
-                    "message": template_string("The text, with expressions in double braces."),
-                    "fields": keyed_object(
-                        expression_string("Its value stands beside the message."), "Name -> expression."
-                    ),
-                },
                 "message",
+                level=one_of(("debug", "info", "warn", "error"), "How much the line matters.", default="info"),
+                message=template_string("The text, with expressions in double braces."),
+                fields=keyed_object(expression_string("Its value stands beside the message."), "Name -> expression."),
             ),
             expressions={"/fields/*": ()},
             templates={"/message": ()},
@@ -118,26 +114,20 @@ expression that cannot be evaluated fails the node.
             "core.artifact.emit",
             "Keeps a value as an artifact of the run, to be fetched by its id.",
             inputs=port_schema(
-                {
-                    "data": any_value("The artifact; wins over the config."),
-                    "input": any_value("The artifact, if neither the port `data` nor the config has it."),
-                }
+                data=any_value("The artifact; wins over the config."),
+                input=any_value("The artifact, if neither the port `data` nor the config has it."),
             ),
             outputs=fixed_ports(
-                {
-                    "artifactId": typed("string", "The id to fetch it by."),
-                    "artifactType": typed("string", "As configured."),
-                    "output": any_value("The artifact itself."),
-                }
+                artifactId=typed("string", "The id to fetch it by."),
+                artifactType=typed("string", "As configured."),
+                output=any_value("The artifact itself."),
             ),
             config=closed_object(
-                {
-                    "artifactType": name_string("What kind of thing it is; the author's own word."),
-                    "artifactId": path_id_string("The id, instead of the id of the node."),
-                    "summary": template_string("One line about it, with expressions in double braces."),
-                    "data": any_value("The artifact, if no port brings it."),
-                },
                 "artifactType",
+                artifactType=name_string("What kind of thing it is; the author's own word."),
+                artifactId=path_id_string("The id, instead of the id of the node."),
+                summary=template_string("One line about it, with expressions in double braces."),
+                data=any_value("The artifact, if no port brings it."),
             ),
             templates={"/summary": ()},
             notes=reference_notes(

@@ -121,10 +121,8 @@ async def _evaluate_items(call: NodeCall, source: str | None) -> tuple[list[Any]
 
 _ITEMS: Final = {"type": "array", "maxItems": MAX_ITEMS}
 _INPUTS: Final = port_schema(
-    {
-        "items": {**_ITEMS, "description": "The items; wins over the config."},
-        "input": any_value("The items, if neither the port `items` nor the config has them."),
-    }
+    items={**_ITEMS, "description": "The items; wins over the config."},
+    input=any_value("The items, if neither the port `items` nor the config has them."),
 )
 _ITEMS_CONFIG: Final = {**_ITEMS, "description": "The items, if no port brings them."}
 _COUNT: Final = typed("integer", "How many items that are.")
@@ -136,13 +134,11 @@ LIST_NODES: Final[tuple[NodeType, ...]] = (
             "Keeps the items of a list for which an expression is true.",
             instant=False,
             inputs=_INPUTS,
-            outputs=fixed_ports({"output": typed("array", "The items kept, in order."), "count": _COUNT}),
+            outputs=fixed_ports(output=typed("array", "The items kept, in order."), count=_COUNT),
             config=closed_object(
-                {
-                    "items": _ITEMS_CONFIG,
-                    "expression": expression_string("True for the items to keep; knows `item` and `index`."),
-                },
                 "expression",
+                items=_ITEMS_CONFIG,
+                expression=expression_string("True for the items to keep; knows `item` and `index`."),
             ),
             expressions={"/expression": ("item", "index")},
             notes=reference_notes(
@@ -165,18 +161,14 @@ the list.
             "Computes one value from the items of a list.",
             instant=False,
             inputs=_INPUTS,
-            outputs=fixed_ports({"output": any_value("What was computed."), "count": _COUNT}),
+            outputs=fixed_ports(output=any_value("What was computed."), count=_COUNT),
             config=closed_object(
-                {
-                    "items": _ITEMS_CONFIG,
-                    "operation": one_of(
-                        ("list", "count", "sum", "average", "min", "max"), "What is computed from the values."
-                    ),
-                    "value": expression_string(
-                        "The value of an item, instead of the item itself; knows `item` and `index`."
-                    ),
-                },
                 "operation",
+                items=_ITEMS_CONFIG,
+                operation=one_of(
+                    ("list", "count", "sum", "average", "min", "max"), "What is computed from the values."
+                ),
+                value=expression_string("The value of an item, instead of the item itself; knows `item` and `index`."),
             ),
             expressions={"/value": ("item", "index")},
             notes=reference_notes(

@@ -65,10 +65,8 @@ def _template(call: NodeCall) -> NodeOutcome:
 
 
 _VALUE_PORTS: Final = port_schema(
-    {
-        "value": any_value("The value; wins over the config."),
-        "input": any_value("The value, if neither the port `value` nor the config has one."),
-    }
+    value=any_value("The value; wins over the config."),
+    input=any_value("The value, if neither the port `value` nor the config has one."),
 )
 
 DATA_NODES: Final[tuple[NodeType, ...]] = (
@@ -77,9 +75,9 @@ DATA_NODES: Final[tuple[NodeType, ...]] = (
             "core.setVariable",
             "Gives a variable of the run a value.",
             inputs=_VALUE_PORTS,
-            outputs=fixed_ports({"output": any_value("The value.")}),
+            outputs=fixed_ports(output=any_value("The value.")),
             config=closed_object(
-                {"name": name_string("The variable."), "value": any_value("The value, if no port brings one.")}, "name"
+                "name", name=name_string("The variable."), value=any_value("The value, if no port brings one.")
             ),
             sets_variable="name",
             notes=reference_notes(
@@ -99,10 +97,9 @@ the node. What this node computes with is best written as an expression port.
         NodeDeclaration(
             "core.getVariable",
             "Gives the value of a variable of the run.",
-            outputs=fixed_ports({"output": any_value("The value.")}),
+            outputs=fixed_ports(output=any_value("The value.")),
             config=closed_object(
-                {"name": name_string("The variable."), "default": any_value("Given if the variable has no value.")},
-                "name",
+                "name", name=name_string("The variable."), default=any_value("Given if the variable has no value.")
             ),
             reads_variable="name",
             notes=reference_notes(
@@ -121,21 +118,19 @@ with `variable_not_set`. A variable that is null has a value.
             "core.channelWrite",
             "Writes a value to a channel of the run.",
             inputs=_VALUE_PORTS,
-            outputs=fixed_ports({"output": any_value("The value, as it was written.")}),
+            outputs=fixed_ports(output=any_value("The value, as it was written.")),
             config=closed_object(
-                {
-                    "channelName": name_string("The channel; it need not be declared.", MAX_CHANNEL_NAME),
-                    "reducer": one_of(
-                        REDUCERS,
-                        "How the value is combined with what is there, if the channel is not declared.",
-                        default="append",
-                    ),
-                    "ttlMs": integer(1, MAX_TTL_MS, "Entries older than this are dropped with the next write."),
-                    "maxSize": integer(1, MAX_CHANNEL_ITEMS, "Entries beyond this number are dropped, oldest first."),
-                    "value": any_value("The value, if no port brings one."),
-                },
                 "channelName",
-                dependentSchemas={"ttlMs": {"properties": {"reducer": {"enum": sorted(EXPIRING_REDUCERS)}}}},
+                rules={"dependentSchemas": {"ttlMs": {"properties": {"reducer": {"enum": sorted(EXPIRING_REDUCERS)}}}}},
+                channelName=name_string("The channel; it need not be declared.", MAX_CHANNEL_NAME),
+                reducer=one_of(
+                    REDUCERS,
+                    "How the value is combined with what is there, if the channel is not declared.",
+                    default="append",
+                ),
+                ttlMs=integer(1, MAX_TTL_MS, "Entries older than this are dropped with the next write."),
+                maxSize=integer(1, MAX_CHANNEL_ITEMS, "Entries beyond this number are dropped, oldest first."),
+                value=any_value("The value, if no port brings one."),
             ),
             writes_channel="channelName",
             notes=reference_notes(
@@ -154,16 +149,13 @@ fails with `node_input_missing`. A channel that the definition declares keeps it
         NodeDeclaration(
             "core.transform",
             "Computes outputs by expressions.",
-            outputs=port_schema({"output": any_value("The value of `expression`.")}),
+            outputs=port_schema(output=any_value("The value of `expression`.")),
             config=closed_object(
-                {
-                    "expression": expression_string("Its value is the output `output`."),
-                    "fields": keyed_object(
-                        expression_string("Its value is the output of this name."), "Output port -> expression."
-                    ),
-                },
-                minProperties=1,
-                maxProperties=1,
+                rules={"minProperties": 1, "maxProperties": 1},
+                expression=expression_string("Its value is the output `output`."),
+                fields=keyed_object(
+                    expression_string("Its value is the output of this name."), "Output port -> expression."
+                ),
             ),
             expressions={"/expression": (), "/fields/*": ()},
             notes=reference_notes(
@@ -182,9 +174,9 @@ wrong with it, such as `expression_limit`; none of the outputs is given then.
         NodeDeclaration(
             "core.template",
             "Writes a text with the values of expressions in it.",
-            outputs=fixed_ports({"output": typed("string", "The text.")}),
+            outputs=fixed_ports(output=typed("string", "The text.")),
             config=closed_object(
-                {"template": template_string("The text, with expressions in double braces.", 0)}, "template"
+                "template", template=template_string("The text, with expressions in double braces.", 0)
             ),
             templates={"/template": ()},
             notes=reference_notes(

@@ -68,11 +68,9 @@ BASIC_NODES: Final[tuple[NodeType, ...]] = (
             "core.identity",
             "Gives each input back as the output of the same name.",
             config=closed_object(
-                {
-                    "emitDuplicateMessageId": typed(
-                        "boolean", "For conformance: also write two messages to the channel messages, one twice."
-                    )
-                }
+                emitDuplicateMessageId=typed(
+                    "boolean", "For conformance: also write two messages to the channel messages, one twice."
+                )
             ),
         ),
         _identity,
@@ -82,10 +80,8 @@ BASIC_NODES: Final[tuple[NodeType, ...]] = (
             "core.fail",
             "Fails with the configured code and message.",
             config=closed_object(
-                {
-                    "code": {"type": "string", "pattern": "^[a-z][a-z0-9_]*$", "maxLength": 64},
-                    "message": {"type": "string", "minLength": 1, "maxLength": 1024},
-                }
+                code={"type": "string", "pattern": "^[a-z][a-z0-9_]*$", "maxLength": 64},
+                message={"type": "string", "minLength": 1, "maxLength": 1024},
             ),
         ),
         _fail,
@@ -95,8 +91,8 @@ BASIC_NODES: Final[tuple[NodeType, ...]] = (
             "core.delay",
             "Waits for a number of milliseconds, counted from its start, then completes.",
             instant=False,
-            inputs=port_schema({"delayMs": _DELAY_SCHEMA}),
-            config=closed_object({"delayMs": _DELAY_SCHEMA, "ms": _DELAY_SCHEMA, "durationMs": _DELAY_SCHEMA}),
+            inputs=port_schema(delayMs=_DELAY_SCHEMA),
+            config=closed_object(delayMs=_DELAY_SCHEMA, ms=_DELAY_SCHEMA, durationMs=_DELAY_SCHEMA),
         ),
         _delay,
     ),

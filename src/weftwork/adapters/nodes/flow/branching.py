@@ -68,7 +68,7 @@ def _pass_through(call: NodeCall, instead: Any) -> Any:
     return call.inputs.get("input", instead)
 
 
-_INPUT: Final = port_schema({"input": any_value("Handed on to the way that is chosen.")})
+_INPUT: Final = port_schema(input=any_value("Handed on to the way that is chosen."))
 
 BRANCHING_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
@@ -78,16 +78,12 @@ BRANCHING_NODES: Final[tuple[NodeType, ...]] = (
             branching=True,
             inputs=_INPUT,
             outputs=fixed_ports(
-                {
-                    "result": typed("boolean", "The value of the expression."),
-                    "output": any_value("The input `input`, or the result where there is none."),
-                    "true": any_value("The same as `output`; given only if the result is true."),
-                    "false": any_value("The same as `output`; given only if the result is false."),
-                }
+                result=typed("boolean", "The value of the expression."),
+                output=any_value("The input `input`, or the result where there is none."),
+                true=any_value("The same as `output`; given only if the result is true."),
+                false=any_value("The same as `output`; given only if the result is false."),
             ),
-            config=closed_object(
-                {"expression": expression_string("Decides; its value is true or false.")}, "expression"
-            ),
+            config=closed_object("expression", expression=expression_string("Decides; its value is true or false.")),
             expressions={"/expression": ()},
             notes=reference_notes(
                 """
@@ -108,27 +104,23 @@ both cases. An expression with any other value fails the node with `condition_no
             branching=True,
             inputs=_INPUT,
             outputs=port_schema(
-                {
-                    "value": any_value("The value of the expression."),
-                    "output": any_value("The input `input`, or the value where there is none."),
-                }
+                value=any_value("The value of the expression."),
+                output=any_value("The input `input`, or the value where there is none."),
             ),
             config=closed_object(
-                {
-                    "expression": expression_string("Its value is looked for among the cases."),
-                    "cases": keyed_object(
-                        any_value("The value this port is chosen for."),
-                        "Output port -> value. Any name but `value` and `output`.",
-                        "value",
-                        "output",
-                    ),
-                    "default": {
-                        **name_string("The output port to choose if no case fits."),
-                        "not": {"enum": ["value", "output"]},
-                    },
-                },
                 "expression",
                 "cases",
+                expression=expression_string("Its value is looked for among the cases."),
+                cases=keyed_object(
+                    any_value("The value this port is chosen for."),
+                    "Output port -> value. Any name but `value` and `output`.",
+                    "value",
+                    "output",
+                ),
+                default={
+                    **name_string("The output port to choose if no case fits."),
+                    "not": {"enum": ["value", "output"]},
+                },
             ),
             expressions={"/expression": ()},
             notes=reference_notes(
@@ -156,18 +148,14 @@ and without `default` the node fails with `switch_no_match`.
             branching=True,
             inputs=_INPUT,
             outputs=fixed_ports(
-                {
-                    "iteration": typed("integer", "How often the body has run so far."),
-                    "body": any_value("The input `input`, or the iteration; given only if the loop goes round."),
-                    "done": any_value("The same; given only if the loop is done."),
-                }
+                iteration=typed("integer", "How often the body has run so far."),
+                body=any_value("The input `input`, or the iteration; given only if the loop goes round."),
+                done=any_value("The same; given only if the loop is done."),
             ),
             config=closed_object(
-                {
-                    "times": integer(0, MAX_TIMES, "The body runs at most so often."),
-                    "while": expression_string("The body runs as long as this is true. `iteration` counts from 0."),
-                },
-                minProperties=1,
+                rules={"minProperties": 1},
+                times=integer(0, MAX_TIMES, "The body runs at most so often."),
+                **{"while": expression_string("The body runs as long as this is true. `iteration` counts from 0.")},
             ),
             expressions={"/while": ("iteration",)},
             notes=reference_notes(

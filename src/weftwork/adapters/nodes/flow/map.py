@@ -70,13 +70,14 @@ def _port_value() -> Schema:
         "allOf": [
             {
                 "if": {"required": ["type"], "properties": {"type": {"const": "static"}}},
-                "then": closed_object({**chosen, "value": any_value("The same value for every item.")}, "value"),
+                "then": closed_object("value", **chosen, value=any_value("The same value for every item.")),
             },
             {
                 "if": {"required": ["type"], "properties": {"type": {"const": "expression"}}},
                 "then": closed_object(
-                    {**chosen, "expression": expression_string("Evaluated for each item, which it knows as `item`.")},
                     "expression",
+                    **chosen,
+                    expression=expression_string("Evaluated for each item, which it knows as `item`."),
                 ),
             },
         ],
@@ -117,54 +118,46 @@ MAP_NODES: Final[tuple[NodeType, ...]] = (
             instant=False,
             bodies=("/body",),
             inputs=port_schema(
-                {
-                    "items": typed("array", "The items; wins over the config.", maxItems=MAX_ITEMS),
-                    "input": any_value("The items, if neither the port `items` nor the config has them."),
-                }
+                items=typed("array", "The items; wins over the config.", maxItems=MAX_ITEMS),
+                input=any_value("The items, if neither the port `items` nor the config has them."),
             ),
             outputs=fixed_ports(
-                {
-                    "results": typed("array", "What each item gave, in the order of the items."),
-                    "count": typed("integer", "How many items there were."),
-                }
+                results=typed("array", "What each item gave, in the order of the items."),
+                count=typed("integer", "How many items there were."),
             ),
             config=closed_object(
-                {
-                    "items": typed("array", "The items, if no port brings them.", maxItems=MAX_ITEMS),
-                    "body": {
-                        **closed_object(
-                            {
-                                "typeId": {
-                                    "type": "string",
-                                    "pattern": "^[a-z][a-zA-Z0-9._-]*$",
-                                    "maxLength": 256,
-                                    "not": {"enum": [each for each in EXCLUDED_BODIES if each != SUB_WORKFLOW]},
-                                    "description": "The node type to run. A body has this or `workflowId`, which "
-                                    f"takes the place of `{SUB_WORKFLOW}`.",
-                                },
-                                "config": typed("object", "Its config, the same for every item."),
-                                "inputs": keyed_object(
-                                    _port_value(),
-                                    "Input port or variable of the child -> value; without it, the port `input` or the "
-                                    "variable `item` gets the item.",
-                                    least=0,
-                                ),
-                                "workflowId": path_id_string("The workflow to run, in a child run for each item."),
-                                "output": name_string(
-                                    "The variable of the child that is the result; without it, that is its outputs."
-                                ),
-                            }
-                        ),
-                        "description": "What is done with each item.",
-                    },
-                    "concurrency": integer(
-                        1,
-                        MAX_OPEN_CHILDREN,
-                        f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`.",
-                        default=DEFAULT_CONCURRENCY,
-                    ),
-                },
                 "body",
+                items=typed("array", "The items, if no port brings them.", maxItems=MAX_ITEMS),
+                body={
+                    **closed_object(
+                        typeId={
+                            "type": "string",
+                            "pattern": "^[a-z][a-zA-Z0-9._-]*$",
+                            "maxLength": 256,
+                            "not": {"enum": [each for each in EXCLUDED_BODIES if each != SUB_WORKFLOW]},
+                            "description": "The node type to run. A body has this or `workflowId`, which "
+                            f"takes the place of `{SUB_WORKFLOW}`.",
+                        },
+                        config=typed("object", "Its config, the same for every item."),
+                        inputs=keyed_object(
+                            _port_value(),
+                            "Input port or variable of the child -> value; without it, the port `input` or the "
+                            "variable `item` gets the item.",
+                            least=0,
+                        ),
+                        workflowId=path_id_string("The workflow to run, in a child run for each item."),
+                        output=name_string(
+                            "The variable of the child that is the result; without it, that is its outputs."
+                        ),
+                    ),
+                    "description": "What is done with each item.",
+                },
+                concurrency=integer(
+                    1,
+                    MAX_OPEN_CHILDREN,
+                    f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`.",
+                    default=DEFAULT_CONCURRENCY,
+                ),
             ),
             expressions={"/body/inputs/*/expression": ("item", "index")},
             check_config=_check,

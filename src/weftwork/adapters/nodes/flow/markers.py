@@ -56,9 +56,9 @@ def _marker(
     declaration = NodeDeclaration(
         type_id,
         title,
-        inputs=port_schema({"input": any_value("Handed on to whatever follows.")}),
-        outputs=port_schema({"output": any_value("The input `input`, if there is one.")}),
-        config=config if config is not None else closed_object({}),
+        inputs=port_schema(input=any_value("Handed on to whatever follows.")),
+        outputs=port_schema(output=any_value("The input `input`, if there is one.")),
+        config=config if config is not None else closed_object(),
         notes=reference_notes(f"{handed}{text}", type_id, {}, inputs),
     )
     return InstantNode(declaration, _pass_inputs)
@@ -96,9 +96,9 @@ Every edge that leaves it begins a branch. Nodes that do not depend on each othe
             "core.merge",
             "Brings branches together in one value.",
             gathers_edges=True,
-            outputs=fixed_ports({"output": any_value("What the edges brought, put together by the mode.")}),
+            outputs=fixed_ports(output=any_value("What the edges brought, put together by the mode.")),
             config=closed_object(
-                {"mode": one_of(("object", "array", "first"), "How the values are put together.", default="object")}
+                mode=one_of(("object", "array", "first"), "How the values are put together.", default="object")
             ),
             notes=reference_notes(
                 """

@@ -66,16 +66,14 @@ WAIT_NODES: Final[tuple[NodeType, ...]] = (
             "Waits until an instant, then completes.",
             instant=False,
             inputs=port_schema(
-                {
-                    "until": {
-                        "anyOf": [{"type": "string"}, _MILLISECONDS],
-                        "description": "The instant, as text or as milliseconds since 1970; wins over the config.",
-                    }
+                until={
+                    "anyOf": [{"type": "string"}, _MILLISECONDS],
+                    "description": "The instant, as text or as milliseconds since 1970; wins over the config.",
                 }
             ),
-            outputs=fixed_ports({"until": typed("string", "The instant in UTC.")}),
+            outputs=fixed_ports(until=typed("string", "The instant in UTC.")),
             config=closed_object(
-                {"until": typed("string", "The instant in ISO 8601, with `Z` or an offset.", pattern=_PATTERN)}
+                until=typed("string", "The instant in ISO 8601, with `Z` or an offset.", pattern=_PATTERN)
             ),
             notes=reference_notes(
                 """

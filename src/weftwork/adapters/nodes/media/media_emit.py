@@ -113,34 +113,28 @@ MEDIA_NODES: Final[tuple[NodeType, ...]] = (
             "Shows an image, a sound or a file to those who follow the run.",
             instant=False,
             inputs=port_schema(
-                {
-                    "data": {"type": ["string", "null"], "description": "The bytes in base64; wins over `base64`."},
-                    "mediaRef": {
-                        "type": ["string", "object", "null"],
-                        "description": "An asset of the tenant, or an object with its mediaRef; wins over the config.",
-                    },
-                    "text": {"type": ["string", "null"], "description": "The text of the file; wins over the config."},
-                }
-            ),
-            outputs=fixed_ports(MEDIA_OUTPUTS),
-            config=closed_object(
-                {
-                    "kind": one_of(MEDIA_KINDS, "How it is shown."),
-                    "base64": name_string("The bytes, if no port brings them.", MAX_BASE64),
-                    "mediaRef": name_string("An asset of the tenant, if no port brings it."),
-                    "text": template_string(
-                        "The text of the file, with expressions in double braces, if no port brings it."
-                    ),
-                    "alt": template_string("What is to be seen or heard, for those who cannot; a template."),
-                    "title": template_string("What stands above it; a template."),
-                    "name": template_string("The name under which it is saved; a template."),
-                    "mimeType": name_string("What the bytes are. What they look like decides."),
-                    "inline": typed(
-                        "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
-                    ),
-                    "durationSeconds": typed("number", "How long a sound is.", minimum=0, maximum=MAX_SECONDS),
+                data={"type": ["string", "null"], "description": "The bytes in base64; wins over `base64`."},
+                mediaRef={
+                    "type": ["string", "object", "null"],
+                    "description": "An asset of the tenant, or an object with its mediaRef; wins over the config.",
                 },
+                text={"type": ["string", "null"], "description": "The text of the file; wins over the config."},
+            ),
+            outputs=fixed_ports(**MEDIA_OUTPUTS),
+            config=closed_object(
                 "kind",
+                kind=one_of(MEDIA_KINDS, "How it is shown."),
+                base64=name_string("The bytes, if no port brings them.", MAX_BASE64),
+                mediaRef=name_string("An asset of the tenant, if no port brings it."),
+                text=template_string("The text of the file, with expressions in double braces, if no port brings it."),
+                alt=template_string("What is to be seen or heard, for those who cannot; a template."),
+                title=template_string("What stands above it; a template."),
+                name=template_string("The name under which it is saved; a template."),
+                mimeType=name_string("What the bytes are. What they look like decides."),
+                inline=typed(
+                    "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
+                ),
+                durationSeconds=typed("number", "How long a sound is.", minimum=0, maximum=MAX_SECONDS),
             ),
             templates={f"/{each}": () for each in ("text", "alt", "title", "name")},
             check_config=_check,

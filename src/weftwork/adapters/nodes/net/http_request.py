@@ -207,43 +207,37 @@ HTTP_REQUEST: Final = NodeDeclaration(
     resumes_after_crash=False,
     external_content=True,
     inputs=port_schema(
-        {
-            "url": typed("string", "Where to; wins over the config."),
-            "headers": typed(
-                "object",
-                "Headers by name, beside those of the config; they win over them.",
-                additionalProperties={"type": "string"},
-            ),
-            "body": any_value("What to send; wins over the config. A text is sent as it is, anything else as JSON."),
-        }
+        url=typed("string", "Where to; wins over the config."),
+        headers=typed(
+            "object",
+            "Headers by name, beside those of the config; they win over them.",
+            additionalProperties={"type": "string"},
+        ),
+        body=any_value("What to send; wins over the config. A text is sent as it is, anything else as JSON."),
     ),
     outputs=fixed_ports(
-        {
-            "status": typed("integer", "The status of the answer."),
-            "ok": typed("boolean", "Whether the status is 200 to 299."),
-            "url": typed("string", "Where the answer came from, after redirects."),
-            "headers": typed("object", "Headers of the answer, with names in lower case."),
-            "body": any_value("JSON as a value, other text as text, anything else in base64."),
-            "binary": typed("boolean", "Whether the body is in base64."),
-        }
+        status=typed("integer", "The status of the answer."),
+        ok=typed("boolean", "Whether the status is 200 to 299."),
+        url=typed("string", "Where the answer came from, after redirects."),
+        headers=typed("object", "Headers of the answer, with names in lower case."),
+        body=any_value("JSON as a value, other text as text, anything else in base64."),
+        binary=typed("boolean", "Whether the body is in base64."),
     ),
     config=closed_object(
-        {
-            "method": one_of(METHODS, "The method.", default="GET"),
-            "url": template_string("Where to, if no port says."),
-            "headers": keyed_object(template_string("The value of the header.", 0), "Header -> value."),
-            "body": template_string("A text to send, if no port brings a body.", 0),
-            "json": any_value("A value to send as JSON, if no port brings a body."),
-            "timeoutMs": integer(1, MAX_TIMEOUT_MS, "Time for the whole exchange, if less than the host's."),
-            "followRedirects": typed("boolean", "Whether to follow redirects.", default=True),
-            "failOnStatus": typed("boolean", "Whether a status of 400 or more fails the node.", default=True),
-            "effect": one_of(
-                ("once", "idempotent"),
-                "For POST and PATCH: `idempotent` if the other side honours Idempotency-Key.",
-                default="once",
-            ),
-        },
-        dependentSchemas={"body": {"properties": {"json": False}}},
+        rules={"dependentSchemas": {"body": {"properties": {"json": False}}}},
+        method=one_of(METHODS, "The method.", default="GET"),
+        url=template_string("Where to, if no port says."),
+        headers=keyed_object(template_string("The value of the header.", 0), "Header -> value."),
+        body=template_string("A text to send, if no port brings a body.", 0),
+        json=any_value("A value to send as JSON, if no port brings a body."),
+        timeoutMs=integer(1, MAX_TIMEOUT_MS, "Time for the whole exchange, if less than the host's."),
+        followRedirects=typed("boolean", "Whether to follow redirects.", default=True),
+        failOnStatus=typed("boolean", "Whether a status of 400 or more fails the node.", default=True),
+        effect=one_of(
+            ("once", "idempotent"),
+            "For POST and PATCH: `idempotent` if the other side honours Idempotency-Key.",
+            default="once",
+        ),
     ),
     templates={"/url": (), "/headers/*": (), "/body": ()},
     notes=reference_notes(

@@ -67,13 +67,11 @@ def questions_schema(question: Schema) -> Schema:
         minItems=1,
         maxItems=MAX_QUESTIONS,
         items=closed_object(
-            {
-                "id": name_string("The answer is found under this name."),
-                "question": question,
-                "schema": typed("object", "A JSON Schema that the answer must fit."),
-            },
             "id",
             "question",
+            id=name_string("The answer is found under this name."),
+            question=question,
+            schema=typed("object", "A JSON Schema that the answer must fit."),
         ),
     )
 
@@ -113,22 +111,18 @@ CLARIFICATION_NODES: Final[tuple[NodeType, ...]] = (
             "Asks a person one or more questions, and waits for the answers.",
             interrupt_key_member="key",
             inputs=port_schema(
-                {
-                    "questions": {
-                        **questions_schema(name_string("The question.", MAX_TEXT)),
-                        "description": "Win over the config.",
-                    }
+                questions={
+                    **questions_schema(name_string("The question.", MAX_TEXT)),
+                    "description": "Win over the config.",
                 }
             ),
-            outputs=fixed_ports({"answers": typed("object", "The answers, by the id of their question.")}),
+            outputs=fixed_ports(answers=typed("object", "The answers, by the id of their question.")),
             config=closed_object(
-                {
-                    "questions": questions_schema(template_string("The question, with expressions in double braces.")),
-                    "contextType": name_string("What the questions are about; the author's own word."),
-                    "defaultAnswers": typed("object", "Taken when the time is up, by id; answers every question."),
-                    **TIMEOUT_CONFIG,
-                    **KEY_CONFIG,
-                }
+                questions=questions_schema(template_string("The question, with expressions in double braces.")),
+                contextType=name_string("What the questions are about; the author's own word."),
+                defaultAnswers=typed("object", "Taken when the time is up, by id; answers every question."),
+                **TIMEOUT_CONFIG,
+                **KEY_CONFIG,
             ),
             templates={"/questions/*/question": ()},
             check_config=_check,

@@ -173,44 +173,40 @@ CONVERSATION_NODES: Final[tuple[NodeType, ...]] = (
             "Talks with a person, turn by turn.",
             instant=False,
             writes_channel="channel",
-            inputs=port_schema({}),
+            inputs=port_schema(),
             outputs=fixed_ports(
-                {
-                    "conversationId": typed("string", "The id of the conversation."),
-                    "turns": typed("array", "Each turn, as {turnIndex, prompt, answer}."),
-                    "outcome": any_value("The last answer."),
-                }
+                conversationId=typed("string", "The id of the conversation."),
+                turns=typed("array", "Each turn, as {turnIndex, prompt, answer}."),
+                outcome=any_value("The last answer."),
             ),
             config=closed_object(
-                {
-                    "lifecycle": one_of(
-                        ("open-exchange-close",),
-                        "The conversation is opened, goes on turn by turn, and is closed.",
-                        default="open-exchange-close",
-                    ),
-                    "turnCount": integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
-                    "prompt": template_string("What a turn begins with, as a template.", default=DEFAULT_PROMPT),
-                    "prompts": typed(
-                        "array",
-                        "What the first turns begin with, one by one, instead of `prompt`.",
-                        minItems=1,
-                        maxItems=MAX_TURNS,
-                        items=template_string("What this turn begins with."),
-                    ),
-                    "title": template_string("What the conversation is called, as a template.", default=DEFAULT_TITLE),
-                    "initialPrompt": template_string("What the conversation opens with, as a template."),
-                    "outcomeSchema": typed("object", "A JSON Schema that every answer must fit."),
-                    "endWhen": expression_string("Asked after each answer; if it is true there are no more turns."),
-                    "channel": name_string(
-                        "The channel that gets what was said, if it has the reducer `message`.",
-                        MAX_CHANNEL_NAME,
-                        default=DEFAULT_CHANNEL,
-                    ),
-                    "mockAutoResume": typed(
-                        "boolean", "Answers itself with a fixed text, for tests and demonstrations.", default=False
-                    ),
-                    **TIMEOUT_CONFIG,
-                }
+                lifecycle=one_of(
+                    ("open-exchange-close",),
+                    "The conversation is opened, goes on turn by turn, and is closed.",
+                    default="open-exchange-close",
+                ),
+                turnCount=integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
+                prompt=template_string("What a turn begins with, as a template.", default=DEFAULT_PROMPT),
+                prompts=typed(
+                    "array",
+                    "What the first turns begin with, one by one, instead of `prompt`.",
+                    minItems=1,
+                    maxItems=MAX_TURNS,
+                    items=template_string("What this turn begins with."),
+                ),
+                title=template_string("What the conversation is called, as a template.", default=DEFAULT_TITLE),
+                initialPrompt=template_string("What the conversation opens with, as a template."),
+                outcomeSchema=typed("object", "A JSON Schema that every answer must fit."),
+                endWhen=expression_string("Asked after each answer; if it is true there are no more turns."),
+                channel=name_string(
+                    "The channel that gets what was said, if it has the reducer `message`.",
+                    MAX_CHANNEL_NAME,
+                    default=DEFAULT_CHANNEL,
+                ),
+                mockAutoResume=typed(
+                    "boolean", "Answers itself with a fixed text, for tests and demonstrations.", default=False
+                ),
+                **TIMEOUT_CONFIG,
             ),
             expressions={"/endWhen": _EXPRESSION_NAMES},
             templates={

@@ -84,7 +84,7 @@ def _check_default_value(config: dict[str, Any]) -> list[Violation]:
 
 _UNSUPPORTED: Final = {"approverGroupRefs": False, "approverRoleRefs": False}
 """Nobody would enforce them here, and an author who names them counts on it."""
-_ANSWERS_SCHEMA: Final = closed_object({"answers": {"type": "object"}}, "answers")
+_ANSWERS_SCHEMA: Final = closed_object("answers", answers={"type": "object"})
 
 INTERRUPT_NODES: Final[tuple[NodeType, ...]] = (
     InstantNode(
@@ -93,23 +93,19 @@ INTERRUPT_NODES: Final[tuple[NodeType, ...]] = (
             "Asks somebody outside, or waits for an event there.",
             interrupt_key_member="key",
             inputs=port_schema(
-                {
-                    "payload": any_value("Shown with a custom question; wins over the config."),
-                    "correlation": typed("object", "What an event from outside has to hold; wins over the config."),
-                }
+                payload=any_value("Shown with a custom question; wins over the config."),
+                correlation=typed("object", "What an event from outside has to hold; wins over the config."),
             ),
-            outputs=fixed_ports({"output": any_value("The answer.")}),
+            outputs=fixed_ports(output=any_value("The answer.")),
             config=closed_object(
-                {
-                    "kind": one_of(SINGLE_INTERRUPT_KINDS, "What is asked for."),
-                    "data": typed("object", "The question; its members depend on the kind."),
-                    **TIMEOUT_CONFIG,
-                    "defaultValue": any_value("Taken as the answer when the time is up; not for approvals."),
-                    **RESUME_SCHEMA_CONFIG,
-                    **KEY_CONFIG,
-                },
                 "kind",
                 "data",
+                kind=one_of(SINGLE_INTERRUPT_KINDS, "What is asked for."),
+                data=typed("object", "The question; its members depend on the kind."),
+                **TIMEOUT_CONFIG,
+                defaultValue=any_value("Taken as the answer when the time is up; not for approvals."),
+                **RESUME_SCHEMA_CONFIG,
+                **KEY_CONFIG,
             ),
             check_config=_check,
             notes=reference_notes(

@@ -137,36 +137,30 @@ def _declaration(check: Any) -> NodeDeclaration:
         output_mappings=("/outputMapping", "/perWorkerOutputMappings/*"),
         untainted_outputs=("kind", "childRunId", "childStatus", "results"),
         outputs=fixed_ports(
-            {
-                "kind": typed("string", "The kind of the decision."),
-                "childRunId": typed("string", "The run of the last worker that decided."),
-                "childStatus": typed("string", "How that one ended."),
-                "results": typed("array", "Each worker, as {workerId, childRunId, childStatus}."),
-                "answer": any_value("What a person answered."),
-            }
+            kind=typed("string", "The kind of the decision."),
+            childRunId=typed("string", "The run of the last worker that decided."),
+            childStatus=typed("string", "How that one ended."),
+            results=typed("array", "Each worker, as {workerId, childRunId, childStatus}."),
+            answer=any_value("What a person answered."),
         ),
         config=closed_object(
-            {
-                "askUserRouting": one_of(
-                    ASK_USER_ROUTINGS,
-                    "How a person is asked; `auto` is a conversation if the host has them.",
-                    default="auto",
-                ),
-                "workerDispatchModel": one_of(
-                    DISPATCH_MODELS, "What a worker is: a run of the workflow of that id.", default=DISPATCH_MODELS[0]
-                ),
-                "fanOutPolicy": one_of(FAN_OUT_POLICIES, "What is done about several workers.", default="sequential"),
-                "joinMode": one_of(JOIN_MODES, "When parallel workers have done enough.", default="wait-all"),
-                "quorum": integer(1, 10_000, "With the join mode `quorum`: how many have to complete."),
-                "maxParallel": integer(
-                    1, MAX_PARALLEL, "So many parallel workers at a time.", default=DEFAULT_PARALLEL
-                ),
-                "iterationCap": integer(1, MAX_ITERATIONS, "How often dispatch nodes may start in a run."),
-                "inputMapping": inward,
-                "outputMapping": outward,
-                "perWorkerInputMappings": inward_of,
-                "perWorkerOutputMappings": outward_of,
-            }
+            askUserRouting=one_of(
+                ASK_USER_ROUTINGS,
+                "How a person is asked; `auto` is a conversation if the host has them.",
+                default="auto",
+            ),
+            workerDispatchModel=one_of(
+                DISPATCH_MODELS, "What a worker is: a run of the workflow of that id.", default=DISPATCH_MODELS[0]
+            ),
+            fanOutPolicy=one_of(FAN_OUT_POLICIES, "What is done about several workers.", default="sequential"),
+            joinMode=one_of(JOIN_MODES, "When parallel workers have done enough.", default="wait-all"),
+            quorum=integer(1, 10_000, "With the join mode `quorum`: how many have to complete."),
+            maxParallel=integer(1, MAX_PARALLEL, "So many parallel workers at a time.", default=DEFAULT_PARALLEL),
+            iterationCap=integer(1, MAX_ITERATIONS, "How often dispatch nodes may start in a run."),
+            inputMapping=inward,
+            outputMapping=outward,
+            perWorkerInputMappings=inward_of,
+            perWorkerOutputMappings=outward_of,
         ),
         check_config=check,
         notes=reference_notes(

@@ -119,45 +119,41 @@ SUB_WORKFLOW_NODES: Final[tuple[NodeType, ...]] = (
             output_mappings=("/outputMapping",),
             untainted_outputs=("childRunId", "childStatus"),
             outputs=fixed_ports(
-                {
-                    "childRunId": typed("string", "The id of the child run."),
-                    "childStatus": one_of(
-                        ("completed", "failed", "cancelled", "running"),
-                        "How it ended; `running` if the node did not wait for that.",
-                    ),
-                    "outputs": typed("object", "The outputs of a completed child, by node id."),
-                    "error": typed("object", "Code and message of a failure that was absorbed."),
-                }
+                childRunId=typed("string", "The id of the child run."),
+                childStatus=one_of(
+                    ("completed", "failed", "cancelled", "running"),
+                    "How it ended; `running` if the node did not wait for that.",
+                ),
+                outputs=typed("object", "The outputs of a completed child, by node id."),
+                error=typed("object", "Code and message of a failure that was absorbed."),
             ),
             config=closed_object(
-                {
-                    "workflowId": path_id_string("The workflow to run, as it is when the node starts it."),
-                    "waitForCompletion": typed(
-                        "boolean",
-                        "Whether the node ends when the child has ended, or as soon as it is started.",
-                        default=True,
-                    ),
-                    "onChildFailure": one_of(
-                        ("fail-parent", "absorb"),
-                        "What a child that fails or is cancelled does to the node.",
-                        default="fail-parent",
-                    ),
-                    "inputMapping": keyed_object(
-                        name_string("The variable of this run."),
-                        "Variable of the child -> variable of this run whose value it gets.",
-                        least=0,
-                    ),
-                    "outputMapping": keyed_object(
-                        name_string("The variable of the child."),
-                        "Variable of this run -> variable of the child whose value it gets.",
-                        least=0,
-                    ),
-                    "propagateCancellation": typed(
-                        "boolean", "Whether the child is cancelled when this run is.", default=True
-                    ),
-                    "outputAttestation": any_value("Refused: attested outputs are not offered."),
-                },
                 "workflowId",
+                workflowId=path_id_string("The workflow to run, as it is when the node starts it."),
+                waitForCompletion=typed(
+                    "boolean",
+                    "Whether the node ends when the child has ended, or as soon as it is started.",
+                    default=True,
+                ),
+                onChildFailure=one_of(
+                    ("fail-parent", "absorb"),
+                    "What a child that fails or is cancelled does to the node.",
+                    default="fail-parent",
+                ),
+                inputMapping=keyed_object(
+                    name_string("The variable of this run."),
+                    "Variable of the child -> variable of this run whose value it gets.",
+                    least=0,
+                ),
+                outputMapping=keyed_object(
+                    name_string("The variable of the child."),
+                    "Variable of this run -> variable of the child whose value it gets.",
+                    least=0,
+                ),
+                propagateCancellation=typed(
+                    "boolean", "Whether the child is cancelled when this run is.", default=True
+                ),
+                outputAttestation=any_value("Refused: attested outputs are not offered."),
             ),
             check_config=_check,
             notes=reference_notes(

@@ -114,31 +114,27 @@ SUPERVISOR_NODES: Final[tuple[NodeType, ...]] = (
             instant=False,
             role="supervisor",
             untainted_outputs=("kind", "iteration"),
-            inputs=port_schema({"decision": any_value("The decision; wins over the config.")}),
+            inputs=port_schema(decision=any_value("The decision; wins over the config.")),
             outputs=fixed_ports(
-                {
-                    "decision": typed("object", "The decision."),
-                    "kind": typed("string", "Its kind: `next-worker`, `ask-user` or `terminate`."),
-                    "iteration": typed("integer", "The number of the tick, from 0 on."),
-                }
+                decision=typed("object", "The decision."),
+                kind=typed("string", "Its kind: `next-worker`, `ask-user` or `terminate`."),
+                iteration=typed("integer", "The number of the tick, from 0 on."),
             ),
             config=closed_object(
-                {
-                    "plan": _plan_schema("The decisions, one for each tick."),
-                    "decision": expression_string("Gives the decision of each tick. `iteration` counts from 0."),
-                    "confidence": expression_string(
-                        "Gives how sure that decision is, from 0 to 1; it knows it as `decision`."
-                    ),
-                    "mockDispatchPlan": _plan_schema("The same as `plan`, in published workflows."),
-                    "mockDecisions": _plan_schema("The same as `plan`, in published workflows."),
-                    "mockPendingDecision": {
-                        **decision_schema(),
-                        "description": "The same as a `plan` of one decision, in published workflows.",
-                    },
-                    "mockConfidence": typed(
-                        "number", "How sure each decision of the plan is, in published workflows.", minimum=0, maximum=1
-                    ),
-                }
+                plan=_plan_schema("The decisions, one for each tick."),
+                decision=expression_string("Gives the decision of each tick. `iteration` counts from 0."),
+                confidence=expression_string(
+                    "Gives how sure that decision is, from 0 to 1; it knows it as `decision`."
+                ),
+                mockDispatchPlan=_plan_schema("The same as `plan`, in published workflows."),
+                mockDecisions=_plan_schema("The same as `plan`, in published workflows."),
+                mockPendingDecision={
+                    **decision_schema(),
+                    "description": "The same as a `plan` of one decision, in published workflows.",
+                },
+                mockConfidence=typed(
+                    "number", "How sure each decision of the plan is, in published workflows.", minimum=0, maximum=1
+                ),
             ),
             expressions={"/decision": ("iteration",), "/confidence": ("iteration", "decision")},
             check_config=_check,
