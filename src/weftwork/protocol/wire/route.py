@@ -4,6 +4,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.wire.streams import CURSOR_PATTERN
 
 REPLAY_HEADER: Final = "openwop-Idempotent-Replay"
@@ -71,6 +72,20 @@ LAST_EVENT_ID = Parameter(
     "header",
 )
 IF_NONE_MATCH = Parameter("If-None-Match", STRING_SCHEMA, "Answers 304 when the document is unchanged.", "header")
+
+
+def integer_parameter(name: str, least: int, most: int, description: str) -> Parameter:
+    return Parameter(name, {"type": "integer", "minimum": least, "maximum": most}, description)
+
+
+def page_limit(items: str) -> Parameter:
+    """How many of them a page of a list may hold."""
+    return integer_parameter("limit", 1, MAX_PAGE, f"{items} per page, 50 by default.")
+
+
+def page_cursor(pattern: str = ID_PATTERN) -> Parameter:
+    """Where a page of a list begins."""
+    return Parameter("cursor", {"type": "string", "pattern": pattern}, "nextCursor of the page before.")
 
 
 ANY_TYPE: Final = "*/*"

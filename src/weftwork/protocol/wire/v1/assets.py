@@ -4,8 +4,17 @@ from typing import Any, Final
 
 from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.media.asset_references import ASSET_TOKEN_PATTERN
-from weftwork.protocol.wire.route import ANY_TYPE, IF_NONE_MATCH, MAX_PAGE, STRING_SCHEMA, Parameter, Route
-from weftwork.protocol.wire.v1.paths import PATHS, path_prefix
+from weftwork.protocol.wire.route import (
+    ANY_TYPE,
+    IF_NONE_MATCH,
+    STRING_SCHEMA,
+    Parameter,
+    Route,
+    integer_parameter,
+    page_cursor,
+    page_limit,
+)
+from weftwork.protocol.wire.v1.paths import operation, path_prefix
 
 ASSET_PREFIX: Final = path_prefix("getAsset")
 """Where assets are served; the rest of the path is a token."""
@@ -26,17 +35,17 @@ _SERVING_PARAMETERS: Final = (
 
 ASSET_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "uploadAsset",
-        *PATHS["uploadAsset"],
+        *operation("uploadAsset"),
         "Keep the bytes of the body, whatever they are, for runs to refer to.",
         scope="runs:create",
         success_status=201,
         response="asset-upload",
         params=(
             Parameter("name", _NAME_SCHEMA, "The name under which the bytes are saved by whoever opens the URL."),
-            Parameter(
+            integer_parameter(
                 "days",
-                {"type": "integer", "minimum": 1, "maximum": MAX_UPLOAD_DAYS},
+                1,
+                MAX_UPLOAD_DAYS,
                 "Days that the asset stays if no run refers to it; `upload_days` by default.",
             ),
             Parameter(
@@ -48,22 +57,18 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
         raw_body=True,
     ),
     Route(
-        "listAssets",
-        *PATHS["listAssets"],
+        *operation("listAssets"),
         "The tenant's assets, newest first, each with a URL that lasts for 30 minutes.",
         scope="artifacts:read",
         response="asset-list",
         params=(
             Parameter("runId", {"type": "string", "pattern": ID_PATTERN}, "Only those that this run refers to."),
-            Parameter(
-                "limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}, "Assets per page, 50 by default."
-            ),
-            Parameter("cursor", {"type": "string", "pattern": ASSET_CURSOR_PATTERN}, "nextCursor of the page before."),
+            page_limit("Assets"),
+            page_cursor(ASSET_CURSOR_PATTERN),
         ),
     ),
     Route(
-        "getAsset",
-        *PATHS["getAsset"],
+        *operation("getAsset"),
         "The bytes that a URL of an asset leads to. Needs no key.",
         path_patterns={"token": ASSET_TOKEN_PATTERN},
         params=_SERVING_PARAMETERS,
@@ -71,8 +76,7 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
         content=ANY_TYPE,
     ),
     Route(
-        "getSampleAsset",
-        *PATHS["getSampleAsset"],
+        *operation("getSampleAsset"),
         "The same under the path of the conformance suite. Needs no key.",
         path_patterns={"token": ASSET_TOKEN_PATTERN},
         params=_SERVING_PARAMETERS,
@@ -80,8 +84,7 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
         content=ANY_TYPE,
     ),
     Route(
-        "putMedia",
-        *PATHS["putMedia"],
+        *operation("putMedia"),
         "Keep bytes for a while and tell their URL.",
         scope="runs:create",
         success_status=201,

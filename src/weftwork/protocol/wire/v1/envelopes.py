@@ -4,7 +4,7 @@ from typing import Final
 
 from weftwork.protocol.ids import SCHEMA_FILE_PATTERN
 from weftwork.protocol.wire.route import IF_NONE_MATCH, Route
-from weftwork.protocol.wire.v1.paths import PATHS
+from weftwork.protocol.wire.v1.paths import operation
 
 SCHEMA_MEDIA_TYPE: Final = "application/schema+json"
 SCHEMA_FILE_SUFFIX: Final = ".schema.json"
@@ -26,8 +26,7 @@ SERVED_SCHEMAS: Final[tuple[str, ...]] = (
 
 ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "getSchema",
-        *PATHS["getSchema"],
+        *operation("getSchema"),
         "The JSON Schema of a document of the wire, such as run-event.schema.json.",
         path_patterns={"schemaFile": SCHEMA_FILE_PATTERN},
         params=(IF_NONE_MATCH,),
@@ -35,8 +34,7 @@ ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
         content=SCHEMA_MEDIA_TYPE,
     ),
     Route(
-        "getEnvelopeSchema",
-        *PATHS["getEnvelopeSchema"],
+        *operation("getEnvelopeSchema"),
         "The JSON Schema of the payload of a kind of envelope, such as error.schema.json.",
         path_patterns={"schemaFile": SCHEMA_FILE_PATTERN},
         params=(IF_NONE_MATCH,),
@@ -44,8 +42,7 @@ ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
         content=SCHEMA_MEDIA_TYPE,
     ),
     Route(
-        "acceptEnvelope",
-        *PATHS["acceptEnvelope"],
+        *operation("acceptEnvelope"),
         "Show an envelope to the gate that models' envelopes pass, under the rules of the body.",
         scope="runs:create",
         request="envelope-accept",
@@ -55,8 +52,7 @@ ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
         refusal="seam-refusal",
     ),
     Route(
-        "toggleCapability",
-        *PATHS["toggleCapability"],
+        *operation("toggleCapability"),
         "Let the seams see a capability as present or missing; null or reset ends it.",
         scope="runs:create",
         request="capability-toggle",
@@ -65,8 +61,7 @@ ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
         test_only=True,
     ),
     Route(
-        "wrapPrompt",
-        *PATHS["wrapPrompt"],
+        *operation("wrapPrompt"),
         "How content of an event would be shown to a model.",
         scope="runs:create",
         request="prompt-wrap",
@@ -75,8 +70,7 @@ ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
         test_only=True,
     ),
     Route(
-        "emitEnvelopeReliability",
-        *PATHS["emitEnvelopeReliability"],
+        *operation("emitEnvelopeReliability"),
         "Write an event about the reliability of a model's answer to the test log, if it may be written.",
         scope="runs:create",
         request="emit-envelope-reliability",

@@ -6,8 +6,8 @@ from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.people.interrupt_tokens import TOKEN_PATTERN
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.timestamps import INSTANT_PATTERN
-from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, MAX_PAGE, Parameter, Route
-from weftwork.protocol.wire.v1.paths import PATHS, path_prefix
+from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route, page_cursor, page_limit
+from weftwork.protocol.wire.v1.paths import operation, path_prefix
 
 INTERRUPT_TOKEN_PREFIX: Final = path_prefix("inspectInterruptByToken")
 """The path of an interrupt link, up to its token."""
@@ -21,8 +21,7 @@ _MUTATION_ERRORS: Final = ("idempotency_key_mismatch", "service_unavailable")
 
 INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "listRunInterrupts",
-        *PATHS["listRunInterrupts"],
+        *operation("listRunInterrupts"),
         "What a run has asked, in order; open interrupts come with a token.",
         scope="runs:read",
         response="interrupt-list",
@@ -34,8 +33,7 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
         errors=("not_found",),
     ),
     Route(
-        "resolveInterruptByRun",
-        *PATHS["resolveInterruptByRun"],
+        *operation("resolveInterruptByRun"),
         "Answer the open interrupt of a node.",
         scope="approvals:respond",
         request="resolve-interrupt",
@@ -49,8 +47,7 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
         unprocessable=True,
     ),
     Route(
-        "resolveApproval",
-        *PATHS["resolveApproval"],
+        *operation("resolveApproval"),
         "resolveInterruptByRun under an older name; the body may be the answer itself.",
         scope="approvals:respond",
         request="resolve-approval",
@@ -61,16 +58,14 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
         unprocessable=True,
     ),
     Route(
-        "inspectInterruptByToken",
-        *PATHS["inspectInterruptByToken"],
+        *operation("inspectInterruptByToken"),
         "The question behind a link, as JSON, or as a page for a browser. Needs no key.",
         path_patterns={"token": TOKEN_PATTERN},
         response="interrupt-question",
         errors=(*_ANSWER_ERRORS, "interrupt_expired"),
     ),
     Route(
-        "resolveInterruptByToken",
-        *PATHS["resolveInterruptByToken"],
+        *operation("resolveInterruptByToken"),
         "Answer the question behind a link. Needs no key.",
         path_patterns={"token": TOKEN_PATTERN},
         request="resolve-interrupt",
@@ -81,8 +76,7 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
         unprocessable=True,
     ),
     Route(
-        "listInterrupts",
-        *PATHS["listInterrupts"],
+        *operation("listInterrupts"),
         "The tenant's open interrupts, oldest first, each with a token.",
         scope="runs:read",
         response="interrupt-list",
@@ -100,17 +94,12 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
                 {"type": "string", "pattern": INSTANT_PATTERN},
                 "Only those whose time is up before then, in UTC.",
             ),
-            Parameter(
-                "limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}, "Interrupts per page, 50 by default."
-            ),
-            Parameter(
-                "cursor", {"type": "string", "pattern": INTERRUPT_CURSOR_PATTERN}, "nextCursor of the page before."
-            ),
+            page_limit("Interrupts"),
+            page_cursor(INTERRUPT_CURSOR_PATTERN),
         ),
     ),
     Route(
-        "createInterruptLink",
-        *PATHS["createInterruptLink"],
+        *operation("createInterruptLink"),
         "A link to the open interrupt of a node, for a person without a key.",
         scope="approvals:respond",
         success_status=201,

@@ -75,6 +75,11 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 
 
+def operation(operation_id: str) -> tuple[str, str, str]:
+    """Id, method and path of an operation, with which its route begins."""
+    return (operation_id, *PATHS[operation_id])
+
+
 def path_for(operation_id: str, **parameters: str) -> str:
     """The path of an operation with its parameters filled in, each percent-encoded as one segment.
 

@@ -4,13 +4,20 @@ from typing import Final
 
 from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
-from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, MAX_CURSOR, STRING_SCHEMA, Parameter, Route
-from weftwork.protocol.wire.v1.paths import PATHS
+from weftwork.protocol.wire.route import (
+    IDEMPOTENCY_KEY,
+    MAX_CURSOR,
+    STRING_SCHEMA,
+    Parameter,
+    Route,
+    integer_parameter,
+    page_cursor,
+)
+from weftwork.protocol.wire.v1.paths import operation
 
 REVIEW_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "createAnnotation",
-        *PATHS["createAnnotation"],
+        *operation("createAnnotation"),
         "Say something of a run, an event or a node: a rating, a correction, a label or a flag.",
         scope="approvals:respond",
         success_status=201,
@@ -21,24 +28,20 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
         errors=("not_found", "annotation_limit_reached", "idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
-        "listAnnotations",
-        *PATHS["listAnnotations"],
+        *operation("listAnnotations"),
         "What was said of a run, oldest first.",
         scope="runs:read",
         response="annotation-list",
         params=(
-            Parameter(
-                "limit",
-                {"type": "integer", "minimum": 1, "maximum": MAX_ANNOTATIONS},
-                "Annotations per page, by default as many as a run can have.",
+            integer_parameter(
+                "limit", 1, MAX_ANNOTATIONS, "Annotations per page, by default as many as a run can have."
             ),
-            Parameter("cursor", {"type": "string", "pattern": ID_PATTERN}, "nextCursor of the page before."),
+            page_cursor(),
         ),
         errors=("not_found",),
     ),
     Route(
-        "diffRun",
-        *PATHS["diffRun"],
+        *operation("diffRun"),
         "How the events and the state of another run differ from those of this one.",
         scope="runs:read",
         response="run-diff-response",
@@ -50,23 +53,15 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
 
 BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "getDebugBundle",
-        *PATHS["getDebugBundle"],
+        *operation("getDebugBundle"),
         "A run with its events and spans as one document that can be passed on.",
         scope="runs:read",
         response="debug-bundle",
-        params=(
-            Parameter(
-                "maxEvents",
-                {"type": "integer", "minimum": 1, "maximum": MAX_CURSOR},
-                "Most events to put in; by default as many as fit.",
-            ),
-        ),
+        params=(integer_parameter("maxEvents", 1, MAX_CURSOR, "Most events to put in; by default as many as fit."),),
         errors=("not_found",),
     ),
     Route(
-        "listTestEvents",
-        *PATHS["listTestEvents"],
+        *operation("listTestEvents"),
         "Events of a run, and those that seams have projected for its id.",
         scope="runs:read",
         response="test-event-list",
@@ -79,8 +74,7 @@ BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
         test_only=True,
     ),
     Route(
-        "scrapeSpans",
-        *PATHS["scrapeSpans"],
+        *operation("scrapeSpans"),
         "Spans of a run, projected from its log, and of what seams have projected for its id.",
         scope="runs:read",
         params=(
@@ -91,8 +85,7 @@ BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
         test_only=True,
     ),
     Route(
-        "exportDebugBundle",
-        *PATHS["exportDebugBundle"],
+        *operation("exportDebugBundle"),
         "The debug bundle of a run, or of what seams have projected for its id.",
         scope="runs:read",
         request="debug-bundle-export",
@@ -100,8 +93,7 @@ BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
         test_only=True,
     ),
     Route(
-        "resetSeams",
-        *PATHS["resetSeams"],
+        *operation("resetSeams"),
         "Make all seams forget what they were told.",
         scope="runs:create",
         request="seam-reset",

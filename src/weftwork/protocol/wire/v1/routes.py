@@ -16,18 +16,20 @@ from weftwork.protocol.wire.route import (
     LAST_EVENT_ID,
     MAX_CURSOR,
     MAX_EVENTS,
-    MAX_PAGE,
     MAX_POLL_SECONDS,
     SEQUENCE_SCHEMA,
     STRING_SCHEMA,
     Parameter,
     Route,
+    integer_parameter,
+    page_cursor,
+    page_limit,
 )
 from weftwork.protocol.wire.streams import MAX_BUFFER_MS
 from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
 from weftwork.protocol.wire.v1.envelopes import ENVELOPE_ROUTES
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_ROUTES
-from weftwork.protocol.wire.v1.paths import PATHS
+from weftwork.protocol.wire.v1.paths import operation
 from weftwork.protocol.wire.v1.review import BUNDLE_ROUTES, REVIEW_ROUTES
 from weftwork.protocol.wire.v1.runs import RUN_ADMIN_ROUTES, RUN_STATE_ROUTES, RUN_TREE_ROUTES
 from weftwork.protocol.wire.v1.test_endpoints import FETCH_TEST_ROUTES, MODEL_TEST_ROUTES
@@ -58,25 +60,17 @@ SCOPES: Final[tuple[str, ...]] = (
 """auth-04 (OpenWOP auth): the scope vocabulary; no scope implies another. Four are ours."""
 
 ROUTES: Final[tuple[Route, ...]] = (
+    Route(*operation("getCapabilities"), "What this host offers.", response="capabilities", params=(IF_NONE_MATCH,)),
+    Route(*operation("getOpenApiSpec"), "This interface as OpenAPI 3.1.", params=(IF_NONE_MATCH,)),
+    Route(*operation("getHealth"), "Whether the process answers.", response="health"),
     Route(
-        "getCapabilities",
-        *PATHS["getCapabilities"],
-        "What this host offers.",
-        response="capabilities",
-        params=(IF_NONE_MATCH,),
-    ),
-    Route("getOpenApiSpec", *PATHS["getOpenApiSpec"], "This interface as OpenAPI 3.1.", params=(IF_NONE_MATCH,)),
-    Route("getHealth", *PATHS["getHealth"], "Whether the process answers.", response="health"),
-    Route(
-        "getReadiness",
-        *PATHS["getReadiness"],
+        *operation("getReadiness"),
         "Whether the host can take work.",
         response="health",
         errors=("service_unavailable",),
     ),
     Route(
-        "getWorkflow",
-        *PATHS["getWorkflow"],
+        *operation("getWorkflow"),
         "A workflow definition, verbatim.",
         scope="manifest:read",
         response="workflow-definition",
@@ -90,8 +84,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=("not_found",),
     ),
     Route(
-        "createRun",
-        *PATHS["createRun"],
+        *operation("createRun"),
         "Start a run.",
         scope="runs:create",
         success_status=201,
@@ -110,8 +103,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
     ),
     Route(
-        "listRuns",
-        *PATHS["listRuns"],
+        *operation("listRuns"),
         "The tenant's runs, newest first.",
         scope="runs:read",
         response="run-list",
@@ -126,29 +118,15 @@ ROUTES: Final[tuple[Route, ...]] = (
                 "tag", {"type": "array", "items": STRING_SCHEMA}, "Only runs with this tag; repeated: with all of them."
             ),
             Parameter("parentRunId", {"type": "string", "pattern": ID_PATTERN}, "Only runs that this run has started."),
-            Parameter(
-                "limit",
-                {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
-                "Runs per page, 50 by default.",
-            ),
-            Parameter(
-                "cursor",
-                {"type": "string", "pattern": ID_PATTERN},
-                "nextCursor of the page before.",
-            ),
+            page_limit("Runs"),
+            page_cursor(),
         ),
     ),
     Route(
-        "getRun",
-        *PATHS["getRun"],
-        "The run's snapshot.",
-        scope="runs:read",
-        response="run-snapshot",
-        errors=("not_found",),
+        *operation("getRun"), "The run's snapshot.", scope="runs:read", response="run-snapshot", errors=("not_found",)
     ),
     Route(
-        "cancelRun",
-        *PATHS["cancelRun"],
+        *operation("cancelRun"),
         "Cancel a run; an ended run answers with how it ended.",
         scope="runs:cancel",
         request="cancel-run",
@@ -157,8 +135,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=("not_found", "idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
-        "streamRunEvents",
-        *PATHS["streamRunEvents"],
+        *operation("streamRunEvents"),
         "The run's events as server-sent events, or as JSON when that alone is accepted.",
         scope="runs:read",
         response="event-list",
@@ -172,40 +149,23 @@ ROUTES: Final[tuple[Route, ...]] = (
                 },
                 "One mode, or several without `values`; `updates` by default.",
             ),
-            Parameter(
-                "bufferMs",
-                {"type": "integer", "minimum": 0, "maximum": MAX_BUFFER_MS},
-                "Batch for up to so long.",
-            ),
-            Parameter(
-                "fromSequence",
-                {"type": "integer", "minimum": 0, "maximum": MAX_CURSOR},
-                "JSON only: first sequence to return.",
-            ),
-            Parameter(
-                "limit",
-                {"type": "integer", "minimum": 1, "maximum": MAX_EVENTS},
-                "JSON only: events to return.",
-            ),
+            integer_parameter("bufferMs", 0, MAX_BUFFER_MS, "Batch for up to so long."),
+            integer_parameter("fromSequence", 0, MAX_CURSOR, "JSON only: first sequence to return."),
+            integer_parameter("limit", 1, MAX_EVENTS, "JSON only: events to return."),
             LAST_EVENT_ID,
             Parameter("lastEventId", LAST_EVENT_ID.schema, "Last-Event-ID for clients that cannot set headers."),
         ),
         errors=("not_found", "unsupported_stream_mode", "rate_limited"),
     ),
     Route(
-        "pollRunEvents",
-        *PATHS["pollRunEvents"],
+        *operation("pollRunEvents"),
         "Events after a sequence; waits for news while the run is live.",
         scope="runs:read",
         response="poll",
         params=(
             Parameter("lastSequence", SEQUENCE_SCHEMA, "Highest sequence already seen."),
             Parameter("since", SEQUENCE_SCHEMA, "Older name of lastSequence."),
-            Parameter(
-                "timeout",
-                {"type": "integer", "minimum": 1, "maximum": MAX_POLL_SECONDS},
-                f"Seconds to wait, {DEFAULT_POLL_SECONDS} by default.",
-            ),
+            integer_parameter("timeout", 1, MAX_POLL_SECONDS, f"Seconds to wait, {DEFAULT_POLL_SECONDS} by default."),
         ),
         errors=("not_found", "rate_limited"),
     ),

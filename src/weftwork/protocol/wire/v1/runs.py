@@ -3,13 +3,12 @@
 from typing import Final
 
 from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
-from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route
-from weftwork.protocol.wire.v1.paths import PATHS
+from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Route, integer_parameter
+from weftwork.protocol.wire.v1.paths import operation
 
 RUN_STATE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "pauseRun",
-        *PATHS["pauseRun"],
+        *operation("pauseRun"),
         "Pause a run, at once or when the nodes that run have ended.",
         scope="runs:cancel",
         success_status=202,
@@ -19,8 +18,7 @@ RUN_STATE_ROUTES: Final[tuple[Route, ...]] = (
         errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
-        "resumeRun",
-        *PATHS["resumeRun"],
+        *operation("resumeRun"),
         "Let a paused run go on.",
         scope="runs:cancel",
         success_status=202,
@@ -30,16 +28,14 @@ RUN_STATE_ROUTES: Final[tuple[Route, ...]] = (
         errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
-        "getArtifact",
-        *PATHS["getArtifact"],
+        *operation("getArtifact"),
         "Something that a run made.",
         scope="artifacts:read",
         response="artifact",
         errors=("not_found",),
     ),
     Route(
-        "setVariables",
-        *PATHS["setVariables"],
+        *operation("setVariables"),
         "Set variables of a run, for what comes after the node at which it stands.",
         scope="runs:create",
         request="set-variables",
@@ -52,8 +48,7 @@ RUN_STATE_ROUTES: Final[tuple[Route, ...]] = (
 
 RUN_ADMIN_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "bulkCancelRuns",
-        *PATHS["bulkCancelRuns"],
+        *operation("bulkCancelRuns"),
         "Cancel up to 100 runs; each has its own entry in the answer.",
         scope="runs:cancel",
         request="bulk-cancel",
@@ -63,8 +58,7 @@ RUN_ADMIN_ROUTES: Final[tuple[Route, ...]] = (
         errors=("idempotency_key_mismatch", "service_unavailable"),
     ),
     Route(
-        "deleteRun",
-        *PATHS["deleteRun"],
+        *operation("deleteRun"),
         "Delete an ended run with everything that belongs to it.",
         scope="runs:delete",
         success_status=204,
@@ -76,26 +70,18 @@ RUN_ADMIN_ROUTES: Final[tuple[Route, ...]] = (
 
 RUN_TREE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "getRunAncestry",
-        *PATHS["getRunAncestry"],
+        *operation("getRunAncestry"),
         "Which run started this one.",
         scope="runs:read",
         response="run-ancestry-response",
         errors=("not_found",),
     ),
     Route(
-        "getRunTree",
-        *PATHS["getRunTree"],
+        *operation("getRunTree"),
         "A run and those below it: each parent before its children, siblings in the order of their creation.",
         scope="runs:read",
         response="run-tree",
-        params=(
-            Parameter(
-                "limit",
-                {"type": "integer", "minimum": 1, "maximum": MAX_TREE_RUNS},
-                f"Runs in the answer, {DEFAULT_TREE_RUNS} by default.",
-            ),
-        ),
+        params=(integer_parameter("limit", 1, MAX_TREE_RUNS, f"Runs in the answer, {DEFAULT_TREE_RUNS} by default."),),
         errors=("not_found",),
     ),
 )

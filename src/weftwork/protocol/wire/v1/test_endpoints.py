@@ -6,7 +6,7 @@ One programs the scripted provider, one shows messages to a model, and one sends
 from typing import Final
 
 from weftwork.protocol.wire.route import Parameter, Route
-from weftwork.protocol.wire.v1.paths import PATHS
+from weftwork.protocol.wire.v1.paths import operation
 
 MAX_NODE_ID: Final = 256
 NODE_PARAMETER = Parameter(
@@ -17,8 +17,7 @@ NODE_PARAMETER = Parameter(
 )
 MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "callAi",
-        *PATHS["callAi"],
+        *operation("callAi"),
         "Look at messages as nodes do before they ask a model; none is asked.",
         scope="runs:create",
         request="ai-call",
@@ -28,8 +27,7 @@ MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
         test_only=True,
     ),
     Route(
-        "programMockAi",
-        *PATHS["programMockAi"],
+        *operation("programMockAi"),
         "Tell the scripted provider what to say to a node, one entry per call.",
         scope="runs:create",
         request="mock-ai-program",
@@ -38,8 +36,7 @@ MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
         test_only=True,
     ),
     Route(
-        "getMockAiBudget",
-        *PATHS["getMockAiBudget"],
+        *operation("getMockAiBudget"),
         "The most tokens that the last call of a node asked the scripted provider for.",
         scope="runs:read",
         response="mock-ai-budget",
@@ -51,8 +48,7 @@ MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
 
 FETCH_TEST_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "safeFetch",
-        *PATHS["safeFetch"],
+        *operation("safeFetch"),
         "Send a request by the guarded client and tell what became of it.",
         scope="runs:create",
         request="safe-fetch",

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from weftwork.protocol.ids import ID_PATTERN
-from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, MAX_PAGE, Parameter, Route
-from weftwork.protocol.wire.v1.paths import PATHS
+from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Route, page_cursor, page_limit
+from weftwork.protocol.wire.v1.paths import operation
 
 _REGISTRATION_ERRORS: Final[tuple[str, ...]] = (
     "workflow_version_conflict",
@@ -15,23 +14,17 @@ _REGISTRATION_ERRORS: Final[tuple[str, ...]] = (
 
 WORKFLOW_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "listWorkflows",
-        *PATHS["listWorkflows"],
+        *operation("listWorkflows"),
         "The workflows that the tenant can start, by id.",
         scope="manifest:read",
         response="workflow-list",
         params=(
-            Parameter(
-                "limit",
-                {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
-                "Workflows per page, 50 by default.",
-            ),
-            Parameter("cursor", {"type": "string", "pattern": ID_PATTERN}, "nextCursor of the page before."),
+            page_limit("Workflows"),
+            page_cursor(),
         ),
     ),
     Route(
-        "registerWorkflow",
-        *PATHS["registerWorkflow"],
+        *operation("registerWorkflow"),
         "Register a workflow, or a new version of one, for the tenant.",
         scope="manifest:write",
         success_status=201,
@@ -43,8 +36,7 @@ WORKFLOW_ROUTES: Final[tuple[Route, ...]] = (
         errors=_REGISTRATION_ERRORS,
     ),
     Route(
-        "registerSampleWorkflow",
-        *PATHS["registerSampleWorkflow"],
+        *operation("registerSampleWorkflow"),
         "The same, also for the shorter bodies of the conformance suite and of example programs.",
         scope="manifest:write",
         success_status=201,
@@ -61,17 +53,10 @@ WORKFLOW_ROUTES: Final[tuple[Route, ...]] = (
 
 NODE_TYPE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "listNodeTypes",
-        *PATHS["listNodeTypes"],
+        *operation("listNodeTypes"),
         "The node types that definitions can use, by id.",
         scope="manifest:read",
         response="node-type-list",
     ),
-    Route(
-        "getNodeType",
-        *PATHS["getNodeType"],
-        "One node type, with its schemas.",
-        scope="manifest:read",
-        response="node-type",
-    ),
+    Route(*operation("getNodeType"), "One node type, with its schemas.", scope="manifest:read", response="node-type"),
 )
