@@ -17,8 +17,11 @@ MEMBER = re.compile(r"[a-z]+(?:[A-Z][a-z0-9]*)+")
 
 
 def wire_literals(text: str) -> list[str]:
-    """Texts that are the type of an event, or a name in camelCase."""
-    found = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+    """Texts that are the type of an event, or a name in camelCase, which may also be the keyword of a call."""
+    found: list[object] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant | ast.keyword):
+            found.append(node.value if isinstance(node, ast.Constant) else node.arg)
     return [each for each in found if isinstance(each, str) and (each in TYPES or MEMBER.fullmatch(each))]
 
 
@@ -33,5 +36,6 @@ def test_types_and_members_are_seen_and_other_texts_are_not() -> None:
     text = '''
 """node.started, nodeId"""
 Draft("node.started", {"nodeId": 1, "node_id": 2, "HTTPError": 3, "core.noop": 4, "run": 5, f"{x}Ms": 6})
+port_schema(**members, runId=1, run_id=2)
 '''
-    assert wire_literals(text) == ["node.started", "nodeId"]
+    assert sorted(wire_literals(text)) == ["node.started", "nodeId", "runId"]
