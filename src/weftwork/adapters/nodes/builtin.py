@@ -6,26 +6,26 @@ from typing import Final
 import msgspec
 
 from weftwork.adapters.nodes.ai.call_prompt import call_prompt_nodes
-from weftwork.adapters.nodes.ai.chat_completion import CHAT_NODES
-from weftwork.adapters.nodes.ai.generate_envelope import ENVELOPE_NODES
-from weftwork.adapters.nodes.ai.structured_output import STRUCTURED_OUTPUT_NODES
+from weftwork.adapters.nodes.ai.chat_completion import CHAT_NODE
+from weftwork.adapters.nodes.ai.generate_envelope import ENVELOPE_NODE
+from weftwork.adapters.nodes.ai.structured_output import STRUCTURED_OUTPUT_NODE
 from weftwork.adapters.nodes.data.artifacts import LOG_AND_ARTIFACT_NODES
 from weftwork.adapters.nodes.data.lists import LIST_NODES
 from weftwork.adapters.nodes.data.variables import DATA_NODES
 from weftwork.adapters.nodes.flow.basics import BASIC_NODES
 from weftwork.adapters.nodes.flow.branching import BRANCHING_NODES
-from weftwork.adapters.nodes.flow.map import MAP_NODES
+from weftwork.adapters.nodes.flow.map import MAP_NODE
 from weftwork.adapters.nodes.flow.markers import MARKER_NODES
-from weftwork.adapters.nodes.flow.wait import WAIT_NODES
-from weftwork.adapters.nodes.media.media_emit import MEDIA_NODES
+from weftwork.adapters.nodes.flow.wait import WAIT_NODE
+from weftwork.adapters.nodes.media.media_emit import MEDIA_NODE
 from weftwork.adapters.nodes.net.http_request import http_nodes
-from weftwork.adapters.nodes.people.approval_gate import APPROVAL_NODES
-from weftwork.adapters.nodes.people.clarification_gate import CLARIFICATION_NODES
-from weftwork.adapters.nodes.people.conversation_gate import CONVERSATION_NODES
-from weftwork.adapters.nodes.people.interrupt import INTERRUPT_NODES
+from weftwork.adapters.nodes.people.approval_gate import APPROVAL_NODE
+from weftwork.adapters.nodes.people.clarification_gate import CLARIFICATION_NODE
+from weftwork.adapters.nodes.people.conversation_gate import CONVERSATION_NODE
+from weftwork.adapters.nodes.people.interrupt import INTERRUPT_NODE
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
-from weftwork.adapters.nodes.runs.sub_workflow import SUB_WORKFLOW_NODES
-from weftwork.adapters.nodes.runs.supervisor import SUPERVISOR_NODES
+from weftwork.adapters.nodes.runs.sub_workflow import SUB_WORKFLOW_NODE
+from weftwork.adapters.nodes.runs.supervisor import SUPERVISOR_NODE
 from weftwork.adapters.nodes.samples import SAMPLE_NODES
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
@@ -69,26 +69,26 @@ def builtin_types(
     `conversation`: whether the host has what GATED asks conversations for. `templates`: what references to prompts
     find.
     """
-    gates = (*APPROVAL_NODES, *CLARIFICATION_NODES, *INTERRUPT_NODES, *(CONVERSATION_NODES if conversation else ()))
+    gates = (APPROVAL_NODE, CLARIFICATION_NODE, INTERRUPT_NODE, *((CONVERSATION_NODE,) if conversation else ()))
     types = (
         *BASIC_NODES,
         *MARKER_NODES,
         *BRANCHING_NODES,
-        *WAIT_NODES,
+        WAIT_NODE,
         *gates,
         *DATA_NODES,
         *LIST_NODES,
-        *MAP_NODES,
-        *SUB_WORKFLOW_NODES,
-        *SUPERVISOR_NODES,
+        MAP_NODE,
+        SUB_WORKFLOW_NODE,
+        SUPERVISOR_NODE,
         *dispatch_nodes(conversation),
         *LOG_AND_ARTIFACT_NODES,
-        *MEDIA_NODES,
+        MEDIA_NODE,
         *http_nodes(outbound),
         *call_prompt_nodes(templates or PromptTemplates()),
-        *CHAT_NODES,
-        *STRUCTURED_OUTPUT_NODES,
-        *ENVELOPE_NODES,
+        CHAT_NODE,
+        STRUCTURED_OUTPUT_NODE,
+        ENVELOPE_NODE,
         *SAMPLE_NODES,
     )
     return tuple(with_aliases(types).values())

@@ -46,31 +46,29 @@ async def _emit_media(call: NodeCall, context: NodeContext) -> NodeOutcome:
     return Completed(media_outputs(await context.emit_media(sent)))
 
 
-MEDIA_EMIT_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            "conformance.media.emit",
-            "Shows media of a wanted kind and size.",
-            instant=False,
-            inputs=port_schema(),
-            outputs=fixed_ports(**MEDIA_OUTPUTS),
-            config=closed_object(
-                kind=one_of(MEDIA_KINDS, "A PNG, a WAV or a PDF.", default="image"),
-                bytes=integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be.", default=MIN_MEDIA_BYTES),
-                inline=typed(
-                    "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
-                ),
-                alt=template_string("What is to be seen or heard."),
+MEDIA_EMIT_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        "conformance.media.emit",
+        "Shows media of a wanted kind and size.",
+        instant=False,
+        inputs=port_schema(),
+        outputs=fixed_ports(**MEDIA_OUTPUTS),
+        config=closed_object(
+            kind=one_of(MEDIA_KINDS, "A PNG, a WAV or a PDF.", default="image"),
+            bytes=integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be.", default=MIN_MEDIA_BYTES),
+            inline=typed(
+                "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
             ),
-            notes=reference_notes(
-                """
+            alt=template_string("What is to be seen or heard."),
+        ),
+        notes=reference_notes(
+            """
 Only a host with `--conformance` has this type. It makes bytes that begin like media of the kind, the same ones
 for the same config, and emits them as [core.media.emit](core.media.emit.md) does.
 """,
-                "conformance.media.emit",
-                {"kind": "image", "bytes": 4096, "alt": "A grey dot"},
-            ),
+            "conformance.media.emit",
+            {"kind": "image", "bytes": 4096, "alt": "A grey dot"},
         ),
-        _emit_media,
     ),
+    _emit_media,
 )

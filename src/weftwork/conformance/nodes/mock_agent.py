@@ -116,78 +116,77 @@ def _text_schema(description: str) -> Schema:
     return typed("string", description)
 
 
-MOCK_AGENT_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            MOCK_AGENT,
-            "Says what an agent would say, from its config.",
-            instant=False,
-            outputs=fixed_ports(decision=any_value("The decision, as a person has let it pass if one was asked.")),
-            config=closed_object(
-                agentId={
-                    **_AGENT_ID_SCHEMA,
-                    "description": "Who it is; else the agent of the node, else an id of the host's.",
-                },
-                mockReasoning={
-                    "description": "What it thinks: true for a fixed text.",
-                    "anyOf": [
-                        {"type": "boolean"},
-                        closed_object(
-                            "summary",
-                            summary=_text_schema("In one line."),
-                            trace=_text_schema("In full."),
-                            tokenCount=typed("integer", "What it took.", minimum=0),
-                            streamChunks=typed(
-                                "array", "Said piece by piece.", maxItems=MAX_ITEMS, items={"type": "string"}
-                            ),
+MOCK_AGENT_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        MOCK_AGENT,
+        "Says what an agent would say, from its config.",
+        instant=False,
+        outputs=fixed_ports(decision=any_value("The decision, as a person has let it pass if one was asked.")),
+        config=closed_object(
+            agentId={
+                **_AGENT_ID_SCHEMA,
+                "description": "Who it is; else the agent of the node, else an id of the host's.",
+            },
+            mockReasoning={
+                "description": "What it thinks: true for a fixed text.",
+                "anyOf": [
+                    {"type": "boolean"},
+                    closed_object(
+                        "summary",
+                        summary=_text_schema("In one line."),
+                        trace=_text_schema("In full."),
+                        tokenCount=typed("integer", "What it took.", minimum=0),
+                        streamChunks=typed(
+                            "array", "Said piece by piece.", maxItems=MAX_ITEMS, items={"type": "string"}
                         ),
-                    ],
-                },
-                mockToolCalls={
-                    "type": "array",
-                    "maxItems": MAX_ITEMS,
-                    "description": "The tools that it calls, each with a result or an error.",
-                    "items": closed_object(
-                        "toolId",
-                        toolId=typed("string", "The tool.", minLength=1),
-                        arguments=any_value("What it is given."),
-                        result=any_value("What it returns."),
-                        error={
-                            **closed_object(
-                                "error",
-                                "message",
-                                error=typed("string", "Its code.", minLength=1),
-                                message=typed("string", "Its text.", minLength=1),
-                                details=typed("object", "More about it."),
-                            ),
-                            "description": "How it fails.",
-                        },
-                        durationMs=typed("integer", "How long it took.", minimum=0),
                     ),
-                },
-                mockHandoff={
-                    **closed_object(
-                        "toAgentId",
-                        toAgentId={**_AGENT_ID_SCHEMA, "description": "The agent that goes on."},
-                        reason=_text_schema("Why."),
-                        context=any_value("What it is given."),
-                    ),
-                    "description": "Hands over to another agent.",
-                },
-                mockDecision={
-                    **closed_object(
-                        "decision",
-                        decision=any_value("The decision."),
-                        confidence={**_RATIO_SCHEMA, "description": "How sure it is."},
-                        reasoning=_text_schema("Why."),
-                    ),
-                    "description": "What it decides.",
-                },
-                mockConfidence={**_RATIO_SCHEMA, "description": "Decides something, and is so sure of it."},
-            ),
-            check_config=_check,
-            notes=reference_notes(
-                """
+                ],
+            },
+            mockToolCalls={
+                "type": "array",
+                "maxItems": MAX_ITEMS,
+                "description": "The tools that it calls, each with a result or an error.",
+                "items": closed_object(
+                    "toolId",
+                    toolId=typed("string", "The tool.", minLength=1),
+                    arguments=any_value("What it is given."),
+                    result=any_value("What it returns."),
+                    error={
+                        **closed_object(
+                            "error",
+                            "message",
+                            error=typed("string", "Its code.", minLength=1),
+                            message=typed("string", "Its text.", minLength=1),
+                            details=typed("object", "More about it."),
+                        ),
+                        "description": "How it fails.",
+                    },
+                    durationMs=typed("integer", "How long it took.", minimum=0),
+                ),
+            },
+            mockHandoff={
+                **closed_object(
+                    "toAgentId",
+                    toAgentId={**_AGENT_ID_SCHEMA, "description": "The agent that goes on."},
+                    reason=_text_schema("Why."),
+                    context=any_value("What it is given."),
+                ),
+                "description": "Hands over to another agent.",
+            },
+            mockDecision={
+                **closed_object(
+                    "decision",
+                    decision=any_value("The decision."),
+                    confidence={**_RATIO_SCHEMA, "description": "How sure it is."},
+                    reasoning=_text_schema("Why."),
+                ),
+                "description": "What it decides.",
+            },
+            mockConfidence={**_RATIO_SCHEMA, "description": "Decides something, and is so sure of it."},
+        ),
+        check_config=_check,
+        notes=reference_notes(
+            """
 Only a host with `--conformance` has this type. It emits `agent.reasoning.delta`, `agent.reasoned`, pairs of
 `agent.toolCalled` and `agent.toolReturned`, `agent.handoff` and `agent.decided`, in this order, as far as its config
 has them. `reasoningVerbosity` of the run's `configurable` says how much is told of the reasoning: `summary`, `full` or
@@ -196,10 +195,9 @@ has them. `reasoningVerbosity` of the run's `configurable` says how much is told
 A decision whose confidence is below 0.7, or below `escalationThreshold` of the run's `configurable`, waits for a
 person, as with [core.orchestrator.supervisor](core.orchestrator.supervisor.md).
 """,
-                MOCK_AGENT,
-                {"mockReasoning": True, "mockDecision": {"decision": {"next": "done"}, "confidence": 0.9}},
-            ),
+            MOCK_AGENT,
+            {"mockReasoning": True, "mockDecision": {"decision": {"next": "done"}, "confidence": 0.9}},
         ),
-        _mock_agent,
     ),
+    _mock_agent,
 )

@@ -32,24 +32,23 @@ async def _chat(call: NodeCall, context: NodeContext) -> NodeOutcome:
     )
 
 
-CHAT_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            "core.ai.chatCompletion",
-            "Gives what a model says next in a conversation.",
-            effect="idempotent",
-            instant=False,
-            inputs=port_schema(**MESSAGE_PORTS),
-            outputs=fixed_ports(
-                content=typed("string", "What the model said."),
-                message=typed("object", "The same as a message, to add to the others."),
-                **ANSWER_PORTS,
-            ),
-            config=closed_object(**PROMPT_CONFIG, **MODEL_CONFIG, **MEDIA_CONFIG),
-            templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
-            equal_outputs=("content", "message"),
-            notes=reference_notes(
-                """
+CHAT_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        "core.ai.chatCompletion",
+        "Gives what a model says next in a conversation.",
+        effect="idempotent",
+        instant=False,
+        inputs=port_schema(**MESSAGE_PORTS),
+        outputs=fixed_ports(
+            content=typed("string", "What the model said."),
+            message=typed("object", "The same as a message, to add to the others."),
+            **ANSWER_PORTS,
+        ),
+        config=closed_object(**PROMPT_CONFIG, **MODEL_CONFIG, **MEDIA_CONFIG),
+        templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
+        equal_outputs=("content", "message"),
+        notes=reference_notes(
+            """
 The answer is streamed, recorded and given like that of [core.ai.callPrompt](core.ai.callPrompt.md), and the node fails
 in the same cases. The port `messages` brings the conversation. Without it the one message is the port `prompt`, else
 the config `prompt`, else the port `input`; without any of them the node fails with `node_input_missing`.
@@ -59,11 +58,10 @@ The content of a message is a text, or a list of parts: texts, images, sound and
 model fails the node, and is never left out. In a conversation that came from outside every text stands behind
 `<UNTRUSTED>` marks, and a message of the role `system` becomes one of a user.
 """,
-                "core.ai.chatCompletion",
-                {"systemPrompt": "You answer customers of a garden shop.", "temperature": 0.3},
-                {"messages": {"type": "variable", "variableName": "conversation"}},
-            ),
+            "core.ai.chatCompletion",
+            {"systemPrompt": "You answer customers of a garden shop.", "temperature": 0.3},
+            {"messages": {"type": "variable", "variableName": "conversation"}},
         ),
-        _chat,
     ),
+    _chat,
 )

@@ -63,36 +63,35 @@ async def _generate(call: NodeCall, context: NodeContext) -> NodeOutcome:
     )
 
 
-ENVELOPE_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            "core.ai.generateEnvelope",
-            "Asks a model for an envelope of one kind.",
-            effect="idempotent",
-            instant=False,
-            inputs=port_schema(
-                userMessage=any_value("What the model is asked; wins over the config."),
-                input=any_value("What it is asked if nothing else says."),
-                **MEDIA_PORT,
-            ),
-            outputs=fixed_ports(
-                envelopeType=typed("string", "The kind."),
-                payload=any_value("What the envelope holds, checked and without secrets."),
-                envelopeId=typed("string", "The id of the envelope."),
-                contentTrust=typed("string", "`untrusted` if something from outside went into it, else `trusted`."),
-                **ANSWER_PORTS,
-            ),
-            config=closed_object(
-                "envelopeType",
-                envelopeType=name_string("The kind that is wanted.", MAX_KIND),
-                systemPrompt=template_string("What the model is told before everything else.", 0),
-                userMessage=template_string("What it is asked, if no port says."),
-                **MODEL_CONFIG,
-                **MEDIA_CONFIG,
-            ),
-            templates={"/systemPrompt": (), "/userMessage": (), **MEDIA_TEMPLATES},
-            notes=reference_notes(
-                """
+ENVELOPE_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        "core.ai.generateEnvelope",
+        "Asks a model for an envelope of one kind.",
+        effect="idempotent",
+        instant=False,
+        inputs=port_schema(
+            userMessage=any_value("What the model is asked; wins over the config."),
+            input=any_value("What it is asked if nothing else says."),
+            **MEDIA_PORT,
+        ),
+        outputs=fixed_ports(
+            envelopeType=typed("string", "The kind."),
+            payload=any_value("What the envelope holds, checked and without secrets."),
+            envelopeId=typed("string", "The id of the envelope."),
+            contentTrust=typed("string", "`untrusted` if something from outside went into it, else `trusted`."),
+            **ANSWER_PORTS,
+        ),
+        config=closed_object(
+            "envelopeType",
+            envelopeType=name_string("The kind that is wanted.", MAX_KIND),
+            systemPrompt=template_string("What the model is told before everything else.", 0),
+            userMessage=template_string("What it is asked, if no port says."),
+            **MODEL_CONFIG,
+            **MEDIA_CONFIG,
+        ),
+        templates={"/systemPrompt": (), "/userMessage": (), **MEDIA_TEMPLATES},
+        notes=reference_notes(
+            """
 Every envelope that the model sends goes through the gate of the host: its shape, its kind, its payload, the node's
 `envelopeContract`, the limits, secrets and trust are judged in this order, and the outcome is recorded once. The one of
 the wanted kind becomes the outputs.
@@ -112,15 +111,14 @@ fails the node with `envelope_contract_violation`, or is left aside with a warni
 `discard-and-warn`. One envelope, schema or question too many fails it with `cap_breached`. Kinds that the contract
 lists under `artifacts` become artifacts of the run as well.
 """,
-                "core.ai.generateEnvelope",
-                {
-                    "envelopeType": "vendor.example.ticket",
-                    "systemPrompt": "You turn complaints into tickets.",
-                    "userMessage": "The complaint: {{ports.complaint}}",
-                },
-                {"complaint": {"type": "variable", "variableName": "complaint"}},
-            ),
+            "core.ai.generateEnvelope",
+            {
+                "envelopeType": "vendor.example.ticket",
+                "systemPrompt": "You turn complaints into tickets.",
+                "userMessage": "The complaint: {{ports.complaint}}",
+            },
+            {"complaint": {"type": "variable", "variableName": "complaint"}},
         ),
-        _generate,
     ),
+    _generate,
 )

@@ -43,29 +43,26 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     return check_caller_schema(output_shape(config["outputSchema"])[1], "/outputSchema")
 
 
-STRUCTURED_OUTPUT_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            "core.ai.structuredOutput",
-            "Asks a model for a value that fits a schema.",
-            effect="idempotent",
-            instant=False,
-            inputs=port_schema(**MESSAGE_PORTS),
-            outputs=fixed_ports(data=any_value("The value; it fits the schema."), **ANSWER_PORTS),
-            config=closed_object(
-                "outputSchema",
-                outputSchema=typed(
-                    "object", "A JSON Schema of the value, in the dialect of callers; `$id` is left aside."
-                ),
-                **PROMPT_CONFIG,
-                **MODEL_CONFIG,
-                **MEDIA_CONFIG,
-                retryOnInvalidJson=integer(0, 16, "Left aside: how often a model is asked is the host's."),
-            ),
-            templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
-            check_config=_check,
-            notes=reference_notes(
-                """
+STRUCTURED_OUTPUT_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        "core.ai.structuredOutput",
+        "Asks a model for a value that fits a schema.",
+        effect="idempotent",
+        instant=False,
+        inputs=port_schema(**MESSAGE_PORTS),
+        outputs=fixed_ports(data=any_value("The value; it fits the schema."), **ANSWER_PORTS),
+        config=closed_object(
+            "outputSchema",
+            outputSchema=typed("object", "A JSON Schema of the value, in the dialect of callers; `$id` is left aside."),
+            **PROMPT_CONFIG,
+            **MODEL_CONFIG,
+            **MEDIA_CONFIG,
+            retryOnInvalidJson=integer(0, 16, "Left aside: how often a model is asked is the host's."),
+        ),
+        templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
+        check_config=_check,
+        notes=reference_notes(
+            """
 What is asked comes from ports and config as with [core.ai.chatCompletion](core.ai.chatCompletion.md). The host tells
 the model the schema, and no value leaves the node that does not fit it. The [schema](../channels.md#schemas) is checked
 when the workflow is registered.
@@ -80,24 +77,23 @@ When that is used up (`envelope.retry.exhausted`), the node fails with `envelope
 `envelope_truncation_unrecoverable` if no answer was whole. A refusal fails it at once with `envelope_refusal`, and the
 words of the refusal stand in the event `envelope.refusal` alone.
 """,
-                "core.ai.structuredOutput",
-                {
-                    "systemPrompt": "You read orders that come by mail.",
-                    "prompt": "The mail: {{ports.mail}}",
-                    "outputSchema": {
-                        "title": "Order",
-                        "type": "object",
-                        "required": ["article", "amount"],
-                        "properties": {
-                            "article": {"type": "string"},
-                            "amount": {"type": "integer", "minimum": 1},
-                        },
-                        "additionalProperties": False,
+            "core.ai.structuredOutput",
+            {
+                "systemPrompt": "You read orders that come by mail.",
+                "prompt": "The mail: {{ports.mail}}",
+                "outputSchema": {
+                    "title": "Order",
+                    "type": "object",
+                    "required": ["article", "amount"],
+                    "properties": {
+                        "article": {"type": "string"},
+                        "amount": {"type": "integer", "minimum": 1},
                     },
+                    "additionalProperties": False,
                 },
-                {"mail": {"type": "variable", "variableName": "mail"}},
-            ),
+            },
+            {"mail": {"type": "variable", "variableName": "mail"}},
         ),
-        _structured,
     ),
+    _structured,
 )

@@ -110,59 +110,58 @@ EXCLUDED_BODIES: Final = [
 ]
 """Maps, types that would only fail as a body, and one that reads what the definition does not show to be read."""
 
-MAP_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            MAP_ID,
-            "Runs a node type or a workflow once for each item of a list.",
-            instant=False,
-            bodies=("/body",),
-            inputs=port_schema(
-                items=typed("array", "The items; wins over the config.", maxItems=MAX_ITEMS),
-                input=any_value("The items, if neither the port `items` nor the config has them."),
-            ),
-            outputs=fixed_ports(
-                results=typed("array", "What each item gave, in the order of the items."),
-                count=typed("integer", "How many items there were."),
-            ),
-            config=closed_object(
-                "body",
-                items=typed("array", "The items, if no port brings them.", maxItems=MAX_ITEMS),
-                body={
-                    **closed_object(
-                        typeId={
-                            "type": "string",
-                            "pattern": "^[a-z][a-zA-Z0-9._-]*$",
-                            "maxLength": 256,
-                            "not": {"enum": [each for each in EXCLUDED_BODIES if each != SUB_WORKFLOW]},
-                            "description": "The node type to run. A body has this or `workflowId`, which "
-                            f"takes the place of `{SUB_WORKFLOW}`.",
-                        },
-                        config=typed("object", "Its config, the same for every item."),
-                        inputs=keyed_object(
-                            _port_value(),
-                            "Input port or variable of the child -> value; without it, the port `input` or the "
-                            "variable `item` gets the item.",
-                            least=0,
-                        ),
-                        workflowId=path_id_string("The workflow to run, in a child run for each item."),
-                        output=name_string(
-                            "The variable of the child that is the result; without it, that is its outputs."
-                        ),
+MAP_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        MAP_ID,
+        "Runs a node type or a workflow once for each item of a list.",
+        instant=False,
+        bodies=("/body",),
+        inputs=port_schema(
+            items=typed("array", "The items; wins over the config.", maxItems=MAX_ITEMS),
+            input=any_value("The items, if neither the port `items` nor the config has them."),
+        ),
+        outputs=fixed_ports(
+            results=typed("array", "What each item gave, in the order of the items."),
+            count=typed("integer", "How many items there were."),
+        ),
+        config=closed_object(
+            "body",
+            items=typed("array", "The items, if no port brings them.", maxItems=MAX_ITEMS),
+            body={
+                **closed_object(
+                    typeId={
+                        "type": "string",
+                        "pattern": "^[a-z][a-zA-Z0-9._-]*$",
+                        "maxLength": 256,
+                        "not": {"enum": [each for each in EXCLUDED_BODIES if each != SUB_WORKFLOW]},
+                        "description": "The node type to run. A body has this or `workflowId`, which "
+                        f"takes the place of `{SUB_WORKFLOW}`.",
+                    },
+                    config=typed("object", "Its config, the same for every item."),
+                    inputs=keyed_object(
+                        _port_value(),
+                        "Input port or variable of the child -> value; without it, the port `input` or the "
+                        "variable `item` gets the item.",
+                        least=0,
                     ),
-                    "description": "What is done with each item.",
-                },
-                concurrency=integer(
-                    1,
-                    MAX_OPEN_CHILDREN,
-                    f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`.",
-                    default=DEFAULT_CONCURRENCY,
+                    workflowId=path_id_string("The workflow to run, in a child run for each item."),
+                    output=name_string(
+                        "The variable of the child that is the result; without it, that is its outputs."
+                    ),
                 ),
+                "description": "What is done with each item.",
+            },
+            concurrency=integer(
+                1,
+                MAX_OPEN_CHILDREN,
+                f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`.",
+                default=DEFAULT_CONCURRENCY,
             ),
-            expressions={"/body/inputs/*/expression": ("item", "index")},
-            check_config=_check,
-            notes=reference_notes(
-                """
+        ),
+        expressions={"/body/inputs/*/expression": ("item", "index")},
+        check_config=_check,
+        notes=reference_notes(
+            """
 The items are the first of the port `items`, the config `items` and the port `input`; without any of them the node
 fails with `node_input_missing`, and with `node_config_invalid` if they are no list. An item gives the output `output`
 of the body, or all of its outputs by port if it has none of that name.
@@ -187,21 +186,20 @@ hidden. Children are cancelled with the run. An attempt that is made after a fai
 In expressions of the body, `item` is the item, `index` its place from 0 on, and `ports` holds the ports of the map
 without the list.
 """,
-                MAP_ID,
-                {
-                    "body": {
-                        "typeId": "core.template",
-                        "config": {"template": "{{ports.name}} is number {{ports.place}}"},
-                        "inputs": {
-                            "name": {"type": "expression", "expression": "item.name"},
-                            "place": {"type": "expression", "expression": "index"},
-                        },
+            MAP_ID,
+            {
+                "body": {
+                    "typeId": "core.template",
+                    "config": {"template": "{{ports.name}} is number {{ports.place}}"},
+                    "inputs": {
+                        "name": {"type": "expression", "expression": "item.name"},
+                        "place": {"type": "expression", "expression": "index"},
                     },
-                    "concurrency": 4,
                 },
-                {"items": {"type": "variable", "variableName": "people"}},
-            ),
+                "concurrency": 4,
+            },
+            {"items": {"type": "variable", "variableName": "people"}},
         ),
-        _map,
     ),
+    _map,
 )

@@ -59,33 +59,31 @@ def _from_number(value: Any) -> int | None:
 
 _MILLISECONDS: Final = integer(0, MAX_INSTANT_MS, "Milliseconds since 1970-01-01T00:00:00Z.")
 
-WAIT_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            "core.wait",
-            "Waits until an instant, then completes.",
-            instant=False,
-            inputs=port_schema(
-                until={
-                    "anyOf": [{"type": "string"}, _MILLISECONDS],
-                    "description": "The instant, as text or as milliseconds since 1970; wins over the config.",
-                }
-            ),
-            outputs=fixed_ports(until=typed("string", "The instant in UTC.")),
-            config=closed_object(
-                until=typed("string", "The instant in ISO 8601, with `Z` or an offset.", pattern=_PATTERN)
-            ),
-            notes=reference_notes(
-                """
+WAIT_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        "core.wait",
+        "Waits until an instant, then completes.",
+        instant=False,
+        inputs=port_schema(
+            until={
+                "anyOf": [{"type": "string"}, _MILLISECONDS],
+                "description": "The instant, as text or as milliseconds since 1970; wins over the config.",
+            }
+        ),
+        outputs=fixed_ports(until=typed("string", "The instant in UTC.")),
+        config=closed_object(
+            until=typed("string", "The instant in ISO 8601, with `Z` or an offset.", pattern=_PATTERN)
+        ),
+        notes=reference_notes(
+            """
 An instant in the past completes at once. The instant is the first of the port `until`, the config `until` and the
 port `input`; without any of them the node fails with `node_input_missing`, and with `wait_until_invalid` if it is no
 instant, such as one without offset, before 1970 or on a day that the month does not have. It holds over a restart of
 the host. For a length of time there is `core.delay`.
 """,
-                "core.wait",
-                {"until": "2027-01-01T09:00:00+01:00"},
-            ),
+            "core.wait",
+            {"until": "2027-01-01T09:00:00+01:00"},
         ),
-        _wait,
     ),
+    _wait,
 )

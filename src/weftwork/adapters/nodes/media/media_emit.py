@@ -106,40 +106,39 @@ MEDIA_OUTPUTS: Final = {
     "rendering": typed("object", "The hint for those who show it: display, mimeType, alt, title."),
 }
 
-MEDIA_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            "core.media.emit",
-            "Shows an image, a sound or a file to those who follow the run.",
-            instant=False,
-            inputs=port_schema(
-                data={"type": ["string", "null"], "description": "The bytes in base64; wins over `base64`."},
-                mediaRef={
-                    "type": ["string", "object", "null"],
-                    "description": "An asset of the tenant, or an object with its mediaRef; wins over the config.",
-                },
-                text={"type": ["string", "null"], "description": "The text of the file; wins over the config."},
+MEDIA_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        "core.media.emit",
+        "Shows an image, a sound or a file to those who follow the run.",
+        instant=False,
+        inputs=port_schema(
+            data={"type": ["string", "null"], "description": "The bytes in base64; wins over `base64`."},
+            mediaRef={
+                "type": ["string", "object", "null"],
+                "description": "An asset of the tenant, or an object with its mediaRef; wins over the config.",
+            },
+            text={"type": ["string", "null"], "description": "The text of the file; wins over the config."},
+        ),
+        outputs=fixed_ports(**MEDIA_OUTPUTS),
+        config=closed_object(
+            "kind",
+            kind=one_of(MEDIA_KINDS, "How it is shown."),
+            base64=name_string("The bytes, if no port brings them.", MAX_BASE64),
+            mediaRef=name_string("An asset of the tenant, if no port brings it."),
+            text=template_string("The text of the file, with expressions in double braces, if no port brings it."),
+            alt=template_string("What is to be seen or heard, for those who cannot; a template."),
+            title=template_string("What stands above it; a template."),
+            name=template_string("The name under which it is saved; a template."),
+            mimeType=name_string("What the bytes are. What they look like decides."),
+            inline=typed(
+                "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
             ),
-            outputs=fixed_ports(**MEDIA_OUTPUTS),
-            config=closed_object(
-                "kind",
-                kind=one_of(MEDIA_KINDS, "How it is shown."),
-                base64=name_string("The bytes, if no port brings them.", MAX_BASE64),
-                mediaRef=name_string("An asset of the tenant, if no port brings it."),
-                text=template_string("The text of the file, with expressions in double braces, if no port brings it."),
-                alt=template_string("What is to be seen or heard, for those who cannot; a template."),
-                title=template_string("What stands above it; a template."),
-                name=template_string("The name under which it is saved; a template."),
-                mimeType=name_string("What the bytes are. What they look like decides."),
-                inline=typed(
-                    "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
-                ),
-                durationSeconds=typed("number", "How long a sound is.", minimum=0, maximum=MAX_SECONDS),
-            ),
-            templates={f"/{each}": () for each in ("text", "alt", "title", "name")},
-            check_config=_check,
-            notes=reference_notes(
-                """
+            durationSeconds=typed("number", "How long a sound is.", minimum=0, maximum=MAX_SECONDS),
+        ),
+        templates={f"/{each}": () for each in ("text", "alt", "title", "name")},
+        check_config=_check,
+        notes=reference_notes(
+            """
 The bytes are kept as an asset of the tenant, and an envelope `media.image`, `media.audio` or `media.file` tells of it,
 with an event of the same name. The source is one: bytes (`data` or `base64`), an asset (`mediaRef`) or a text. Without
 it the node fails with `node_input_missing`, with several, or with one that is none or empty, with
@@ -150,17 +149,16 @@ The event has a URL, which opens the asset for anybody who knows it, as long as 
 the bytes, up to `WEFTWORK_MAX_INLINE_MEDIA_BYTES` of them. A text is `text/plain` unless `mimeType` says something
 else. However often the node runs again after a crash, it emits once.
 """,
-                "core.media.emit",
-                {
-                    "kind": "file",
-                    "text": "Order;Total\n{{ports.order.id}};{{ports.order.total}}\n",
-                    "name": "order.csv",
-                    "mimeType": "text/csv",
-                    "alt": "The order as a table",
-                },
-                {"order": {"type": "variable", "variableName": "order"}},
-            ),
+            "core.media.emit",
+            {
+                "kind": "file",
+                "text": "Order;Total\n{{ports.order.id}};{{ports.order.total}}\n",
+                "name": "order.csv",
+                "mimeType": "text/csv",
+                "alt": "The order as a table",
+            },
+            {"order": {"type": "variable", "variableName": "order"}},
         ),
-        _emit,
     ),
+    _emit,
 )

@@ -149,43 +149,42 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     return check_interrupt_config(config, "approval", data) or check_voting(data)
 
 
-APPROVAL_NODES: Final[tuple[NodeType, ...]] = (
-    InstantNode(
-        NodeDeclaration(
-            "core.approvalGate",
-            "Waits until people have decided whether the run goes on.",
-            interrupt_key_member="key",
-            inputs=port_schema(
-                artifactData=any_value("What is to be approved; wins over the config."),
-                artifactId=name_string("Its id; wins over the config.", MAX_NAME),
-            ),
-            untainted_outputs=("action", "approved", "decidedBy", "votes"),
-            outputs=fixed_ports(
-                action=typed("string", "`accept`, `edit-accept` or `refine`."),
-                approved=typed("boolean", "Whether it was accepted; not so with `refine`."),
-                artifactData=any_value("What was approved: as it was asked, or as it was edited."),
-                decidedBy=typed("string", "Who decided."),
-                feedback=typed("string", "What they said about it, if anything."),
-                refineFeedback=typed("object", "What is to be done better, with `refine`."),
-                votes=typed("object", "Name -> action, if several had to accept."),
-            ),
-            config=closed_object(
-                title=template_string("The question, with expressions in double braces.", default=DEFAULT_TITLE),
-                description=template_string("More about it, with expressions in double braces.", 0),
-                artifactId=name_string("What is to be approved, by its id, instead of the id of the node.", MAX_NAME),
-                artifactType=name_string("What kind of thing it is.", default="approval"),
-                artifactData=_ARTIFACT_DATA_SCHEMA,
-                actions={**_ACTIONS_SCHEMA, "default": DEFAULT_ACTIONS},
-                **VOTING_CONFIG,
-                **TIMEOUT_CONFIG,
-                timeoutSec=integer(1, MAX_TIMEOUT_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
-                **RESUME_SCHEMA_CONFIG,
-                **KEY_CONFIG,
-            ),
-            templates={"/title": (), "/description": ()},
-            check_config=_check,
-            notes=reference_notes(
-                f"""
+APPROVAL_NODE: Final[NodeType] = InstantNode(
+    NodeDeclaration(
+        "core.approvalGate",
+        "Waits until people have decided whether the run goes on.",
+        interrupt_key_member="key",
+        inputs=port_schema(
+            artifactData=any_value("What is to be approved; wins over the config."),
+            artifactId=name_string("Its id; wins over the config.", MAX_NAME),
+        ),
+        untainted_outputs=("action", "approved", "decidedBy", "votes"),
+        outputs=fixed_ports(
+            action=typed("string", "`accept`, `edit-accept` or `refine`."),
+            approved=typed("boolean", "Whether it was accepted; not so with `refine`."),
+            artifactData=any_value("What was approved: as it was asked, or as it was edited."),
+            decidedBy=typed("string", "Who decided."),
+            feedback=typed("string", "What they said about it, if anything."),
+            refineFeedback=typed("object", "What is to be done better, with `refine`."),
+            votes=typed("object", "Name -> action, if several had to accept."),
+        ),
+        config=closed_object(
+            title=template_string("The question, with expressions in double braces.", default=DEFAULT_TITLE),
+            description=template_string("More about it, with expressions in double braces.", 0),
+            artifactId=name_string("What is to be approved, by its id, instead of the id of the node.", MAX_NAME),
+            artifactType=name_string("What kind of thing it is.", default="approval"),
+            artifactData=_ARTIFACT_DATA_SCHEMA,
+            actions={**_ACTIONS_SCHEMA, "default": DEFAULT_ACTIONS},
+            **VOTING_CONFIG,
+            **TIMEOUT_CONFIG,
+            timeoutSec=integer(1, MAX_TIMEOUT_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
+            **RESUME_SCHEMA_CONFIG,
+            **KEY_CONFIG,
+        ),
+        templates={"/title": (), "/description": ()},
+        check_config=_check,
+        notes=reference_notes(
+            f"""
 `accept`, `edit-accept` and `refine` complete the node. `reject` fails it with `interrupt_rejected`, whose details hold
 the `reason` (`rejected`, `timeout` or `quorum-not-reached`), and who decided and what they said. Time that is up is a
 rejection: nothing is ever approved by waiting. An edge with the trigger rule `any_failed` leads on from there. `ask`
@@ -197,19 +196,18 @@ definition then, and so are more approvals than `approversList` has names.
 
 {KEY_NOTES}
 """,
-                "core.approvalGate",
-                {
-                    "title": "Pay invoice {{ports.artifactData.number}}?",
-                    "artifactType": "invoice",
-                    "actions": ["accept", "reject"],
-                    "requiredApprovals": 2,
-                    "approversList": ["ada", "bob", "eve"],
-                    "timeoutMs": 259_200_000,
-                    "remindAfterMs": [86_400_000, 172_800_000],
-                },
-                {"artifactData": {"type": "variable", "variableName": "invoice"}},
-            ),
+            "core.approvalGate",
+            {
+                "title": "Pay invoice {{ports.artifactData.number}}?",
+                "artifactType": "invoice",
+                "actions": ["accept", "reject"],
+                "requiredApprovals": 2,
+                "approversList": ["ada", "bob", "eve"],
+                "timeoutMs": 259_200_000,
+                "remindAfterMs": [86_400_000, 172_800_000],
+            },
+            {"artifactData": {"type": "variable", "variableName": "invoice"}},
         ),
-        _approval,
     ),
+    _approval,
 )

@@ -104,30 +104,29 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     return check_answers(questions, config["defaultAnswers"], "/defaultAnswers")
 
 
-CLARIFICATION_NODES: Final[tuple[NodeType, ...]] = (
-    InstantNode(
-        NodeDeclaration(
-            "core.clarificationGate",
-            "Asks a person one or more questions, and waits for the answers.",
-            interrupt_key_member="key",
-            inputs=port_schema(
-                questions={
-                    **questions_schema(name_string("The question.", MAX_TEXT)),
-                    "description": "Win over the config.",
-                }
-            ),
-            outputs=fixed_ports(answers=typed("object", "The answers, by the id of their question.")),
-            config=closed_object(
-                questions=questions_schema(template_string("The question, with expressions in double braces.")),
-                contextType=name_string("What the questions are about; the author's own word."),
-                defaultAnswers=typed("object", "Taken when the time is up, by id; answers every question."),
-                **TIMEOUT_CONFIG,
-                **KEY_CONFIG,
-            ),
-            templates={"/questions/*/question": ()},
-            check_config=_check,
-            notes=reference_notes(
-                f"""
+CLARIFICATION_NODE: Final[NodeType] = InstantNode(
+    NodeDeclaration(
+        "core.clarificationGate",
+        "Asks a person one or more questions, and waits for the answers.",
+        interrupt_key_member="key",
+        inputs=port_schema(
+            questions={
+                **questions_schema(name_string("The question.", MAX_TEXT)),
+                "description": "Win over the config.",
+            }
+        ),
+        outputs=fixed_ports(answers=typed("object", "The answers, by the id of their question.")),
+        config=closed_object(
+            questions=questions_schema(template_string("The question, with expressions in double braces.")),
+            contextType=name_string("What the questions are about; the author's own word."),
+            defaultAnswers=typed("object", "Taken when the time is up, by id; answers every question."),
+            **TIMEOUT_CONFIG,
+            **KEY_CONFIG,
+        ),
+        templates={"/questions/*/question": ()},
+        check_config=_check,
+        notes=reference_notes(
+            f"""
 Every question has to be answered, and each answer fits the `schema` of its question, if that has one. When the time is
 up the node takes `defaultAnswers`. Without them it fails with `interrupt_timeout`; it does so too if a port brought
 questions that they do not answer. Questions of a port that cannot be asked fail the node with `node_misused`, and no
@@ -135,17 +134,16 @@ questions at all with `node_input_missing`.
 
 {KEY_NOTES}
 """,
-                "core.clarificationGate",
-                {
-                    "questions": [
-                        {"id": "when", "question": "When shall {{variables.order.id}} be delivered?"},
-                        {"id": "amount", "question": "How many?", "schema": {"type": "integer", "minimum": 1}},
-                    ],
-                    "timeoutMs": 86_400_000,
-                    "defaultAnswers": {"when": "any day", "amount": 1},
-                },
-            ),
+            "core.clarificationGate",
+            {
+                "questions": [
+                    {"id": "when", "question": "When shall {{variables.order.id}} be delivered?"},
+                    {"id": "amount", "question": "How many?", "schema": {"type": "integer", "minimum": 1}},
+                ],
+                "timeoutMs": 86_400_000,
+                "defaultAnswers": {"when": "any day", "amount": 1},
+            },
         ),
-        _clarification,
     ),
+    _clarification,
 )

@@ -166,58 +166,57 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     return violations
 
 
-CONVERSATION_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            "core.conversationGate",
-            "Talks with a person, turn by turn.",
-            instant=False,
-            writes_channel="channel",
-            inputs=port_schema(),
-            outputs=fixed_ports(
-                conversationId=typed("string", "The id of the conversation."),
-                turns=typed("array", "Each turn, as {turnIndex, prompt, answer}."),
-                outcome=any_value("The last answer."),
+CONVERSATION_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        "core.conversationGate",
+        "Talks with a person, turn by turn.",
+        instant=False,
+        writes_channel="channel",
+        inputs=port_schema(),
+        outputs=fixed_ports(
+            conversationId=typed("string", "The id of the conversation."),
+            turns=typed("array", "Each turn, as {turnIndex, prompt, answer}."),
+            outcome=any_value("The last answer."),
+        ),
+        config=closed_object(
+            lifecycle=one_of(
+                ("open-exchange-close",),
+                "The conversation is opened, goes on turn by turn, and is closed.",
+                default="open-exchange-close",
             ),
-            config=closed_object(
-                lifecycle=one_of(
-                    ("open-exchange-close",),
-                    "The conversation is opened, goes on turn by turn, and is closed.",
-                    default="open-exchange-close",
-                ),
-                turnCount=integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
-                prompt=template_string("What a turn begins with, as a template.", default=DEFAULT_PROMPT),
-                prompts=typed(
-                    "array",
-                    "What the first turns begin with, one by one, instead of `prompt`.",
-                    minItems=1,
-                    maxItems=MAX_TURNS,
-                    items=template_string("What this turn begins with."),
-                ),
-                title=template_string("What the conversation is called, as a template.", default=DEFAULT_TITLE),
-                initialPrompt=template_string("What the conversation opens with, as a template."),
-                outcomeSchema=typed("object", "A JSON Schema that every answer must fit."),
-                endWhen=expression_string("Asked after each answer; if it is true there are no more turns."),
-                channel=name_string(
-                    "The channel that gets what was said, if it has the reducer `message`.",
-                    MAX_CHANNEL_NAME,
-                    default=DEFAULT_CHANNEL,
-                ),
-                mockAutoResume=typed(
-                    "boolean", "Answers itself with a fixed text, for tests and demonstrations.", default=False
-                ),
-                **TIMEOUT_CONFIG,
+            turnCount=integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
+            prompt=template_string("What a turn begins with, as a template.", default=DEFAULT_PROMPT),
+            prompts=typed(
+                "array",
+                "What the first turns begin with, one by one, instead of `prompt`.",
+                minItems=1,
+                maxItems=MAX_TURNS,
+                items=template_string("What this turn begins with."),
             ),
-            expressions={"/endWhen": _EXPRESSION_NAMES},
-            templates={
-                "/prompt": _EXPRESSION_NAMES,
-                "/prompts/*": _EXPRESSION_NAMES,
-                "/title": (),
-                "/initialPrompt": (),
-            },
-            check_config=_check,
-            notes=reference_notes(
-                f"""
+            title=template_string("What the conversation is called, as a template.", default=DEFAULT_TITLE),
+            initialPrompt=template_string("What the conversation opens with, as a template."),
+            outcomeSchema=typed("object", "A JSON Schema that every answer must fit."),
+            endWhen=expression_string("Asked after each answer; if it is true there are no more turns."),
+            channel=name_string(
+                "The channel that gets what was said, if it has the reducer `message`.",
+                MAX_CHANNEL_NAME,
+                default=DEFAULT_CHANNEL,
+            ),
+            mockAutoResume=typed(
+                "boolean", "Answers itself with a fixed text, for tests and demonstrations.", default=False
+            ),
+            **TIMEOUT_CONFIG,
+        ),
+        expressions={"/endWhen": _EXPRESSION_NAMES},
+        templates={
+            "/prompt": _EXPRESSION_NAMES,
+            "/prompts/*": _EXPRESSION_NAMES,
+            "/title": (),
+            "/initialPrompt": (),
+        },
+        check_config=_check,
+        notes=reference_notes(
+            f"""
 Each turn asks and waits for its answer, whatever that is, or what `outcomeSchema` says. In prompts and in `endWhen`,
 `answer` is the last answer (null before the first one) and `turn` the number of the turn, from 1 on. `timeoutMs` is for
 each turn: when it is up the conversation is closed and the node fails with `interrupt_timeout`.
@@ -227,14 +226,13 @@ the role `system`, answers with the role `user`. A channel that `channel` names 
 `message`, or the node fails with `node_config_invalid`. Each round of a loop is a conversation of its own. A host with
 `--no-conversation` does not have this type.
 """,
-                "core.conversationGate",
-                {
-                    "title": "Trip to {{variables.city}}",
-                    "prompts": ["When do you leave?", "You said {{answer}}. When do you come back?"],
-                    "mockAutoResume": True,
-                },
-            ),
+            "core.conversationGate",
+            {
+                "title": "Trip to {{variables.city}}",
+                "prompts": ["When do you leave?", "You said {{answer}}. When do you come back?"],
+                "mockAutoResume": True,
+            },
         ),
-        _conversation,
     ),
+    _conversation,
 )

@@ -86,30 +86,29 @@ _UNSUPPORTED: Final = {"approverGroupRefs": False, "approverRoleRefs": False}
 """Nobody would enforce them here, and an author who names them counts on it."""
 _ANSWERS_SCHEMA: Final = closed_object("answers", answers={"type": "object"})
 
-INTERRUPT_NODES: Final[tuple[NodeType, ...]] = (
-    InstantNode(
-        NodeDeclaration(
-            "core.interrupt",
-            "Asks somebody outside, or waits for an event there.",
-            interrupt_key_member="key",
-            inputs=port_schema(
-                payload=any_value("Shown with a custom question; wins over the config."),
-                correlation=typed("object", "What an event from outside has to hold; wins over the config."),
-            ),
-            outputs=fixed_ports(output=any_value("The answer.")),
-            config=closed_object(
-                "kind",
-                "data",
-                kind=one_of(SINGLE_INTERRUPT_KINDS, "What is asked for."),
-                data=typed("object", "The question; its members depend on the kind."),
-                **TIMEOUT_CONFIG,
-                defaultValue=any_value("Taken as the answer when the time is up; not for approvals."),
-                **RESUME_SCHEMA_CONFIG,
-                **KEY_CONFIG,
-            ),
-            check_config=_check,
-            notes=reference_notes(
-                f"""
+INTERRUPT_NODE: Final[NodeType] = InstantNode(
+    NodeDeclaration(
+        "core.interrupt",
+        "Asks somebody outside, or waits for an event there.",
+        interrupt_key_member="key",
+        inputs=port_schema(
+            payload=any_value("Shown with a custom question; wins over the config."),
+            correlation=typed("object", "What an event from outside has to hold; wins over the config."),
+        ),
+        outputs=fixed_ports(output=any_value("The answer.")),
+        config=closed_object(
+            "kind",
+            "data",
+            kind=one_of(SINGLE_INTERRUPT_KINDS, "What is asked for."),
+            data=typed("object", "The question; its members depend on the kind."),
+            **TIMEOUT_CONFIG,
+            defaultValue=any_value("Taken as the answer when the time is up; not for approvals."),
+            **RESUME_SCHEMA_CONFIG,
+            **KEY_CONFIG,
+        ),
+        check_config=_check,
+        notes=reference_notes(
+            f"""
 - `custom`: `data` holds `customKind`, your own word for what is asked, and maybe a `payload` that is shown with it. Any
   value is an answer.
 - `external-event`: `data` holds `eventType` and `correlation`, an object. An answer is an object that has every member
@@ -127,16 +126,15 @@ config; without both the node fails with `node_input_missing`.
 
 {KEY_NOTES}
 """,
-                "core.interrupt",
-                {
-                    "kind": "external-event",
-                    "data": {"eventType": "shop.order.paid"},
-                    "timeoutMs": 3_600_000,
-                    "defaultValue": {"paid": False},
-                },
-                {"correlation": {"type": "expression", "expression": "{'orderId': variables.order.id}"}},
-            ),
+            "core.interrupt",
+            {
+                "kind": "external-event",
+                "data": {"eventType": "shop.order.paid"},
+                "timeoutMs": 3_600_000,
+                "defaultValue": {"paid": False},
+            },
+            {"correlation": {"type": "expression", "expression": "{'orderId': variables.order.id}"}},
         ),
-        _interrupt,
     ),
+    _interrupt,
 )

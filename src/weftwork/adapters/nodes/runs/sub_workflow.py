@@ -109,55 +109,52 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     return []
 
 
-SUB_WORKFLOW_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            SUB_WORKFLOW,
-            "Starts another workflow as a child run, and waits for its end.",
-            instant=False,
-            input_mappings=("/inputMapping",),
-            output_mappings=("/outputMapping",),
-            untainted_outputs=("childRunId", "childStatus"),
-            outputs=fixed_ports(
-                childRunId=typed("string", "The id of the child run."),
-                childStatus=one_of(
-                    ("completed", "failed", "cancelled", "running"),
-                    "How it ended; `running` if the node did not wait for that.",
-                ),
-                outputs=typed("object", "The outputs of a completed child, by node id."),
-                error=typed("object", "Code and message of a failure that was absorbed."),
+SUB_WORKFLOW_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        SUB_WORKFLOW,
+        "Starts another workflow as a child run, and waits for its end.",
+        instant=False,
+        input_mappings=("/inputMapping",),
+        output_mappings=("/outputMapping",),
+        untainted_outputs=("childRunId", "childStatus"),
+        outputs=fixed_ports(
+            childRunId=typed("string", "The id of the child run."),
+            childStatus=one_of(
+                ("completed", "failed", "cancelled", "running"),
+                "How it ended; `running` if the node did not wait for that.",
             ),
-            config=closed_object(
-                "workflowId",
-                workflowId=path_id_string("The workflow to run, as it is when the node starts it."),
-                waitForCompletion=typed(
-                    "boolean",
-                    "Whether the node ends when the child has ended, or as soon as it is started.",
-                    default=True,
-                ),
-                onChildFailure=one_of(
-                    ("fail-parent", "absorb"),
-                    "What a child that fails or is cancelled does to the node.",
-                    default="fail-parent",
-                ),
-                inputMapping=keyed_object(
-                    name_string("The variable of this run."),
-                    "Variable of the child -> variable of this run whose value it gets.",
-                    least=0,
-                ),
-                outputMapping=keyed_object(
-                    name_string("The variable of the child."),
-                    "Variable of this run -> variable of the child whose value it gets.",
-                    least=0,
-                ),
-                propagateCancellation=typed(
-                    "boolean", "Whether the child is cancelled when this run is.", default=True
-                ),
-                outputAttestation=any_value("Refused: attested outputs are not offered."),
+            outputs=typed("object", "The outputs of a completed child, by node id."),
+            error=typed("object", "Code and message of a failure that was absorbed."),
+        ),
+        config=closed_object(
+            "workflowId",
+            workflowId=path_id_string("The workflow to run, as it is when the node starts it."),
+            waitForCompletion=typed(
+                "boolean",
+                "Whether the node ends when the child has ended, or as soon as it is started.",
+                default=True,
             ),
-            check_config=_check,
-            notes=reference_notes(
-                """
+            onChildFailure=one_of(
+                ("fail-parent", "absorb"),
+                "What a child that fails or is cancelled does to the node.",
+                default="fail-parent",
+            ),
+            inputMapping=keyed_object(
+                name_string("The variable of this run."),
+                "Variable of the child -> variable of this run whose value it gets.",
+                least=0,
+            ),
+            outputMapping=keyed_object(
+                name_string("The variable of the child."),
+                "Variable of this run -> variable of the child whose value it gets.",
+                least=0,
+            ),
+            propagateCancellation=typed("boolean", "Whether the child is cancelled when this run is.", default=True),
+            outputAttestation=any_value("Refused: attested outputs are not offered."),
+        ),
+        check_config=_check,
+        notes=reference_notes(
+            """
 The child is a run of its own, with its own log, of the same tenant. Its variables start as the defaults of its
 definition; above them come the values of `inputMapping`, as they are when the node starts. A variable of this run that
 has no value is left out, so the default of the child stays. What this run changes later does not reach the child.
@@ -181,14 +178,13 @@ An unknown workflow fails the node with `unknown_child_workflow`. Others that ke
 `child_inputs_invalid`, `child_input_hidden`, `child_depth_exceeded` and `child_limit_exceeded`. If the node ends before
 its child, because its time is up or the run fails, the child is cancelled.
 """,
-                SUB_WORKFLOW,
-                {
-                    "workflowId": "check-order",
-                    "inputMapping": {"order": "order"},
-                    "outputMapping": {"state": "verdict"},
-                },
-            ),
+            SUB_WORKFLOW,
+            {
+                "workflowId": "check-order",
+                "inputMapping": {"order": "order"},
+                "outputMapping": {"state": "verdict"},
+            },
         ),
-        _sub_workflow,
     ),
+    _sub_workflow,
 )

@@ -106,40 +106,37 @@ def _plan_schema(description: str) -> Schema:
     return typed("array", description, maxItems=MAX_PLAN, items=decision_schema())
 
 
-SUPERVISOR_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            SUPERVISOR,
-            "Decides what a run does next: which workers, a question, or the end.",
-            instant=False,
-            role="supervisor",
-            untainted_outputs=("kind", "iteration"),
-            inputs=port_schema(decision=any_value("The decision; wins over the config.")),
-            outputs=fixed_ports(
-                decision=typed("object", "The decision."),
-                kind=typed("string", "Its kind: `next-worker`, `ask-user` or `terminate`."),
-                iteration=typed("integer", "The number of the tick, from 0 on."),
+SUPERVISOR_NODE: Final[NodeType] = WaitingNode(
+    NodeDeclaration(
+        SUPERVISOR,
+        "Decides what a run does next: which workers, a question, or the end.",
+        instant=False,
+        role="supervisor",
+        untainted_outputs=("kind", "iteration"),
+        inputs=port_schema(decision=any_value("The decision; wins over the config.")),
+        outputs=fixed_ports(
+            decision=typed("object", "The decision."),
+            kind=typed("string", "Its kind: `next-worker`, `ask-user` or `terminate`."),
+            iteration=typed("integer", "The number of the tick, from 0 on."),
+        ),
+        config=closed_object(
+            plan=_plan_schema("The decisions, one for each tick."),
+            decision=expression_string("Gives the decision of each tick. `iteration` counts from 0."),
+            confidence=expression_string("Gives how sure that decision is, from 0 to 1; it knows it as `decision`."),
+            mockDispatchPlan=_plan_schema("The same as `plan`, in published workflows."),
+            mockDecisions=_plan_schema("The same as `plan`, in published workflows."),
+            mockPendingDecision={
+                **decision_schema(),
+                "description": "The same as a `plan` of one decision, in published workflows.",
+            },
+            mockConfidence=typed(
+                "number", "How sure each decision of the plan is, in published workflows.", minimum=0, maximum=1
             ),
-            config=closed_object(
-                plan=_plan_schema("The decisions, one for each tick."),
-                decision=expression_string("Gives the decision of each tick. `iteration` counts from 0."),
-                confidence=expression_string(
-                    "Gives how sure that decision is, from 0 to 1; it knows it as `decision`."
-                ),
-                mockDispatchPlan=_plan_schema("The same as `plan`, in published workflows."),
-                mockDecisions=_plan_schema("The same as `plan`, in published workflows."),
-                mockPendingDecision={
-                    **decision_schema(),
-                    "description": "The same as a `plan` of one decision, in published workflows.",
-                },
-                mockConfidence=typed(
-                    "number", "How sure each decision of the plan is, in published workflows.", minimum=0, maximum=1
-                ),
-            ),
-            expressions={"/decision": ("iteration",), "/confidence": ("iteration", "decision")},
-            check_config=_check,
-            notes=reference_notes(
-                f"""
+        ),
+        expressions={"/decision": ("iteration",), "/confidence": ("iteration", "decision")},
+        check_config=_check,
+        notes=reference_notes(
+            f"""
 Each time that the run comes to this node is one tick: one decision, which becomes the event `runOrchestrator.decided`.
 A [core.dispatch](core.dispatch.md) behind it carries the decision out, and an edge back from there makes the next tick.
 After `terminate` the dispatch is skipped, so the loop ends, and with nothing else to do the run completes. How many
@@ -165,15 +162,14 @@ decision or another one, or `{{"action": "accept"}}`; `{{"action": "reject"}}` f
 The supervisor is known by the `agent` of its node, else as `{HOST_SUPERVISOR}`. A run has one orchestrator: several
 supervisors of a workflow need the same `agentId`, or the workflow is refused.
 """,
-                SUPERVISOR,
-                {
-                    "decision": (
-                        "variables.state == 'new' ? {'kind': 'next-worker', 'nextWorkerIds': ['search']}"
-                        " : {'kind': 'terminate', 'reason': 'goal-reached'}"
-                    )
-                },
-            ),
+            SUPERVISOR,
+            {
+                "decision": (
+                    "variables.state == 'new' ? {'kind': 'next-worker', 'nextWorkerIds': ['search']}"
+                    " : {'kind': 'terminate', 'reason': 'goal-reached'}"
+                )
+            },
         ),
-        _supervisor,
     ),
+    _supervisor,
 )
