@@ -82,6 +82,12 @@ def keyed_object(each: Schema, description: str, *taken: str, least: int = 1) ->
     }
 
 
+def variable_mapping(to: str, of: str, scope: str = "") -> Schema:
+    """By which variables of one run get the values of another's."""
+    text = f"Variable of {to} -> variable of {of} whose value it gets{scope}."
+    return keyed_object(name_string(f"The variable of {of}."), text, least=0)
+
+
 def reference_notes(text: str, type_id: str, config: dict[str, Any], inputs: dict[str, Any] | None = None) -> str:
     """Markdown for the reference page: the text, then the node as it may stand in a definition."""
     node = {"id": "example", "typeId": type_id, "config": config, "inputs": inputs or {}}

@@ -19,10 +19,10 @@ from weftwork.adapters.nodes.schemas import (
     fixed_ports,
     integer,
     keyed_object,
-    name_string,
     one_of,
     reference_notes,
     typed,
+    variable_mapping,
 )
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -114,14 +114,10 @@ def _check(config: dict[str, Any], conversation: bool) -> list[Violation]:
 
 def _mapping_schemas(to: str, of: str) -> tuple[Schema, Schema]:
     """A mapping for every worker, and those for single ones."""
-    what = f"Variable of {to} -> variable of {of} whose value it gets"
+    each = variable_mapping(to, of)
     return (
-        keyed_object(name_string(f"The variable of {of}."), f"{what}, for every worker.", least=0),
-        keyed_object(
-            keyed_object(name_string(f"The variable of {of}."), f"{what}.", least=0),
-            f"Worker -> its own: {what}.",
-            least=0,
-        ),
+        variable_mapping(to, of, ", for every worker"),
+        keyed_object(each, f"Worker -> its own: {each['description']}", least=0),
     )
 
 

@@ -6,12 +6,11 @@ from weftwork.adapters.nodes.schemas import (
     any_value,
     closed_object,
     fixed_ports,
-    keyed_object,
-    name_string,
     one_of,
     path_id_string,
     reference_notes,
     typed,
+    variable_mapping,
 )
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -139,16 +138,8 @@ SUB_WORKFLOW_NODE: Final[NodeType] = WaitingNode(
                 "What a child that fails or is cancelled does to the node.",
                 default="fail-parent",
             ),
-            inputMapping=keyed_object(
-                name_string("The variable of this run."),
-                "Variable of the child -> variable of this run whose value it gets.",
-                least=0,
-            ),
-            outputMapping=keyed_object(
-                name_string("The variable of the child."),
-                "Variable of this run -> variable of the child whose value it gets.",
-                least=0,
-            ),
+            inputMapping=variable_mapping("the child", "this run"),
+            outputMapping=variable_mapping("this run", "the child"),
             propagateCancellation=typed("boolean", "Whether the child is cancelled when this run is.", default=True),
             outputAttestation=any_value("Refused: attested outputs are not offered."),
         ),
