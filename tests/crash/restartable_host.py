@@ -9,6 +9,7 @@ from typing import Self
 from tests.crash.workflows import write_crash_workflows
 from tests.live import Host
 from tests.live.host import KEYS, TIMEOUT_SECONDS, command, environment
+from tests.live.later_host import later_command
 
 SABOTAGE = Path(__file__).with_name("sabotage.py")
 
@@ -39,6 +40,15 @@ class RestartableHost:
         host = self.launch(faults)
         host.wait_for_start()
         return host
+
+    def start_later(self, hours: int) -> Host:
+        """A host that listens, whose clock is so many hours ahead."""
+        usual = self._command
+        self._command = later_command(hours, usual)
+        try:
+            return self.start()
+        finally:
+            self._command = usual
 
     def launch(self, faults: str | None = None) -> Host:
         """A host that may not live long enough to listen."""

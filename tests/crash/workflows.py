@@ -6,10 +6,13 @@ from typing import Any
 from tests.harness.definitions import edge, node
 from tests.live import delays, echoes, write_workflows
 from tests.live.child_workflows import sub_workflow_node
+from tests.live.later_host import HOUR_MS
 from tests.live.steering import QUESTION, flow, interrupt_node
 
-LONG = 3_600_000
-"""A run that nobody cancels does not end within a test."""
+LONG = HOUR_MS
+"""A run that nobody cancels does not end within a test, unless a host of a later time is started."""
+RETRY_HOURS = 4
+"""How long `retries` waits before it tries again: so long at most, and half of it at least."""
 BULK_NODES = 8
 
 MIN_NODE_MS: dict[str, dict[str, int]] = {
@@ -43,6 +46,7 @@ def fan_out(workflow_id: str, lengths: dict[str, int]) -> dict[str, Any]:
 
 EXPIRING = {"timeoutMs": 100, "remindAfterMs": [40], "defaultValue": "nobody"}
 REPEAT_UNTIL_ENOUGH = {"type": "expression", "expression": "nodes.ask.outputs.output != 'enough'"}
+RETRY_DELAY = {"retryDelayMs": RETRY_HOURS * HOUR_MS, "retryMaxDelayMs": RETRY_HOURS * HOUR_MS}
 INTERRUPT_WORKFLOWS = [
     flow("asks", [interrupt_node("ask"), node("last", "core.identity")], [edge("ask", "last", targetInput="given")]),
     flow("due", [node("ask", "core.interrupt", config={**QUESTION, **EXPIRING})]),
@@ -52,7 +56,7 @@ INTERRUPT_WORKFLOWS = [
         [edge("ask", "ask", condition=REPEAT_UNTIL_ENOUGH)],
         settings={"maxLoopbackIterations": 100_000},
     ),
-    flow("retries", [node("try", "core.fail", settings={"maxRetries": 1, "retryDelayMs": 6000})]),
+    flow("retries", [node("try", "core.fail", settings={"maxRetries": 1, **RETRY_DELAY})]),
 ]
 """One that asks once, one that nobody answers, one that asks until it has had enough, and one that is tried again."""
 PARENT_WORKFLOWS = [

@@ -8,6 +8,7 @@ from tests.crash.restartable_host import RestartableHost
 from tests.crash.workflows import REPEAT_UNTIL_ENOUGH
 from tests.harness.definitions import edge, node
 from tests.live import Host, write_workflows
+from tests.live.later_host import HOUR_MS
 from tests.live.steering import QUESTION, flow, interrupt_node
 from tests.live.tokens import approval_node, approval_workflow
 
@@ -16,9 +17,10 @@ SABOTAGE = Path(__file__).with_name("interrupt_sabotage.py")
 QUORUM = 3
 SHORT_MS = 400
 SHORT_REMINDERS = [100, 250]
-LONG_MS = 5000
-LONG_REMINDERS = [2500, 3500]
-"""So long that a wait that began anew can be told from one that was kept, however slowly a host starts."""
+LONG_HOURS = 2
+LONG_MS = LONG_HOURS * HOUR_MS
+LONG_REMINDERS = [50, HOUR_MS]
+"""So long that only the first reminder is due before a host of a later time is started."""
 
 WORKFLOWS: list[dict[str, Any]] = [
     flow("ask", [interrupt_node("gate"), node("last", "core.identity")], [edge("gate", "last", targetInput="given")]),

@@ -170,11 +170,3 @@ def check_times(case: ScriptedRun, log: Log) -> None:
     assert numbers == sorted(set(numbers)), f"{case.name}: somebody was reminded twice: {numbers}"
     for event, number in zip(said, numbers, strict=True):
         assert timestamp_ms(event) >= begun + reminders[number - 1], f"{case.name}: a reminder came too early"
-
-
-def check_deadline_kept(log: Log, restart: int) -> None:
-    """No wait began anew with the host."""
-    for event in log:
-        if event["type"] in (INTERRUPT_REMINDER, "interrupt.resolved"):
-            waits = LONG_MS if event["type"] != INTERRUPT_REMINDER else LONG_REMINDERS[event["payload"]["number"] - 1]
-            assert timestamp_ms(event) - restart < waits, f"the wait for {event['type']} began anew"

@@ -6,7 +6,6 @@ like this.
 
 import asyncio
 import sys
-import time
 from collections import defaultdict
 from typing import Any
 
@@ -14,6 +13,7 @@ import msgspec
 
 from weftwork.adapters.sqlite import transactions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
+from weftwork.adapters.system.clock_and_ids import SystemClock
 from weftwork.cli.main import main
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import Decision
@@ -80,7 +80,7 @@ def skip_inbox_index() -> None:
 
 def restart_timeouts() -> None:
     """Waits for people begin anew with every host."""
-    began = int(time.time() * 1000)
+    began = SystemClock().now()
 
     def due(self: InterruptState) -> int | None:
         return max(self.requested_at, began) + self.timeout_ms if self.timeout_ms is not None else None

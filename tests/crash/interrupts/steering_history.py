@@ -80,10 +80,9 @@ def steering_clients(host: Host, chance: random.Random) -> list[SteeringClient]:
     return made
 
 
-def check_retry(log: Log, restart: int) -> None:
-    """The node was tried again when its time had come: neither before nor anew after the restart."""
+def check_retry(log: Log) -> None:
+    """The node was tried again, and not before its time had come."""
     (retried,) = [event for event in log if event["type"] == "node.retried"]
     _, again = [event for event in log if event["type"] == "node.started"]
     delay = retried["payload"]["delayMs"]
     assert timestamp_ms(again) >= timestamp_ms(retried) + delay, "the node was tried again too early"
-    assert timestamp_ms(again) - restart < delay, "the wait before the node began anew"

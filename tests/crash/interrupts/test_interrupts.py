@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.crash.interrupts.interrupt_host import InterruptHost
-from tests.crash.interrupts.interrupt_oracle import check_deadline_kept, check_runs, views_agree
-from tests.crash.interrupts.scripted_clients import ScriptedClients
+from tests.crash.interrupts.interrupt_host import LONG_HOURS, InterruptHost
+from tests.crash.interrupts.interrupt_oracle import check_runs, views_agree
+from tests.crash.interrupts.scripted_clients import ScriptedClients, ScriptedRun
 from tests.crash.restartable_host import check_killed_at, has_started, stop
 from tests.crash.store_image import check_store_image
 from tests.crash.workload import terminate
-from tests.live import until
+from tests.live import Host, until
+from tests.live.steering import event_types
 from weftwork.ports.fault_points import POINTS
+from weftwork.protocol.run.events import INTERRUPT_REMINDER
 
 pytestmark = pytest.mark.slow
 
@@ -132,7 +134,7 @@ def test_a_host_that_fails_at_a_point_again_and_again_keeps_its_word(
         host = ground.start(",".join(f"{name}:{first + at}:raise" for at in FAILURES))
         assert desk.start_runs(host, CASES)
         with contextlib.suppress(AssertionError):
-            until(lambda: views_agree(host, desk), "all views to agree", seconds=5)
+            until(lambda: views_agree(host, desk), "all views to agree")
         check_runs(host, desk)
         assert f'"message":"fault point reached","point":"{name}"' in host.errors, "nothing has failed"
         assert "Traceback" not in host.errors
@@ -167,6 +169,18 @@ def test_killed_at_any_moment_a_host_keeps_what_people_said(tmp_path: Path) -> N
     assert len(desk.runs) > LIVES * 2
 
 
+def await_reminders(host: Host, cases: list[ScriptedRun], count: int) -> None:
+    """Return when all were reminded so often; their time is not up."""
+
+    def logs() -> list[list[str]]:
+        return [event_types(host, case.run_id) for case in cases]
+
+    until(lambda: all(kinds.count(INTERRUPT_REMINDER) >= count for kinds in logs()), f"reminder {count}")
+    for kinds in logs():
+        assert kinds.count(INTERRUPT_REMINDER) == count
+        assert "interrupt.resolved" not in kinds, "the time was up too early"
+
+
 @pytest.mark.rule("int-17", "int-18", "park-02")
 def test_deadlines_and_reminders_outlive_their_host(tmp_path: Path) -> None:
     desk = ScriptedClients(seed=23)
@@ -174,18 +188,18 @@ def test_deadlines_and_reminders_outlive_their_host(tmp_path: Path) -> None:
         host = ground.start()
         late = [desk.start_run(host, "late") for _ in range(3)]
         soon = [desk.start_run(host, "due") for _ in range(3)]
+        await_reminders(host, late, 1)
         host.kill()
-        ended = time.monotonic() + 0.4
-        until(lambda: time.monotonic() > ended, "the time of some to be up while there is no host")
-        restart = int(time.time() * 1000)
-        host = ground.start()
+        host = ground.start_later(LONG_HOURS - 1)
+        await_reminders(host, late, 2)
+        host.kill()
+        host = ground.start_later(LONG_HOURS)
         logs = check_runs(host, desk)
         for case in late:
-            check_deadline_kept(logs[case.name], restart)
-            assert [event["type"] for event in logs[case.name]].count("weftwork.interrupt.reminder") == 2
+            assert [event["type"] for event in logs[case.name]].count(INTERRUPT_REMINDER) == 2
         for case in soon:
             # What came due while nobody was there is not said any more once the time is up.
-            assert [event["type"] for event in logs[case.name]].count("weftwork.interrupt.reminder") <= 2
+            assert [event["type"] for event in logs[case.name]].count(INTERRUPT_REMINDER) <= 2
         stop(host)
 
 
@@ -223,9 +237,14 @@ def test_a_host_that_breaks_its_word_is_seen(
 
 
 def test_a_wait_for_people_that_begins_anew_is_seen(tmp_path: Path) -> None:
-    ground, desk = broken(tmp_path, "restart_timeouts", "late")
-    restart = int(time.time() * 1000)
-    with ground:
-        logs = check_runs(ground.start(), desk)
-    with pytest.raises(AssertionError, match="began anew"):
-        check_deadline_kept(logs[desk.runs[0].name], restart)
+    desk = ScriptedClients(seed=24)
+    with InterruptHost(tmp_path, "restart_timeouts") as ground:
+        host = ground.start()
+        case = desk.start_run(host, "late")
+        await_reminders(host, [case], 1)
+        host.kill()
+        host = ground.start_later(LONG_HOURS)
+        with pytest.raises(AssertionError, match="did not go on"):
+            check_runs(host, desk, patience=2.0)
+        # The host has woken up for it, and goes on waiting.
+        await_reminders(host, [case], 2)
