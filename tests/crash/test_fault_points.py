@@ -123,7 +123,7 @@ def test_a_host_that_fails_there_says_so_and_goes_on(
 def test_a_store_that_fails_before_anybody_is_served_is_named(tmp_path: Path) -> None:
     with RestartableHost(tmp_path) as ground:
         host = ground.launch("writer.commit:4:raise")
-        assert host.process.wait(20) == 1
+        assert host.process.wait(120) == 1
         assert host.errors.endswith("weftwork: OSError: fault point writer.commit\n")
         assert "Traceback" not in host.errors
         check_history(ground.start(), ClientHistory())

@@ -158,7 +158,7 @@ class Lives(RuleBasedStateMachine):
         barrier = Barrier(count)
 
         def send() -> Any:
-            barrier.wait(20)
+            barrier.wait(120)
             try:
                 return self.client.send_create(wish)
             except HostGone:

@@ -1,6 +1,7 @@
 """Several requests on one connection: each in its turn, and everybody is told when the client goes away."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,13 +9,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tests.hostile.raw_http import AUTH, BODY, HEALTH, HOST, POST, connect, parse, receive_answers, send_pieces
 from tests.live import ListeningHost, Stream, delays, in_thread, open_listening
+from tests.live.host import TIMEOUT_SECONDS
 from tests.live.listening_host import until
 from weftwork.adapters.http.server.connection import Connection
 
 
 def serve(work: Any) -> Any:
     async def run() -> Any:
-        async with open_listening(delays("long", 15_000), delays("conformance-noop", 0)) as served:
+        async with open_listening(delays("long", 600_000), delays("conformance-noop", 0)) as served:
             return await work(served)
 
     return asyncio.run(run())
@@ -24,7 +26,7 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n"
 
 
-async def leave_a_stream(served: ListeningHost) -> bool:
+async def leave_a_stream(served: ListeningHost, patience: float = TIMEOUT_SECONDS / 2) -> bool:
     """Whether the reader of a stream is gone once its client is, who had asked for something else already."""
     run_id = await served.create("long")
     with await in_thread(connect, served.port) as connection:
@@ -32,7 +34,7 @@ async def leave_a_stream(served: ListeningHost) -> bool:
         await until(lambda: served.readers == 1, "the stream")
         await in_thread(Stream, connection)
     try:
-        await until(lambda: served.readers == 0, "the reader to go", 2)
+        await until(lambda: served.readers == 0, "the reader to go", patience)
     except AssertionError:
         await served.in_process.call("POST", f"/v1/runs/{run_id}/cancel", {})
         await until(lambda: served.readers == 0, "the run to end")
@@ -46,7 +48,7 @@ def test_a_stream_ends_with_its_client_whatever_waits_behind_it() -> None:
 
 def test_when_only_the_newest_request_is_told_a_stream_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Connection, "connection_lost", HttpToolsProtocol.connection_lost)
-    assert not serve(leave_a_stream)
+    assert not serve(partial(leave_a_stream, patience=2))
 
 
 @pytest.mark.parametrize(

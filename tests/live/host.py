@@ -105,7 +105,7 @@ class Host:
     def stop(self) -> int:
         """SIGTERM; the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(10)
+        return self.process.wait(TIMEOUT_SECONDS)
 
     def kill(self) -> None:
         self.process.kill()

@@ -32,6 +32,7 @@ FEW = 2 * MAX_PARKED
 """After so many the host remembers as much of runs as it ever does."""
 AT_ONCE = 50
 DAY = 86_400_000
+PATIENCE_SECONDS = 60.0
 WINDOW = 0.3
 """Seconds in which nothing happens."""
 FLOWS = [
@@ -129,12 +130,12 @@ class Footprint:
         await asyncio.sleep(0.01)
         # A turn of a run that took long is followed by one more, in which there is nothing to do.
         with contextlib.suppress(AssertionError):
-            await until(lambda: not host.executor.live_count, "runs to leave", seconds=2)
+            await until(lambda: not host.executor.live_count, "runs to leave", PATIENCE_SECONDS)
         assert host.executor.live_count == 0, f"{host.executor.live_count} runs are in memory"
         assert not host.executor._pending_requests
         # A task that is about to end may need a few more turns on a busy machine.
         with contextlib.suppress(AssertionError):
-            await until(lambda: len(asyncio.all_tasks()) - self.tasks <= 3, "tasks to end", seconds=10)
+            await until(lambda: len(asyncio.all_tasks()) - self.tasks <= 3, "tasks to end", PATIENCE_SECONDS)
         objects, tasks, timers = self._look()
         kept = _runs() - self.runs
         assert not kept[LiveRun], f"{kept[LiveRun]} runs are in memory, though nobody executes them"
@@ -189,6 +190,7 @@ def test_many_that_wait_are_in_nobodys_memory(tmp_path: Path) -> None:
 
 def test_a_host_that_keeps_them_in_memory_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LiveRun, "park_if_idle", lambda self: None)
+    monkeypatch.setattr("tests.live.test_many_waiting.PATIENCE_SECONDS", 1.0)
     with pytest.raises(AssertionError, match="200 runs are in memory"):
         waiting(tmp_path / "data", 200)
 

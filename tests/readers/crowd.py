@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from tests.live import KEY
 
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 120.0
 OTHER_FILES = 256
 
 

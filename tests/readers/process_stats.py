@@ -47,4 +47,4 @@ def wait_until_blocked(host: Host, count: int) -> None:
         recent = seen[-_STEADY_LOOKS:]
         return len(recent) == _STEADY_LOOKS and len(recent[0]) == count and all(look == recent[0] for look in recent)
 
-    until(still, f"{count} readers to be stuck", 25)
+    until(still, f"{count} readers to be stuck")

@@ -112,7 +112,7 @@ def files(host: Host) -> list[str]:
 def ask(host: Host, path: str) -> socket.socket:
     """A reader who asks and does not read."""
     connection = socket.socket()
-    connection.settimeout(20)
+    connection.settimeout(120)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.connect(("127.0.0.1", host.port))
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())

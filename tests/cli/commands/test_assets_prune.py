@@ -52,7 +52,7 @@ def test_pruning_takes_what_nobody_needs_and_nothing_else(tmp_path: Path) -> Non
 
 def forget_holds(data: Path) -> None:
     """As if the time of every upload were over."""
-    with contextlib.closing(sqlite3.connect(data / "weftwork.db", timeout=20)) as store, store:
+    with contextlib.closing(sqlite3.connect(data / "weftwork.db", timeout=120)) as store, store:
         store.execute("UPDATE assets SET held_until = 1")
 
 

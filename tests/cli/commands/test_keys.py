@@ -145,7 +145,7 @@ ODD = [
 
 def talk(path: Path, line: bytes) -> bytes:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(10)
+        connection.settimeout(120)
         connection.connect(str(path))
         connection.sendall(line)
         connection.shutdown(socket.SHUT_WR)

@@ -33,7 +33,7 @@ def run_tests(package: Path) -> subprocess.CompletedProcess[str]:
         env={**kept, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -123,6 +123,6 @@ def test_the_templates_are_part_of_the_package() -> None:
     assert len(listed) == len(FILES)
     assert all(name.endswith(TEMPLATE_SUFFIX) for name in listed)
     ignored = subprocess.run(
-        ["git", "check-ignore", *listed], cwd=folder, capture_output=True, text=True, timeout=30, check=False
+        ["git", "check-ignore", *listed], cwd=folder, capture_output=True, text=True, timeout=120, check=False
     )
     assert ignored.stdout == ""

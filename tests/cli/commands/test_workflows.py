@@ -90,7 +90,7 @@ def test_nodes_written_in_python_are_known_if_named(folder: Path) -> None:
 
 def piped(folder: Path, sent: bytes, *args: str) -> subprocess.CompletedProcess[bytes]:
     line = command("workflows", *args)
-    return subprocess.run(line, input=sent, cwd=folder, env=environment(folder), capture_output=True, timeout=30)
+    return subprocess.run(line, input=sent, cwd=folder, env=environment(folder), capture_output=True, timeout=120)
 
 
 def test_a_dash_is_standard_input(folder: Path) -> None:
@@ -149,5 +149,5 @@ def test_what_is_meant_must_be_said(folder: Path, args: tuple[str, ...]) -> None
 def test_the_help_loads_no_drawing() -> None:
     script = "import sys, weftwork.cli.main\n"
     script += "print([name for name in sys.modules if 'drawing' in name or 'source_locations' in name])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout == "[]\n"

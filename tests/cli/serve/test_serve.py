@@ -16,7 +16,7 @@ from weftwork.protocol.ids import parse_api_key
 
 def test_the_command_is_installed_and_explains_itself(tmp_path: Path) -> None:
     script = Path(sys.executable).with_name("weftwork")
-    shown = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=20, check=True)
+    shown = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=120, check=True)
     assert re.fullmatch(r"weftwork, version \d+\.\d+\.\d+\n", shown.stdout)
     help_text = weftwork(tmp_path, "serve", "--help").stdout
     for option in "config host port data store workflows api-key conformance test-seams log-level".split():
@@ -52,7 +52,7 @@ def _try_curl(printed: str) -> None:
     curl = shutil.which("curl")
     if curl is None or "$KEY" in line:
         return
-    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=20, check=True)
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=120, check=True)
     assert {"runId", "runs"} & json.loads(done.stdout).keys()
 
 

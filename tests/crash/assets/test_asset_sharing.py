@@ -56,7 +56,7 @@ def share(ground: AssetHost, away: Away) -> None:
 
     away(host, runs[1])
     # What a deleted run left is taken away behind the answer.
-    until(lambda: {host.call("GET", url, key=None).status for url in urls} == {404}, "the asset to be gone", 5)
+    until(lambda: {host.call("GET", url, key=None).status for url in urls} == {404}, "the asset to be gone")
     host = grown_old(ground, host)
     ground.await_sweep(set())
     assert {host.call("GET", url, key=None).status for url in urls} == {404}

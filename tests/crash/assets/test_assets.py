@@ -272,5 +272,5 @@ def storm(host: Host, album: AssetHistory, chance: random.Random) -> None:
     time.sleep(chance.uniform(0.1, 1.0))
     host.kill()
     for each in threads:
-        each.join(30)
+        each.join(120)
     assert not faults, faults

@@ -19,15 +19,13 @@ from weftwork.wiring.data_folder import DATABASE_FILE
 
 EXPECTED_STATUS = {"bad": "failed", "drop": "cancelled", "fell": "cancelled"}
 """How a case ends, unless it completes."""
-SETTLE_SECONDS = 10.0
-"""Seconds within which parents have heard of their children, and nothing is left of it in the store."""
 
 
 def check_trees(host: Host, desk: ScriptedClients, patience: float = TIMEOUT_SECONDS) -> None:
     """Look before anybody does anything; then bring all to its end, and look again."""
     for case in desk.runs:
         if case.run_id:
-            check_parent_status(host, case)
+            check_parent_status(host, case, patience)
     desk.finish_scripts(host)
     runs = listing(host)
     tags = Counter(tag for run in runs.values() for tag in run["tags"])
@@ -39,10 +37,10 @@ def check_trees(host: Host, desk: ScriptedClients, patience: float = TIMEOUT_SEC
         related |= family.keys()
         check_run(host, case, family)
     assert related == listing(host).keys(), f"runs without a parent: {listing(host).keys() - related}"
-    check_no_messages(host.data, min(patience, SETTLE_SECONDS))
+    check_no_messages(host.data, patience)
 
 
-def check_parent_status(host: Host, case: ScriptedRun) -> None:
+def check_parent_status(host: Host, case: ScriptedRun, patience: float) -> None:
     """A parent of one that waits comes to stand as its child does, without anybody doing something."""
 
     def look() -> bool:
@@ -52,7 +50,7 @@ def check_parent_status(host: Host, case: ScriptedRun) -> None:
         return all(status[parent] == stands for parent, stands in below.items() if stands.startswith("waiting"))
 
     if case.workflow in ("call", "deep"):
-        until(look, f"{case.name}: a parent to hear that its child waits", SETTLE_SECONDS)
+        until(look, f"{case.name}: a parent to hear that its child waits", patience)
 
 
 def check_tree(host: Host, run_id: str, patience: float = TIMEOUT_SECONDS) -> dict[str, Log]:
@@ -130,7 +128,7 @@ def children(host: Host, run_id: str) -> list[str]:
     return found
 
 
-def check_no_messages(data: Path, seconds: float = SETTLE_SECONDS) -> None:
+def check_no_messages(data: Path, seconds: float = TIMEOUT_SECONDS) -> None:
     """All have ended: nobody has to hear or to do anything any more."""
     until(lambda: pending_messages(data) == (0, 0), "news and orders to be gone from the store", seconds)
 

@@ -65,7 +65,7 @@ def test_each_of_many_children_is_made_once_however_often_the_host_is_killed(tmp
             if life % 5 == 0:
                 check_messages(ground.data, tmp_path / f"image-{life}")
             host = ground.start()
-        until(lambda: ended(host, run_id), "the parent to end", 120)
+        until(lambda: ended(host, run_id), "the parent to end")
         check_counted(host, run_id)
         stop(host)
     assert killed >= min(KILLS, 3), "the parent has ended before it was killed"
@@ -86,7 +86,7 @@ def test_killed_while_it_starts_again_a_host_makes_no_child_twice(tmp_path: Path
             if has_started(host):
                 host.kill()
         host = ground.start()
-        until(lambda: ended(host, run_id), "the parent to end", 120)
+        until(lambda: ended(host, run_id), "the parent to end")
         check_counted(host, run_id)
         stop(host)
 
@@ -106,7 +106,7 @@ def test_a_cancel_of_many_that_is_killed_is_carried_to_the_end(tmp_path: Path, s
             if life == 0:
                 check_messages(ground.data, tmp_path / "image")
             host = ground.start()
-        until(lambda: pending_messages(host.data)[1] == 0, "all orders to be carried out", 60)
+        until(lambda: pending_messages(host.data)[1] == 0, "all orders to be carried out")
         family = check_tree(host, run_id)
         assert {log[-1]["type"] for log in family.values()} == {"run.cancelled"}
         assert len(family) == len(listing(host))

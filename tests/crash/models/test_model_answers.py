@@ -110,7 +110,7 @@ def test_a_host_that_breaks_its_word_is_seen(tmp_path: Path, sabotage: str, seen
             host = ground.launch(f"append.durable:{nth}:kill")
             if has_started(host):
                 person.run_until_host_gone(host)
-            host.process.wait(20)
+            host.process.wait(120)
         host = ground.start()
         with pytest.raises(AssertionError, match=seen):
             check_runs(host, person)

@@ -66,7 +66,7 @@ def test_of_many_links_used_at_once_one_counts(host: Host) -> None:
     start = threading.Barrier(RACERS)
 
     def racer(number: int) -> int:
-        start.wait(20)
+        start.wait(120)
         return answer_by_token(host, tokens[number], number).status
 
     with ThreadPoolExecutor(RACERS) as pool:
