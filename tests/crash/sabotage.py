@@ -27,11 +27,11 @@ _create = SqliteEventLog.create
 
 
 def acknowledge_run_before_storing() -> None:
-    """A run is acknowledged first and stored half a second later."""
+    """A run is acknowledged first and stored an hour later."""
 
     async def create(self: SqliteEventLog, *arguments: Any) -> RunCreated:
         async def later() -> None:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(3600)
             await _create(self, *arguments)
 
         self.late = asyncio.create_task(later())  # type: ignore[attr-defined]
@@ -85,12 +85,12 @@ def retry_without_delay() -> None:
 
 
 def acknowledge_append_before_storing() -> None:
-    """What a run decides is told at once and stored half a second later."""
+    """What a run decides is told at once and stored an hour later."""
     store = SqliteEventLog.append
 
     async def append(self: SqliteEventLog, *arguments: Any) -> None:
         async def later() -> None:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(3600)
             await store(self, *arguments)
 
         self.late = asyncio.create_task(later())  # type: ignore[attr-defined]

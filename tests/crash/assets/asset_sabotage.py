@@ -42,7 +42,7 @@ def commit_blob_late() -> None:
         key = self._new_key(digest)
 
         async def later() -> None:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(3600)
             await self._pool.run(lambda: rename(self, key))
 
         tasks.add(asyncio.create_task(later()))

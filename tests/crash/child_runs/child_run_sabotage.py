@@ -25,12 +25,12 @@ DELAY_SECONDS = 0.5
 
 
 def store_children_late() -> None:
-    """The word of children is stored first, and the children some time later."""
+    """The word of children is stored first, and the children an hour later."""
 
     async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
         taken = await _append(self, run, expected, replace(batch, child_creates=()))
         if batch.child_creates:
-            await asyncio.sleep(DELAY_SECONDS)
+            await asyncio.sleep(3600)
             for spawn in batch.child_creates:
                 await self.create(spawn.header, spawn.hidden)
         return taken
