@@ -187,7 +187,7 @@ def test_what_a_picture_makes_a_model_say_moves_no_approval() -> None:
             await inside.call("POST", "/v1/host/sample/test/mock-ai/program", program)
             created = await inside.call("POST", "/v1/runs", {"workflowId": "approval"})
             run_id = created.document["runId"]
-            end = asyncio.get_running_loop().time() + 10
+            end = asyncio.get_running_loop().time() + BOUND
             while (status := (await inside.call("GET", f"/v1/runs/{run_id}")).document["status"]) != "waiting-approval":
                 assert (status in ("pending", "running"), asyncio.get_running_loop().time() < end) == (True, True)
                 await asyncio.sleep(0.005)

@@ -47,7 +47,7 @@ def _send_on(served: ListeningHost) -> tuple[int, Any]:
     head = f"POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\nContent-Length: {len(rest)}\r\n\r\n"
     with served.connect() as connection:
         connection.sendall(head.encode())
-        assert select.select([connection], [], [], 10)[0]
+        assert select.select([connection], [], [], 120)[0]
         for at in range(0, len(rest), 50_000):
             connection.sendall(rest[at : at + 50_000])
         stream = Stream(connection)
