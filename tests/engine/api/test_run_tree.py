@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
 from tests.harness.engine_harness import CALLER, EngineHarness, run
-from weftwork.engine.api import run_tree
+from weftwork.engine.api import run_tree, runs
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_tree import RunTrees
 from weftwork.protocol.errors import ClientFault
@@ -164,7 +164,7 @@ def test_a_run_without_children_costs_no_question_and_one_with_many_a_single_one
 
 
 def test_without_the_row_every_snapshot_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_tree, "has_children", lambda run: True)
+    monkeypatch.setattr(runs, "has_children", lambda run: True)
 
     async def look(tree: StoredTree) -> None:
         await tree.bench.service.get_run(CALLER, "run-0")
