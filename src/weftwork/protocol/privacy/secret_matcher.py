@@ -4,10 +4,11 @@ This is the second line of hiding; the first one, data flow, does not depend on 
 only, and only the first ones. A secret is a text that the host itself knows to be one: it is found whole, whatever its
 length.
 
-Theory of operation. Whether a value contains a learnt text at all is asked of a linear-time regex engine, once for the
-whole value: most contain none. The exact places are found by going from one match to the next, the leftmost first, and
-of those that begin at the same place the longest. Every text is searched for from there on and never again from the
-beginning, so a hostile text cannot make this slow.
+Theory of operation. Most values contain no learnt text. Two Aho-Corasick automata find that out in linear time for all
+texts at once: one reads the JSON of a whole value, the other the single texts of a value whose JSON has a match. The
+exact places are found by going from one match to the next, the leftmost first, and of those that begin at the same
+place the longest. Every text is searched for from there on and never again from the beginning, so a hostile text
+cannot make this slow.
 
 Sources: readings (What the log may hide), RFC 0021 (redaction), OpenWOP security invariant
 envelope-redaction-sr-1-carry-forward.
@@ -17,10 +18,10 @@ import json
 import re
 from bisect import bisect_left
 from heapq import heapify, heappop, heappush
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-import jsonschema_rs
 import msgspec
+from ahocorasick_rs import AhoCorasick, BytesAhoCorasick
 
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -38,10 +39,9 @@ MAX_MARKER: Final = 80
 MAX_VALUES: Final = 4096
 """Values inside one sensitive value that are looked at for texts."""
 _MARKER_PATTERN: Final = re.compile(r"\[REDACTED:([^\[\]]*)\]")
+_HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 _ESCAPE_PATTERN: Final = re.compile(r"\\u([0-9a-f]{4})")
 _encode = msgspec.json.Encoder().encode
-_AbsenceCheck = jsonschema_rs.Validator | Literal[False]
-"""False where there are too many letters for one pattern: then every text is gone through."""
 
 
 def redaction_marker(name: str) -> str:
@@ -57,8 +57,8 @@ class SecretMatcher:
         self._markers: dict[str, str] = {}
         self._secrets: dict[str, str] = {}
         self._full_texts: list[str] = []
-        self._value_check: _AbsenceCheck | None = None
-        self._json_check: _AbsenceCheck | None = None
+        self._automata: tuple[AhoCorasick, BytesAhoCorasick] | None = None
+        """Over the texts, and over the texts as JSON spells them. None after a new text, until the next search."""
 
     def learn_value(self, marker: str, value: Any) -> None:
         """From now on the texts inside `value` are searched for, as far as the bounds allow."""
@@ -74,7 +74,7 @@ class SecretMatcher:
                     for text in _spellings(item):
                         self._markers.setdefault(text[:MAX_TEXT], _shorten_marker(marker))
                         self._full_texts.append(text)
-                    self._value_check = self._json_check = None
+                    self._automata = None
             elif is_object(item):
                 # By name, because that is the order in which a restarted host finds them in the log.
                 open_values += [item[name] for name in sorted(item, reverse=True)]
@@ -86,33 +86,33 @@ class SecretMatcher:
         if value and value not in self._secrets:
             for text in _spellings(value):
                 self._secrets.setdefault(text, _shorten_marker(redaction_marker(secret_id)))
-            self._value_check = self._json_check = None
+            self._automata = None
 
     def is_absent(self, value: Any) -> bool:
         """Whether no text inside the value holds a learnt one; member names are not looked at."""
-        if not self._markers and not self._secrets:
-            return True
-        if self._value_check is None:
-            self._value_check = _absence_check(self._search_texts())
-        return self._value_check.is_valid(value) if self._value_check else False
+        return not (self._markers or self._secrets) or self.is_absent_in_json(_encode(value)) or self._is_clean(value)
 
     def is_absent_in_json(self, encoded: bytes) -> bool:
         """Whether no learnt text stands anywhere in this JSON, names included. May say no where there is none, for
         it looks at the JSON as one text, but never yes where there is one."""
-        if not self._markers and not self._secrets:
-            return True
-        if self._json_check is None:
-            texts = [_encode(text)[1:-1].decode() for text in self._search_texts()]
-            self._json_check = _compile_check({"not": {"pattern": _alternation(texts)}} if texts else {})
-        return self._json_check.is_valid(encoded.decode()) if self._json_check else False
+        return not self._searched_texts()[1].find_matches_as_indexes(encoded)
+
+    def _is_clean(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return not self._searched_texts()[0].find_matches_as_indexes(value)
+        return all(map(self._is_clean, value.values() if is_object(value) else value if is_array(value) else ()))
+
+    def _searched_texts(self) -> tuple[AhoCorasick, BytesAhoCorasick]:
+        if self._automata is None:
+            # A text with half a character stands in no JSON and cannot be encoded.
+            texts = [text for text in (*self._markers, *self._secrets) if not _HALF_CHARACTER.search(text)]
+            self._automata = AhoCorasick(texts), BytesAhoCorasick([_encode(text)[1:-1] for text in texts])
+        return self._automata
 
     @property
     def learnt_texts(self) -> tuple[str, ...]:
         """All that is searched for, each from its beginning to its end."""
         return (*self._full_texts, *self._secrets)
-
-    def _search_texts(self) -> list[str]:
-        return [text for text in (*self._markers, *self._secrets) if _is_encodable(text)]
 
     def mask(self, text: str) -> str:
         """The text with every learnt one in it replaced."""
@@ -171,35 +171,6 @@ def _spellings(text: str) -> list[str]:
     plain, spelled = json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
     capital = _ESCAPE_PATTERN.sub(lambda found: f"\\u{found[1].upper()}", spelled)
     return list(dict.fromkeys((text, plain, spelled, capital, plain.replace("/", "\\/"))))
-
-
-def _absence_check(texts: list[str]) -> _AbsenceCheck:
-    """Accepts every value in which none of the texts stands."""
-    if not texts:
-        return _compile_check({})
-    plain = {"anyOf": [{"not": {"type": "string"}}, {"not": {"pattern": _alternation(texts)}}]}
-    return _compile_check({**plain, "items": {"$ref": "#"}, "additionalProperties": {"$ref": "#"}})
-
-
-def _compile_check(schema: dict[str, Any]) -> _AbsenceCheck:
-    try:
-        return jsonschema_rs.validator_for(schema, pattern_options=jsonschema_rs.RegexOptions(), offline=True)
-    except jsonschema_rs.ValidationError:
-        # Its words are the texts themselves: nothing of them goes any further.
-        return False
-
-
-def _alternation(texts: list[str]) -> str:
-    return "|".join("".join(map(_escape_character, text)) for text in texts)
-
-
-def _escape_character(letter: str) -> str:
-    return letter if letter.isascii() and letter.isalnum() else f"\\x{{{ord(letter):x}}}"
-
-
-def _is_encodable(text: str) -> bool:
-    """Whether the text can be written down; one with half a character stands in no JSON."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def redact_value(value: Any, secrets: SecretMatcher) -> tuple[Any, int]:
