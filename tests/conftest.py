@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.harness.time_limit"]
+pytest_plugins = ["tests.harness.preloaded_cli", "tests.harness.time_limit"]
 
 SLOW = (
     "crash",
