@@ -1,5 +1,7 @@
 """`pytest --rule idem-04` runs the tests that prove one rule; slow proofs stay out of the fast lane."""
 
+import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -31,6 +33,10 @@ SLOW = (
 )
 """Folders whose tests start processes, fill disks or use sockets: all of them are marked as slow."""
 
+MEMORY_FOLDER = Path("/dev/shm")
+MEMORY_NEEDED = 4 * 2**30
+"""Bytes. The folders of all tests together take a fraction of it."""
+
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
@@ -46,6 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As in a job in the background; the commands that tests interrupt would inherit it, and never end.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if MEMORY_FOLDER.is_dir() and shutil.disk_usage(MEMORY_FOLDER).free >= MEMORY_NEEDED:
+        # Temporary folders in memory: no test looks at the disk itself, and a sync there takes milliseconds.
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_FOLDER))
 
 
 @pytest.hookimpl(tryfirst=True)
