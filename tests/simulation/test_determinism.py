@@ -227,11 +227,12 @@ def test_an_honest_host_passes_the_sample() -> None:
 def last_to_arrive(patch: pytest.MonkeyPatch) -> None:
     """Where ways meet, the write that came last wins."""
     clock = count()
+    honest = VariableView.with_write
 
     def written(view: VariableView, name: str, stamp: Any, value: Any) -> VariableView:
-        return view.with_write(name, (next(clock), 0, ""), value)
+        return honest(view, name, (next(clock), 0, ""), value)
 
-    patch.setattr("weftwork.protocol.fold.fold.add_write", written)
+    patch.setattr(VariableView, "with_write", written)
 
 
 def last_in_the_log(patch: pytest.MonkeyPatch) -> None:
@@ -267,7 +268,7 @@ def no_epochs(patch: pytest.MonkeyPatch) -> None:
 
 def first_to_fail(patch: pytest.MonkeyPatch) -> None:
     """The failure that came first is the error of the run."""
-    patch.setattr("weftwork.protocol.fold.node_facts.insort", lambda places, place: places.append(place))
+    patch.setattr("weftwork.protocol.fold.facts.insort", lambda places, place: places.append(place))
 
 
 def stuck_at_once(patch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.simulation.trust_workflows import CORRELATION, MIXING_TYPES, UNTRUSTED_WORD, random_workflow, words_in
 from weftwork.engine.decide import interrupts
 from weftwork.engine.run import append
-from weftwork.protocol.fold import fold, node_facts
+from weftwork.protocol.fold import facts, fold
 from weftwork.protocol.fold.state import NodeState
 from weftwork.protocol.fold.trust_flow import CONTENT_FREE_TYPES
 from weftwork.protocol.run.events import Event
@@ -110,7 +110,7 @@ def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.M
     elif guard == "facts":
         monkeypatch.setattr(fold, "mark_untrusted", lambda state, fact: None)
     elif guard == "starts":
-        monkeypatch.setattr(node_facts, "is_given_untrusted", lambda state, node_id: False)
+        monkeypatch.setattr(facts, "is_given_untrusted", lambda state, node_id: False)
     elif guard == "rounds":
         monkeypatch.setattr(NodeState, "previous_untrusted", property(lambda self: False, lambda self, value: None))
     else:

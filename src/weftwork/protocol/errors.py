@@ -7,7 +7,7 @@
 Sources: OpenWOP rest-endpoints (error envelope and codes) and the settled additions 405, 413, 415.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -102,6 +102,7 @@ RUN_ERRORS: dict[str, str] = {
     "host_invariant_broken": "The host found its own records inconsistent and stopped the run.",
 }
 """Codes of failed runs and nodes; node types may add their own."""
+NO_SUCH_RUN: Final = "There is no such run."
 
 
 class Fault(Exception):

@@ -7,7 +7,7 @@ import pytest
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
 from weftwork.ports.node_outcome import Failed
-from weftwork.protocol.run.versions import version_error
+from weftwork.protocol.run.header import version_error
 
 
 @pytest.mark.rule("ver-02")

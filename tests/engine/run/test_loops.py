@@ -66,7 +66,7 @@ def test_the_way_out_is_taken_when_the_loop_has_ended(monkeypatch: pytest.Monkey
 
     run(work)
     monkeypatch.setattr(traversal, "settle_node", _settle_at_once)
-    monkeypatch.setattr("weftwork.protocol.fold.node_facts.settle_node", _settle_at_once)
+    monkeypatch.setattr("weftwork.protocol.fold.facts.settle_node", _settle_at_once)
     with pytest.raises((AssertionError, KeyError)):
         run(work)
 

@@ -15,7 +15,7 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.api_keys import ApiKeyRow, ApiKeys
-from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.errors import NO_SUCH_RUN, ClientFault, invalid
 from weftwork.protocol.ids import TEST_KEY_PREFIX, Mode, is_tenant, mode_of_key, partition
 from weftwork.protocol.run.header import Owner, RunKey
 
@@ -52,7 +52,7 @@ class Principal(msgspec.Struct, frozen=True):
 def require_run(found: T | Literal[False] | None) -> T:
     """What was found of a run, or 404 if that is nothing: no such run, a deleted one, or one of another tenant."""
     if not found:
-        raise ClientFault("not_found", "There is no such run.")
+        raise ClientFault("not_found", NO_SUCH_RUN)
     return found
 
 

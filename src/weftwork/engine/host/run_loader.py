@@ -24,9 +24,8 @@ from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.privacy.redaction import Redactor
-from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.header import ENGINE_VERSION, TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import StoredRun
-from weftwork.protocol.run.versions import ENGINE_VERSION
 
 log = logging.getLogger("weftwork.run")
 

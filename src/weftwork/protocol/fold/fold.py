@@ -10,13 +10,11 @@ from typing import Any, Final, cast
 
 from weftwork.protocol.envelopes.handling import NODE_CAPS
 from weftwork.protocol.fold.channel_state import Stamp, initial_channel, reduce_write
-from weftwork.protocol.fold.envelope_facts import ENVELOPE_CHANGES
-from weftwork.protocol.fold.interrupt_facts import INTERRUPT_CHANGES
-from weftwork.protocol.fold.node_facts import NODE_CHANGES
+from weftwork.protocol.fold.facts import NODE_CHANGES, OTHER_CHANGES
 from weftwork.protocol.fold.state import Artifact, NodeState, RunState, RunStop
 from weftwork.protocol.fold.traversal import schedule_entry_node
 from weftwork.protocol.fold.trust_flow import initialize_trust, mark_untrusted
-from weftwork.protocol.fold.variable_views import add_write, initial_view
+from weftwork.protocol.fold.variable_views import initial_view
 from weftwork.protocol.run.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, UNTRUSTED, Fact
 from weftwork.protocol.run.header import WAITING_STATUSES, RunHeader, Status, next_status
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
@@ -160,7 +158,7 @@ def _variable_changed(state: RunState, fact: Fact) -> None:
     stamp = _stamp(state, fact)
     if stamp is not None:
         node = state.nodes[stamp[2]]
-        node.view = add_write(node.view, name, stamp, value)
+        node.view = node.view.with_write(name, stamp, value)
         if node.view.needs_pruning(name):
             node.view.prune(name, [each.view for each in state.nodes.values()])
         if stamp < state.variable_stamps.get(name, stamp):
@@ -174,26 +172,19 @@ def _channel_written(state: RunState, fact: Fact) -> None:
     """fold-03 (OpenWOP channels): the reducer named in the event governs; bounds are those of the declaration."""
     payload = fact.payload
     name = payload["channel"]
-    bounds = _channel_bounds(state, name, fact.node_id)
+    declared = state.plan.workflow.channels.get(name)
+    place = state.plan.nodes.get(fact.node_id or "")
+    config = place.node.config if place is not None else {}
     state.channels[name] = reduce_write(
         state.channels.get(name),
         reducer=payload["reducer"],
         value=payload["value"],
         at=fact.timestamp,
         stamp=_stamp(state, fact) or (0, 0, ""),
-        ttl_ms=bounds[0],
-        max_size=bounds[1],
+        ttl_ms=config.get("ttlMs") if declared is None else declared.ttl_ms,
+        max_size=config.get("maxSize") if declared is None else declared.max_size,
     )
     state.changed_rows.add(("channel", name))
-
-
-def _channel_bounds(state: RunState, name: str, node_id: str | None) -> tuple[int | None, int | None]:
-    declared = state.plan.workflow.channels.get(name)
-    if declared is not None:
-        return declared.ttl_ms, declared.max_size
-    place = state.plan.nodes.get(node_id or "")
-    config = place.node.config if place is not None else {}
-    return config.get("ttlMs"), config.get("maxSize")
 
 
 def _stamp(state: RunState, fact: Fact) -> Stamp | None:
@@ -230,8 +221,7 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "channel.written": _channel_written,
     "version.pinned": _version_pinned,
     "artifact.created": _artifact_created,
-    **ENVELOPE_CHANGES,
-    **INTERRUPT_CHANGES,
+    **OTHER_CHANGES,
 }
 
 FOLDED_TYPES: Final = frozenset((*_CHANGES, *NODE_CHANGES))

@@ -133,141 +133,88 @@ class RunStop(msgspec.Struct, frozen=True):
 ChangedRow = tuple[RowKind, str]
 
 
-class RunState:
+class RunState(msgspec.Struct, eq=False):
     """The folded state of one run. Only `apply` changes it."""
 
-    __slots__ = (
-        "agents",
-        "artifacts",
-        "awaiting_children",
-        "changed_rows",
-        "channels",
-        "children_started",
-        "completed_at",
-        "condition_budget",
-        "conversations",
-        "decision_count",
-        "decisions",
-        "deferred_edges",
-        "dispatches",
-        "envelopes",
-        "error",
-        "executions",
-        "failures",
-        "finished_loops",
-        "fired_edges",
-        "header",
-        "hidden_values",
-        "inputs",
-        "interrupts",
-        "last_sequence",
-        "loop_rounds",
-        "nodes",
-        "open_interrupts",
-        "outputs",
-        "pause_reason",
-        "paused_at",
-        "pausing",
-        "pending_calls",
-        "plan",
-        "ready",
-        "resolutions",
-        "resumable",
-        "retrying",
-        "running",
-        "settled_edges",
-        "started_at",
-        "status",
-        "stop",
-        "stuck_loops",
-        "suspended",
-        "tallies",
-        "to_fail",
-        "to_skip",
-        "unsettled_in_loop",
-        "untrusted",
-        "variable_stamps",
-        "variables",
-        "versions",
-    )
+    plan: Plan
+    header: RunHeader
+    inputs: dict[str, Any]
+    """The caller's inputs with hidden values resolved; the header holds their masked form."""
+    hidden_values: list[Any] = []
+    """Values that the log hides, oldest first, as far as a log that was read again has shown."""
+    status: Status = "pending"
+    last_sequence: int = -1
+    started_at: int | None = None
+    completed_at: int | None = None
+    paused_at: int | None = None
+    pausing: str | None = None
+    """The drain policy of a pause that was asked for and is not there yet."""
+    pause_reason: str | None = None
+    error: dict[str, Any] | None = None
+    outputs: dict[str, Any] | None = None
+    variables: dict[str, Any] = {}
+    variable_stamps: dict[str, Stamp] = {}
+    channels: dict[str, ChannelState] = {}
+    artifacts: dict[str, Artifact] = {}
+    envelopes: dict[str, RecordedOutcome] = {}
+    """What became of the envelopes of models, by correlation id."""
+    interrupts: dict[str, InterruptState] = {}
+    open_interrupts: dict[str, InterruptState] = {}
+    """Those of them that are open."""
+    nodes: dict[str, NodeState] = {}
+    running: dict[str, NodeState] = {}
+    suspended: dict[str, NodeState] = {}
+    awaiting_children: dict[str, NodeState] = {}
+    """Nodes that wait for child runs. They run, and nothing of them is in memory."""
+    pending_calls: set[str] = set()
+    """Nodes among them that have not been called since they, or the run after a pause, went on."""
+    decisions: dict[str, SupervisorDecision] = {}
+    """By the supervisor's node id, the newest last."""
+    decision_count: int = 0
+    """Decisions of supervisors so far."""
+    dispatches: int = 0
+    """Starts of dispatch nodes so far."""
+    agents: dict[str, dict[str, Any]] = {}
+    """The AgentRef of the run, and that of its orchestrator."""
+    children_started: int = 0
+    """Children that the run has started so far."""
+    retrying: dict[str, NodeState] = {}
+    resolutions: dict[str, Resolution] = {}
+    """What became of interrupts, by key, for the whole run."""
+    conversations: dict[str, Conversation] = {}
+    resumable: list[tuple[int, str]] = []
+    """Suspended nodes that have their answer."""
+    ready: list[tuple[int, str]] = []
+    to_skip: list[tuple[int, str]] = []
+    """Nodes to skip."""
+    to_fail: list[tuple[int, str]] = []
+    """Nodes that fail without a start, because a condition before them could not be judged."""
+    failures: list[tuple[int, str]] = []
+    tallies: dict[str, EdgeTally] = {}
+    settled_edges: dict[str, str] = {}
+    """How edges into a loop have settled, by id; a new round counts them again."""
+    deferred_edges: list[Edge] = []
+    """Edges out of a loop that has not ended."""
+    unsettled_in_loop: dict[int, int] = {}
+    """How many nodes of a loop are not settled in this round."""
+    finished_loops: set[int] = set()
+    loop_rounds: dict[int, int] = {}
+    fired_edges: dict[int, frozenset[str]] = {}
+    stuck_loops: dict[int, dict[str, Any] | None] = {}
+    """Loops that cannot go on, with the error of one whose condition cannot be judged, or None for one that wants
+    a round too many. The run ends for it when nothing else is left to do."""
+    condition_budget: int = 0
+    """What is left of the work that the conditions which are judged together may cost."""
+    versions: dict[str, int] = {}
+    """Pinned versions by the id of the change."""
+    executions: int = 0
+    stop: RunStop | None = None
+    untrusted: UntrustedValues | None = None
+    changed_rows: set[ChangedRow] = set()
+    """What changed since the caller last cleared it: the cached rows that must be written again."""
 
-    def __init__(self, plan: Plan, header: RunHeader, inputs: dict[str, Any]) -> None:
-        self.plan = plan
-        self.header = header
-        self.inputs = inputs
-        """The caller's inputs with hidden values resolved; the header holds their masked form."""
-        self.hidden_values: list[Any] = []
-        """Values that the log hides, oldest first, as far as a log that was read again has shown."""
-        self.status: Status = "pending"
-        self.last_sequence = -1
-        self.started_at: int | None = None
-        self.completed_at: int | None = None
-        self.paused_at: int | None = None
-        self.pausing: str | None = None
-        """The drain policy of a pause that was asked for and is not there yet."""
-        self.pause_reason: str | None = None
-        self.error: dict[str, Any] | None = None
-        self.outputs: dict[str, Any] | None = None
-        self.variables: dict[str, Any] = {}
-        self.variable_stamps: dict[str, Stamp] = {}
-        self.channels: dict[str, ChannelState] = {}
-        self.artifacts: dict[str, Artifact] = {}
-        self.envelopes: dict[str, RecordedOutcome] = {}
-        """What became of the envelopes of models, by correlation id."""
-        self.interrupts: dict[str, InterruptState] = {}
-        self.open_interrupts: dict[str, InterruptState] = {}
-        """Those of them that are open."""
-        self.nodes: dict[str, NodeState] = {}
-        self.running: dict[str, NodeState] = {}
-        self.suspended: dict[str, NodeState] = {}
-        self.awaiting_children: dict[str, NodeState] = {}
-        """Nodes that wait for child runs. They run, and nothing of them is in memory."""
-        self.pending_calls: set[str] = set()
-        """Nodes among them that have not been called since they, or the run after a pause, went on."""
-        self.decisions: dict[str, SupervisorDecision] = {}
-        """By the supervisor's node id, the newest last."""
-        self.decision_count = 0
-        """Decisions of supervisors so far."""
-        self.dispatches = 0
-        """Starts of dispatch nodes so far."""
-        self.agents: dict[str, dict[str, Any]] = {}
-        """The AgentRef of the run, and that of its orchestrator."""
-        self.children_started = 0
-        """Children that the run has started so far."""
-        self.retrying: dict[str, NodeState] = {}
-        self.resolutions: dict[str, Resolution] = {}
-        """What became of interrupts, by key, for the whole run."""
-        self.conversations: dict[str, Conversation] = {}
-        self.resumable: list[tuple[int, str]] = []
-        """Suspended nodes that have their answer."""
-        self.ready: list[tuple[int, str]] = []
-        self.to_skip: list[tuple[int, str]] = []
-        """Nodes to skip."""
-        self.to_fail: list[tuple[int, str]] = []
-        """Nodes that fail without a start, because a condition before them could not be judged."""
-        self.failures: list[tuple[int, str]] = []
-        self.tallies: dict[str, EdgeTally] = {}
-        self.settled_edges: dict[str, str] = {}
-        """How edges into a loop have settled, by id; a new round counts them again."""
-        self.deferred_edges: list[Edge] = []
-        """Edges out of a loop that has not ended."""
-        self.unsettled_in_loop: dict[int, int] = {number: len(loop.body) for number, loop in enumerate(plan.loops)}
-        """How many nodes of a loop are not settled in this round."""
-        self.finished_loops: set[int] = set()
-        self.loop_rounds: dict[int, int] = {}
-        self.fired_edges: dict[int, frozenset[str]] = {}
-        self.stuck_loops: dict[int, dict[str, Any] | None] = {}
-        """Loops that cannot go on, with the error of one whose condition cannot be judged, or None for one that wants
-        a round too many. The run ends for it when nothing else is left to do."""
-        self.condition_budget = 0
-        """What is left of the work that the conditions which are judged together may cost."""
-        self.versions: dict[str, int] = {}
-        """Pinned versions by the id of the change."""
-        self.executions = 0
-        self.stop: RunStop | None = None
-        self.untrusted: UntrustedValues | None = None
-        self.changed_rows: set[ChangedRow] = set()
-        """What changed since the caller last cleared it: the cached rows that must be written again."""
+    def __post_init__(self) -> None:
+        self.unsettled_in_loop = {number: len(loop.body) for number, loop in enumerate(self.plan.loops)}
 
     @property
     def is_terminal(self) -> bool:

@@ -62,31 +62,12 @@ def is_given_untrusted(state: RunState, node_id: str) -> bool:
     )
 
 
-CONTENT_FREE_TYPES: Final = frozenset(
-    {
-        "node.started",
-        "node.resumed",
-        "node.skipped",
-        "node.cancelled",
-        "run.cancelled",
-        "version.pinned",
-        "cap.breached",
-        "provider.usage",
-        EFFECT_CLAIMED,
-        INTERRUPT_REMINDER,
-    }
+CONTENT_FREE_TYPES: Final = frozenset({EFFECT_CLAIMED, INTERRUPT_REMINDER, "cap.breached", "provider.usage"}).union(
+    "node.started node.resumed node.skipped node.cancelled run.cancelled version.pinned".split()
 )
 """Events that carry nothing of what their node made."""
-ANSWER_TYPES: Final = frozenset(
-    {
-        "interrupt.resolved",
-        "clarification.resolved",
-        APPROVAL_REMARK,
-        "approval.received",
-        "approval.granted",
-        "approval.rejected",
-        "approval.overridden",
-    }
+ANSWER_TYPES: Final = frozenset({APPROVAL_REMARK, "interrupt.resolved", "clarification.resolved"}).union(
+    "approval.received approval.granted approval.rejected approval.overridden".split()
 )
 """Events that carry an answer: they are as trusted as the person or system that gave it."""
 
@@ -100,8 +81,7 @@ def carries_untrusted(state: RunState, draft: Draft) -> bool:
     if kind in CONTENT_FREE_TYPES or kind in ANSWER_TYPES:
         return False
     if draft.node_id is not None:
-        node = state.nodes.get(draft.node_id)
-        return node is not None and node.untrusted
+        return _is_untrusted_node(state, draft.node_id)
     if kind == "run.completed":
         return _has_untrusted_output(state, draft.payload["outputs"])
     return kind == "run.failed" and _is_untrusted_node(state, draft.payload.get("failedNodeId", ""))

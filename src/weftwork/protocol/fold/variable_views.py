@@ -113,8 +113,3 @@ def merge_views(views: Iterable[VariableView]) -> VariableView:
     for view in views:
         met = view if met is None else met.merged_with(view)
     return met if met is not None else EMPTY_VIEW
-
-
-def add_write(view: VariableView, name: str, stamp: Stamp, value: Any) -> VariableView:
-    """The view after a write."""
-    return view.with_write(name, stamp, value)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from weftwork.protocol.errors import invalid
+from weftwork.protocol.errors import NO_SUCH_RUN, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -10,7 +10,7 @@ MAX_BULK_CANCEL: Final = 100
 """run-09: run ids in one request; the same number is advertised, and the schema of the body says it."""
 
 _REFUSALS: Final[dict[str, str]] = {
-    "not_found": "There is no such run.",
+    "not_found": NO_SUCH_RUN,
     "run_terminal": "The run has ended already.",
     "validation_error": "No run can have this id.",
 }

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal
 import msgspec
 from msgspec.structs import astuple
 
-from weftwork.protocol.run.versions import EVENT_SCHEMA_VERSION
+from weftwork.protocol.run.header import EVENT_SCHEMA_VERSION
 from weftwork.protocol.timestamps import iso
 
 Trust = Literal["trusted", "untrusted"]

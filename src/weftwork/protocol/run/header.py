@@ -1,4 +1,4 @@
-"""The run: its statuses, its state machine as a table, and the header that never changes.
+"""The run: its statuses, its state machine as a table, the header that never changes, and the versions it pins.
 
 Theory. A run is an immutable header (who, which definition, which inputs and options) plus an
 append-only log of events. Its status is a fold of that log; the table below says which event leads
@@ -6,14 +6,14 @@ where. Exactly one terminal event ends the log and nothing may follow it. `cance
 protocol event, so the request to cancel is itself an event of ours (`weftwork.run.cancel-requested`):
 an acknowledged cancel survives a crash like everything else.
 
-Sources: OpenWOP rest-endpoints (status model), RFC 0094 B (cancelling).
+Sources: OpenWOP rest-endpoints (status model), RFC 0094 B (cancelling), OpenWOP version-negotiation (getVersion).
 """
 
 from typing import Any, Final, Literal, get_args
 
 import msgspec
 
-from weftwork.protocol.run.versions import ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
+from weftwork.protocol.json.decoder import MAX_INTEGER
 
 Status = Literal[
     "pending",
@@ -36,6 +36,13 @@ DRAIN_POLICIES: Final[tuple[str, ...]] = ("immediate", "drain-current-node")
 
 WAITING_STATUSES: Final[tuple[Status, ...]] = ("waiting-approval", "waiting-input", "waiting-external")
 
+ENGINE_VERSION: Final = 1
+EVENT_LOG_SCHEMA_VERSION: Final = 2
+EVENT_SCHEMA_VERSION: Final = 1
+MAX_CHANGE_ID: Final = 256
+DEFAULT_VERSION: Final = -1
+"""The version of code from before the change."""
+
 TRANSITIONS: Final[dict[tuple[str, str], Status]] = {
     ("pending", "run.started"): "running",
     ("pending", "run.cancelled"): "cancelled",
@@ -56,6 +63,26 @@ to `waiting-*` and back lead the interrupts that are open."""
 def next_status(status: Status, event_type: str) -> Status:
     """run-01 (OpenWOP rest-endpoints): one step of the table; terminal statuses have no way out."""
     return TRANSITIONS.get((status, event_type), status)
+
+
+def version_error(change_id: str, least: Any, most: Any, pinned: int | None) -> tuple[str, str] | None:
+    """ver-02 (OpenWOP version-negotiation): code and message if the range is none, or does not hold what is pinned.
+
+    The first to ask in a run pins the greatest version; `pinned` is None before that.
+    """
+    if not change_id or len(change_id) > MAX_CHANGE_ID:
+        return "validation_error", f"The id of a change takes 1 to {MAX_CHANGE_ID} characters."
+    if not (_is_version(least) and _is_version(most) and least <= most):
+        text = f"The versions of a change are whole numbers from {DEFAULT_VERSION} on, the lesser one first."
+        return "validation_error", text
+    if pinned is not None and not least <= pinned <= most:
+        text = f"The run has pinned version {pinned} of {change_id}, and the node knows {least} to {most}."
+        return "version_out_of_range", text
+    return None
+
+
+def _is_version(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and DEFAULT_VERSION <= value <= MAX_INTEGER
 
 
 class RunKey(msgspec.Struct, frozen=True):

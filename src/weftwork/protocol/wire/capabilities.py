@@ -26,8 +26,7 @@ from weftwork.protocol.review.annotations import SIGNAL_KINDS, TARGET_KINDS
 from weftwork.protocol.review.debug_bundle import DEBUG_BUNDLE_CAPABILITY
 from weftwork.protocol.run.bulk_cancel import MAX_BULK_CANCEL
 from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
-from weftwork.protocol.run.header import DRAIN_POLICIES
-from weftwork.protocol.run.versions import ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
+from weftwork.protocol.run.header import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
 from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
 from weftwork.protocol.workflow.orchestration import (
     ASK_USER_ROUTINGS,

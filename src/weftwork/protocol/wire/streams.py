@@ -16,9 +16,8 @@ import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.run.events import MAX_CACHED_DOCUMENT, Event
-from weftwork.protocol.run.header import TERMINAL_STATUSES
+from weftwork.protocol.run.header import EVENT_SCHEMA_VERSION, TERMINAL_STATUSES
 from weftwork.protocol.run.projection import Projection
-from weftwork.protocol.run.versions import EVENT_SCHEMA_VERSION
 from weftwork.protocol.timestamps import iso
 
 StreamMode = Literal["updates", "values", "messages", "debug"]

@@ -39,7 +39,7 @@ from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest, OutboundResponse
 from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
 from weftwork.protocol.run.events import is_author_event_type
-from weftwork.protocol.run.versions import version_error
+from weftwork.protocol.run.header import version_error
 from weftwork.protocol.workflow.node_types import Effect
 
 log = logging.getLogger("weftwork.node")

@@ -1,4 +1,4 @@
-"""How the events about nodes change the state of a run. Called by the fold only."""
+"""How the events about nodes, their models and their interrupts change the state of a run. Called by the fold only."""
 
 from bisect import insort
 from collections.abc import Callable
@@ -6,24 +6,51 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.fold.envelope_facts import drop_payloads
+from weftwork.protocol.envelopes.handling import recorded_outcome
+from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.state import NodeState, RunState, SupervisorDecision
 from weftwork.protocol.fold.traversal import settle_node
 from weftwork.protocol.fold.trust_flow import is_given_untrusted
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.run import events
 from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState, effect_ref_of, is_node_outcome_interrupt
-from weftwork.protocol.run.events import (
-    CHILD_ENDED,
-    CHILD_STARTED,
-    CHILD_STATUS,
-    EFFECT_CLAIMED,
-    EFFECT_RECORDED,
-    MAP_ITEM,
-    ORCHESTRATOR_DECIDED,
-    UNTRUSTED,
-    Fact,
-)
+from weftwork.protocol.run.events import UNTRUSTED, Fact
 from weftwork.protocol.run.header import WAITING_STATUSES
+from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution, interrupt_id
+
+
+def _model_answered(state: RunState, fact: Fact) -> None:
+    """model-01 (readings, Model calls): an answer that is recorded is not asked for again while the node runs."""
+    node = state.nodes.get(fact.node_id or "")
+    if node is not None:
+        node.model_answers[fact.payload["call"]] = fact.payload
+
+
+def _output_chunk(state: RunState, fact: Fact) -> None:
+    node = state.nodes.get(fact.node_id or "")
+    if node is not None:
+        node.streaming = not fact.payload["isLast"]
+
+
+def _envelope_recorded(state: RunState, fact: Fact) -> None:
+    """env-26 (RFC 0021, deduplication): the first outcome under a correlation id stands, for the life of the run."""
+    known = recorded_outcome(fact.payload, fact.content_trust)
+    state.envelopes.setdefault(fact.payload["correlationId"], known)
+    node = state.nodes.get(fact.node_id or "")
+    if node is not None:
+        node.envelope_ids.append(fact.payload["correlationId"])
+
+
+def drop_payloads(state: RunState, node: NodeState) -> None:
+    """Nobody asks any more what the node sent: that it was sent is kept, and the payloads are not."""
+    for correlation_id in node.envelope_ids:
+        known = state.envelopes.get(correlation_id)
+        if known is not None and isinstance(known.outcome, Accepted):
+            outcome = msgspec.structs.replace(known.outcome, payload=None)
+            state.envelopes[correlation_id] = msgspec.structs.replace(known, outcome=outcome)
+    node.envelope_ids = []
+
 
 EARLY_CRASH_MS: Final = 60_000
 
@@ -282,6 +309,96 @@ def _remove(places: list[tuple[int, str]], index: int, node_id: str) -> None:
         places.remove((index, node_id))
 
 
+def _interrupt_requested(state: RunState, fact: Fact) -> None:
+    node_id = fact.node_id or ""
+    node = state.nodes[node_id]
+    node.interrupts += 1
+    name = interrupt_id(node_id, node.interrupts)
+    payload = fact.payload
+    state.open_interrupts[name] = state.interrupts[name] = InterruptState(
+        name,
+        node_id,
+        payload["kind"],
+        payload["key"],
+        payload["data"],
+        fact.timestamp,
+        payload.get("resumeSchema"),
+        payload.get("timeoutMs"),
+    )
+    state.changed_rows.add(("interrupt", name))
+
+
+def _interrupt_resolved(state: RunState, fact: Fact) -> None:
+    found = state.interrupts[fact.payload["interruptId"]]
+    found.status = "resolved"
+    state.open_interrupts.pop(found.interrupt_id, None)
+    state.changed_rows.add(("interrupt", found.interrupt_id))
+    payload = fact.payload
+    value = payload.get("resumeValue")
+    by = value.get("decidedBy") if found.kind == "approval" and is_object(value) else payload.get("resolvedBy")
+    state.resolutions[found.key] = Resolution(
+        value,
+        payload.get("outcome"),
+        payload.get("reason"),
+        by,
+        fact.timestamp,
+        dict(found.votes),
+        found.kind,
+        found.node_id,
+        found.data,
+        fact.content_trust == UNTRUSTED,
+    )
+    if found.node_id in state.suspended:
+        insort(state.resumable, (state.plan.nodes[found.node_id].index, found.node_id))
+
+
+def _approval_voted(state: RunState, fact: Fact) -> None:
+    """appr-04 (interrupt-profiles, quorum): the newest vote of each counts."""
+    node_id = fact.node_id or ""
+    found = (
+        state.interrupts.get(interrupt_id(node_id, state.nodes[node_id].interrupts)) if node_id in state.nodes else None
+    )
+    if found is None or found.status != "open":
+        return
+    found.response_count += 1
+    if fact.type != events.APPROVAL_REMARK:
+        action = "accept" if fact.type == "approval.granted" else "reject"
+        found.votes = {**found.votes, fact.payload["principal"]: action}
+        state.changed_rows.add(("interrupt", found.interrupt_id))
+
+
+def _reminder_sent(state: RunState, fact: Fact) -> None:
+    found = state.interrupts[fact.payload["interruptId"]]
+    found.reminders_sent = max(found.reminders_sent, fact.payload["number"])
+    state.changed_rows.add(("interrupt", found.interrupt_id))
+
+
+def _conversation_changed(state: RunState, fact: Fact) -> None:
+    payload = fact.payload
+    name = payload["conversationId"]
+    if fact.type == "conversation.opened":
+        state.conversations[name] = Conversation(0, payload["initialTurn"])
+    elif fact.type == "conversation.exchanged":
+        known = state.conversations.get(name)
+        state.conversations[name] = Conversation(payload["turnIndex"], payload["turn"], known is None or known.open)
+    elif name in state.conversations:
+        state.conversations[name].open = False
+
+
+OTHER_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
+    events.MODEL_ANSWERED: _model_answered,
+    "output.chunk": _output_chunk,
+    events.ENVELOPE_RECORDED: _envelope_recorded,
+    "interrupt.requested": _interrupt_requested,
+    "interrupt.resolved": _interrupt_resolved,
+    "approval.granted": _approval_voted,
+    "approval.rejected": _approval_voted,
+    events.APPROVAL_REMARK: _approval_voted,
+    events.INTERRUPT_REMINDER: _reminder_sent,
+    **dict.fromkeys(("conversation.opened", "conversation.exchanged", "conversation.closed"), _conversation_changed),
+}
+
+
 NODE_CHANGES: Final[dict[str, Callable[[RunState, Fact, str], None]]] = {
     "node.started": _node_started,
     "node.suspended": _node_suspended,
@@ -291,11 +408,11 @@ NODE_CHANGES: Final[dict[str, Callable[[RunState, Fact, str], None]]] = {
     "node.failed": _node_failed,
     "node.skipped": _node_skipped,
     "node.cancelled": _node_cancelled,
-    MAP_ITEM: _map_item,
-    EFFECT_CLAIMED: _effect_claimed,
-    EFFECT_RECORDED: _effect_recorded,
-    CHILD_STARTED: _child_started,
-    CHILD_STATUS: _child_status,
-    CHILD_ENDED: _child_ended,
-    ORCHESTRATOR_DECIDED: _orchestrator_decided,
+    events.MAP_ITEM: _map_item,
+    events.EFFECT_CLAIMED: _effect_claimed,
+    events.EFFECT_RECORDED: _effect_recorded,
+    events.CHILD_STARTED: _child_started,
+    events.CHILD_STATUS: _child_status,
+    events.CHILD_ENDED: _child_ended,
+    events.ORCHESTRATOR_DECIDED: _orchestrator_decided,
 }
