@@ -28,16 +28,7 @@ from weftwork.protocol.run.bulk_cancel import MAX_BULK_CANCEL
 from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
 from weftwork.protocol.run.header import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
 from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
-from weftwork.protocol.workflow.orchestration import (
-    ASK_USER_ROUTINGS,
-    CONFIDENCE_FLOOR,
-    DISPATCH_MODELS,
-    ESCALATION_KIND,
-    EXECUTION_MODEL_VERSION,
-    MOCK_AGENT,
-    SUPERVISOR,
-    WORKER_ID_INTERPRETATION,
-)
+from weftwork.protocol.workflow import orchestration
 from weftwork.protocol.workflow.registration import GATED_NODE_TYPES
 from weftwork.protocol.workflow.run_options import DEFAULT_VERBOSITY, MOCK_PROVIDERS
 
@@ -48,11 +39,11 @@ def agent_families(types: Container[str], conversation: bool, host: str) -> dict
     families: dict[str, Any] = {}
     if SUB_WORKFLOW in types:
         families["subWorkflow"] = {"inputMapping": True}
-    mocks = MOCK_AGENT in types
+    mocks = orchestration.MOCK_AGENT in types
     if mocks:
         families["conformance"] = {"mockAgent": True}
     dispatches = DISPATCH in types
-    supervises = dispatches and SUPERVISOR in types
+    supervises = dispatches and orchestration.SUPERVISOR in types
     if not dispatches and not mocks:
         return families
     agents: dict[str, Any] = {"supported": True, "orchestrator": supervises, "dispatch": dispatches}
@@ -60,30 +51,29 @@ def agent_families(types: Container[str], conversation: bool, host: str) -> dict
     if mocks:
         families["agents"]["reasoning"] = {"verbosity": DEFAULT_VERBOSITY, "streaming": True}
     if dispatches:
-        families["dispatch"] = _dispatch_family(conversation)
+        routings = [each for each in orchestration.ASK_USER_ROUTINGS if conversation or each != "conversation"]
+        models = list(orchestration.DISPATCH_MODELS)
+        families["dispatch"] = {
+            "supported": True,
+            "models": models,
+            "fanOutSupported": True,
+            "askUserRoutings": routings,
+        }
     if supervises:
         families["orchestrator"] = {
             "supported": True,
-            "workerIdInterpretation": WORKER_ID_INTERPRETATION,
+            "workerIdInterpretation": orchestration.WORKER_ID_INTERPRETATION,
             "fanOutSupported": True,
         }
-        families["multiAgent"] = {"executionModel": _execution_model(host)}
+        model = {
+            "supported": True,
+            "version": orchestration.EXECUTION_MODEL_VERSION,
+            "confidenceEscalationFloor": orchestration.CONFIDENCE_FLOOR,
+            "confidenceEscalationInterruptKind": orchestration.ESCALATION_KIND,
+            "crossHostCausation": {"supported": False, "hostId": host, "ancestryEndpointSupported": True},
+        }
+        families["multiAgent"] = {"executionModel": model}
     return families
-
-
-def _dispatch_family(conversation: bool) -> dict[str, Any]:
-    routings = [each for each in ASK_USER_ROUTINGS if conversation or each != "conversation"]
-    return {"supported": True, "models": list(DISPATCH_MODELS), "fanOutSupported": True, "askUserRoutings": routings}
-
-
-def _execution_model(host: str) -> dict[str, Any]:
-    return {
-        "supported": True,
-        "version": EXECUTION_MODEL_VERSION,
-        "confidenceEscalationFloor": CONFIDENCE_FLOOR,
-        "confidenceEscalationInterruptKind": ESCALATION_KIND,
-        "crossHostCausation": {"supported": False, "hostId": host, "ancestryEndpointSupported": True},
-    }
 
 
 ENVELOPE_STRICTNESS: Final = "warn"

@@ -79,9 +79,8 @@ def _operation(route: Route) -> dict[str, Any]:
     }
     if route.scope:
         operation["description"] = f"Needs the scope `{route.scope}`."
-    parameters = [_path_parameter(name, route.path_patterns) for name in _path_parameter_names(route.path)] + [
-        _parameter(p) for p in route.params
-    ]
+    parameters = [_path_parameter(name, route.path_patterns) for name in re.findall(r"{(\w+)}", route.path)]
+    parameters += [_parameter(each) for each in route.params]
     if parameters:
         operation["parameters"] = parameters
     if route.request:
@@ -151,10 +150,6 @@ def _links(routes: tuple[Route, ...]) -> dict[str, Any]:
             parameters = dict.fromkeys(names, "$response.body#/runId")
             links[route.operation_id] = {"operationId": route.operation_id, "parameters": parameters}
     return links
-
-
-def _path_parameter_names(path: str) -> list[str]:
-    return re.findall(r"{(\w+)}", path)
 
 
 def _path_parameter(name: str, patterns: Mapping[str, str]) -> dict[str, Any]:

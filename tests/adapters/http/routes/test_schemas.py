@@ -8,7 +8,7 @@ import pytest
 from tests.live import Host, start_host
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.json import schema
-from weftwork.protocol.wire.v1.envelopes import SERVED_SCHEMAS
+from weftwork.protocol.wire.v1.test_endpoints import SERVED_SCHEMAS
 
 KINDS = sorted(BUILTIN_KINDS.names)
 

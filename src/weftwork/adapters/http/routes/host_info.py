@@ -12,7 +12,7 @@ from weftwork.protocol.envelopes.kind import KindSet
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.capabilities import document_etag
-from weftwork.protocol.wire.v1.envelopes import SCHEMA_FILE_SUFFIX, SCHEMA_MEDIA_TYPE, SERVED_SCHEMAS
+from weftwork.protocol.wire.v1.test_endpoints import SCHEMA_FILE_SUFFIX, SCHEMA_MEDIA_TYPE, SERVED_SCHEMAS
 from weftwork.protocol.workflow.node_types import NodeDeclaration, describe_node_type, describe_node_types
 
 _PUBLIC_CACHE_HEADER = (b"cache-control", b"public, max-age=300")

@@ -7,61 +7,39 @@ The order of ROUTES is the order of the document, and its ETag depends on it. So
 from typing import Final
 
 from weftwork.protocol.ids import ID_PATTERN
+from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
 from weftwork.protocol.run.header import STATUSES
-from weftwork.protocol.wire.route import (
-    DEDUP,
-    DEFAULT_POLL_SECONDS,
-    IDEMPOTENCY_KEY,
-    IF_NONE_MATCH,
-    LAST_EVENT_ID,
-    MAX_CURSOR,
-    MAX_EVENTS,
-    MAX_POLL_SECONDS,
-    SEQUENCE_SCHEMA,
-    STRING_SCHEMA,
-    Parameter,
-    Route,
-    integer_parameter,
-    page_cursor,
-    page_limit,
-)
+from weftwork.protocol.wire import route
+from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route, integer_parameter, page_cursor, page_limit
 from weftwork.protocol.wire.streams import MAX_BUFFER_MS
 from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
-from weftwork.protocol.wire.v1.envelopes import ENVELOPE_ROUTES
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_ROUTES
 from weftwork.protocol.wire.v1.paths import operation
 from weftwork.protocol.wire.v1.review import BUNDLE_ROUTES, REVIEW_ROUTES
-from weftwork.protocol.wire.v1.runs import RUN_ADMIN_ROUTES, RUN_STATE_ROUTES, RUN_TREE_ROUTES
-from weftwork.protocol.wire.v1.test_endpoints import FETCH_TEST_ROUTES, MODEL_TEST_ROUTES
-from weftwork.protocol.wire.v1.workflows import NODE_TYPE_ROUTES, WORKFLOW_ROUTES
+from weftwork.protocol.wire.v1.test_endpoints import ENVELOPE_ROUTES, FETCH_TEST_ROUTES, MODEL_TEST_ROUTES
 from weftwork.protocol.workflow.registration import MAX_VERSION_LENGTH
 
-SCOPES: Final[tuple[str, ...]] = (
-    "manifest:read",
-    "manifest:write",
-    "runs:create",
-    "runs:read",
-    "runs:cancel",
-    "runs:delete",
-    "artifacts:read",
-    "webhooks:manage",
-    "approvals:respond",
-    "approvals:delegate",
-    "approvals:override",
-    "packs:publish",
-    "packs:yank",
-    "packs:yank-revert",
-    "audit:read",
-    "workspace:read",
-    "workspace:write",
-    "prompts:read",
-    "prompts:write",
+SCOPES: Final[tuple[str, ...]] = tuple(
+    """
+    manifest:read manifest:write runs:create runs:read runs:cancel runs:delete artifacts:read
+    webhooks:manage approvals:respond approvals:delegate approvals:override packs:publish packs:yank
+    packs:yank-revert audit:read workspace:read workspace:write prompts:read prompts:write
+    """.split()
 )
 """auth-04 (OpenWOP auth): the scope vocabulary; no scope implies another. Four are ours."""
 
+_REGISTRATION_ERRORS: Final[tuple[str, ...]] = (
+    "workflow_version_conflict",
+    "workflow_limit_reached",
+    "idempotency_key_mismatch",
+    "capability_required",
+)
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(*operation("getCapabilities"), "What this host offers.", response="capabilities", params=(IF_NONE_MATCH,)),
-    Route(*operation("getOpenApiSpec"), "This interface as OpenAPI 3.1.", params=(IF_NONE_MATCH,)),
+    Route(
+        *operation("getCapabilities"), "What this host offers.", response="capabilities", params=(route.IF_NONE_MATCH,)
+    ),
+    Route(*operation("getOpenApiSpec"), "This interface as OpenAPI 3.1.", params=(route.IF_NONE_MATCH,)),
     Route(*operation("getHealth"), "Whether the process answers.", response="health"),
     Route(
         *operation("getReadiness"),
@@ -91,7 +69,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="create-run",
         body_required=True,
         response="create-run-response",
-        params=(IDEMPOTENCY_KEY, DEDUP),
+        params=(IDEMPOTENCY_KEY, route.DEDUP),
         errors=(
             "mock_provider_forbidden",
             "unsupported_mock_provider",
@@ -113,9 +91,11 @@ ROUTES: Final[tuple[Route, ...]] = (
                 {"type": "array", "items": {"type": "string", "enum": list(STATUSES)}},
                 "Only runs with this status; repeated or with commas: one of these.",
             ),
-            Parameter("workflowId", STRING_SCHEMA, "Only runs of this workflow."),
+            Parameter("workflowId", route.STRING_SCHEMA, "Only runs of this workflow."),
             Parameter(
-                "tag", {"type": "array", "items": STRING_SCHEMA}, "Only runs with this tag; repeated: with all of them."
+                "tag",
+                {"type": "array", "items": route.STRING_SCHEMA},
+                "Only runs with this tag; repeated: with all of them.",
             ),
             Parameter("parentRunId", {"type": "string", "pattern": ID_PATTERN}, "Only runs that this run has started."),
             page_limit("Runs"),
@@ -150,10 +130,10 @@ ROUTES: Final[tuple[Route, ...]] = (
                 "One mode, or several without `values`; `updates` by default.",
             ),
             integer_parameter("bufferMs", 0, MAX_BUFFER_MS, "Batch for up to so long."),
-            integer_parameter("fromSequence", 0, MAX_CURSOR, "JSON only: first sequence to return."),
-            integer_parameter("limit", 1, MAX_EVENTS, "JSON only: events to return."),
-            LAST_EVENT_ID,
-            Parameter("lastEventId", LAST_EVENT_ID.schema, "Last-Event-ID for clients that cannot set headers."),
+            integer_parameter("fromSequence", 0, route.MAX_CURSOR, "JSON only: first sequence to return."),
+            integer_parameter("limit", 1, route.MAX_EVENTS, "JSON only: events to return."),
+            route.LAST_EVENT_ID,
+            Parameter("lastEventId", route.LAST_EVENT_ID.schema, "Last-Event-ID for clients that cannot set headers."),
         ),
         errors=("not_found", "unsupported_stream_mode", "rate_limited"),
     ),
@@ -163,20 +143,128 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="poll",
         params=(
-            Parameter("lastSequence", SEQUENCE_SCHEMA, "Highest sequence already seen."),
-            Parameter("since", SEQUENCE_SCHEMA, "Older name of lastSequence."),
-            integer_parameter("timeout", 1, MAX_POLL_SECONDS, f"Seconds to wait, {DEFAULT_POLL_SECONDS} by default."),
+            Parameter("lastSequence", route.SEQUENCE_SCHEMA, "Highest sequence already seen."),
+            Parameter("since", route.SEQUENCE_SCHEMA, "Older name of lastSequence."),
+            integer_parameter(
+                "timeout", 1, route.MAX_POLL_SECONDS, f"Seconds to wait, {route.DEFAULT_POLL_SECONDS} by default."
+            ),
         ),
         errors=("not_found", "rate_limited"),
     ),
-    *RUN_STATE_ROUTES,
+    Route(
+        *operation("pauseRun"),
+        "Pause a run, at once or when the nodes that run have ended.",
+        scope="runs:cancel",
+        success_status=202,
+        request="pause-run",
+        response="pause-run-response",
+        params=(IDEMPOTENCY_KEY,),
+        errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
+    ),
+    Route(
+        *operation("resumeRun"),
+        "Let a paused run go on.",
+        scope="runs:cancel",
+        success_status=202,
+        request="resume-run",
+        response="resume-run-response",
+        params=(IDEMPOTENCY_KEY,),
+        errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
+    ),
+    Route(
+        *operation("getArtifact"),
+        "Something that a run made.",
+        scope="artifacts:read",
+        response="artifact",
+        errors=("not_found",),
+    ),
+    Route(
+        *operation("setVariables"),
+        "Set variables of a run, for what comes after the node at which it stands.",
+        scope="runs:create",
+        request="set-variables",
+        response="set-variables-response",
+        errors=("not_found", "conflict", "service_unavailable"),
+        test_only=True,
+    ),
     *INTERRUPT_ROUTES,
-    *RUN_ADMIN_ROUTES,
-    *RUN_TREE_ROUTES,
+    Route(
+        *operation("bulkCancelRuns"),
+        "Cancel up to 100 runs; each has its own entry in the answer.",
+        scope="runs:cancel",
+        request="bulk-cancel",
+        body_required=True,
+        response="bulk-cancel-response",
+        params=(IDEMPOTENCY_KEY,),
+        errors=("idempotency_key_mismatch", "service_unavailable"),
+    ),
+    Route(
+        *operation("deleteRun"),
+        "Delete an ended run with everything that belongs to it.",
+        scope="runs:delete",
+        success_status=204,
+        params=(IDEMPOTENCY_KEY,),
+        errors=("not_found", "conflict", "service_unavailable"),
+    ),
+    Route(
+        *operation("getRunAncestry"),
+        "Which run started this one.",
+        scope="runs:read",
+        response="run-ancestry-response",
+        errors=("not_found",),
+    ),
+    Route(
+        *operation("getRunTree"),
+        "A run and those below it: each parent before its children, siblings in the order of their creation.",
+        scope="runs:read",
+        response="run-tree",
+        params=(integer_parameter("limit", 1, MAX_TREE_RUNS, f"Runs in the answer, {DEFAULT_TREE_RUNS} by default."),),
+        errors=("not_found",),
+    ),
     *REVIEW_ROUTES,
     *BUNDLE_ROUTES,
-    *WORKFLOW_ROUTES,
-    *NODE_TYPE_ROUTES,
+    Route(
+        *operation("listWorkflows"),
+        "The workflows that the tenant can start, by id.",
+        scope="manifest:read",
+        response="workflow-list",
+        params=(
+            page_limit("Workflows"),
+            page_cursor(),
+        ),
+    ),
+    Route(
+        *operation("registerWorkflow"),
+        "Register a workflow, or a new version of one, for the tenant.",
+        scope="manifest:write",
+        success_status=201,
+        other_success_statuses=(200,),
+        request="workflow-definition",
+        body_required=True,
+        response="register-workflow-response",
+        params=(IDEMPOTENCY_KEY,),
+        errors=_REGISTRATION_ERRORS,
+    ),
+    Route(
+        *operation("registerSampleWorkflow"),
+        "The same, also for the shorter bodies of the conformance suite and of example programs.",
+        scope="manifest:write",
+        success_status=201,
+        other_success_statuses=(200,),
+        request="register-sample-workflow",
+        body_required=True,
+        response="register-workflow-response",
+        params=(IDEMPOTENCY_KEY,),
+        errors=_REGISTRATION_ERRORS,
+        test_only=True,
+    ),
+    Route(
+        *operation("listNodeTypes"),
+        "The node types that definitions can use, by id.",
+        scope="manifest:read",
+        response="node-type-list",
+    ),
+    Route(*operation("getNodeType"), "One node type, with its schemas.", scope="manifest:read", response="node-type"),
     *FETCH_TEST_ROUTES,
     *MODEL_TEST_ROUTES,
     *ENVELOPE_ROUTES,
@@ -184,9 +272,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 )
 
 UNVERSIONED_NAMES: Final[frozenset[str]] = frozenset(
-    """
-    runs workflows interrupts webhooks agents prompts tools audit packs mcp a2a openapi.json
-    """.split()
+    "runs workflows interrupts webhooks agents prompts tools audit packs mcp a2a openapi.json".split()
 )
 """wire-01 (readings, Paths): protocol names that answer 400 when the /v1 prefix is missing."""
 
