@@ -67,10 +67,8 @@ CHAINED = [
 @pytest.mark.parametrize("source", NESTED)
 def test_walks_are_not_nested(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "cannot be nested" in limited(parse_expression, source)
-    inner = cost._CostWalk.comprehension  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(
-        cost._CostWalk, "comprehension", lambda self, tree, bound, walked: inner(self, tree, bound, False)
-    )  # pyright: ignore[reportPrivateUsage]
+    inner = cost.Cost.comprehension
+    monkeypatch.setattr(cost.Cost, "comprehension", lambda self, tree, bound, walked: inner(self, tree, bound, False))  # pyright: ignore[reportPrivateUsage]
     assert evaluate(source)
 
 

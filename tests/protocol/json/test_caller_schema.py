@@ -11,10 +11,9 @@ from tests.harness.definitions import example_count
 from tests.protocol.json.caller_schemas import VALUES, errors_of, schemas
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json import caller_schema
-from weftwork.protocol.json.caller_schema import check_caller_schema, check_value, measure_value
+from weftwork.protocol.json.caller_schema import analyze_schema, check_caller_schema, check_value, measure_value
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.decoder import decode
-from weftwork.protocol.json.schema_dialect import analyze_schema
 
 
 @pytest.mark.rule("schema-04")
@@ -64,10 +63,8 @@ def test_a_value_that_would_cost_too_much_is_refused_unread(
     schema: dict[str, Any], value: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert check_caller_schema(schema, "") == []
-    compiled = caller_schema._compile_caller_schema(encode_stored(schema))  # pyright: ignore[reportPrivateUsage]
-    fields = (compiled.steps_per_value, compiled.pattern_kib, compiled.has_choices)
-    unread = caller_schema._CompiledSchema(Untouched(), *fields)  # pyright: ignore[reportPrivateUsage, reportArgumentType]
-    monkeypatch.setattr(caller_schema, "_compile_caller_schema", lambda _: unread)
+    _, cost = caller_schema._compile_caller_schema(encode_stored(schema))  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(caller_schema, "_compile_caller_schema", lambda _: (Untouched(), cost))
     (violation,) = check_value(schema, value, "/configurable")
     assert (violation.pointer, violation.rule, violation.message) == ("/configurable", "size", message)
     monkeypatch.setattr(caller_schema, "MAX_STEPS", 10**12)  # sabotage

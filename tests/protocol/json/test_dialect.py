@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from tests.harness.definitions import example_count
 from tests.protocol.json.caller_schemas import errors_of, schemas
 from tests.protocol.json.test_schema_inline import trap
-from weftwork.protocol.json import caller_schema, schema_dialect
-from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
-from weftwork.protocol.json.schema_dialect import SchemaAnalysis, analyze_schema
+from weftwork.protocol.json import caller_schema
+from weftwork.protocol.json.caller_schema import SchemaAnalysis, analyze_schema, check_caller_schema, check_value
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -107,7 +106,7 @@ def test_what_is_refused(document: Any, at: str, rule: str) -> None:
 
 def nested(depth: int, leaf: Any, wrap: str = "items") -> Any:
     for _ in range(depth):
-        leaf = {wrap: [leaf] if wrap in schema_dialect.SUBSCHEMA_LIST_KEYWORDS else leaf}
+        leaf = {wrap: [leaf] if wrap in caller_schema.SUBSCHEMA_LIST_KEYWORDS else leaf}
     return leaf
 
 
@@ -135,7 +134,7 @@ def test_doubling_by_reference_is_weighed_written_out(keyword: str, monkeypatch:
     assert refused(doubling(10, keyword)) == []
     assert refused(doubling(12, keyword)) == [("", "size")]
     assert ("", "depth") in refused(doubling(40, keyword))
-    monkeypatch.setattr(schema_dialect, "MAX_STEPS_PER_VALUE", 10**9)  # sabotage
+    monkeypatch.setattr(caller_schema, "MAX_STEPS_PER_VALUE", 10**9)  # sabotage
     assert refused(doubling(12, keyword)) == []
     assert analyze_schema(doubling(12, keyword), "").steps_per_value > 2**12
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.pages import ROOT, blocks
 from weftwork.protocol.fold.channel_state import ChannelState, reduce_write
-from weftwork.protocol.json import caller_schema, schema_dialect
+from weftwork.protocol.json import caller_schema
 from weftwork.protocol.json.decoder import MAX_INTEGER
 from weftwork.protocol.json.schema import document
 from weftwork.protocol.workflow import channels as reducer
@@ -95,11 +95,11 @@ def test_the_keywords_are_those_of_the_dialect() -> None:
     table = dict(row for row in rows(section("Schemas")) if row[0] != "a schema" and "keywords" not in row[0])
     listed = [name for kind in list(table)[:8] for name in codes(table[kind]) if name not in ("#/$defs/", "x-")]
     known = (
-        schema_dialect.SUBSCHEMA_KEYWORDS
-        | schema_dialect.SUBSCHEMA_LIST_KEYWORDS
-        | schema_dialect.SUBSCHEMA_MAP_KEYWORDS
-        | schema_dialect.VALUE_KEYWORDS
-        | schema_dialect.ANNOTATION_KEYWORDS
+        caller_schema.SUBSCHEMA_KEYWORDS
+        | caller_schema.SUBSCHEMA_LIST_KEYWORDS
+        | caller_schema.SUBSCHEMA_MAP_KEYWORDS
+        | caller_schema.VALUE_KEYWORDS
+        | caller_schema.ANNOTATION_KEYWORDS
         | {"$ref", "$schema", "$defs"}
     )
     assert sorted(listed) == sorted(known)
@@ -108,14 +108,14 @@ def test_the_keywords_are_those_of_the_dialect() -> None:
 def test_the_numbers_are_those_of_the_code() -> None:
     bounds = rows(section("Schemas"))[8:]
     assert [list(map(int, re.findall(r"\d+", bound))) for _, bound in bounds] == [
-        [schema_dialect.MAX_BYTES, schema_dialect.MAX_DEPTH, schema_dialect.MAX_SUBSCHEMAS],
-        [schema_dialect.MAX_STEPS_PER_VALUE, schema_dialect.MAX_DEPTH],
-        [schema_dialect.MAX_OPTIONS, schema_dialect.MAX_OPTION_BYTES],
+        [caller_schema.MAX_BYTES, caller_schema.MAX_DEPTH, caller_schema.MAX_SUBSCHEMAS],
+        [caller_schema.MAX_STEPS_PER_VALUE, caller_schema.MAX_DEPTH],
+        [caller_schema.MAX_OPTIONS, caller_schema.MAX_OPTION_BYTES],
         [
-            schema_dialect.MAX_PATTERNS,
-            schema_dialect.MAX_PATTERN,
-            schema_dialect.MAX_PATTERN_KIB,
-            schema_dialect.MAX_COMPILED_PATTERN // 1024,
+            caller_schema.MAX_PATTERNS,
+            caller_schema.MAX_PATTERN,
+            caller_schema.MAX_PATTERN_KIB,
+            caller_schema.MAX_COMPILED_PATTERN // 1024,
         ],
         [caller_schema.MAX_STEPS, caller_schema.MAX_PATTERN_WORK],
     ]

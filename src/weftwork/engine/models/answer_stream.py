@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from weftwork.ports.models import AnswerEnd, Delta, ProviderFault
-from weftwork.protocol.json.text_map import map_texts
+from weftwork.protocol.json.values import map_texts
 from weftwork.protocol.media.base64_elision import Base64Elider
 from weftwork.protocol.media.inline_media import MAX_ANSWER_INLINE_BYTES, truncate_inline_media
 from weftwork.protocol.models.answers import ModelAnswer, last_chunk_meta

@@ -15,19 +15,10 @@ property such as `\\pL` is about five thousand. The states of a pattern are ther
 import re
 from typing import Final, NamedTuple
 
+import msgspec
+
+from weftwork.protocol.expressions import syntax_tree as syntax
 from weftwork.protocol.expressions.faults import expression_invalid, expression_limit
-from weftwork.protocol.expressions.syntax_tree import (
-    INDEX,
-    PLUS,
-    TERNARY,
-    Comprehension,
-    Constant,
-    Construction,
-    FunctionCall,
-    Identifier,
-    Member,
-    Tree,
-)
 
 COMPILE_UNITS_PER_STATE: Final = 28
 """Units of work for each state, every time the pattern is used: compiled patterns are not cached."""
@@ -56,9 +47,8 @@ def count_states(pattern: str) -> int:
         kind = token.lastgroup
         if kind == "open":
             last = 0
-            if token["open"].endswith(")"):
-                continue
-            stack.append(0)
+            if not token["open"].endswith(")"):
+                stack.append(0)
             continue
         if kind == "close":
             last = stack.pop() if len(stack) > 1 else 0
@@ -124,66 +114,48 @@ class SizeBound(NamedTuple):
         return self.constant + self.per_item * items + self.per_weight * seen + self.per_item_read * items * read
 
 
-class CostEstimate(NamedTuple):
-    """What an evaluation comes to at most: its work, and the weight of its result."""
+class Cost(msgspec.Struct):
+    """The formula, found in one walk over the tree; `longest` is the longest list that stands in the source."""
 
-    work: int
-    result: int
-
-
-class Cost(NamedTuple):
-    """The formula. `gathers`: walks that gather a list; `longest`: the longest list that stands in the source."""
-
-    work: SizeBound
-    result: SizeBound
-    list_comprehensions: int
-    growth: int
-    longest: int
-    patterns: tuple[str, ...]
-    has_null: bool
+    work: SizeBound = SizeBound(1)
+    result: SizeBound = SizeBound()
+    list_comprehensions: int = 0
+    growth: int = 1
+    longest: int = 0
+    patterns: list[str] = []
+    has_null: bool = False
     """Whether null stands in the source."""
 
-    def estimate(self, longest: int, seen: int, read: int) -> CostEstimate:
-        """What to expect, given the longest list and the weights. Raises ExpressionFault for a long gathering."""
+    def estimate(self, longest: int, seen: int, read: int) -> tuple[int, int]:
+        """The most that an evaluation comes to, given the longest list and the weights: its work, and the weight of
+        its result. Raises ExpressionFault for a long gathering."""
         if self.list_comprehensions and longest * self.growth > MAX_BUILT_ITEMS:
             most = MAX_BUILT_ITEMS // self.growth
             raise expression_limit(f"An expression with map or filter can see lists of at most {most:,} items here.")
         items = min(MAX_ITERATED_ITEMS, max(longest, self.longest, 1) * self.growth)
         copying = 2 * self.list_comprehensions * items * items
-        return CostEstimate(self.work.total(items, seen, read) + copying, self.result.total(items, seen, read))
+        return self.work.total(items, seen, read) + copying, self.result.total(items, seen, read)
 
-
-class _CostWalk:
-    """One walk over a tree."""
-
-    def __init__(self) -> None:
-        self.work = SizeBound(1)
-        self.list_comprehensions = 0
-        self.longest = 0
-        self.growth = 1
-        self.patterns: list[str] = []
-        self.has_null = False
-
-    def size(self, tree: Tree, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
+    def size(self, tree: syntax.Tree, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
         """The bound of a value, having added the work that makes it."""
         match tree:
-            case Constant():
+            case syntax.Constant():
                 self.has_null |= tree.is_null
                 return _constant_bound(1 + tree.size // 8, walked)
-            case Identifier():
+            case syntax.Identifier():
                 return bound.get(tree.name) or (
                     SizeBound(per_item_read=1, length=1) if walked else SizeBound(per_weight=1, length=1)
                 )
-            case Member():
+            case syntax.Member():
                 return self.size(tree.operand, bound, walked)
-            case Construction():
+            case syntax.Construction():
                 return self.construction(tree, bound, walked)
-            case FunctionCall():
+            case syntax.FunctionCall():
                 return self.call(tree, bound, walked)
-            case Comprehension():
+            case syntax.Comprehension():
                 return self.comprehension(tree, bound, walked)
 
-    def construction(self, tree: Construction, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
+    def construction(self, tree: syntax.Construction, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
         if tree.message_type:
             raise expression_invalid("Messages cannot be built; write an object as {...}.")
         self.longest = max(self.longest, len(tree.items))
@@ -194,27 +166,30 @@ class _CostWalk:
             total, length = total.plus(size), max(length, size.length)
         return total._replace(length=length)
 
-    def call(self, tree: FunctionCall, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
+    def call(self, tree: syntax.FunctionCall, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
         sizes = [self.size(each, bound, walked) for each in tree.arguments]
-        if tree.function == INDEX:
+        if tree.function == syntax.INDEX:
             return sizes[0]
-        if tree.function == TERNARY:
+        if tree.function == syntax.TERNARY:
             return sizes[1].maximum(sizes[2])
         total = _constant_bound(1, walked)
         for size in sizes:
             total = total.plus(size)
         if tree.function == "matches":
-            self.patterns.append(_literal_pattern(tree))
-            factor = count_states(self.patterns[-1])
+            pattern = tree.arguments[-1]
+            if not isinstance(pattern, syntax.Constant) or pattern.text is None:
+                raise expression_invalid("The pattern of `matches` must stand in the expression as text.")
+            self.patterns.append(pattern.text)
+            factor = count_states(pattern.text)
             self.work = self.work.plus(_constant_bound(COMPILE_UNITS_PER_STATE * factor, walked)).plus(
                 sizes[0].times(MATCH_UNITS_PER_STATE * factor)
             )
         self.work = self.work.plus(total)
         if tree.function in _FIXED_SIZE_FUNCTIONS:
             return _constant_bound(1, walked)
-        return total if tree.function == PLUS else total._replace(length=max(size.length for size in sizes))
+        return total if tree.function == syntax.PLUS else total._replace(length=max(size.length for size in sizes))
 
-    def comprehension(self, tree: Comprehension, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
+    def comprehension(self, tree: syntax.Comprehension, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
         """The items of a source together are as large as the source, so they count once and not N times."""
         if walked:
             raise expression_limit("Walks (map, filter, all, exists, exists_one) cannot be nested; chain them.")
@@ -230,29 +205,14 @@ class _CostWalk:
         )
 
 
-def cost_of(tree: Tree) -> Cost:
+def cost_of(tree: syntax.Tree) -> Cost:
     """expr-05 (host): the formula of an expression; nested walks and hopeless ones are refused at once."""
-    reckoning = _CostWalk()
-    result = reckoning.size(tree, {}, False)
-    if max(reckoning.work[:4]) > MAX_WORK:
+    cost = Cost()
+    cost.result = cost.size(tree, {}, False)
+    if max(cost.work[:4]) > MAX_WORK:
         raise expression_limit("The expression builds values that grow too fast.")
-    return Cost(
-        reckoning.work,
-        result,
-        reckoning.list_comprehensions,
-        reckoning.growth,
-        reckoning.longest,
-        tuple(reckoning.patterns),
-        reckoning.has_null,
-    )
+    return cost
 
 
 def _constant_bound(units: int, walked: bool) -> SizeBound:
     return SizeBound(per_item=units) if walked else SizeBound(constant=units)
-
-
-def _literal_pattern(call: FunctionCall) -> str:
-    pattern = call.arguments[-1]
-    if not isinstance(pattern, Constant) or pattern.text is None:
-        raise expression_invalid("The pattern of `matches` must stand in the expression as text.")
-    return pattern.text

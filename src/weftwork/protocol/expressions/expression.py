@@ -64,8 +64,8 @@ class Expression:
         intake = ScopeReader()
         data = intake.read(scope, self._reads)
         within = weigh_reads(data, self._reads_per_item) if self._reads_per_item else 0
-        expected = self._cost.estimate(intake.longest_list, intake.weight, within)
-        if expected.work > budget:
+        work, most = self._cost.estimate(intake.longest_list, intake.weight, within)
+        if work > budget:
             raise expression_limit("The expression would take too long over values of this size.")
         for source in self._iterated_programs:
             self._check_iterated(source, data)
@@ -73,7 +73,7 @@ class Expression:
         if said is not None:
             raise evaluation_fault(said, self._members)
         nulls = intake.has_null or self._cost.has_null
-        return result_to_json(outcome, nulls, expected.result), budget - expected.work
+        return result_to_json(outcome, nulls, most), budget - work
 
     def _check_iterated(self, source: Any, data: dict[str, Any]) -> None:
         """expr-11 (host): members have another order in every process, so no list is gathered from them."""

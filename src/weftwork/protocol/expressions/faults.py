@@ -6,6 +6,7 @@ recognised, never passed on; what is named of an expression stood in its source.
 
 import re
 from collections.abc import Set
+from functools import partial
 from typing import Final
 
 INVALID: Final = "expression_invalid"
@@ -55,19 +56,12 @@ class ExpressionFault(Exception):
         self.message = message
 
 
-def expression_invalid(message: str) -> ExpressionFault:
-    """The source is no expression that this host takes."""
-    return ExpressionFault(INVALID, message)
-
-
-def expression_failed(message: str) -> ExpressionFault:
-    """The expression has no value here."""
-    return ExpressionFault(FAILED, message)
-
-
-def expression_limit(message: str) -> ExpressionFault:
-    """The expression, what it sees or what it gives is too large."""
-    return ExpressionFault(LIMIT, message)
+expression_invalid: Final = partial(ExpressionFault, INVALID)
+"""The source is no expression that this host takes."""
+expression_failed: Final = partial(ExpressionFault, FAILED)
+"""The expression has no value here."""
+expression_limit: Final = partial(ExpressionFault, LIMIT)
+"""The expression, what it sees or what it gives is too large."""
 
 
 def compile_fault(said: str, names: tuple[str, ...]) -> ExpressionFault:

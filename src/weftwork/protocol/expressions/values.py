@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -24,15 +25,13 @@ MAX_WEIGHT_AT_ONCE: Final = 500_000
 _KINDS: Final = {"bytearray": "bytes", "datetime": "a timestamp", "timedelta": "a duration"}
 
 
+@dataclass(slots=True)
 class ScopeReader:
     """Takes what an expression reads out of a scope, and weighs it. expr-02 (host): every number becomes a double."""
 
-    __slots__ = ("has_null", "longest_list", "weight")
-
-    def __init__(self) -> None:
-        self.longest_list = 0
-        self.weight = 0
-        self.has_null = False
+    longest_list: int = 0
+    weight: int = 0
+    has_null: bool = False
 
     def read(self, scope: Mapping[str, Any], reads: ReadTree) -> dict[str, Any]:
         """expr-04 (host): the parts that are read, nothing else; a list or object in them has at most 10,000 items."""
@@ -97,7 +96,7 @@ def result_to_json(outcome: Any, nulls: bool, most: int) -> Any:
     `nulls`: it could hold one; `most`: the most it can weigh. Without nulls a moderate outcome is taken at once.
     """
     at_once = not nulls and most <= MAX_WEIGHT_AT_ONCE
-    outlet = _ResultWriter(_identity if at_once else cel.outcome_value)
+    outlet = _ResultWriter((lambda value: value) if at_once else cel.outcome_value)
     value = outlet.value(outcome.plain_value() if at_once else outcome, 0)
     if outlet.size * _MAX_NUMBER_BYTES > MAX_RESULT and len(msgspec.json.encode(value)) > MAX_RESULT:
         raise result_too_large()
@@ -109,16 +108,16 @@ def result_too_large() -> Exception:
     return expression_limit(f"The result is larger than {MAX_RESULT // 1024} KiB.")
 
 
+@dataclass(slots=True)
 class _ResultWriter:
     """Stops as soon as the result must be too large: a value can be far larger than what it is made of."""
 
-    def __init__(self, opened: Callable[[Any], Any]) -> None:
-        self._unwrap = opened
-        self.size = 0
-        """Bytes that the encoding has at least."""
+    unwrap: Callable[[Any], Any]
+    size: int = 0
+    """Bytes that the encoding has at least."""
 
     def value(self, outcome: Any, depth: int) -> Any:
-        value = self._unwrap(outcome)
+        value = self.unwrap(outcome)
         if value is None or isinstance(value, bool):
             return self._count(value, 4)
         if isinstance(value, str):
@@ -149,10 +148,6 @@ class _ResultWriter:
         if self.size > MAX_RESULT:
             raise result_too_large()
         return value
-
-
-def _identity(value: Any) -> Any:
-    return value
 
 
 def _text(value: str) -> str:

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from weftwork.protocol.errors import invalid
@@ -27,13 +28,11 @@ _Place = tuple["_Place", str | int] | None
 """Where a container stands: the place of the one around it, and its name or index there."""
 
 
+@dataclass(slots=True)
 class _Duplicate:
     """Stands where an object with a repeated member stood, until the walk reports it."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name: str
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> Any:

@@ -11,6 +11,7 @@ tried again by the names as they are displayed.
 import json
 import re
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
@@ -36,28 +37,28 @@ class _Token(IntEnum):
     STRING = 5
 
 
+@dataclass(slots=True)
 class _Target:
     """A wanted value, or one around it: offsets of its name and of itself, and of the container they were found in."""
 
-    __slots__ = ("children", "container", "name", "value")
-
-    def __init__(self) -> None:
-        self.children: dict[str, _Target] = {}
-        self.name = _NOT_FOUND
-        self.value = _NOT_FOUND
-        self.container = _NOT_FOUND
+    children: dict[str, "_Target"] = field(default_factory=dict[str, "_Target"])
+    name: int = _NOT_FOUND
+    value: int = _NOT_FOUND
+    container: int = _NOT_FOUND
 
 
+@dataclass(slots=True)
 class _Frame:
     """An open container; `target` only if something below it is wanted."""
 
-    __slots__ = ("index", "is_object", "offset", "target")
+    target: _Target | None
+    is_object: bool
+    offset: int
+    index: int = 0
 
-    def __init__(self, spot: _Target | None, is_object: bool, at: int) -> None:
-        self.target = spot if spot is not None and spot.children else None
-        self.is_object = is_object
-        self.offset = at
-        self.index = 0
+    @property
+    def item_target(self) -> _Target | None:
+        return None if self.target is None else self.target.children.get(str(self.index))
 
 
 def locate(data: bytes, pointers: Iterable[str], members: Collection[str] = ()) -> dict[str, Location]:
@@ -72,7 +73,9 @@ def locate(data: bytes, pointers: Iterable[str], members: Collection[str] = ()) 
     for naming in (escape_token, printable_token):
         root = _Target()
         for pointer in wanted:
-            _add_target(root, pointer)
+            spot = root
+            for part in pointer.split("/")[1:]:
+                spot = spot.children.setdefault(part, _Target())
         _scan(text, root, naming)
         left: list[str] = []
         for pointer in wanted:
@@ -123,12 +126,6 @@ def _find_unreadable(text: str) -> int:
     return 0
 
 
-def _add_target(root: _Target, pointer: str) -> None:
-    spot = root
-    for part in pointer.split("/")[1:]:
-        spot = spot.children.setdefault(part, _Target())
-
-
 def _resolve(root: _Target, pointer: str, as_member: bool) -> tuple[int, bool]:
     """The offset of the pointer's value or of the innermost one around it, and whether it is the value's own."""
     spot = root
@@ -151,7 +148,11 @@ def _scan(text: str, root: _Target, naming: Callable[[str], str]) -> None:
         kind = match.lastindex or 0
         start = match.start(kind)
         if kind == _Token.COMMA:
-            name_is_next, spot = _after_comma(frames)
+            name_is_next, spot = False, None
+            if frames:
+                frames[-1].index += 1
+                name_is_next = frames[-1].is_object
+                spot = None if name_is_next else frames[-1].item_target
         elif kind == _Token.CLOSE:
             name_is_next = False
             if frames:
@@ -162,23 +163,15 @@ def _scan(text: str, root: _Target, naming: Callable[[str], str]) -> None:
                 spot.name = start
         elif kind != _Token.COLON:
             if spot is not None:
-                _record_offset(spot, start, frames)
+                spot.value = start
+                if frames:
+                    spot.container = frames[-1].offset
+                if not frames or not frames[-1].is_object:
+                    spot.name = start
             if kind == _Token.OPEN:
-                frames.append(_Frame(spot, match[kind] == "{", start))
-                name_is_next = frames[-1].is_object
-                spot = None if name_is_next else _item_target(frames[-1])
-
-
-def _after_comma(frames: list[_Frame]) -> tuple[bool, _Target | None]:
-    if not frames:
-        return False, None
-    frame = frames[-1]
-    frame.index += 1
-    return frame.is_object, None if frame.is_object else _item_target(frame)
-
-
-def _item_target(frame: _Frame) -> _Target | None:
-    return None if frame.target is None else frame.target.children.get(str(frame.index))
+                name_is_next = match[kind] == "{"
+                frames.append(_Frame(spot if spot is not None and spot.children else None, name_is_next, start))
+                spot = None if name_is_next else frames[-1].item_target
 
 
 def _member_target(inside: _Target | None, raw: str, naming: Callable[[str], str]) -> _Target | None:
@@ -189,16 +182,6 @@ def _member_target(inside: _Target | None, raw: str, naming: Callable[[str], str
     except ValueError:
         return None
     return inside.children.get(naming(name))
-
-
-def _record_offset(spot: _Target, start: int, frames: list[_Frame]) -> None:
-    spot.value = start
-    if frames:
-        spot.container = frames[-1].offset
-        if not frames[-1].is_object:
-            spot.name = start
-    else:
-        spot.name = start
 
 
 def _to_locations(text: str, offsets: Iterable[int]) -> dict[int, Location]:

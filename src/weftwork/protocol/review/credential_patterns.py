@@ -12,7 +12,7 @@ import re
 from functools import partial
 from typing import Any, Final
 
-from weftwork.protocol.json.text_map import map_texts
+from weftwork.protocol.json.values import map_texts
 from weftwork.protocol.media.asset_references import rewrite_around_tokens
 
 MARKER: Final = "[REDACTED:credential]"

@@ -20,8 +20,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.json.text_map import map_texts
-from weftwork.protocol.json.values import is_object
+from weftwork.protocol.json.values import is_object, map_texts
 from weftwork.protocol.media.asset_references import rewrite_around_tokens
 from weftwork.protocol.media.base64_elision import elide_base64
 from weftwork.protocol.media.inline_media import decode_base64

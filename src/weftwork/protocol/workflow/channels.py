@@ -12,11 +12,10 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
+from weftwork.protocol.json.caller_schema import ANNOTATION_KEYWORDS, check_caller_schema, check_value
 from weftwork.protocol.json.decoder import MAX_INTEGER
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.json.schema_dialect import ANNOTATION_KEYWORDS
 from weftwork.protocol.json.values import is_array, is_object
 
 REDUCERS: Final = ("replace", "append", "merge", "counter", "votes", "feedback", "message")
