@@ -10,7 +10,7 @@ from typing import Any, Final
 from bench.plan import BenchError, Plan
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted, Invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.decoder import decode

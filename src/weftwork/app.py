@@ -45,7 +45,7 @@ from weftwork.ports.models import ModelProvider
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.storage.host_lock import HostLock
 from weftwork.ports.storage.store import Store
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
 from weftwork.protocol.wire.capabilities import HostOffer, discovery_document

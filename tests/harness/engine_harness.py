@@ -27,8 +27,8 @@ from weftwork.ports.models import ModelProviders
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.storage.blobs import Blobs
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS as KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS as KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer

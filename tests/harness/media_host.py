@@ -14,7 +14,7 @@ from weftwork.ports.media import OutgoingMedia
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
-from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.outcome import outcome_document
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import RunKey

@@ -16,7 +16,7 @@ from weftwork.protocol.review import annotations as annotation
 from weftwork.protocol.review import debug_bundle, run_diff
 from weftwork.protocol.run import bulk_cancel
 from weftwork.protocol.wire.route import MAX_POLL_SECONDS
-from weftwork.protocol.workflow import loops, run_options, validation
+from weftwork.protocol.workflow import plan, run_options, validation
 from weftwork.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "limits.md").read_text("utf-8")
@@ -48,7 +48,7 @@ ROWS: dict[str, list[str]] = {
         f"{debug_bundle.MAX_SPANS:,}",
     ],
     "Expressions and conditions": [f"{validation.MAX_EXPRESSIONS:,}"],
-    "Loops of a definition": [str(loops.MAX_LOOPS)],
+    "Loops of a definition": [str(plan.MAX_LOOPS)],
     "Rounds of a loop": [f"{validation.MAX_LOOP_ROUNDS:,}"],
     "A value that a node makes": [
         f"{values.MAX_VALUE_TEXT // 2**20} Mi characters",

@@ -73,7 +73,7 @@ def test_the_contracts_hold() -> None:
         ("protocol/run/header.py", "import weftwork.ports.clock", "Arrows point inward"),
         ("protocol/run/header.py", "import weftwork.protocol.fold.state", PROTOCOL_ORDER),
         ("protocol/privacy/trust.py", "import weftwork.protocol.privacy.redaction", PROTOCOL_ORDER),
-        ("protocol/workflow/loops.py", "import weftwork.protocol.media.media_types", PROTOCOL_ORDER),
+        ("protocol/workflow/plan.py", "import weftwork.protocol.media.media_types", PROTOCOL_ORDER),
         ("app.py", "import weftwork.testing.deterministic", "Only tests import the test kit"),
         ("adapters/http/app.py", "import weftwork.conformance.test_endpoints", "Arrows point inward"),
         ("conformance/workflows.py", "import weftwork.wiring.models", "Arrows point inward"),

@@ -24,7 +24,7 @@ from weftwork.engine.api.workflows import Workflows
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.protocol.envelopes.kinds import KindSet
 
 
 def endpoint_handlers(

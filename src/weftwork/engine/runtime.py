@@ -22,8 +22,7 @@ from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog
 from weftwork.ports.storage.idempotency import IdempotencyRecords
 from weftwork.ports.storage.run_queries import RunQueries
-from weftwork.protocol.envelopes.kind import KindSet
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindSet
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 

@@ -13,8 +13,8 @@ from msgspec import UNSET
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, NewChild, NodeOutcome
-from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
-from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.limits import Limits

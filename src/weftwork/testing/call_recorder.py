@@ -21,7 +21,7 @@ from weftwork.ports.node_outcome import (
     StepFailed,
 )
 from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.answers import ModelAnswer

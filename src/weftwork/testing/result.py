@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from weftwork.ports.outbound import OutboundRequest
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.run.events import EFFECT_RECORDED, Event, is_author_event_type
 from weftwork.protocol.run.projection import run_snapshot
 from weftwork.protocol.timestamps import iso

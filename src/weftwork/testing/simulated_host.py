@@ -20,8 +20,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS, KindDefinition
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, MEDIA_KINDS, KindDefinition
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.testing.call_recorder import PerformedCalls, ProcessGuard, record_calls

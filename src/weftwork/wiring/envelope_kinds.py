@@ -6,12 +6,13 @@ from typing import Final
 
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
 from weftwork.adapters.python.declaration.node_discovery import NodeLoadError, find_envelope_kinds
-from weftwork.protocol.envelopes.kind import KindDefinition, KindSet
-from weftwork.protocol.envelopes.kind_registry import (
+from weftwork.protocol.envelopes.kinds import (
     BUILTIN_KINDS,
     MAX_BYTES,
+    KindDefinition,
     KindRefused,
     KindRegistration,
+    KindSet,
     check_kind,
     register_kinds,
 )

@@ -14,8 +14,7 @@ from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, InterruptPending, NewChild, NodeOutcome
 from weftwork.ports.nodes import Arrival, CheckedEnvelope, Emission, InstantNode, NodeCall, WaitingNode
-from weftwork.protocol.envelopes.kind import KindDefinition
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault

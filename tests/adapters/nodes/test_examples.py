@@ -27,7 +27,7 @@ from weftwork.ports.node_outcome import (
     WriteChannel,
 )
 from weftwork.ports.nodes import Arrival
-from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.template import parse_template
 from weftwork.protocol.json.pointers import split_pointer

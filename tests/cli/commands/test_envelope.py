@@ -12,7 +12,7 @@ from tests.live import weftwork
 from tests.live.envelopes import PAYLOADS, UNIVERSAL, VENDOR, envelope
 from weftwork.cli.main import main
 from weftwork.protocol.envelopes import gate as acceptor
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS
 
 STEPS = [name for name, _ in acceptor.STEPS]
 SECRET = "sk-canary-4711"

@@ -12,7 +12,7 @@ from tests.cli.commands.test_runs_foreign import EVIL, harmless
 from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
 from tests.live import Host, start_host
 from weftwork.cli.commands import kinds
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS, UNIVERSAL_KINDS
 
 PLAN = {
     "description": "What is to be done.",

@@ -17,7 +17,7 @@ from weftwork.protocol.envelopes import handling
 from weftwork.protocol.envelopes.accept_request import parse_accept_request
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.handling import outcome_events
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import Invalid
 from weftwork.protocol.json.values import is_object
 

@@ -7,7 +7,7 @@ from tests.harness.definitions import header_of, node, plan_of, workflow
 from tests.harness.engine_harness import EngineHarness
 from weftwork.engine.decide import envelopes
 from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered
-from weftwork.protocol.envelopes.contract import OPEN_CONTRACT
+from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT
 from weftwork.protocol.envelopes.handling import JudgedEnvelope
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.fold import apply

@@ -14,9 +14,9 @@ from weftwork.engine.decide.inputs import EnvelopeEmitted
 from weftwork.engine.models import envelope_gate
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
-from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.handling import clarification_interrupt
-from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.envelopes.outcome import Accepted, outcome_document
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.events import Event

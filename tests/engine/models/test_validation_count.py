@@ -12,7 +12,7 @@ from weftwork.engine.media.node_media import EntryMediaStore
 from weftwork.engine.sdk import generation
 from weftwork.protocol.envelopes import validator
 from weftwork.protocol.envelopes.checks import ENVELOPE_VALIDATOR
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS
 from weftwork.protocol.envelopes.validator import DocumentValidator
 from weftwork.protocol.limits import Limits
 from weftwork.testing import FakeModel, NodeResult, RunResult, run_node, run_workflow

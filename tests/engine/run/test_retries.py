@@ -12,7 +12,7 @@ from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until, 
 from weftwork.engine.decide.inputs import RetryDue
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
-from weftwork.protocol.workflow.node_settings import RetryPolicy, retry_delay
+from weftwork.protocol.workflow.definition import RetryPolicy, retry_delay
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from weftwork.protocol.envelopes.gate import accept, explain
 from weftwork.protocol.envelopes.gate_rules import GateRules, RecordedOutcome
-from weftwork.protocol.envelopes.kind import KindDefinition
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid, outcome_document
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 

@@ -18,10 +18,9 @@ from tests.protocol.envelopes.sample_envelopes import (
     with_secrets,
     with_value,
 )
-from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.gate import STEPS, accept, explain
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateStep, RecordedOutcome
-from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, EnvelopeContract, GateStep, RecordedOutcome
+from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted, Breached, EnvelopeOutcome, Gated, Invalid, outcome_document
 
 FULL = Counter(3, 3)

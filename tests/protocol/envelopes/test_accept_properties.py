@@ -24,10 +24,9 @@ from tests.protocol.envelopes.sample_envelopes import (
     rules,
     with_value,
 )
-from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.gate import accept, explain
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome
-from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, EnvelopeContract, GateRules, RecordedOutcome
+from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_document
 
 PIECES = st.sampled_from([*SECRETS.values(), "text", "", "[REDACTED:key]", f"[REDACTED:{CANARY}]", "é\u2028", "a.b"])

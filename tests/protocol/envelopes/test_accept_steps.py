@@ -15,10 +15,9 @@ from tests.protocol.envelopes.sample_envelopes import (
 )
 from weftwork.protocol.envelopes import checks, gate
 from weftwork.protocol.envelopes.accept_request import parse_accept_request
-from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.gate import STEPS, GateContext, accept
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome
-from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.protocol.envelopes.gate_rules import Counter, Counters, EnvelopeContract, GateRules, RecordedOutcome
+from weftwork.protocol.envelopes.kinds import KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_document
 
 

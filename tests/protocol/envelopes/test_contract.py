@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import TYPES
 from tests.protocol.workflow.bad_definitions import with_changes
-from weftwork.protocol.envelopes.contract import MAX_KIND, MAX_KINDS, OPEN_CONTRACT, EnvelopeContract, parse_contract
-from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.gate_rules import MAX_KIND, MAX_KINDS, OPEN_CONTRACT, EnvelopeContract, parse_contract
+from weftwork.protocol.envelopes.kinds import UNIVERSAL_KINDS
 from weftwork.protocol.workflow import validation as module
 from weftwork.protocol.workflow.validation import parse_workflow
 

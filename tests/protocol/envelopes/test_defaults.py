@@ -11,7 +11,7 @@ from tests.harness.definitions import example_count
 from weftwork.protocol.envelopes.defaults import MAX_ID, EnvelopeOrigin, derive_correlation_id, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import GateRules
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted
 
 ORIGIN = EnvelopeOrigin("run-1", "plan", "0.0.0", 0, 1_700_000_000_000, "trusted")

@@ -7,16 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weftwork.protocol.envelopes import kind_registry
+from weftwork.protocol.envelopes import kinds as module
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import GateRules
-from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
-from weftwork.protocol.envelopes.kind_registry import (
+from weftwork.protocol.envelopes.kinds import (
     BUILTIN_KINDS,
+    DISPLAY_KINDS,
     LEGACY_KINDS,
     MAX_NAME,
+    UNIVERSAL_KINDS,
+    KindDefinition,
     KindRefused,
     KindRegistration,
+    KindSet,
     check_kind_name,
     register_kinds,
 )
@@ -66,8 +69,7 @@ def near_misses() -> list[str]:
             f"{name}?x",
         }
     found |= {
-        f"{taken}{rest}"
-        for taken, rest in product(kind_registry.RESERVED_PREFIXES, ("plan", "acme.plan", "a2ui-surface"))
+        f"{taken}{rest}" for taken, rest in product(module.RESERVED_PREFIXES, ("plan", "acme.plan", "a2ui-surface"))
     }
     found |= {"vendor.acme", "community.ada", "private.host", "local", "", ".", "..", "vendor.Acme.plan", "plan"}
     found |= {
@@ -120,8 +122,8 @@ def test_names_that_almost_are_one_do_not_pass_the_gate() -> None:
 
 def test_without_the_check_they_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: a pattern that takes anything, and a name that is not compared."""
-    monkeypatch.setattr(kind_registry, "_KIND_NAME", re.compile(".*", re.DOTALL))
-    monkeypatch.setattr(kind_registry, "RESERVED_PREFIXES", ())
+    monkeypatch.setattr(module, "_KIND_NAME", re.compile(".*", re.DOTALL))
+    monkeypatch.setattr(module, "RESERVED_PREFIXES", ())
     assert len([name for name in near_misses() if check_kind_name(name) is None]) >= 150
 
 

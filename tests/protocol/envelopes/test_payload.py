@@ -16,7 +16,7 @@ from tests.protocol.envelopes.sample_envelopes import (
     with_value,
 )
 from weftwork.protocol.envelopes.gate import UNCHECKED_WARNING
-from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS, KindDefinition
+from weftwork.protocol.envelopes.kinds import UNIVERSAL_KINDS, KindDefinition
 from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_document
 
 SURFACE = "ui.a2ui-surface"

@@ -7,15 +7,18 @@ from hypothesis import given, settings
 
 from tests.harness.definitions import TYPES, example_count, node, workflow
 from tests.protocol.json.caller_schemas import schemas
-from weftwork.protocol.envelopes import kind_registry
-from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
-from weftwork.protocol.envelopes.kind_registry import (
+from weftwork.protocol.envelopes import kinds as module
+from weftwork.protocol.envelopes.kinds import (
     BUILTIN_KINDS,
+    DISPLAY_KINDS,
     MAX_BYTES,
     MAX_KINDS,
     MAX_VERSION,
+    UNIVERSAL_KINDS,
+    KindDefinition,
     KindRefused,
     KindRegistration,
+    KindSet,
     check_kind,
     parse_kinds,
     register_kinds,
@@ -69,7 +72,7 @@ def test_a_version_has_one_schema() -> None:
 
 def test_without_the_comparison_the_first_would_win(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: schemas that all look alike."""
-    monkeypatch.setattr(kind_registry, "encode_stored", lambda value: b"")
+    monkeypatch.setattr(module, "encode_stored", lambda value: b"")
     kinds = register_kinds(BUILTIN_KINDS, found(KindDefinition(NAME, 1, SCHEMA), KindDefinition(NAME, 1, {})))
     assert kinds.find(NAME) == KindDefinition(NAME, 1, SCHEMA)
 
@@ -184,7 +187,7 @@ def test_a_run_that_has_such_a_workflow_goes_on() -> None:
 
 def test_without_the_dialect_a_circle_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage: schemas of workflows that nobody looks at."""
-    monkeypatch.setattr(kind_registry, "check_caller_schema", lambda schema, at: [])
+    monkeypatch.setattr(module, "check_caller_schema", lambda schema, at: [])
     assert kinds_of({NAME: {"schema": {"items": {"$ref": "#"}}}})[1] == []
 
 
@@ -197,7 +200,7 @@ def test_a_kind_of_the_host_stays_what_it_is() -> None:
         (KindDefinition(NAME, 3, {"type": "object"}), True),
         (KindDefinition("local.other", 1, {}), False),
     ):
-        found = [(each.pointer, each.rule) for each in kind_registry.check_host_kinds(host, [own])]
+        found = [(each.pointer, each.rule) for each in module.check_host_kinds(host, [own])]
         assert found == ([(f"/metadata/envelopeKinds/{NAME}", "taken")] if taken else [])
         assert host.with_missing([own]).find(NAME) is host.find(NAME)
         assert host.with_missing([own]).find(own.name) is not None

@@ -8,8 +8,7 @@ import jsonschema
 import pytest
 
 from tests.protocol.envelopes.sample_envelopes import ABSENT, COMPONENTS, PAYLOADS, Json, envelope, with_value
-from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.validator import expand_tagged_unions
 from weftwork.protocol.json import schema
 

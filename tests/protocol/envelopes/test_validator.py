@@ -7,8 +7,7 @@ import pytest
 from tests.protocol.envelopes.sample_envelopes import CANARY, Json, envelope, rules
 from weftwork.protocol.envelopes import validator as module
 from weftwork.protocol.envelopes.gate import accept
-from weftwork.protocol.envelopes.kind import KindDefinition
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindDefinition
 from weftwork.protocol.envelopes.outcome import outcome_document
 from weftwork.protocol.envelopes.validator import MAX_DETAILS, DocumentValidator, expand_tagged_unions
 

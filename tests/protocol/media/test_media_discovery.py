@@ -2,8 +2,7 @@
 
 import pytest
 
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS, UNIVERSAL_KINDS
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, MEDIA_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.wire.capabilities import HostOffer, discovery_document

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS
-from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits

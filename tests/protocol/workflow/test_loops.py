@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import TYPES, edge, example_count, node, plan_of, workflow
 from weftwork.protocol.workflow.definition import Edge
-from weftwork.protocol.workflow.loops import find_back_edges
-from weftwork.protocol.workflow.plan import Plan, plan_workflow
+from weftwork.protocol.workflow.plan import Plan, find_back_edges, plan_workflow
 from weftwork.protocol.workflow.validation import parse_workflow
 
 

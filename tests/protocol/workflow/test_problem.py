@@ -10,8 +10,8 @@ from tests.harness.definitions import TYPES, edge, node, variable, workflow
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.protocol.json.decoder import decode
-from weftwork.protocol.workflow import problems as module
-from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES, Problem, check_shape, find_problems
+from weftwork.protocol.workflow import registration as module
+from weftwork.protocol.workflow.registration import MAX_DEFINITION_BYTES, Problem, check_shape, find_problems
 
 GOOD = workflow([node("a"), node("b")], [edge("a", "b")], [variable("x", required=True)])
 

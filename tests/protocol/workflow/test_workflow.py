@@ -11,7 +11,7 @@ from tests.protocol.workflow.bad_definitions import CASES, GOOD, linked, with_ch
 from weftwork.protocol.json import canonical, schema
 from weftwork.protocol.json.values import has_type
 from weftwork.protocol.workflow import validation as module
-from weftwork.protocol.workflow.node_settings import RetryPolicy
+from weftwork.protocol.workflow.definition import RetryPolicy
 from weftwork.protocol.workflow.node_types import NEVER_PROVIDED, missing_capabilities
 from weftwork.protocol.workflow.plan import plan_workflow
 from weftwork.protocol.workflow.validation import parse_workflow

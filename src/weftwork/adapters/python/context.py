@@ -29,7 +29,7 @@ from weftwork.adapters.python.errors import missing_capability_error, misuse_err
 from weftwork.adapters.python.loop_bridge import LoopBridge
 from weftwork.adapters.python.values import NotJson, as_json, is_storable
 from weftwork.ports.media import MediaKind
-from weftwork.protocol.envelopes.contract import MAX_KIND
+from weftwork.protocol.envelopes.gate_rules import MAX_KIND
 from weftwork.protocol.privacy.trust import wrap_untrusted
 from weftwork.protocol.workflow.node_types import Effect
 

@@ -12,7 +12,7 @@ from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import align, print_table
 from weftwork.cli.console.text import clean, say, say_json, similar_names
 from weftwork.cli.render.schema_text import SchemaText
-from weftwork.protocol.envelopes.kind import DISPLAY_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 

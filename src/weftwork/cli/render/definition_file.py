@@ -21,7 +21,7 @@ Problems = list[dict[str, Any]]
 
 def read_definition(name: str) -> bytes:
     """At most one byte more than a definition may have; - is standard input."""
-    from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES
+    from weftwork.protocol.workflow.registration import MAX_DEFINITION_BYTES
 
     if name == "-":
         return sys.stdin.buffer.read(MAX_DEFINITION_BYTES + 1)
@@ -44,7 +44,7 @@ def load_node_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]
 def check_definition(name: str, types: Mapping[str, "NodeDeclaration"]) -> tuple[str, Problems]:
     """What there is in a good file, or what is wrong with a bad one."""
     from weftwork.cli.render.drawing.layout import count_summary, lay_out
-    from weftwork.protocol.workflow.problems import find_problems
+    from weftwork.protocol.workflow.registration import find_problems
 
     try:
         document, problems = find_problems(read_definition(name), types)
@@ -57,7 +57,7 @@ def parse_definition(name: str, data: bytes) -> tuple[Any, Problems]:
     """The document, or why there is none. What it says is left to a host."""
     from weftwork.protocol.errors import ClientFault
     from weftwork.protocol.json.decoder import decode
-    from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES, check_shape
+    from weftwork.protocol.workflow.registration import MAX_DEFINITION_BYTES, check_shape
 
     try:
         if len(data) <= MAX_DEFINITION_BYTES:
@@ -70,7 +70,7 @@ def parse_definition(name: str, data: bytes) -> tuple[Any, Problems]:
 def locate_problems(name: str, data: bytes, message: str, details: dict[str, Any]) -> Problems:
     """The problems that a refusal points at, in the order of the text; none if it points at nothing."""
     from weftwork.protocol.json.schema import Violation
-    from weftwork.protocol.workflow.problems import locate_violations
+    from weftwork.protocol.workflow.registration import locate_violations
 
     listed = details.get("violations")
     rows: list[Any] = listed if is_array(listed) and listed else [{**details, "message": message}]
@@ -95,7 +95,7 @@ def problem_line(problem: dict[str, Any]) -> str:
 
 def require_valid_shape(name: str, data: bytes) -> dict[str, Any]:
     """A definition that can be drawn: its shape is right, whether or not this host could run it."""
-    from weftwork.protocol.workflow.problems import check_shape
+    from weftwork.protocol.workflow.registration import check_shape
 
     document, problems = check_shape(data)
     if document is None:

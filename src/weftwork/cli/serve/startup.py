@@ -24,7 +24,7 @@ from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.ids import parse_api_key
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import path_for
-from weftwork.protocol.workflow.problems import MAX_DEFINITION_BYTES
+from weftwork.protocol.workflow.registration import MAX_DEFINITION_BYTES
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import DocumentFileError, read_document
 

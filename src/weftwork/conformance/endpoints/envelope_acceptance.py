@@ -29,7 +29,7 @@ from weftwork.protocol.envelopes.accept_request import (
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import GateVerdict, RecordedOutcome
 from weftwork.protocol.envelopes.handling import JudgedEnvelope
-from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.protocol.envelopes.kinds import KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid
 from weftwork.protocol.envelopes.reassembly import PartialEnvelopes
 from weftwork.protocol.json import schema

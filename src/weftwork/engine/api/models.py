@@ -13,8 +13,7 @@ from weftwork.ports.models import ModelProviders, ModelRequest, input_modalities
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.envelopes.contract import EnvelopeContract
-from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
+from weftwork.protocol.envelopes.gate_rules import EnvelopeContract, RecordedOutcome
 from weftwork.protocol.envelopes.handling import JudgedEnvelope, recorded_outcome
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Draft

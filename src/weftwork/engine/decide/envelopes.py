@@ -12,7 +12,7 @@ from weftwork.engine.decide.decision import (
 )
 from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered, NodeSuspended
 from weftwork.engine.decide.interrupts import interrupt_events, suspend_node
-from weftwork.protocol.envelopes.contract import EnvelopeContract
+from weftwork.protocol.envelopes.gate_rules import EnvelopeContract
 from weftwork.protocol.envelopes.handling import (
     JudgedEnvelope,
     clarification_interrupt,
@@ -20,7 +20,7 @@ from weftwork.protocol.envelopes.handling import (
     outcome_events,
     with_cause,
 )
-from weftwork.protocol.envelopes.kind import CLARIFICATION_KIND
+from weftwork.protocol.envelopes.kinds import CLARIFICATION_KIND
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.interrupt_events import request_refusal

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from weftwork.protocol.envelopes.contract import EnvelopeContract
+from weftwork.protocol.envelopes.gate_rules import EnvelopeContract
 from weftwork.protocol.envelopes.handling import JudgedEnvelope
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run import model_payloads

@@ -73,7 +73,7 @@ from weftwork.protocol.people.interrupt_events import request_refusal
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import interrupt_id
-from weftwork.protocol.workflow.node_settings import retry_delay
+from weftwork.protocol.workflow.definition import retry_delay
 from weftwork.protocol.workflow.node_types import missing_capabilities
 from weftwork.protocol.workflow.plan import HANDLES_FAILURE
 

@@ -23,8 +23,7 @@ from weftwork.ports.storage.definitions import (
     WorkflowRegistration,
 )
 from weftwork.ports.storage.idempotency import SlotTaken
-from weftwork.protocol.envelopes.kind import KindSet
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS, check_host_kinds
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindSet, check_host_kinds
 from weftwork.protocol.errors import HostFault, invalid
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import Violation

@@ -11,7 +11,7 @@ from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import GeneratedMedia
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.storage.assets import StoredAsset
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState

@@ -15,7 +15,7 @@ from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome, no_record
 from weftwork.protocol.envelopes.handling import JudgedEnvelope, clarification_interrupt
-from weftwork.protocol.envelopes.kind import CLARIFICATION_KIND, MEDIA_KINDS, KindSet
+from weftwork.protocol.envelopes.kinds import CLARIFICATION_KIND, MEDIA_KINDS, KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Invalid, OutcomeDetail
 from weftwork.protocol.envelopes.reassembly import is_partial
 from weftwork.protocol.fold.state import RunState

@@ -34,10 +34,9 @@ from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault, i
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, StepFailed
 from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall
 from weftwork.protocol.envelopes.completion import usage_event
-from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
-from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
+from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, EnvelopeContract, RecordedOutcome
 from weftwork.protocol.envelopes.handling import envelope_failure
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Gated, Invalid
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.media.media_types import UNKNOWN_TYPE

@@ -39,7 +39,7 @@ from weftwork.ports.node_outcome import (
 )
 from weftwork.ports.nodes import CheckedEnvelope, Emission, InstantNode, NodeCall, WaitingNode
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.json.values import is_too_large

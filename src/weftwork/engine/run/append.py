@@ -14,7 +14,7 @@ import msgspec
 
 from weftwork.ports.ids import Ids
 from weftwork.ports.node_outcome import NewChild
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at

@@ -15,8 +15,8 @@ from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall, NodeContext
 from weftwork.protocol.envelopes.checks import CORRELATION_CONFLICT
 from weftwork.protocol.envelopes.completion import MismatchedAnswer, refusal_event, retry_exhausted_event
-from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.defaults import EnvelopeOrigin
+from weftwork.protocol.envelopes.gate_rules import EnvelopeContract
 from weftwork.protocol.envelopes.handling import clarification_interrupt, envelope_failure
 from weftwork.protocol.envelopes.instructions import (
     coercion_instructions,
@@ -28,7 +28,7 @@ from weftwork.protocol.envelopes.instructions import (
     unknown_kind_text,
     unreadable_correction,
 )
-from weftwork.protocol.envelopes.kind import (
+from weftwork.protocol.envelopes.kinds import (
     CLARIFICATION_KIND,
     ERROR_KIND,
     SCHEMA_REQUEST_KIND,

@@ -5,15 +5,21 @@ to be there. Source: RFC 0021 (conformance), readings (Seam of the gate).
 """
 
 from collections.abc import Callable
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, get_args
 
 import msgspec
 
-from weftwork.protocol.envelopes.contract import EnvelopeContract
 from weftwork.protocol.envelopes.defaults import MAX_ID
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, GateVerdict, RecordedOutcome
+from weftwork.protocol.envelopes.gate_rules import (
+    Counter,
+    Counters,
+    EnvelopeContract,
+    GateRules,
+    GateVerdict,
+    RecordedOutcome,
+)
 from weftwork.protocol.envelopes.handling import JudgedEnvelope
-from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.protocol.envelopes.kinds import KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, RefusalMode, outcome_document
 from weftwork.protocol.ids import is_node_id, is_path_id
 from weftwork.protocol.json.decoder import MAX_INTEGER
@@ -25,6 +31,7 @@ CAPABILITY: Final = "host.aiEnvelope.supported"
 APPROVAL_KIND: Final = "approval"
 MAX_SECRETS: Final = 64
 """Of one call; more are not looked for."""
+_COUNTERS: Final = ("envelopesPerTurn", "schemaRounds", "clarificationRounds")
 DEFAULT_NODE_ID: Final = "node"
 """The node of a projection that names none."""
 
@@ -61,16 +68,17 @@ def parse_accept_request(body: dict[str, Any], kinds: KindSet, capable: bool) ->
     """env-31 (RFC 0021, conformance): every field of the body as the rule that it stands for."""
     given = body.get
     target = given("projectTo")
-    contract = EnvelopeContract(_names(given("nodeAllowedKinds")), _refusal_mode(target))
+    mode = _one_of(target.get("refusalMode"), RefusalMode) if is_object(target) else None
+    contract = EnvelopeContract(_names(given("nodeAllowedKinds")), mode or "fail-node")
     floor = given("schemaVersionFloor")
-    canaries = given("byokCanaries")
+    canaries, counts = given("byokCanaries"), given("counters")
     rules = GateRules(
         kinds,
         supported=_names(given("hostSupportedEnvelopes")),
         contract=contract,
         versions=_versions(floor) if is_object(floor) else None,
         strict=given("envelopeStrictness") == "strict",
-        counters=_counters(given("counters")),
+        counters=Counters(*map(_counter, map(counts.get, _COUNTERS))) if is_object(counts) else Counters(),
         secrets=_secrets(canaries) if is_array(canaries) else None,
         trust=_one_of(given("runTrustBoundary"), Trust),
         advances_approval=given("approvalGateContext") is True or given("boundInterruptKind") == APPROVAL_KIND,
@@ -136,11 +144,6 @@ def _one_of(value: Any, choices: Any) -> Any:
     return value if isinstance(value, str) and value in get_args(choices) else None
 
 
-def _refusal_mode(target: Any) -> RefusalMode:
-    found = _one_of(target.get("refusalMode"), RefusalMode) if is_object(target) else None
-    return cast("RefusalMode", found) if found is not None else "fail-node"
-
-
 def _integer(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -150,16 +153,6 @@ def _integer(value: Any) -> int | None:
 def _versions(floor: dict[str, Any]) -> dict[str, int]:
     found = ((name, _integer(each)) for name, each in floor.items())
     return {name: version for name, version in found if version is not None}
-
-
-def _counters(value: Any) -> Counters:
-    if not is_object(value):
-        return Counters()
-    return Counters(
-        _counter(value.get("envelopesPerTurn")),
-        _counter(value.get("schemaRounds")),
-        _counter(value.get("clarificationRounds")),
-    )
 
 
 def _counter(value: Any) -> Counter | None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS, SCHEMA_REQUEST_KIND, SURFACE_KIND, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS, SCHEMA_REQUEST_KIND, SURFACE_KIND, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.outcome import Invalid, OutcomeDetail
 from weftwork.protocol.envelopes.validator import DocumentValidator
 from weftwork.protocol.json.decoder import MAX_DEPTH
@@ -68,9 +68,7 @@ def check_shape(document: Any, is_validated: bool = False) -> Invalid | None:
         return invalid_outcome(INVALID_SHAPE, ENVELOPE_VALIDATOR.error_details(document, ""))
     if not is_instant(document["meta"]["ts"]):
         message = "must be a time as ISO 8601 writes it, such as 2026-01-31T08:05:09Z"
-        return invalid_outcome(
-            INVALID_SHAPE, (OutcomeDetail("/meta/ts", "#/$defs/meta/properties/ts/format", "format", message),)
-        )
+        return invalid_at(INVALID_SHAPE, "/meta/ts", "#/$defs/meta/properties/ts/format", "format", message)
     return None
 
 
@@ -80,12 +78,15 @@ def invalid_outcome(code: str, details: tuple[OutcomeDetail, ...]) -> Invalid:
     return Invalid(code, f"{code}: {first.instance_path or 'the document'} {first.message}", details)
 
 
+def invalid_at(code: str, pointer: str, where: str, rule: str, message: str) -> Invalid:
+    """Invalid for one broken rule."""
+    return invalid_outcome(code, (OutcomeDetail(pointer, where, rule, message),))
+
+
 def correlation_conflict() -> Invalid:
     """The correlation id belongs to an envelope of another kind."""
-    where = OutcomeDetail(
-        "/correlationId", "#/properties/correlationId", "unique", "is taken by an envelope of another kind"
-    )
-    return invalid_outcome(CORRELATION_CONFLICT, (where,))
+    text = "is taken by an envelope of another kind"
+    return invalid_at(CORRELATION_CONFLICT, "/correlationId", "#/properties/correlationId", "unique", text)
 
 
 def _is_deeper(document: Any, depth: int) -> bool:
@@ -112,9 +113,7 @@ def check_version(emitted: int, advertised: int, strict: bool) -> Invalid | None
     else:
         return None
     rule = "maximum" if emitted > advertised else "minimum"
-    return invalid_outcome(
-        UNKNOWN_VERSION, (OutcomeDetail("/schemaVersion", "#/properties/schemaVersion", rule, message),)
-    )
+    return invalid_at(UNKNOWN_VERSION, "/schemaVersion", "#/properties/schemaVersion", rule, message)
 
 
 def check_payload(
@@ -134,10 +133,8 @@ def check_payload(
         asked = payload["envelopeType"]
         if asked not in supported and asked not in UNIVERSAL_KINDS:
             text = "must be a kind that this host takes"
-            return invalid_outcome(
-                UNKNOWN_KIND,
-                (OutcomeDetail(f"{PAYLOAD_POINTER}/envelopeType", "#/properties/envelopeType", "enum", text),),
-            )
+            where = f"{PAYLOAD_POINTER}/envelopeType"
+            return invalid_at(UNKNOWN_KIND, where, "#/properties/envelopeType", "enum", text)
     return None
 
 
@@ -150,7 +147,7 @@ def _check_catalog(kind: str, payload: Any) -> Invalid | None:
         return None
     text = f"must be one of: {', '.join(SURFACE_CATALOGS)}"
     where = "#/properties/catalogVersion/enum"
-    return invalid_outcome(UNKNOWN_VERSION, (OutcomeDetail(f"{PAYLOAD_POINTER}/catalogVersion", where, "enum", text),))
+    return invalid_at(UNKNOWN_VERSION, f"{PAYLOAD_POINTER}/catalogVersion", where, "enum", text)
 
 
 def _check_surface_ids(components: list[dict[str, Any]]) -> Invalid | None:
@@ -159,24 +156,17 @@ def _check_surface_ids(components: list[dict[str, Any]]) -> Invalid | None:
     found = tuple(
         OutcomeDetail(f"{PAYLOAD_POINTER}/surface/components/{index}/id", "#/$defs/component/anyOf", "not", text)
         for index, component in enumerate(components)
-        if component["component"].startswith(FIELD_PREFIX) and _is_reserved(component["id"])
+        if component["component"].startswith(FIELD_PREFIX)
+        and (component["id"] == RESERVED_ID or component["id"].startswith(RESERVED_PREFIX))
     )
     return invalid_outcome(INVALID_PAYLOAD, found) if found else None
 
 
-def _is_reserved(name: str) -> bool:
-    return name == RESERVED_ID or name.startswith(RESERVED_PREFIX)
-
-
 def _check_media_source(payload: dict[str, Any]) -> Invalid | None:
     if ("url" in payload) == ("base64" in payload):
-        return invalid_outcome(
-            INVALID_PAYLOAD,
-            (OutcomeDetail(PAYLOAD_POINTER, "#/properties", "required", "must have exactly one of url and base64"),),
-        )
+        text = "must have exactly one of url and base64"
+        return invalid_at(INVALID_PAYLOAD, PAYLOAD_POINTER, "#/properties", "required", text)
     if "url" in payload and _URI.fullmatch(payload["url"]) is None:
         text = "must be a whole address, with its scheme"
-        return invalid_outcome(
-            INVALID_PAYLOAD, (OutcomeDetail(f"{PAYLOAD_POINTER}/url", "#/properties/url/format", "format", text),)
-        )
+        return invalid_at(INVALID_PAYLOAD, f"{PAYLOAD_POINTER}/url", "#/properties/url/format", "format", text)
     return None

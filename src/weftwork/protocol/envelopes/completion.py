@@ -19,15 +19,7 @@ from weftwork.protocol.envelopes.text.extraction import Extraction, ExtractionPa
 from weftwork.protocol.envelopes.text.prompt_echo import remove_prompt_echo
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
-from weftwork.protocol.run.model_payloads import (
-    EnvelopeRecoveryApplied,
-    EnvelopeRefusal,
-    EnvelopeRetryAttempted,
-    EnvelopeRetryExhausted,
-    EnvelopeTruncated,
-    NlToFormatEngaged,
-    ProviderUsage,
-)
+from weftwork.protocol.run import model_payloads as events
 
 TruncationReason = Literal["max_tokens", "length", "stop_sequence", "unknown"]
 MismatchReason = Literal["schema-violation", "parse-error", "type-drift", "type-mismatch", "unknown"]
@@ -40,12 +32,12 @@ MAX_VIOLATIONS: Final = 50
 RELIABILITY_EVENTS: Final = tuple(
     payload.event_type
     for payload in (
-        EnvelopeRetryAttempted,
-        EnvelopeRetryExhausted,
-        EnvelopeRefusal,
-        EnvelopeTruncated,
-        NlToFormatEngaged,
-        EnvelopeRecoveryApplied,
+        events.EnvelopeRetryAttempted,
+        events.EnvelopeRetryExhausted,
+        events.EnvelopeRefusal,
+        events.EnvelopeTruncated,
+        events.NlToFormatEngaged,
+        events.EnvelopeRecoveryApplied,
     )
 )
 """rel-13 (RFC 0032): the events that tell how an answer came to be."""
@@ -157,34 +149,36 @@ def next_budget(max_tokens: int | None, multiplier: float, ceiling: int | None) 
     return larger if ceiling is None else min(larger, ceiling)
 
 
-def retry_attempted_event(node_id: str, attempt: int, reason: str, error: str | None) -> EnvelopeRetryAttempted:
+def retry_attempted_event(node_id: str, attempt: int, reason: str, error: str | None) -> events.EnvelopeRetryAttempted:
     """rel-13: goes out before every call but the first; `attempt` is the number of the call, from 2 on."""
-    return EnvelopeRetryAttempted(node_id, attempt, reason, UNSET if error is None else error[:MAX_ERROR])
+    return events.EnvelopeRetryAttempted(node_id, attempt, reason, UNSET if error is None else error[:MAX_ERROR])
 
 
-def retry_exhausted_event(node_id: str, total: int, reason: str, error: str | None) -> EnvelopeRetryExhausted:
+def retry_exhausted_event(node_id: str, total: int, reason: str, error: str | None) -> events.EnvelopeRetryExhausted:
     """rel-13: goes out before the node fails, also if there was one call only."""
-    return EnvelopeRetryExhausted(node_id, total, reason, UNSET if error is None else error[:MAX_ERROR])
+    return events.EnvelopeRetryExhausted(node_id, total, reason, UNSET if error is None else error[:MAX_ERROR])
 
 
 def refusal_event(
     node_id: str, provider: str, model: str, text: str | None, category: str | None, prompts: Sequence[str]
-) -> EnvelopeRefusal:
+) -> events.EnvelopeRefusal:
     """rel-13: what the model said is shown without what it repeats of the prompts (rel-14)."""
-    return EnvelopeRefusal(node_id, provider, model, remove_prompt_echo(text, prompts), category)
+    return events.EnvelopeRefusal(node_id, provider, model, remove_prompt_echo(text, prompts), category)
 
 
-def truncated_event(node_id: str, answer: ModelAnswer, cut: TruncatedAnswer) -> EnvelopeTruncated:
+def truncated_event(node_id: str, answer: ModelAnswer, cut: TruncatedAnswer) -> events.EnvelopeTruncated:
     """rel-13: goes out for every answer that was cut off."""
-    return EnvelopeTruncated(node_id, answer.provider, answer.model, cut.stop_reason, cut.partial, cut.output_tokens)
+    return events.EnvelopeTruncated(
+        node_id, answer.provider, answer.model, cut.stop_reason, cut.partial, cut.output_tokens
+    )
 
 
-def nl_to_format_event(node_id: str, kind: str) -> NlToFormatEngaged:
+def nl_to_format_event(node_id: str, kind: str) -> events.NlToFormatEngaged:
     """rel-13: goes out before the one call that puts free text into a form."""
-    return NlToFormatEngaged(node_id, kind, 1)
+    return events.NlToFormatEngaged(node_id, kind, 1)
 
 
-def usage_event(node_id: str, answer: ModelAnswer) -> ProviderUsage:
+def usage_event(node_id: str, answer: ModelAnswer) -> events.ProviderUsage:
     """rel-15 (RFC 0026): what a call used. Nothing of the request, the answer or a credential is in it."""
     used, produced = answer.usage.input_tokens, answer.usage.output_tokens
-    return ProviderUsage(answer.provider, answer.model, used, produced, used + produced, node_id)
+    return events.ProviderUsage(answer.provider, answer.model, used, produced, used + produced, node_id)

@@ -9,6 +9,8 @@ sent except the payload and the names of the envelope, and those only after ever
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from weftwork.protocol.envelopes.checks import (
     INVALID_SHAPE,
     check_payload,
@@ -16,10 +18,10 @@ from weftwork.protocol.envelopes.checks import (
     check_version,
     correlation_conflict,
     encode_document,
-    invalid_outcome,
+    invalid_at,
 )
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, GateStep, GateVerdict, RecordedOutcome
-from weftwork.protocol.envelopes.kind import CLARIFICATION_KIND, DISPLAY_KINDS, SCHEMA_REQUEST_KIND, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kinds import CLARIFICATION_KIND, DISPLAY_KINDS, SCHEMA_REQUEST_KIND, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.outcome import (
     Accepted,
     Breached,
@@ -27,7 +29,6 @@ from weftwork.protocol.envelopes.outcome import (
     EnvelopeOutcome,
     Gated,
     Invalid,
-    OutcomeDetail,
     RefusalMode,
 )
 from weftwork.protocol.json.decoder import MAX_INTEGER
@@ -48,47 +49,26 @@ _KIND_CAPS: Final[dict[str, Cap]] = {
 }
 
 
-class GateContext:
+class GateContext(msgspec.Struct, eq=False):
     """A document, the rules that hold for it, and what the steps have found out about it."""
 
-    __slots__ = (
-        "_is_clean",
-        "_recorded",
-        "correlation_id",
-        "document",
-        "drift",
-        "encoded",
-        "envelope_id",
-        "is_validated",
-        "payload",
-        "redactions",
-        "repeated",
-        "rules",
-        "trust",
-        "type",
-        "version",
-        "visible_type",
-        "warnings",
-    )
-
-    def __init__(self, document: Any, rules: GateRules) -> None:
-        self.document = document
-        self.rules = rules
-        self.encoded = b""
-        self.type = ""
-        self.visible_type = ""
-        self.envelope_id = ""
-        self.correlation_id = ""
-        self.version = 0
-        self.payload: Any = None
-        self.redactions = 0
-        self.is_validated = False
-        self.drift = False
-        self.repeated = False
-        self.trust: Trust = "trusted"
-        self.warnings: tuple[str, ...] = ()
-        self._is_clean: bool | None = None
-        self._recorded: RecordedOutcome | bool | None = False
+    document: Any
+    rules: GateRules
+    encoded: bytes = b""
+    type: str = ""
+    visible_type: str = ""
+    envelope_id: str = ""
+    correlation_id: str = ""
+    version: int = 0
+    payload: Any = None
+    redactions: int = 0
+    is_validated: bool = False
+    drift: bool = False
+    repeated: bool = False
+    trust: Trust = "trusted"
+    warnings: tuple[str, ...] = ()
+    _is_clean: bool | None = None
+    _recorded: RecordedOutcome | bool | None = False
 
     def read_members(self, document: dict[str, Any]) -> None:
         """Take what every envelope has, with secrets taken out of all names that may be shown or recorded.
@@ -167,9 +147,7 @@ def shape_step(case: GateContext) -> EnvelopeOutcome | None:
     """env-04: an envelope has its members, and a time that is one."""
     text = encode_document(case.document)
     if text is None:
-        return invalid_outcome(
-            INVALID_SHAPE, (OutcomeDetail("", "#", "type", "must be JSON, and not nested too deep"),)
-        )
+        return invalid_at(INVALID_SHAPE, "", "#", "type", "must be JSON, and not nested too deep")
     invalid = check_shape(case.document, case.rules.is_validated)
     if invalid is None:
         case.encoded = text
@@ -182,24 +160,15 @@ def kind_step(case: GateContext) -> EnvelopeOutcome | None:
     supported = case.rules.supported
     if supported is None or case.type in supported or case.type in UNIVERSAL_KINDS:
         return None
-    mode: RefusalMode = case.rules.contract.refusal_mode
+    mode = case.rules.contract.refusal_mode
     kept: Any = None
     if case.type in DISPLAY_KINDS:
         # Not shown is no fault of the run: what was said is kept, and the run goes on.
         mode = "discard-and-warn"
         case.redact()
         kept = case.payload
-    text = "unknown_envelope_kind: this host does not take envelopes of this kind"
-    return Gated(
-        code="unknown_envelope_kind",
-        reason=text,
-        type=case.visible_type,
-        allowed=_allowed_kinds(supported),
-        refusal_mode=mode,
-        payload=kept,
-        content_trust=case.trust,
-        correlation_id=case.correlation_id,
-    )
+    text = "this host does not take envelopes of this kind"
+    return _gated(case, "unknown_envelope_kind", text, supported, mode, kept)
 
 
 def payload_step(case: GateContext) -> EnvelopeOutcome | None:
@@ -225,16 +194,8 @@ def contract_step(case: GateContext) -> EnvelopeOutcome | None:
     taken = case.rules.contract
     if taken.accepts is None or case.type in taken.accepts or case.type in UNIVERSAL_KINDS:
         return None
-    text = "envelope_contract_violation: this node does not take envelopes of this kind"
-    return Gated(
-        code="envelope_contract_violation",
-        reason=text,
-        type=case.visible_type,
-        allowed=_allowed_kinds(taken.accepts),
-        refusal_mode=taken.refusal_mode,
-        content_trust=case.trust,
-        correlation_id=case.correlation_id,
-    )
+    text = "this node does not take envelopes of this kind"
+    return _gated(case, "envelope_contract_violation", text, taken.accepts, taken.refusal_mode)
 
 
 def limits_step(case: GateContext) -> EnvelopeOutcome | None:
@@ -305,7 +266,11 @@ def explain(document: Any, rules: GateRules) -> tuple[GateVerdict, list[GateStep
         outcome = step(case)
         if outcome is not None:
             verdict = _final_verdict(case, outcome)
-            said.append(_last_step(name, verdict))
+            ended = verdict.outcome
+            if verdict.repeated or isinstance(ended, Accepted):
+                said.append(GateStep(name, True, "The outcome was recorded before; nothing more is done."))
+            else:
+                said.append(GateStep(name, False, ended.reason))
             return verdict, said
         said.append(GateStep(name, True, _PASS_NOTES[name](case)))
     return _accepted_verdict(case), said
@@ -336,15 +301,12 @@ def _final_verdict(case: GateContext, outcome: EnvelopeOutcome) -> GateVerdict:
     return case.verdict(outcome)
 
 
-def _allowed_kinds(more: frozenset[str]) -> tuple[str, ...]:
-    return (*UNIVERSAL_KINDS, *sorted(more.difference(UNIVERSAL_KINDS)))
-
-
-def _last_step(name: str, verdict: GateVerdict) -> GateStep:
-    outcome = verdict.outcome
-    if verdict.repeated or isinstance(outcome, Accepted):
-        return GateStep(name, True, "The outcome was recorded before; nothing more is done.")
-    return GateStep(name, False, outcome.reason)
+def _gated(
+    case: GateContext, code: str, text: str, taken: frozenset[str], mode: RefusalMode, payload: Any = None
+) -> Gated:
+    allowed = (*UNIVERSAL_KINDS, *sorted(taken.difference(UNIVERSAL_KINDS)))
+    kind, name = case.visible_type, case.correlation_id
+    return Gated(code, f"{code}: {text}", kind, allowed, mode, payload, case.trust, name)
 
 
 def _payload_note(case: GateContext) -> str:

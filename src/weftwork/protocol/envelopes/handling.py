@@ -9,9 +9,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from weftwork.protocol.envelopes.contract import EnvelopeContract
-from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
-from weftwork.protocol.envelopes.kind import (
+from weftwork.protocol.envelopes.gate_rules import EnvelopeContract, RecordedOutcome
+from weftwork.protocol.envelopes.kinds import (
     ERROR_KIND,
     MEDIA_KINDS,
     SCHEMA_REQUEST_KIND,
@@ -91,13 +90,13 @@ def envelope_failure(outcome: EnvelopeOutcome) -> EnvelopeFailure | None:
 def recorded_outcome(payload: dict[str, Any], trust: Trust | None) -> RecordedOutcome:
     """The record again, from the event."""
     kind: str = payload["type"]
-    stands = trust or "trusted"
+    stands, correlation_id = trust or "trusted", payload["correlationId"]
     match payload["status"]:
         case "accepted":
             outcome: EnvelopeOutcome = Accepted(
                 kind,
                 payload["envelopeId"],
-                payload["correlationId"],
+                correlation_id,
                 payload.get("payload"),
                 stands,
                 payload.get("schemaVersion", 0),
@@ -113,17 +112,11 @@ def recorded_outcome(payload: dict[str, Any], trust: Trust | None) -> RecordedOu
                 payload["refusalMode"],
                 payload.get("payload"),
                 stands,
-                payload["correlationId"],
+                correlation_id,
             )
         case _:
-            outcome = Breached(
-                payload["capKind"],
-                payload["limit"],
-                payload["observed"],
-                payload["reason"],
-                stands,
-                payload["correlationId"],
-            )
+            limit, observed, reason = payload["limit"], payload["observed"], payload["reason"]
+            outcome = Breached(payload["capKind"], limit, observed, reason, stands, correlation_id)
     return RecordedOutcome(kind, outcome)
 
 
@@ -177,7 +170,8 @@ def _handler_events(judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple
             if judged.type in MEDIA_KINDS:
                 return _media_events(judged, content)
             if judged.type in contract.artifacts and judged.type not in UNIVERSAL_KINDS:
-                return (_artifact_event(judged, content),)
+                made = ArtifactCreated(judged.envelope_id, judged.type, node_id, "1", content)
+                return (Draft.of(made, node_id),)
             return ()
 
 
@@ -189,11 +183,6 @@ def _media_events(judged: JudgedEnvelope, content: dict[str, Any]) -> tuple[Draf
         return (event,)
     fields = {"type": judged.type, "envelopeId": judged.envelope_id}
     return event, _log_event(judged.node_id, "warn", "Media were shown without a description (alt).", fields)
-
-
-def _artifact_event(judged: JudgedEnvelope, content: Any) -> Draft:
-    made = ArtifactCreated(judged.envelope_id, judged.type, judged.node_id, "1", content)
-    return Draft.of(made, judged.node_id)
 
 
 def _log_event(node_id: str, level: str, message: str, fields: dict[str, Any]) -> Draft:

@@ -28,38 +28,11 @@ _MAX_INDEX: Final = 5
 _MAX_MESSAGE: Final = 300
 _UNNAMED: Final = "(a member that the schema does not name)"
 _ENVELOPE_MEMBERS: Final = frozenset(
-    {
-        "type",
-        "schemaVersion",
-        "envelopeId",
-        "correlationId",
-        "nodeId",
-        "payload",
-        "meta",
-        "partial",
-        "source",
-        "ts",
-        "contentTrust",
-        "traceparent",
-        "label",
-        "rendering",
-        "isPartial",
-        "index",
-        "total",
-        "reasoning",
-        "questions",
-        "id",
-        "question",
-        "schema",
-        "context",
-        "contextType",
-        "envelopeType",
-        "reason",
-        "ack",
-        "code",
-        "message",
-        "details",
-    }
+    """
+    type schemaVersion envelopeId correlationId nodeId payload meta partial source ts contentTrust traceparent
+    label rendering isPartial index total reasoning questions id question schema context contextType envelopeType
+    reason ack code message details
+    """.split()
 )
 """Members of every envelope, and of the payloads of universal kinds: an answer may hold one where another kind is
 wanted, whose schema does not name them."""

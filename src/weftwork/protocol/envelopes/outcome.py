@@ -13,7 +13,7 @@ RefusalMode = Literal["fail-node", "discard-and-warn"]
 CapKind = Literal["envelopes", "schema", "clarification"]
 
 
-class OutcomeDetail(msgspec.Struct, frozen=True):
+class OutcomeDetail(msgspec.Struct, frozen=True, rename="camel"):
     """One broken rule of a schema: where, by which keyword, and what would be right. Holds no submitted value."""
 
     instance_path: str
@@ -98,9 +98,7 @@ def outcome_document(outcome: EnvelopeOutcome) -> dict[str, Any]:
             return document
         case Invalid():
             details = [msgspec.to_builtins(each) for each in outcome.details]
-            renamed = {"instance_path": "instancePath", "schema_path": "schemaPath"}
-            shown = [{renamed.get(name, name): each for name, each in detail.items()} for detail in details]
-            return {"status": "invalid", "reason": outcome.reason, "details": shown}
+            return {"status": "invalid", "reason": outcome.reason, "details": details}
         case Gated():
             allowed = list(outcome.allowed)
             gate = {"refusedType": outcome.type, "acceptedTypes": allowed, "refusalMode": outcome.refusal_mode}

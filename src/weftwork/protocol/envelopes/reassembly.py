@@ -15,10 +15,10 @@ from weftwork.protocol.envelopes.checks import (
     check_shape,
     correlation_conflict,
     encode_document,
-    invalid_outcome,
+    invalid_at,
 )
 from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
-from weftwork.protocol.envelopes.outcome import Invalid, OutcomeDetail
+from weftwork.protocol.envelopes.outcome import Invalid
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
@@ -74,7 +74,8 @@ class PartialEnvelopes:
                 )
             emission = self._open[name] = _PartialEnvelope(document["type"], set(), {})
         if emission.refusal is None:
-            emission.refusal = _kind_conflict(emission, document) or _add_piece(emission, document)
+            known = document["type"] == emission.type
+            emission.refusal = _add_piece(emission, document) if known else correlation_conflict()
         if emission.refusal is not None:
             return emission.refusal
         if emission.last is None or len(emission.indices) < emission.total:
@@ -88,12 +89,6 @@ class PartialEnvelopes:
         found = {name: emission.refusal or missing for name, emission in self._open.items()}
         self._open = {}
         return found
-
-
-def _kind_conflict(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid | None:
-    if document["type"] == emission.type:
-        return None
-    return correlation_conflict()
 
 
 def _add_piece(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid | None:
@@ -135,14 +130,12 @@ def _complete_envelope(emission: _PartialEnvelope, last: dict[str, Any]) -> Any 
         try:
             whole["payload"] = decode(text.encode())
         except ClientFault:
-            return invalid_outcome(
-                "envelope_invalid", (OutcomeDetail("/payload", "#", "type", "makes no JSON with the other pieces"),)
-            )
+            return invalid_at("envelope_invalid", "/payload", "#", "type", "makes no JSON with the other pieces")
     return whole
 
 
 def _invalid_partial(rule: str, message: str) -> Invalid:
-    return invalid_outcome(INVALID_SHAPE, (OutcomeDetail("/partial", "#/$defs/partial", rule, message),))
+    return invalid_at(INVALID_SHAPE, "/partial", "#/$defs/partial", rule, message)
 
 
 def reassemble(documents: tuple[Any, ...], origin: EnvelopeOrigin) -> tuple[Any, ...]:

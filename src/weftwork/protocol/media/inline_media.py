@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.envelopes.text.extraction import extract_envelopes
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.base64_elision import ELIDED_PREFIX

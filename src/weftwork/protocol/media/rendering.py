@@ -5,7 +5,7 @@ Sources: RFC 0055 B (rendering), RFC 0055 C (media kinds).
 
 from typing import Any, Final
 
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.envelopes.outcome import OutcomeDetail
 from weftwork.protocol.json.values import is_object
 

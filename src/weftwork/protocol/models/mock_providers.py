@@ -32,10 +32,7 @@ MOCK_CONFIGS: Final[dict[str, dict[str, Any]]] = {
         "usage": _USAGE,
         "model": {"type": "string", "minLength": 1, "maxLength": 256},
     },
-    "tool-calls": {
-        "toolCalls": {"type": "array", "maxItems": 1000, "items": _TOOL_CALL},
-        "delayMsPerToken": _DELAY,
-    },
+    "tool-calls": {"toolCalls": {"type": "array", "maxItems": 1000, "items": _TOOL_CALL}, "delayMsPerToken": _DELAY},
     "error": {
         "code": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_.-]{0,127}$"},
         "message": {"type": "string", "minLength": 1, "maxLength": 1000},

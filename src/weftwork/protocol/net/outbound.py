@@ -18,19 +18,8 @@ MAX_HEADER_BYTES: Final = 32_768
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
 _HEADER_VALUE: Final = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?")
 _RESERVED_HEADERS: Final = frozenset(
-    {
-        "accept-encoding",
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "http2-settings",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
+    "accept-encoding connection content-length expect host http2-settings keep-alive te trailer transfer-encoding "
+    "upgrade".split()
 )
 _CROSS_ORIGIN_HEADERS: Final = re.compile(
     "accept(-language)?|content-(type|encoding|language)|user-agent", re.IGNORECASE

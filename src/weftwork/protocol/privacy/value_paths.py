@@ -6,7 +6,7 @@ Redaction looks at values only; every other member of a payload stays as it is.
 from collections.abc import Iterable
 from typing import Any, Final
 
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.run.events import (
     APPROVAL_REMARK,
     CANCEL_REQUESTED,

@@ -48,11 +48,7 @@ RELIABILITY_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
 }
 """trace-06 (RFC 0032): members of the events that a node span tells; the texts of refusals and errors are none."""
 
-_NODE_END_STATUS: Final = {
-    "node.completed": "ok",
-    "node.failed": "error",
-    "node.cancelled": "unset",
-}
+_NODE_END_STATUS: Final = {"node.completed": "ok", "node.failed": "error", "node.cancelled": "unset"}
 _USAGE: Final = "provider.usage"
 SPAN_EVENT_TYPES: Final = frozenset(
     {

@@ -16,7 +16,7 @@ import msgspec
 
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS, TRUNCATION_MULTIPLIER
 from weftwork.protocol.envelopes.instructions import PROMPT_DIRECTIVE
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.ids import TEST_KEY_PREFIX
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.message_parts import Modality, input_family
@@ -168,11 +168,7 @@ def _families(offer: HostOffer) -> dict[str, Any]:
         "supportedEnvelopes": list(offer.envelopes),
         "schemaVersions": offer.envelopes,
         "limits": _limits(offer.limits),
-        "idempotency": {
-            "supported": True,
-            "layer1RetentionSeconds": RETENTION_SECONDS,
-            "crossRegion": "single-region",
-        },
+        "idempotency": {"supported": True, "layer1RetentionSeconds": RETENTION_SECONDS, "crossRegion": "single-region"},
         "runs": {
             "pauseResume": {"supported": True, "drainPolicies": list(DRAIN_POLICIES)},
             "bulkCancel": {"supported": True, "maxRunIds": MAX_BULK_CANCEL},

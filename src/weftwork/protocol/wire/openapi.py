@@ -16,13 +16,7 @@ _COMMON_ERRORS: Final[tuple[str, ...]] = (
     "internal_error",
     "service_unavailable",
 )
-_KEY_ERRORS: Final[tuple[str, ...]] = (
-    "unauthenticated",
-    "key_expired",
-    "key_revoked",
-    "forbidden",
-    "not_found",
-)
+_KEY_ERRORS: Final[tuple[str, ...]] = ("unauthenticated", "key_expired", "key_revoked", "forbidden", "not_found")
 _BODY_ERRORS: Final[tuple[str, ...]] = ("payload_too_large", "unsupported_media_type")
 _TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
 _BYTES: Final[dict[str, Any]] = {"type": "string", "format": "binary"}

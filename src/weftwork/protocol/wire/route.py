@@ -66,10 +66,7 @@ IDEMPOTENCY_KEY = Parameter(
 )
 DEDUP = Parameter("X-Dedup", {"enum": ["enforce"]}, "Refuse when a run of the same scopeId is live.", "header")
 LAST_EVENT_ID = Parameter(
-    "Last-Event-ID",
-    {"type": "string", "pattern": f"^({CURSOR_PATTERN})?$"},
-    "Resume after this id.",
-    "header",
+    "Last-Event-ID", {"type": "string", "pattern": f"^({CURSOR_PATTERN})?$"}, "Resume after this id.", "header"
 )
 IF_NONE_MATCH = Parameter("If-None-Match", STRING_SCHEMA, "Answers 304 when the document is unchanged.", "header")
 

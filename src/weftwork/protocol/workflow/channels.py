@@ -6,7 +6,6 @@ access list. What the writes add up to is computed in `fold.channel_state`.
 Source: OpenWOP channels-and-reducers.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
@@ -34,7 +33,7 @@ def shape_error(reducer: str, value: Any) -> str | None:
     match reducer:
         case "merge" if not is_object(value):
             return "must be an object"
-        case "counter" if not _is_increment(value):
+        case "counter" if isinstance(value, bool) or not (isinstance(value, int | float) and abs(value) <= MAX_INTEGER):
             return f"must be a number between -{MAX_INTEGER} and {MAX_INTEGER}"
         case "votes" if vote_key(value) is None:
             return "must be an object with a userId"
@@ -42,12 +41,6 @@ def shape_error(reducer: str, value: Any) -> str | None:
             return _message_shape_error(value)
         case _:
             return None
-
-
-def _is_increment(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) and abs(value) <= MAX_INTEGER
 
 
 def vote_key(value: Any) -> str | None:
@@ -245,7 +238,11 @@ AccessSide = Literal["readers", "writers"]
 
 def may_write(channel: Channel | None, node_id: str, type_id: str) -> bool:
     """chan-08 (OpenWOP channels-and-reducers): whether a node may write; a channel nobody declared is open to all."""
-    return _is_allowed(channel, "writers", node_id, type_id)
+    entries = None if channel is None else _access_entries(channel, "writers")
+    # A node by its id, or every type below a prefix; a type's whole name without a star names no node.
+    return entries is None or any(
+        entry in (node_id, "*") or (entry.endswith(".*") and type_id.startswith(entry[:-1])) for entry in entries
+    )
 
 
 def access_denied_details(channel: Channel, side: AccessSide, node_id: str, type_id: str) -> dict[str, Any]:
@@ -259,13 +256,3 @@ def _access_entries(channel: Channel, side: AccessSide) -> tuple[str, ...] | Non
     if isinstance(channel.access, dict):
         return channel.access.get(side)
     return () if channel.access == "private" else None
-
-
-def _is_allowed(channel: Channel | None, side: AccessSide, node_id: str, type_id: str) -> bool:
-    entries = None if channel is None else _access_entries(channel, side)
-    return entries is None or any(_entry_matches(entry, node_id, type_id) for entry in entries)
-
-
-def _entry_matches(entry: str, node_id: str, type_id: str) -> bool:
-    """A node by its id, or every type below a prefix; a type's whole name without a star names no node."""
-    return entry in (node_id, "*") or (entry.endswith(".*") and type_id.startswith(entry[:-1]))

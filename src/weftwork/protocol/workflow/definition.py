@@ -1,18 +1,64 @@
 """The parts of a workflow definition as the host works with them: checked, resolved and immutable."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
-from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, EnvelopeContract
+from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.expressions.expression import Expression
 from weftwork.protocol.expressions.template import Template
 from weftwork.protocol.workflow.channels import Channel
-from weftwork.protocol.workflow.node_settings import RetryPolicy
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 ExpressionKey = tuple[str, frozenset[str]]
+
+
+class RetryPolicy(msgspec.Struct, frozen=True):
+    """How often a failed node is tried again, and how long the host waits before it does."""
+
+    max_retries: int = 0
+    delay_ms: int = 500
+    backoff: float = 2.0
+    max_delay_ms: int = 60_000
+
+
+NODE_SETTINGS_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "maxRetries": {"type": "integer", "minimum": 0, "maximum": 100},
+        "retryDelayMs": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
+        "retryBackoff": {"type": "number", "minimum": 1, "maximum": 10},
+        "retryMaxDelayMs": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
+        "timeoutMs": {"type": "integer", "minimum": 0, "maximum": 31_536_000_000},
+    },
+}
+"""wf-13 (readings, Node settings): the text leaves a node's settings open; these are ours."""
+
+
+def parse_retry_policy(settings: dict[str, Any], most: int) -> RetryPolicy:
+    """How often a node is tried again; `most` is what the workflow says."""
+    if not most and "maxRetries" not in settings:
+        return RetryPolicy()
+    plain = RetryPolicy()
+    return RetryPolicy(
+        max_retries=settings.get("maxRetries", most),
+        delay_ms=settings.get("retryDelayMs", plain.delay_ms),
+        backoff=settings.get("retryBackoff", plain.backoff),
+        max_delay_ms=settings.get("retryMaxDelayMs", plain.max_delay_ms),
+    )
+
+
+def retry_delay(retry: RetryPolicy, failures: int, jitter: float) -> int:
+    """node-12 (readings, Retries): exponential backoff up to `max_delay_ms`, jittered between 50 % and 100 %.
+
+    `jitter` is a random number from 0 to 1. It keeps nodes that failed together from retrying together.
+    """
+    # Capped in every step: a power of a large factor would overflow.
+    full = retry.delay_ms
+    for _ in range(failures):
+        full = min(full * retry.backoff, retry.max_delay_ms)
+    return int(min(full, retry.max_delay_ms) * (0.5 + 0.5 * jitter))
 
 
 class Port(msgspec.Struct, frozen=True):

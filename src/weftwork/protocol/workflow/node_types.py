@@ -19,11 +19,6 @@ def _any_object() -> dict[str, Any]:
     return {"type": "object"}
 
 
-def _no_members() -> dict[str, Any]:
-    # With `properties`, even empty, the validator points at the member and not at the object around it.
-    return {"type": "object", "properties": {}, "additionalProperties": False}
-
-
 class NodeDeclaration(msgspec.Struct, frozen=True):
     """The contract of a node type, without its code.
 
@@ -66,7 +61,10 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     requires: tuple[str, ...] = ()
     inputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
     outputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
-    config: dict[str, Any] = msgspec.field(default_factory=_no_members)
+    config: dict[str, Any] = msgspec.field(
+        # With `properties`, even empty, the validator points at the member and not at the object around it.
+        default_factory=lambda: {"type": "object", "properties": {}, "additionalProperties": False}
+    )
     branching: bool = False
     gathers_edges: bool = False
     expressions: dict[str, tuple[str, ...]] = {}

@@ -2,7 +2,14 @@
 
 Order is (topological index, node id), so that equal logs come from equal choices. Trigger rules are
 judged when every incoming edge of a node is settled; edges that lead back do not count in them.
-Sources: OpenWOP workflow-definition, readings (Engine).
+
+Theory of loops. A back-edge leads to a node from which its source can be reached without it; without back-edges the
+graph has no cycle. All back-edges to one node make one loop. The body of the loop is everything between that node and
+the sources of the back-edges, including the loops on the way. A round is over when the whole body is settled: then
+either a back-edge fires and the body starts again, or the loop has ended. Edges that leave the body are settled when
+the loop has ended and not before, so nothing outside sees a value of a round that happened to be fast.
+
+Sources: OpenWOP workflow-definition, readings (Engine, Loops).
 """
 
 import heapq
@@ -14,8 +21,92 @@ import msgspec
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.workflow.definition import Edge, Node, Workflow
-from weftwork.protocol.workflow.loops import MAX_LOOPS, Loop, find_back_edges, find_loops, loops_left_by
 from weftwork.protocol.workflow.taint import Taint, find_taint
+
+MAX_LOOPS: Final = 64
+"""Loops of one workflow: what each costs grows with the others."""
+
+
+class Loop(msgspec.Struct, frozen=True):
+    """One loop: where it begins again, the edges that lead back there, and the nodes that a round resets."""
+
+    target: str
+    back_edges: tuple[Edge, ...]
+    body: frozenset[str]
+
+
+def find_back_edges(node_ids: Sequence[str], edges: Sequence[Edge]) -> set[str]:
+    """wf-15 (readings, Loops): ids of the edges that lead back, found depth first in document order.
+
+    The search starts from the nodes without incoming edges, then from whatever it has not reached.
+    """
+    outgoing: dict[str, list[Edge]] = {node_id: [] for node_id in node_ids}
+    for edge in edges:
+        outgoing[edge.source].append(edge)
+    targets = {edge.target for edge in edges}
+    starts = [node_id for node_id in node_ids if node_id not in targets]
+    found: set[str] = set()
+    done: set[str] = set()
+    for start in (*starts, *node_ids):
+        if start not in done:
+            _search(start, outgoing, done, found)
+    return found
+
+
+def _search(start: str, outgoing: Mapping[str, list[Edge]], done: set[str], found: set[str]) -> None:
+    path = {start}
+    stack = [(start, iter(outgoing[start]))]
+    while stack:
+        node_id, rest = stack[-1]
+        edge = next(rest, None)
+        if edge is None:
+            stack.pop()
+            path.discard(node_id)
+            done.add(node_id)
+        elif edge.target in path:
+            found.add(edge.id)
+        elif edge.target not in done:
+            path.add(edge.target)
+            stack.append((edge.target, iter(outgoing[edge.target])))
+
+
+def find_loops(
+    back: Sequence[Edge], forward: Sequence[Edge], index: Mapping[str, int], above: Sequence[int]
+) -> tuple[Loop, ...]:
+    """The loops, inner ones first. `index` numbers the nodes; `above[i]` has a bit for each node above node i."""
+    if not back:
+        return ()
+    before: dict[str, list[str]] = {node_id: [] for node_id in index}
+    for edge in (*forward, *back):
+        before[edge.target].append(edge.source)
+    grouped: dict[str, list[Edge]] = {}
+    for edge in back:
+        grouped.setdefault(edge.target, []).append(edge)
+    loops = [
+        Loop(target, tuple(several), _body(target, several, before, index, above))
+        for target, several in grouped.items()
+    ]
+    return tuple(sorted(loops, key=lambda loop: (len(loop.body), index[loop.target])))
+
+
+def _body(
+    target: str, back: Sequence[Edge], before: Mapping[str, list[str]], index: Mapping[str, int], above: Sequence[int]
+) -> frozenset[str]:
+    """Whatever comes after the target and leads to a source of the loop without passing the target again."""
+    body = {target}
+    rest = [edge.source for edge in back]
+    while rest:
+        node_id = rest.pop()
+        if node_id not in body and above[index[node_id]] >> index[target] & 1:
+            body.add(node_id)
+            rest += before[node_id]
+    return frozenset(body)
+
+
+def loops_left_by(loops: Sequence[Loop], edge: Edge) -> tuple[int, ...]:
+    """wf-16 (readings, Loops): the loops that a forward edge leaves."""
+    return tuple(i for i, loop in enumerate(loops) if edge.source in loop.body and edge.target not in loop.body)
+
 
 EdgeOutcome = Literal["completed", "failed", "skipped"]
 
@@ -166,6 +257,8 @@ def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
         left = (
             {edge.id: several for edge in outgoing[node_id] if (several := loops_left_by(loops, edge))} if loops else {}
         )
+        around = tuple(n for n, loop in enumerate(loops) if node_id in loop.body) if loops else ()
+        own = next((n for n in around if loops[n].target == node_id), None)
         nodes[node_id] = PlanNode(
             node=by_id[node_id],
             index=i,
@@ -175,8 +268,8 @@ def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
             hides_outputs=node_id in taint.nodes,
             back_edges=tuple(graph.back_edges.get(node_id, ())),
             loop_exits=left,
-            loops=tuple(n for n, loop in enumerate(loops) if node_id in loop.body) if loops else (),
-            counted_loop=_counted_loop(loops, node_id),
+            loops=around,
+            counted_loop=own if own is not None else around[0] if around else None,
             reads_previous_round=earlier.get(node_id, frozenset()),
         )
     plan = Plan(
@@ -189,11 +282,6 @@ def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
         taint=taint,
     )
     return plan, []
-
-
-def _counted_loop(loops: Sequence[Loop], node_id: str) -> int | None:
-    own = next((i for i, loop in enumerate(loops) if loop.target == node_id), None)
-    return own if own is not None else next((i for i, loop in enumerate(loops) if node_id in loop.body), None)
 
 
 def check_reads(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[Violation]:
@@ -218,7 +306,10 @@ def _check_reads(
             found.append(Violation(pointer, "reference", f"no node has the id {printable_token(node_id)}"))
         elif above[index[reader]] >> index[node_id] & 1 or (itself and reader == node_id):
             return
-        elif _share_loops(loops, reader, node_id):
+        elif (around := [loop for loop in loops if node_id in loop.body]) and all(
+            reader in loop.body for loop in around
+        ):
+            # Each loop around a node is around its reader too, and there is one.
             earlier.setdefault(reader, set()).add(node_id)
         else:
             found.append(Violation(pointer, "order", f"no edges lead here from the node {printable_token(node_id)}"))
@@ -231,12 +322,6 @@ def _check_reads(
             for node_id in sorted(edge.condition.expression.references.nodes):
                 check(edge.source, node_id, f"/edges/{i}/condition/expression", itself=True)
     return found, {reader: frozenset(several) for reader, several in earlier.items()}
-
-
-def _share_loops(loops: Sequence[Loop], reader: str, node_id: str) -> bool:
-    """Whether each loop around a node is around its reader too, and there is one."""
-    around = [loop for loop in loops if node_id in loop.body]
-    return bool(around) and all(reader in loop.body for loop in around)
 
 
 def _ancestor_masks(order: Sequence[str], index: Mapping[str, int], incoming: Mapping[str, list[Edge]]) -> list[int]:

@@ -31,17 +31,8 @@ _WEB_ADDRESS = re.compile(r"(?=.{1,2048}$)https?://[^\s/?#@]+(?:[/?#]\S*)?", re.
 
 
 RESERVED_OPTIONS: Final[frozenset[str]] = frozenset(
-    {
-        "recursionLimit",
-        "runTimeoutMs",
-        "maxLoopIterations",
-        "escalationThreshold",
-        "reasoningVerbosity",
-        "model",
-        "temperature",
-        "maxTokens",
-        "promptOverrides",
-    }
+    "recursionLimit runTimeoutMs maxLoopIterations escalationThreshold reasoningVerbosity model temperature maxTokens "
+    "promptOverrides".split()
 )
 
 

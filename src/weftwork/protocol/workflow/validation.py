@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, parse_contract
-from weftwork.protocol.envelopes.kind_registry import parse_kinds
+from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, parse_contract
+from weftwork.protocol.envelopes.kinds import parse_kinds
 from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_caller_schema
@@ -21,19 +21,16 @@ from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import has_type
 from weftwork.protocol.models.prompt_templates import workflow_prompt_refs
+from weftwork.protocol.workflow import node_config
 from weftwork.protocol.workflow.channels import parse_channels
-from weftwork.protocol.workflow.definition import Edge, Node, Variable, Workflow
-from weftwork.protocol.workflow.node_config import (
-    check_config,
-    has_external_content,
-    output_reads,
-    parse_condition,
-    parse_config,
-    parse_port,
-    variables_written,
-    with_prompt_refs,
+from weftwork.protocol.workflow.definition import (
+    NODE_SETTINGS_SCHEMA,
+    Edge,
+    Node,
+    Variable,
+    Workflow,
+    parse_retry_policy,
 )
-from weftwork.protocol.workflow.node_settings import NODE_SETTINGS_SCHEMA, parse_retry_policy
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.orchestration import check_orchestrators
 from weftwork.protocol.workflow.plan import check_reads
@@ -60,7 +57,7 @@ def parse_workflow(
     stored = msgspec.json.decode(encode_stored(document["nodes"]))
     nodes = _parse_nodes(stored, types, min(settings.get("maxRetries", 0), 100), violations, pinned)
     refs = workflow_prompt_refs(document)
-    nodes = [with_prompt_refs(node, types, refs) for node in nodes] if not violations else nodes
+    nodes = [node_config.with_prompt_refs(node, types, refs) for node in nodes] if not violations else nodes
     edges = [_parse_edge(index, item, violations) for index, item in enumerate(document["edges"])]
     variables = [_parse_variable(item) for item in document["variables"]]
     channels, found = parse_channels(document.get("channels", {}))
@@ -122,10 +119,12 @@ def _parse_nodes(
             violations.append(Violation(f"{at}/id", "maxLength", f"takes {MAX_NODE_ID} or fewer characters"))
         declaration = types.get(item["typeId"])
         if declaration is None:
-            violations.append(Violation(f"{at}/typeId", "known", _unknown_type_message(item["typeId"], types)))
+            near = get_close_matches(item["typeId"], types, 1, 0.8)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            violations.append(Violation(f"{at}/typeId", "known", f"this host has no such node type{meant}"))
             # A stand-in, so that what else is wrong is told too.
             declaration = NodeDeclaration(item["typeId"], "", config={"type": "object"})
-        found = check_config(declaration, item["config"], f"{at}/config")
+        found = node_config.check_config(declaration, item["config"], f"{at}/config")
         settings: dict[str, Any] = item.get("settings", {})
         wrong = schema.check_inline(NODE_SETTINGS_SCHEMA, settings, f"{at}/settings") if settings else []
         if wrong and pinned:
@@ -134,14 +133,21 @@ def _parse_nodes(
         contract, broken = parse_contract(declared, f"{at}/envelopeContract") if declared else (OPEN_CONTRACT, [])
         found += [*wrong, *(broken if not pinned else ())]
         violations += found
-        formulas = parse_config(declaration, types, item["config"], f"{at}/config", violations) if not found else {}
+        formulas = (
+            node_config.parse_config(declaration, types, item["config"], f"{at}/config", violations)
+            if not found
+            else {}
+        )
         ports = {
-            name: parse_port(port, f"{at}/inputs/{printable_token(name)}", violations)
+            name: node_config.parse_port(port, f"{at}/inputs/{printable_token(name)}", violations)
             for name, port in item["inputs"].items()
         }
         hidden = frozenset(name for name, hides in item.get("outputSensitivity", {}).items() if hides)
         if hidden & {*declaration.equal_outputs}:
             hidden |= {*declaration.equal_outputs}
+        external = declaration.external_content
+        if not found:
+            external = node_config.has_external_content(declaration, types, item["config"])
         nodes.append(
             Node(
                 id=item["id"],
@@ -155,19 +161,12 @@ def _parse_nodes(
                 timeout_ms=settings.get("timeoutMs", 0),
                 agent=item.get("agent"),
                 config_expressions={key: formula for key, (formula, _) in formulas.items()},
-                output_reads=tuple(output_reads(ports, formulas)),
-                external_content=has_external_content(declaration, types, item["config"])
-                if not found
-                else declaration.external_content,
+                output_reads=tuple(node_config.output_reads(ports, formulas)),
+                external_content=external,
                 contract=contract,
             )
         )
     return nodes
-
-
-def _unknown_type_message(type_id: str, types: Mapping[str, NodeDeclaration]) -> str:
-    near = get_close_matches(type_id, types, 1, 0.8)
-    return f"this host has no such node type; did you mean {near[0]}?" if near else "this host has no such node type"
 
 
 def _parse_edge(index: int, item: dict[str, Any], violations: list[Violation]) -> Edge:
@@ -179,7 +178,9 @@ def _parse_edge(index: int, item: dict[str, Any], violations: list[Violation]) -
         source_output=item.get("sourceOutput", "output"),
         target_input=item.get("targetInput", "input"),
         trigger_rule=item.get("triggerRule", "all_success"),
-        condition=parse_condition(condition, f"/edges/{index}/condition", violations) if condition else None,
+        condition=node_config.parse_condition(condition, f"/edges/{index}/condition", violations)
+        if condition
+        else None,
     )
 
 
@@ -207,14 +208,12 @@ def _check_unique(place: str, member: str, documents: list[dict[str, Any]]) -> l
 
 def _check_edges(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
     """wf-02 (OpenWOP workflow-definition): edges join existing nodes."""
-    violations: list[Violation] = []
-    for index, item in enumerate(documents):
-        violations.extend(
-            Violation(f"/edges/{index}/{end}", "reference", "no node has this id")
-            for end in ("sourceNodeId", "targetNodeId")
-            if item[end] not in node_ids
-        )
-    return violations
+    return [
+        Violation(f"/edges/{index}/{end}", "reference", "no node has this id")
+        for index, item in enumerate(documents)
+        for end in ("sourceNodeId", "targetNodeId")
+        if item[end] not in node_ids
+    ]
 
 
 def _check_ports(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
@@ -295,7 +294,7 @@ def _check_channel_writes(
     for node in nodes:
         violations += [
             Violation(f"{at[node.id]}{pointer}", "reference", "this is a channel; write it with core.channelWrite")
-            for pointer, name in variables_written(node)
+            for pointer, name in node_config.variables_written(node)
             if name in channels
         ]
         channel = channels.get(node.writes_channel or "")

@@ -10,7 +10,7 @@ import pytest
 from tests.live import KEY, Host
 from tests.live.envelopes import UNIVERSAL
 from tests.live.fixtures import QUICK_WORKFLOW
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.v1.routes import ROUTES

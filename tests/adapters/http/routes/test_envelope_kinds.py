@@ -9,8 +9,8 @@ import pytest
 
 from tests.harness.definitions import node, workflow
 from tests.live import TEST_KEY, InProcessHost, open_in_process
-from weftwork.protocol.envelopes import kind as kinds
-from weftwork.protocol.envelopes.kind import MEDIA_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
+from weftwork.protocol.envelopes import kinds
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
 
 STEPS = {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]}
 GOOD, BAD = {"steps": ["sow", "reap"]}, {"step": "sow"}

@@ -6,7 +6,7 @@ import jsonschema_rs
 import pytest
 
 from tests.live import Host, start_host
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.v1.test_endpoints import SERVED_SCHEMAS
 

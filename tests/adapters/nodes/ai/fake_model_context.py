@@ -12,7 +12,7 @@ from weftwork.ports.nodes import CheckedEnvelope, Emission
 from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules
-from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.models.answers import ModelAnswer, TokenUsage
 

@@ -10,9 +10,8 @@ from tests.adapters.nodes.ai.fake_model_context import FakeModelContext, model_a
 from tests.adapters.nodes.fake_context import node_call, run_node
 from weftwork.engine.sdk import generation
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome
-from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
-from weftwork.protocol.envelopes.gate_rules import GateVerdict
-from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, EnvelopeContract, GateVerdict
+from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.envelopes.outcome import Accepted, Gated
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.run.interrupts import Resolution

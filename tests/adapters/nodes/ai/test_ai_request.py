@@ -14,7 +14,7 @@ from weftwork.engine.sdk.model_request import START_MESSAGE
 from weftwork.ports.models import Message, ModelRequest, UnresolvedMessage
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall
-from weftwork.protocol.envelopes.contract import EnvelopeContract
+from weftwork.protocol.envelopes.gate_rules import EnvelopeContract
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.media.message_parts import AssetInput
 from weftwork.protocol.models.answers import ModelAnswer, TokenUsage

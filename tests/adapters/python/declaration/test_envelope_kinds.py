@@ -14,7 +14,7 @@ from weftwork.adapters.python.declaration import node_discovery as module
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
 from weftwork.adapters.python.declaration.node_discovery import NodeLoadError, find_envelope_kinds, find_nodes
 from weftwork.app import Host
-from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS, KindDefinition
+from weftwork.protocol.envelopes.kinds import UNIVERSAL_KINDS, KindDefinition
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.envelope_kinds import load_kinds
 

@@ -26,8 +26,7 @@ from weftwork.protocol.envelopes.instructions import (
     unreadable_correction,
     violation_summary,
 )
-from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
-from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.schema import Violation, check_inline
 
 CANARY = "canary-90d3"

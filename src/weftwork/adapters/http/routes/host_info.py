@@ -8,7 +8,7 @@ import msgspec
 from weftwork.adapters.http.host_errors import shutting_down
 from weftwork.adapters.http.message import JSON, Request, Response, json_response
 from weftwork.engine.api.runs import Runs
-from weftwork.protocol.envelopes.kind import KindSet
+from weftwork.protocol.envelopes.kinds import KindSet
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.capabilities import document_etag

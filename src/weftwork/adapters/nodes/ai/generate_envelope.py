@@ -31,7 +31,7 @@ from weftwork.engine.sdk.model_request import START_MESSAGE, append_media
 from weftwork.ports.models import Message
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.protocol.envelopes.contract import MAX_KIND
+from weftwork.protocol.envelopes.gate_rules import MAX_KIND
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 

@@ -12,7 +12,7 @@ import msgspec
 from weftwork.cli.console.text import printable
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.workflow.definition import Edge
-from weftwork.protocol.workflow.loops import find_back_edges
+from weftwork.protocol.workflow.plan import find_back_edges
 
 MAX_PORTS: Final = 6
 _OPERATORS: Final = {"equals": "==", "notEquals": "!=", "contains": "contains", "regex": "matches"}

@@ -228,10 +228,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "The workflows that the tenant can start, by id.",
         scope="manifest:read",
         response="workflow-list",
-        params=(
-            page_limit("Workflows"),
-            page_cursor(),
-        ),
+        params=(page_limit("Workflows"), page_cursor()),
     ),
     Route(
         *operation("registerWorkflow"),
