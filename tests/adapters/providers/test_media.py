@@ -15,7 +15,7 @@ from weftwork.adapters.providers.scripted import ScriptedProvider, ScriptPlayer
 from weftwork.conformance.endpoints.model_programs import ScriptedPrograms, SeenMedia
 from weftwork.ports.models import AnswerEnd, GeneratedMedia, Message, ModelMediaPart, ModelRequest, ModelTextPart
 from weftwork.protocol.media.message_parts import MODALITIES
-from weftwork.protocol.models.mock_providers import MOCK_CONFIGS
+from weftwork.protocol.models.selection import MOCK_CONFIGS
 from weftwork.testing.deterministic import ManualClock
 
 ALL = frozenset(MODALITIES)

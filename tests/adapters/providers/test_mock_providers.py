@@ -10,7 +10,7 @@ from weftwork.adapters.providers.mock_providers import _GENERATORS, MockProvider
 from weftwork.ports.models import AnswerEnd, Delta, ProviderFault
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.models.answers import TokenUsage
-from weftwork.protocol.models.mock_providers import MOCK_CONFIGS, check_mock_config
+from weftwork.protocol.models.selection import MOCK_CONFIGS, check_mock_config
 from weftwork.protocol.workflow.run_options import MOCK_PROVIDERS, check_mock_provider
 from weftwork.testing import ManualClock
 

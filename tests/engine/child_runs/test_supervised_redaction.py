@@ -51,7 +51,7 @@ def test_a_decision_that_reads_a_secret_is_still_a_decision(monkeypatch: pytest.
 
     assert run(wrong) == []
     monkeypatch.setattr(Redactor, "_without_protocol_words", lambda redactor, node_id, value: value)
-    monkeypatch.setattr("weftwork.protocol.privacy.redaction.FIXED_MEMBERS", frozenset())
+    monkeypatch.setattr("weftwork.protocol.privacy.value_paths.FIXED_MEMBERS", frozenset())
     assert "runOrchestrator.decided" in run(wrong)
 
 
@@ -65,5 +65,5 @@ def test_a_worker_that_is_named_by_a_secret_is_not_named_in_the_log(monkeypatch:
         return [event.type for event in events if SECRET.encode() in event.payload]
 
     assert run(shown) == []
-    monkeypatch.setattr("weftwork.protocol.privacy.redaction.value_members", lambda kind, payload: ())
+    monkeypatch.setattr("weftwork.protocol.privacy.value_paths.value_members", lambda kind, payload: ())
     assert "core.workflowChain.event" in run(shown)

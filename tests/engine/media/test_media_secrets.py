@@ -19,7 +19,7 @@ from weftwork.ports.models import AnswerEnd, GeneratedMedia
 from weftwork.ports.storage.assets import AssetQuery
 from weftwork.protocol.media.asset_headers import MAX_NAME
 from weftwork.protocol.media.asset_references import find_asset_tokens
-from weftwork.protocol.media.rendering import MAX_ALT
+from weftwork.protocol.media.message_parts import MAX_ALT
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.run.header import RunKey
 

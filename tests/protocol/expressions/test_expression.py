@@ -6,7 +6,7 @@ import pytest
 
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.expressions.syntax_tree import References
 
 SCOPE: dict[str, Any] = {
     "inputs": {

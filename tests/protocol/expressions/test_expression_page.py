@@ -8,9 +8,8 @@ import pytest
 
 from tests.docs.pages import ROOT, blocks
 from weftwork.protocol.expressions import cost, expression
-from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.expression import MAX_PATTERN, MAX_PATTERN_STATES, parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.patterns import MAX_PATTERN, MAX_PATTERN_STATES
 from weftwork.protocol.expressions.template import MAX_TEMPLATE, MAX_TEMPLATE_EXPRESSIONS, parse_template
 from weftwork.protocol.expressions.values import MAX_LIST, MAX_RESULT
 

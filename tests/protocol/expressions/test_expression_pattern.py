@@ -2,11 +2,16 @@
 
 import pytest
 
-from weftwork.protocol.expressions import cel, expression, patterns
+from weftwork.protocol.expressions import cel, expression
 from weftwork.protocol.expressions.cost import count_states
-from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.expression import (
+    MAX_PATTERN,
+    MAX_PATTERN_STATES,
+    check_pattern,
+    matches,
+    parse_expression,
+)
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.patterns import MAX_PATTERN, MAX_PATTERN_STATES, check_pattern, matches
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
@@ -45,7 +50,7 @@ def test_the_length_of_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_pattern("é" * (MAX_PATTERN // 2)) is None
     assert check_pattern("é" * (MAX_PATTERN // 2) + "a") == "is longer than 1,024 bytes"
     assert check_pattern("\ud800") == "holds a lone surrogate"
-    monkeypatch.setattr(patterns, "MAX_PATTERN", MAX_PATTERN + 1)
+    monkeypatch.setattr(expression, "MAX_PATTERN", MAX_PATTERN + 1)
     assert check_pattern("é" * (MAX_PATTERN // 2) + "a") is None
 
 
@@ -90,7 +95,7 @@ def test_the_states_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count_states(r"\pL{4}") == MAX_PATTERN_STATES
     assert check_pattern(r"\pL{4}") is None
     assert check_pattern(r"\pL{4}a") == "unfolds to too many states; use fewer repetitions and Unicode classes"
-    monkeypatch.setattr(patterns, "MAX_PATTERN_STATES", MAX_PATTERN_STATES + 1)
+    monkeypatch.setattr(expression, "MAX_PATTERN_STATES", MAX_PATTERN_STATES + 1)
     assert check_pattern(r"\pL{4}a") is None
 
 
@@ -105,11 +110,11 @@ def test_text_and_pattern_are_bounded_together(monkeypatch: pytest.MonkeyPatch) 
             over()
         assert caught.value.code == "expression_limit"
     monkeypatch.setattr(expression, "MAX_WORK", 10**9)
-    monkeypatch.setattr(patterns, "MAX_WORK", 10**9)
+    monkeypatch.setattr(expression, "MAX_WORK", 10**9)
     monkeypatch.setattr(cel, "evaluate_program", lambda *_: pytest.fail("it started"))
     with pytest.raises(pytest.fail.Exception):
         searched("a" * 50_000, pattern)
-    monkeypatch.setattr(patterns, "check_pattern", lambda _: None)
+    monkeypatch.setattr(expression, "check_pattern", lambda _: None)
     with pytest.raises(pytest.fail.Exception):
         matches("a" * 50_000, pattern)
 

@@ -6,9 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.expression import check_pattern, matches, parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.patterns import check_pattern, matches
 from weftwork.protocol.expressions.template import parse_template
 
 SAFE = st.characters(exclude_categories=["Cs"], exclude_characters="\0")

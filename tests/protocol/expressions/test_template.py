@@ -6,7 +6,7 @@ import pytest
 
 from weftwork.protocol.expressions import expression, template
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.expressions.syntax_tree import References
 from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.expressions.values import MAX_RESULT
 

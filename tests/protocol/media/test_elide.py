@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from weftwork.protocol.media.base64_elision import ELIDED_PREFIX, MAX_STREAMED_RUN, Base64Elider, elide_base64
+from weftwork.protocol.media.inline_media import ELIDED_PREFIX, MAX_STREAMED_RUN, Base64Elider, elide_base64
 
 runs = st.builds(str.__mul__, st.sampled_from(["A", "b+/", "Zm9v", "_-", "=", "9"]), st.integers(1, 400))
 words = st.text("ab c.,\n\"'é🧵", max_size=20)

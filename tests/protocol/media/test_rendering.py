@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from weftwork.protocol.media.rendering import check_media_url, mirror_hint, rendering_hint
+from weftwork.protocol.media.message_parts import check_media_url, mirror_hint, rendering_hint
 
 
 @pytest.mark.rule("media-81")

@@ -3,8 +3,13 @@
 import pytest
 
 from weftwork.protocol.json import schema
-from weftwork.protocol.models.prompt_resolution import NO_CANDIDATE, ResolvedPrompt, resolve_prompts
-from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates
+from weftwork.protocol.models.prompt_templates import (
+    NO_CANDIDATE,
+    PromptTemplate,
+    PromptTemplates,
+    ResolvedPrompt,
+    resolve_prompts,
+)
 
 LIBRARY = PromptTemplates(
     [

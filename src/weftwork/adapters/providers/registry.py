@@ -8,7 +8,7 @@ from weftwork.adapters.providers.scripted import EntrySource, ScriptedProvider, 
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider, ModelRequest, ProviderFault, input_modalities
 from weftwork.protocol.media.message_parts import Modality
-from weftwork.protocol.models.mock_providers import MOCK_CONFIGS
+from weftwork.protocol.models.selection import MOCK_CONFIGS
 
 MOCK_PROVIDER: Final = "mock"
 MOCK_MODEL: Final = "mock-mini"

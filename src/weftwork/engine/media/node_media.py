@@ -32,7 +32,7 @@ from weftwork.protocol.media.inline_media import (
     with_url_member,
 )
 from weftwork.protocol.media.media_types import UNKNOWN_TYPE, resolve_media_type
-from weftwork.protocol.media.rendering import MAX_ALT, rendering_hint
+from weftwork.protocol.media.message_parts import MAX_ALT, rendering_hint
 from weftwork.protocol.privacy.redaction import Redactor
 
 T = TypeVar("T")

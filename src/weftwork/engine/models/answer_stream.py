@@ -11,10 +11,15 @@ import msgspec
 
 from weftwork.ports.models import AnswerEnd, Delta, ProviderFault
 from weftwork.protocol.json.values import map_texts
-from weftwork.protocol.media.base64_elision import Base64Elider
-from weftwork.protocol.media.inline_media import MAX_ANSWER_INLINE_BYTES, truncate_inline_media
-from weftwork.protocol.models.answers import ModelAnswer, last_chunk_meta
-from weftwork.protocol.models.clean_text import SurrogateJoiner, clean_struct, clean_text, is_encodable
+from weftwork.protocol.media.inline_media import MAX_ANSWER_INLINE_BYTES, Base64Elider, truncate_inline_media
+from weftwork.protocol.models.answers import (
+    ModelAnswer,
+    SurrogateJoiner,
+    clean_struct,
+    clean_text,
+    is_encodable,
+    last_chunk_meta,
+)
 from weftwork.protocol.privacy.hold_back import HoldBack
 
 MAX_ANSWER_CHARS: Final = 1_048_576

@@ -21,7 +21,7 @@ from weftwork.protocol.envelopes.reassembly import is_partial
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import is_object, is_too_large
 from weftwork.protocol.media.inline_media import decode_base64
-from weftwork.protocol.media.rendering import MAX_ALT, check_media_url, mirror_hint, rendering_hint
+from weftwork.protocol.media.message_parts import MAX_ALT, check_media_url, mirror_hint, rendering_hint
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.interrupts import Interrupt
 

@@ -45,10 +45,10 @@ from weftwork.protocol.models.answers import (
     ModelFault,
     answer_from_record,
     answer_record,
+    clean_text,
     fault_from_record,
     fault_record,
 )
-from weftwork.protocol.models.clean_text import clean_text
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.privacy.secret_matcher import redact_value
 from weftwork.protocol.run import model_payloads

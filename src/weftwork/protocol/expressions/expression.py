@@ -4,7 +4,7 @@ Theory. An expression is parsed when its workflow is registered, and evaluated w
 It reads JSON and returns JSON, has no access to a clock, randomness or I/O, and returns the same value for the same
 scope in any process. It cannot be interrupted, so everything about it is bounded before it starts: its source and its
 shape here and in `cost`, what it reads and what it returns in `values`. The messages of faults contain no value of the
-run.
+run. Patterns in expressions and in conditions of edges have a bounded cost as well.
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,31 @@ from functools import lru_cache
 from typing import Any, Final
 
 from weftwork.protocol.expressions import cel
-from weftwork.protocol.expressions.cost import MAX_WORK, Cost, cost_of
+from weftwork.protocol.expressions.cost import (
+    COMPILE_UNITS_PER_STATE,
+    MATCH_UNITS_PER_STATE,
+    MAX_WORK,
+    Cost,
+    cost_of,
+    count_states,
+)
 from weftwork.protocol.expressions.faults import (
     evaluation_fault,
     expression_failed,
     expression_invalid,
     expression_limit,
 )
-from weftwork.protocol.expressions.patterns import check_pattern
-from weftwork.protocol.expressions.reads import ReadTree, References, find_reads, member_names, references_from
-from weftwork.protocol.expressions.syntax_tree import Comprehension, Tree, children, read_tree
+from weftwork.protocol.expressions.syntax_tree import (
+    Comprehension,
+    ReadTree,
+    References,
+    Tree,
+    children,
+    find_reads,
+    member_names,
+    read_tree,
+    references_from,
+)
 from weftwork.protocol.expressions.values import ScopeReader, result_to_json, weigh_reads
 
 SCOPE_NAMES: Final = ("inputs", "variables", "nodes", "configurable")
@@ -119,3 +134,49 @@ def utf8_length(text: str) -> int:
     except UnicodeEncodeError:
         pass
     raise expression_invalid("The text holds a lone surrogate.")
+
+
+MAX_PATTERN: Final = 1024
+"""Bytes of UTF-8."""
+MAX_PATTERN_STATES: Final = 20_000
+
+
+def check_pattern(pattern: str) -> str | None:
+    """What is wrong with a regular expression (RE2 syntax), None if nothing is."""
+    try:
+        if len(pattern.encode()) > MAX_PATTERN:
+            return f"is longer than {MAX_PATTERN:,} bytes"
+    except UnicodeEncodeError:
+        return "holds a lone surrogate"
+    if count_states(pattern) > MAX_PATTERN_STATES:
+        return "unfolds to too many states; use fewer repetitions and Unicode classes"
+    return None if _search_text("", pattern) is not None else "is not a valid regular expression"
+
+
+def matches(text: str, pattern: str) -> bool:
+    """expr-09 (host): whether the pattern is found anywhere in the text, in time linear in the text."""
+    problem = check_pattern(pattern)
+    if problem is not None:
+        raise expression_invalid(f"The pattern {problem}.")
+    if match_cost(text, pattern) > MAX_WORK:
+        raise expression_limit("The text is too long for this pattern.")
+    found = _search_text(text, pattern)
+    if found is None:
+        raise expression_failed("The text cannot be searched.")
+    return found
+
+
+def match_cost(text: str, pattern: str) -> int:
+    """What it costs to search a text, in units of MAX_WORK."""
+    return count_states(pattern) * (COMPILE_UNITS_PER_STATE + MATCH_UNITS_PER_STATE * (1 + len(text) // 8))
+
+
+def _search_text(text: str, pattern: str) -> bool | None:
+    program, _ = _search_program()
+    outcome, said = cel.evaluate_program(program, {"text": text, "pattern": pattern})
+    return None if said is not None else outcome.value()
+
+
+@lru_cache(maxsize=1)
+def _search_program() -> tuple[Any, bytes]:
+    return cel.compile_program("text.matches(pattern)", ("text", "pattern"))

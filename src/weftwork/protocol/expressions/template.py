@@ -15,7 +15,7 @@ import msgspec
 from weftwork.protocol.expressions.cost import MAX_WORK
 from weftwork.protocol.expressions.expression import Expression, parse_expression, utf8_length
 from weftwork.protocol.expressions.faults import ExpressionFault, expression_invalid, expression_limit
-from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.expressions.syntax_tree import References
 from weftwork.protocol.expressions.values import MAX_RESULT, result_too_large
 
 OPEN_BRACES: Final = "{{"

@@ -9,7 +9,7 @@ import msgspec
 
 from weftwork.protocol.expressions import cel
 from weftwork.protocol.expressions.faults import expression_failed, expression_limit
-from weftwork.protocol.expressions.reads import ReadTree
+from weftwork.protocol.expressions.syntax_tree import ReadTree
 from weftwork.protocol.json.decoder import MAX_DEPTH, MAX_INTEGER
 from weftwork.protocol.json.values import is_array, is_object
 

@@ -13,7 +13,7 @@ import msgspec
 from weftwork.protocol.expressions.cost import MAX_WORK
 from weftwork.protocol.expressions.expression import Expression, parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.expressions.syntax_tree import References
 from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import ABSENT, Absent

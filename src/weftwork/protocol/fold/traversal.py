@@ -9,8 +9,8 @@ from bisect import insort
 from typing import Any, cast
 
 from weftwork.protocol.expressions.cost import MAX_WORK
+from weftwork.protocol.expressions.expression import match_cost, matches
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.patterns import match_cost, matches
 from weftwork.protocol.fold.data_flow import expression_scope
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.fold.variable_views import merge_views

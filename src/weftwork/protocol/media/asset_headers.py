@@ -165,16 +165,12 @@ def parse_byte_range(value: str | None, size: int) -> ByteRange | None:
     if value is None or (found := _RANGE.fullmatch(value.strip())) is None:
         return None
     first, last = found.groups()
+    if not first and (not last or (int(last) and not size)):
+        return None
     if not first:
-        return _suffix_range(int(last), size) if last else None
+        return ByteRange(max(size - int(last), 0), size) if int(last) else UNSATISFIABLE
     if last and int(last) < int(first):
         return None
     if int(first) >= size:
         return UNSATISFIABLE
     return ByteRange(int(first), min(int(last) + 1, size) if last else size)
-
-
-def _suffix_range(count: int, size: int) -> ByteRange | None:
-    if count == 0:
-        return UNSATISFIABLE
-    return ByteRange(max(size - count, 0), size) if size else None

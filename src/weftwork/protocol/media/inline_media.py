@@ -1,16 +1,21 @@
-"""Inline media: finds the bytes that a model sends inside its text, and replaces them with URLs.
+"""Inline media: finds the bytes that a model sends inside its text, and replaces them with URLs or leaves them out.
 
 Theory of operation. A model may spell its documents in any way that can be read: with other quotes, escaped names,
 broken lines. The parsed documents therefore tell which base64 is media, and the text is searched for that base64, not
 for one spelling. A URL takes its place, whatever the member is called; `with_url_member` moves the URL to the right
 member once the document has been parsed.
+
+Megabytes of base64 bury a text that people read, so long runs are left out of it. In a stream, base64 is recognised by
+what precedes it, as in an envelope or a data URL, so that no other text loses a character. In a finished document it is
+recognised by its length alone.
 """
 
 import binascii
 import re
 from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache
+from string import ascii_letters, digits
 from typing import Any, Final
 
 import msgspec
@@ -18,10 +23,7 @@ import msgspec
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.envelopes.text.extraction import extract_envelopes
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.media.base64_elision import ELIDED_PREFIX
 
-_LETTER: Final = r"[A-Za-z0-9+/=_\\\r\n-]"
-"""Where base64 can stand: lines are broken, and JSON may write slashes and line ends with a backslash."""
 _STRICT: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 """Base64 in one line, which ends with its padding."""
 _LONG_RUN: Final = re.compile(
@@ -45,6 +47,85 @@ MIN_TRUNCATED_BYTES: Final = 4_096
 """Bytes below which nothing is cut, whatever the cap is: tokens of assets are long, too."""
 MAX_INLINE_PARTS: Final = 32
 """Inline media that are looked for in one answer."""
+
+
+MAX_STREAMED_RUN: Final = 512
+"""Characters of a run that a stream shows."""
+ELIDED_PREFIX: Final = 64
+"""Characters of a run that stay in a text."""
+
+_LETTERS: Final = ascii_letters + digits + "+/=_-"
+_ESCAPED: Final = _LETTERS + "\\\r\n"
+"""The same as models write it: in lines, and in JSON, where a slash or the end of a line may have a backslash."""
+_BASE64_CONTEXT: Final = re.compile(r"base(?:64|\\u0036\\u0034)[^A-Za-z0-9+/=_-]{1,16}$")
+"""Behind the name of a member in whatever quotes, or behind that of a data URL."""
+_NAME: Final = "base64"
+_ESCAPED_NAME: Final = "base\\u0036\\u0034"
+_TAIL: Final = 32
+"""Characters before a run that are looked at."""
+
+
+class Base64Elider:
+    """media-14 (RFC 0055, reading): shows the pieces of one stream, without the rest of any run that is too long.
+
+    A piece goes out for each that comes in, and what it shows depends on nothing that comes later. Where the pieces
+    are cut makes no difference to what is shown in all.
+    """
+
+    def __init__(self, most: int = MAX_STREAMED_RUN) -> None:
+        self._max_run = most
+        self._run_length = 0
+        """Characters of the run that the last piece ended in."""
+        self._is_eliding = False
+        self._tail = ""
+
+    def feed(self, piece: str) -> str:
+        """The piece as it is shown; as long as it was, or shorter."""
+        if not self._is_eliding and _NAME not in (near := self._tail + piece) and _ESCAPED_NAME not in near:
+            # Most texts never speak of it. Whatever run this one ends in was not to be cut.
+            self._run_length, self._tail = 0, near[-_TAIL:]
+            return piece
+        parts: list[str] = []
+        at = 0
+        for start, end in self._spans(piece):
+            if start > 0 or not self._run_length:
+                near = piece[max(0, start - _TAIL) : start]
+                self._is_eliding = _BASE64_CONTEXT.search((self._tail + near)[-_TAIL:]) is not None
+                self._run_length = 0
+            kept = start + max(self._max_run - self._run_length, 0) if self._is_eliding else end
+            parts.append(piece[at : min(end, kept)])
+            self._run_length += end - start
+            at = end
+        if at < len(piece):
+            self._run_length, self._is_eliding = 0, False
+            parts.append(piece[at:])
+        self._tail = (self._tail + piece)[-_TAIL:]
+        return "".join(parts)
+
+    def _spans(self, piece: str) -> list[tuple[int, int]]:
+        """Runs that matter: long ones, and those that may have begun before the piece or go on behind it."""
+        first = 0, len(piece) - len(piece.lstrip(_ESCAPED))
+        last = len(piece.rstrip(_ESCAPED)), len(piece)
+        long = (found.span() for found in _runs_longer_than(self._max_run, _ESCAPED).finditer(piece))
+        return sorted({span for span in (first, *long, last) if span[0] < span[1]})
+
+
+def elide_base64(text: str, most: int) -> str:
+    """media-14: a text in which each run longer than `most` is cut down to its beginning and the count of the rest."""
+    if len(text) <= most:
+        return text
+    kept = min(ELIDED_PREFIX, most)
+    return _runs_longer_than(most, _LETTERS).sub(
+        lambda found: f"{found[0][:kept]}...({len(found[0]) - kept} characters left out)", text
+    )
+
+
+@cache
+def _runs_longer_than(most: int, letters: str) -> re.Pattern[str]:
+    """Runs longer than that, and no others: most texts are many short ones. It begins where a run does, so that each is
+    read once."""
+    letter = f"[{re.escape(letters)}]"
+    return re.compile(f"(?<!{letter}){letter}{{{most + 1},}}")
 
 
 class Base64Span(msgspec.Struct, frozen=True):
@@ -125,16 +206,11 @@ def with_url_member(payload: Any) -> Any:
     return {"url": text, **{name: value for name, value in payload.items() if name not in ("base64", "url")}}
 
 
-@lru_cache(8)
-def _run_pattern(count: int) -> re.Pattern[str]:
-    return re.compile(f"(?<!{_LETTER}){_LETTER}{{{count},}}")
-
-
 def _base64_spans(text: str, cap: int) -> Iterator[Base64Span]:
     """Runs that could be base64 above the cap."""
     if decoded_size(text) <= cap:
         return
-    for found in _run_pattern(max(cap * 4 // 3, MIN_BASE64_LENGTH)).finditer(text):
+    for found in _runs_longer_than(max(cap * 4 // 3, MIN_BASE64_LENGTH) - 1, _ESCAPED).finditer(text):
         start, end = found.span()
         url = _DATA_URL_PREFIX.search(text[max(0, start - _MAX_DATA_URL_PREFIX) : start])
         if url is not None:

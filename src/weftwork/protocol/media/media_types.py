@@ -21,20 +21,8 @@ XML_TYPE: Final = "application/xml"
 ACTIVE_TYPES: Final = frozenset({HTML_TYPE, SVG_TYPE, XML_TYPE})
 """What may hold scripts, and so is never taken for anything else."""
 INLINE_TYPES: Final = frozenset(
-    {
-        "image/png",
-        "image/jpeg",
-        "image/gif",
-        "image/webp",
-        "image/avif",
-        "audio/mpeg",
-        "audio/ogg",
-        "audio/wav",
-        "audio/mp4",
-        "audio/webm",
-        "video/mp4",
-        "video/webm",
-    }
+    "image/png image/jpeg image/gif image/webp image/avif audio/mpeg audio/ogg audio/wav audio/mp4 "
+    "audio/webm video/mp4 video/webm".split()
 )
 """media-07 (RFC 0055, reading): what a browser may show in place. Everything else is a download."""
 
@@ -184,7 +172,7 @@ def sniff_media_type(head: bytes) -> str:
         if head.startswith(magic):
             return media_type
     return (
-        _sniff_riff(head)
+        (_RIFF.get(head[8:12]) if head.startswith(b"RIFF") else None)
         or _sniff_iso_media(head)
         or _sniff_ogg(head)
         or _sniff_matroska(head)
@@ -196,7 +184,9 @@ def sniff_media_type(head: bytes) -> str:
 
 def _active_markup(head: bytes) -> str | None:
     """media-06 (RFC 0055, reading): markup, behind a byte order mark, spaces, control characters and comments."""
-    text = _as_ascii(head).lstrip(_SKIPPED)
+    # As if it were ASCII: without its mark, and without what a wide encoding adds.
+    wide = head.startswith(_WIDE_BYTE_ORDER_MARKS)
+    text = (head[2:].replace(b"\0", b"") if wide else head.removeprefix(_BYTE_ORDER_MARK)).lstrip(_SKIPPED)
     commented = False
     while text.startswith(b"<!--"):
         commented = True
@@ -210,17 +200,6 @@ def _active_markup(head: bytes) -> str | None:
     if (tag := _TAG.match(text)) is not None:
         return SVG_TYPE if tag[1].lower() == b"svg" else HTML_TYPE
     return HTML_TYPE if commented else None
-
-
-def _as_ascii(head: bytes) -> bytes:
-    """Text as if it were ASCII: without its mark, and without what a wide encoding adds."""
-    return (
-        head[2:].replace(b"\0", b"") if head.startswith(_WIDE_BYTE_ORDER_MARKS) else head.removeprefix(_BYTE_ORDER_MARK)
-    )
-
-
-def _sniff_riff(head: bytes) -> str | None:
-    return _RIFF.get(head[8:12]) if head.startswith(b"RIFF") else None
 
 
 def _sniff_iso_media(head: bytes) -> str | None:

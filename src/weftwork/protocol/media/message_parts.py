@@ -7,7 +7,10 @@ first part that does not pass, and no error repeats what was sent.
 
 A node or caller that passes media along with a prompt holds a reference from an upload, an input or another node. For
 such media, and only there, a mediaRef is enough (`normalize_part`): the asset knows its own type. Checks that need
-that type run once the asset has been found (`resolve_asset_part`); all others run before. Source: RFC 0091.
+that type run once the asset has been found (`resolve_asset_part`); all others run before.
+
+Media that a model sends have a rendering hint, which must agree with the payload of their envelope. Sources: RFC 0091,
+RFC 0055 B (rendering), RFC 0055 C (media kinds).
 """
 
 import re
@@ -17,6 +20,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
+from weftwork.protocol.envelopes.outcome import OutcomeDetail
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.asset_references import media_ref_digest
 from weftwork.protocol.media.media_types import UNKNOWN_TYPE, canonical_media_type
@@ -121,7 +126,12 @@ def parse_contents(
     )
     if wrong is not None:
         return wrong
-    return [_build_parts(at, given) for at, given in contents]
+    return [
+        (TextInput(given),)
+        if isinstance(given, str)
+        else tuple(_build_part(f"{at}/{index}", part) for index, part in enumerate(given))
+        for at, given in contents
+    ]
 
 
 def plain_text(content: Any) -> str | None:
@@ -215,11 +225,7 @@ def _check_shapes(
     for at, given in contents:
         if not isinstance(given, str) and not is_array(given):
             return PartError("validation_error", "The content of a message is a text, or a list of parts.", at)
-    for at, part in listed:
-        wrong = _check_shape(at, part, most_bytes)
-        if wrong is not None:
-            return wrong
-    return None
+    return next(filter(None, (_check_shape(at, part, most_bytes) for at, part in listed)), None)
 
 
 def _check_shape(at: str, part: Any, most_bytes: int) -> PartError | None:
@@ -283,12 +289,6 @@ def _check_sizes(listed: list[tuple[str, Any]], most_bytes: int) -> PartError | 
     return None
 
 
-def _build_parts(at: str, given: Any) -> tuple[InputPart, ...]:
-    if isinstance(given, str):
-        return (TextInput(given),)
-    return tuple(_build_part(f"{at}/{index}", part) for index, part in enumerate(given))
-
-
 def _build_part(at: str, part: Any) -> InputPart:
     if isinstance(part, AssetInput):
         return msgspec.structs.replace(part, pointer=at)
@@ -324,3 +324,37 @@ def _decoded_size(text: str | bytes) -> int:
 def _is_base64(text: str) -> bool:
     """Strictly: one alphabet, no spaces, all of its padding."""
     return not len(text) % 4 and _ALPHABET.fullmatch(text) is not None
+
+
+DISPLAYS: Final = {kind: kind.removeprefix("media.") for kind in MEDIA_KINDS}
+"""media-81 (RFC 0055 B): how each kind is displayed."""
+MAX_ALT: Final = 2_000
+"""Characters of a description or a title; more is cut."""
+
+
+def rendering_hint(kind: str, payload: dict[str, Any], title: str = "") -> dict[str, Any]:
+    """media-81 (RFC 0055 B): the hint for those who show it, made from what the payload says."""
+    told = {"mimeType": payload.get("mimeType"), "alt": payload.get("alt"), "title": title}
+    return {"display": DISPLAYS[kind], **{name: text for name, text in told.items() if text}}
+
+
+def mirror_hint(document: dict[str, Any]) -> dict[str, Any]:
+    """media-82 (RFC 0055 B): an envelope of media whose payload and hint say the same, wherever only one says it."""
+    payload, meta = document.get("payload"), document.get("meta", {})
+    hint: Any = meta.get("rendering", {}) if is_object(meta) else None
+    if not is_object(payload) or not is_object(meta) or not is_object(hint):
+        return document
+    for name in ("mimeType", "alt"):
+        if name not in payload and isinstance(hint.get(name), str):
+            payload = {**payload, name: hint[name]}
+    title = hint.get("title")
+    shown = {**hint, **rendering_hint(document["type"], payload, title if isinstance(title, str) else "")}
+    return {**document, "payload": payload, "meta": {**meta, "rendering": shown}}
+
+
+def check_media_url(payload: dict[str, Any]) -> OutcomeDetail | None:
+    """media-83 (RFC 0055 C): what is no web address is no URL of media in a run; bytes go inline by base64 alone."""
+    if payload.get("url", "https://").startswith(("https://", "http://")):
+        return None
+    message = "must begin with https:// or http://; send bytes as base64"
+    return OutcomeDetail("/payload/url", "#/properties/url", "pattern", message)

@@ -1,4 +1,5 @@
-"""Which model a node asks: what the run says, over the node, over the host. Source: OpenWOP run-options."""
+"""Which model a node asks: what the run says, over the node, over the host; and the mock providers that can answer
+the model calls of a run with a test key. Source: OpenWOP run-options."""
 
 from collections.abc import Container, Mapping
 from typing import Any, Final
@@ -6,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.json.schema import check_inline, violations_fault
 from weftwork.protocol.json.values import is_object
 
 PROVIDER_OPTION: Final = "provider"
@@ -76,3 +78,51 @@ def _ai_option(configurable: Mapping[str, Any], name: str) -> str | None:
     flat = configurable.get(f"ai.{name}")
     nested = configurable.get("ai")
     return flat if flat is not None or not is_object(nested) else nested.get(name)
+
+
+MAX_DELAY_MS: Final = 5000
+"""Per token; what an error may keep waiting as well."""
+FINISH_REASONS: Final = ("stop", "length", "tool_calls", "content_filter")
+
+_DELAY: Final = {"type": "integer", "minimum": 0, "maximum": MAX_DELAY_MS}
+_COUNT: Final = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
+_USAGE: Final = {
+    "type": "object",
+    "properties": {"promptTokens": _COUNT, "completionTokens": _COUNT, "totalTokens": _COUNT},
+}
+_TOOL_CALL: Final = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "id": {"type": "string", "minLength": 1, "maxLength": 256},
+        "name": {"type": "string", "minLength": 1, "maxLength": 256},
+        "arguments": {"type": ["string", "object"]},
+    },
+}
+
+MOCK_CONFIGS: Final[dict[str, dict[str, Any]]] = {
+    "stream-text": {
+        "tokens": {"type": "array", "maxItems": 10_000, "items": {"type": "string", "maxLength": 65_536}},
+        "delayMsPerToken": _DELAY,
+        "finishReason": {"type": "string", "enum": list(FINISH_REASONS)},
+        "usage": _USAGE,
+        "model": {"type": "string", "minLength": 1, "maxLength": 256},
+    },
+    "tool-calls": {"toolCalls": {"type": "array", "maxItems": 1000, "items": _TOOL_CALL}, "delayMsPerToken": _DELAY},
+    "error": {
+        "code": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_.-]{0,127}$"},
+        "message": {"type": "string", "minLength": 1, "maxLength": 1000},
+        "retryable": {"type": "boolean"},
+        "failAfterMs": _DELAY,
+    },
+    "usage-only": {"usage": _USAGE},
+}
+"""What each takes as its config: the schemas of its members. Others are ignored."""
+
+
+def check_mock_config(provider: str, config: dict[str, Any]) -> None:
+    """model-16 (OpenWOP run-options): the config of a mock provider is one that it can play."""
+    at = "/configurable/mockProvider/config"
+    violations = check_inline({"type": "object", "properties": MOCK_CONFIGS[provider]}, config, at)
+    if violations:
+        raise violations_fault("mockProvider", violations)

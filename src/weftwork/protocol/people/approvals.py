@@ -94,7 +94,7 @@ def normalize_approval(data: dict[str, Any], value: Any) -> dict[str, Any]:
     answer = _upgrade_legacy_answer(value, data["actions"]) if is_object(value) else value
     if is_object(answer) and isinstance(answer.get("action"), str) and answer["action"] not in data["actions"]:
         raise invalid(
-            f"This gate takes {_join_names(data['actions'])}.", "/resumeValue/action", supported=data["actions"]
+            f"This gate takes {', '.join(data['actions'])}.", "/resumeValue/action", supported=data["actions"]
         )
     if wrong := check_inline(_ANSWER_SCHEMA, answer, "/resumeValue"):
         raise invalid(f"The answer to an approval: the value at the pointer {wrong[0].message}.", wrong[0].pointer)
@@ -186,7 +186,3 @@ def _upgrade_legacy_answer(value: dict[str, Any], actions: list[str]) -> dict[st
     if isinstance(text, str) and text and "refine" in actions:
         return {**rest, "action": "refine", "refineFeedback": {"scope": "whole", "text": text}}
     return {**rest, "action": "reject"}
-
-
-def _join_names(actions: list[str]) -> str:
-    return ", ".join(actions)

@@ -1,5 +1,6 @@
 """What a node may ask: validates the data of each kind of interrupt, its schemas and its reminders."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Final
 
@@ -36,7 +37,8 @@ def check_interrupt(asked: Interrupt, at: str = "") -> list[Violation]:
     if asked.timeout_ms is not None and not 0 <= asked.timeout_ms <= MAX_TIMEOUT_MS:
         found.append(Violation(f"{at}/timeoutMs", "maximum", f"must be from 0 to {MAX_TIMEOUT_MS}"))
     found += _check_reminders(asked.remind_after_ms, at)
-    return found or _CHECK_BY_KIND.get(asked.kind, _check_nothing)(asked.data, f"{at}/data")
+    check = _CHECK_BY_KIND.get(asked.kind)
+    return found if found or check is None else check(asked.data, f"{at}/data")
 
 
 def _check_reminders(after: tuple[int, ...], at: str) -> list[Violation]:
@@ -76,16 +78,10 @@ def _check_questions(data: dict[str, Any], at: str) -> list[Violation]:
     return found
 
 
-def _check_exchange(data: dict[str, Any], at: str) -> list[Violation]:
-    return check_caller_schema(data["outcomeSchema"], f"{at}/outcomeSchema") if "outcomeSchema" in data else []
-
-
-def _check_nothing(data: dict[str, Any], at: str) -> list[Violation]:
-    return []
-
-
-_CHECK_BY_KIND: Final = {
+_CHECK_BY_KIND: Final[dict[str, Callable[[dict[str, Any], str], list[Violation]]]] = {
     "approval": _check_approval,
     "clarification": _check_questions,
-    "conversation.exchange": _check_exchange,
+    "conversation.exchange": lambda data, at: (
+        check_caller_schema(data["outcomeSchema"], f"{at}/outcomeSchema") if "outcomeSchema" in data else []
+    ),
 }

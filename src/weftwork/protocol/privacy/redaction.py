@@ -18,16 +18,8 @@ from typing import Any, Final
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.pointers import escape_token, split_pointer
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.privacy import value_paths
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher, redaction_marker
-from weftwork.protocol.privacy.value_paths import (
-    FIXED_MEMBERS,
-    MADE_MEMBERS,
-    NODE_ERROR_MEMBERS,
-    PROTOCOL_WORDS,
-    SHAPED_MEMBERS,
-    protocol_words,
-    value_members,
-)
 from weftwork.protocol.run.effects import is_outcome_interrupt
 from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED, is_author_event_type
 from weftwork.protocol.workflow.plan import Plan, is_hidden_output
@@ -83,15 +75,19 @@ class Redactor:
         removed: RemovedValues = []
         shown = dict(payload)
         places = self._hidden_places(kind, node_id, payload)
-        words = protocol_words(kind, payload) or ()
-        for member in value_members(kind, payload):
+        words = value_paths.protocol_words(kind, payload) or ()
+        for member in value_paths.value_members(kind, payload):
             if member in payload:
                 shown[member] = self._hide(payload[member], f"/{member}", places, removed, words)
         # A run that fails by no node fails with words of the host alone.
         failed = (
-            node_id if kind in NODE_ERROR_MEMBERS else payload.get("failedNodeId") if kind == "run.failed" else None
+            node_id
+            if kind in value_paths.NODE_ERROR_MEMBERS
+            else payload.get("failedNodeId")
+            if kind == "run.failed"
+            else None
         )
-        member = NODE_ERROR_MEMBERS.get(kind, "error")
+        member = value_paths.NODE_ERROR_MEMBERS.get(kind, "error")
         if failed is not None and member in payload:
             shown[member] = self._hide_error(failed, payload[member], removed, member)
         return shown, removed
@@ -114,12 +110,12 @@ class Redactor:
             return {f"/inputs/{escape_token(name)}": name for name in self._plan.sensitive_variables}
         if kind == "channel.written" and payload["channel"] in self._plan.taint.channels:
             return {"/value": payload["channel"]}
-        if node_id is not None and (kind in MADE_MEMBERS or is_author_event_type(kind)):
+        if node_id is not None and (kind in value_paths.MADE_MEMBERS or is_author_event_type(kind)):
             if kind == "interrupt.requested" and is_outcome_interrupt(payload["data"]):
                 # Words of the host, which a person has to read.
                 return {}
-            made = {f"/{name}": payload.get(name) for name in (MADE_MEMBERS.get(kind) or payload)}
-            return self._made_value_places(node_id, made, protocol_words(kind, payload))
+            made = {f"/{name}": payload.get(name) for name in (value_paths.MADE_MEMBERS.get(kind) or payload)}
+            return self._made_value_places(node_id, made, value_paths.protocol_words(kind, payload))
         if kind == "variable.changed" and payload["name"] in self._plan.sensitive_variables:
             self.matcher.learn_value(redaction_marker(payload["name"]), payload.get("next"))
             return {"/next": payload["name"], "/previous": payload["name"]}
@@ -142,7 +138,7 @@ class Redactor:
         places: dict[str, str] = {}
         for at, value in made.items():
             name = f"{node_id}{at.replace('/', '.')}"
-            if words is not None and is_object(value) and at.removeprefix("/") not in SHAPED_MEMBERS:
+            if words is not None and is_object(value) and at.removeprefix("/") not in value_paths.SHAPED_MEMBERS:
                 config = place.node.config
                 hidden = [key for key in value if key not in words and (key not in config or config[key] != value[key])]
                 for key in hidden:
@@ -166,7 +162,9 @@ class Redactor:
         """Of a decision, what is no word of the protocol."""
         if self._plan.nodes[node_id].node.declaration.role != "supervisor" or not is_object(value):
             return value
-        return {name: each for name, each in value.items() if name not in PROTOCOL_WORDS[ORCHESTRATOR_DECIDED]}
+        return {
+            name: each for name, each in value.items() if name not in value_paths.PROTOCOL_WORDS[ORCHESTRATOR_DECIDED]
+        }
 
     def _hide_error(
         self, node_id: str, error: dict[str, Any], removed: RemovedValues, member: str = "error"
@@ -191,7 +189,7 @@ class Redactor:
             removed += named
             return shown
         search = _CopySearch(
-            self.matcher, {*places, *(f"{pointer}/{word}" for word in FIXED_MEMBERS.intersection(words))}
+            self.matcher, {*places, *(f"{pointer}/{word}" for word in value_paths.FIXED_MEMBERS.intersection(words))}
         )
         shown = search.hide(shown, pointer)
         for at, hidden in named:
@@ -199,7 +197,8 @@ class Redactor:
             if not any(at.startswith(f"{whole}/") for whole in search.hidden_whole):
                 removed.append((at, hidden))
         for at, hidden in search.removed:
-            removed.append((at, _value_at(value, at.removeprefix(pointer)) if at in search.hidden_whole else hidden))
+            whole = at in search.hidden_whole
+            removed.append((at, _value_at(value, split_pointer(at.removeprefix(pointer))) if whole else hidden))
         return shown
 
 
@@ -209,9 +208,7 @@ def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:
         path = split_pointer(pointer)
         if not path:
             return value
-        place: Any = payload
-        for step in path[:-1]:
-            place = place[int(step)] if is_array(place) else place[step]
+        place = _value_at(payload, path[:-1])
         if is_array(place):
             place[int(path[-1])] = value
         else:
@@ -221,13 +218,13 @@ def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:
 
 def _inner_places(at: str, name: str, member: str, value: Any) -> dict[str, str]:
     """Where a value is hidden that may have to stay an object, or a list of objects."""
-    if member not in SHAPED_MEMBERS:
+    if member not in value_paths.SHAPED_MEMBERS:
         return {at: name}
     if is_object(value):
         return {f"{at}/{escape_token(key)}": f"{name}.{key}" for key in value}
     places: dict[str, str] = {}
     for index, each in enumerate(value if is_array(value) else ()):
-        for inner in [key for key in SHAPED_MEMBERS[member] if is_object(each) and key in each]:
+        for inner in [key for key in value_paths.SHAPED_MEMBERS[member] if is_object(each) and key in each]:
             found = each[inner]
             inside = [f"/{escape_token(key)}" for key in found] if is_object(found) else [""]
             places |= {f"{at}/{index}/{inner}{more}": f"{name}.{inner}" for more in inside}
@@ -303,8 +300,7 @@ def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: Remo
     return shown
 
 
-def _value_at(value: Any, pointer: str) -> Any:
-    """What stands at a pointer."""
-    for step in split_pointer(pointer):
+def _value_at(value: Any, steps: list[str]) -> Any:
+    for step in steps:
         value = value[int(step)] if is_array(value) else value[step]
     return value

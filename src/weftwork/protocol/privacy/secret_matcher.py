@@ -181,16 +181,10 @@ def redact_value(value: Any, secrets: SecretMatcher) -> tuple[Any, int]:
     if isinstance(value, str):
         return secrets.mask_counted(value)
     if is_array(value):
-        return _redact_items(value, secrets)
-    if is_object(value):
-        return _redact_members(value, secrets)
-    return value, 0
-
-
-def _redact_items(value: list[Any], secrets: SecretMatcher) -> tuple[list[Any], int]:
-    found = [redact_value(each, secrets) for each in value]
-    count = sum(each for _, each in found)
-    return ([each for each, _ in found] if count else value), count
+        found = [redact_value(each, secrets) for each in value]
+        count = sum(each for _, each in found)
+        return ([each for each, _ in found] if count else value), count
+    return _redact_members(value, secrets) if is_object(value) else (value, 0)
 
 
 def _redact_members(value: dict[str, Any], secrets: SecretMatcher) -> tuple[dict[str, Any], int]:
@@ -200,15 +194,9 @@ def _redact_members(value: dict[str, Any], secrets: SecretMatcher) -> tuple[dict
         new_name, in_name = redact_value(name, secrets)
         new_value, count = redact_value(each, secrets)
         total += in_name + count
-        if in_name:
-            new_name = _unused_name(new_name, value, shown)
-        shown[new_name] = new_value
+        free, number = new_name, 1
+        while in_name and (free in shown or free in value):
+            number += 1
+            free = f"{new_name} ({number})"
+        shown[free] = new_value
     return (shown if total else value), total
-
-
-def _unused_name(name: str, value: dict[str, Any], shown: dict[str, Any]) -> str:
-    number, free = 1, name
-    while free in shown or free in value:
-        number += 1
-        free = f"{name} ({number})"
-    return free

@@ -7,20 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
-from weftwork.protocol.run.events import (
-    APPROVAL_REMARK,
-    CANCEL_REQUESTED,
-    CHILD_ENDED,
-    CHILD_STARTED,
-    EFFECT_CLAIMED,
-    EFFECT_RECORDED,
-    ENVELOPE_RECORDED,
-    MAP_ITEM,
-    MODEL_ANSWERED,
-    ORCHESTRATOR_DECIDED,
-    PAUSE_REQUESTED,
-    is_author_event_type,
-)
+from weftwork.protocol.run import events
 from weftwork.protocol.run.payloads import ConfidenceEscalated, WorkflowChainEvent
 
 MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
@@ -32,16 +19,16 @@ MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "approval.received": ("comment", "feedback", "refineFeedback", "editedArtifactData"),
     "approval.rejected": ("reason",),
     "approval.overridden": ("reason",),
-    APPROVAL_REMARK: ("text",),
+    events.APPROVAL_REMARK: ("text",),
     "clarification.requested": ("questions",),
     "clarification.resolved": ("answers",),
     "conversation.opened": ("initialTurn",),
     "conversation.exchanged": ("turn",),
     "conversation.closed": ("finalTurn", "outcome"),
-    MAP_ITEM: ("output",),
-    EFFECT_RECORDED: ("output",),
-    CHILD_ENDED: ("variables", "outputs", "error"),
-    ORCHESTRATOR_DECIDED: ("decision",),
+    events.MAP_ITEM: ("output",),
+    events.EFFECT_RECORDED: ("output",),
+    events.CHILD_ENDED: ("variables", "outputs", "error"),
+    events.ORCHESTRATOR_DECIDED: ("decision",),
     ConfidenceEscalated.event_type: ("originalDecision",),
     WorkflowChainEvent.event_type: ("error",),
     "agent.reasoning.delta": ("delta",),
@@ -51,8 +38,8 @@ MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "agent.handoff": ("reason", "context"),
     "agent.decided": ("decision", "reasoning"),
     "output.chunk": ("chunk",),
-    MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail", "media"),
-    ENVELOPE_RECORDED: ("payload", "rendering"),
+    events.MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail", "media"),
+    events.ENVELOPE_RECORDED: ("payload", "rendering"),
     **dict.fromkeys(MEDIA_KINDS, ("url", "base64", "mimeType", "alt", "name")),
     "envelope.refusal": ("refusalText", "safetyCategory"),
 }
@@ -64,24 +51,24 @@ VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "run.cancelled": ("reason",),
     "run.paused": ("reason",),
     "run.resumed": ("reason",),
-    CANCEL_REQUESTED: ("reason",),
-    PAUSE_REQUESTED: ("reason",),
+    events.CANCEL_REQUESTED: ("reason",),
+    events.PAUSE_REQUESTED: ("reason",),
     "node.completed": ("outputs",),
     "variable.changed": ("previous", "next"),
     "channel.written": ("value",),
     "version.pinned": ("changeId",),
     "prompt.composed": ("composed", "systemPrompt", "userPrompt", "variableBindings"),
-    EFFECT_CLAIMED: ("step",),
-    CHILD_STARTED: ("workflowId",),
+    events.EFFECT_CLAIMED: ("step",),
+    events.CHILD_STARTED: ("workflowId",),
     "node.dispatched": ("childWorkflowId",),
     **MADE_MEMBERS,
-    EFFECT_RECORDED: ("step", *MADE_MEMBERS[EFFECT_RECORDED]),
+    events.EFFECT_RECORDED: ("step", *MADE_MEMBERS[events.EFFECT_RECORDED]),
     "approval.requested": (*MADE_MEMBERS["approval.requested"], "approversList"),
     WorkflowChainEvent.event_type: (*MADE_MEMBERS.get(WorkflowChainEvent.event_type, ()), "workerId"),
 }
 """Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
 
-NODE_ERROR_MEMBERS: Final = {"node.failed": "error", "node.retried": "lastError", EFFECT_RECORDED: "error"}
+NODE_ERROR_MEMBERS: Final = {"node.failed": "error", "node.retried": "lastError", events.EFFECT_RECORDED: "error"}
 """Event type -> the member with the error of the node."""
 _DECISION_WORDS: Final = frozenset({"kind", "nextWorkerIds", "confidence", "successCriteria"})
 _TURN_WORDS: Final = frozenset({"messageId", "from", "role", "ts", "turnIndex", "speakerId"})
@@ -89,21 +76,8 @@ _APPROVAL_WORDS: Final = frozenset({"action", "decidedBy", "voter", "override"})
 PROTOCOL_WORDS: Final[dict[str, frozenset[str]]] = {
     "log.appended": frozenset(),
     "interrupt.requested": frozenset(
-        {
-            "customKind",
-            "actions",
-            "eventType",
-            "requiredApprovals",
-            "approversList",
-            "rejectionPolicy",
-            "profile",
-            "override",
-            "overrideBypassesQuorum",
-            "conversationId",
-            "turnIndex",
-            "threshold",
-            "observed",
-        }
+        "customKind actions eventType requiredApprovals approversList rejectionPolicy profile override "
+        "overrideBypassesQuorum conversationId turnIndex threshold observed".split()
     ),
     "approval.received": frozenset({"scope"}),
     "clarification.requested": frozenset(),
@@ -111,7 +85,7 @@ PROTOCOL_WORDS: Final[dict[str, frozenset[str]]] = {
     "conversation.opened": _TURN_WORDS,
     "conversation.exchanged": _TURN_WORDS,
     "conversation.closed": _TURN_WORDS,
-    ORCHESTRATOR_DECIDED: _DECISION_WORDS,
+    events.ORCHESTRATOR_DECIDED: _DECISION_WORDS,
     ConfidenceEscalated.event_type: _DECISION_WORDS,
     WorkflowChainEvent.event_type: frozenset({"code"}),
 }
@@ -136,4 +110,4 @@ def protocol_words(kind: str, payload: dict[str, Any]) -> frozenset[str] | None:
 
 def value_members(kind: str, payload: dict[str, Any]) -> Iterable[str]:
     """The members that carry values. Of an event that an author made up, every one."""
-    return tuple(payload) if is_author_event_type(kind) else VALUE_MEMBERS.get(kind, ())
+    return tuple(payload) if events.is_author_event_type(kind) else VALUE_MEMBERS.get(kind, ())

@@ -9,10 +9,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.protocol.expressions.expression import Expression, parse_expression
+from weftwork.protocol.expressions.expression import Expression, check_pattern, parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.patterns import check_pattern
-from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.expressions.syntax_tree import References
 from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.json.pointers import match_pointer_pattern, printable_token
 from weftwork.protocol.json.schema import Violation, check_inline

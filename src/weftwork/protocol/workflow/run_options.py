@@ -13,7 +13,7 @@ from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import violations_fault
 from weftwork.protocol.json.values import has_type, is_array, is_object
-from weftwork.protocol.models.mock_providers import MOCK_CONFIGS, check_mock_config
+from weftwork.protocol.models.selection import MOCK_CONFIGS, check_mock_config
 from weftwork.protocol.workflow.definition import Variable
 
 Verbosity = Literal["summary", "full", "off"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.expressions.syntax_tree import References
 from weftwork.protocol.workflow.definition import Edge, Node, Workflow
 from weftwork.protocol.workflow.node_config import config_references, variables_read, variables_written
 

@@ -11,7 +11,7 @@ from tests.harness.definitions import edge, node, plan_of, variable, workflow
 from tests.live import InProcessHost, open_in_process
 from weftwork.conformance.nodes import mock_ai
 from weftwork.engine.sdk.generation import generate_text
-from weftwork.protocol.expressions.reads import References
+from weftwork.protocol.expressions.syntax_tree import References
 from weftwork.protocol.json import schema
 from weftwork.protocol.workflow import node_config
 

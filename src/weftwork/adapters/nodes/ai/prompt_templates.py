@@ -11,7 +11,6 @@ from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.models.prompt_composition import Binding, ComposedPrompt, UnboundVariable, compose
-from weftwork.protocol.models.prompt_resolution import ResolvedPrompt, resolve_prompts
 from weftwork.protocol.models.prompt_templates import (
     ADDITIONAL,
     FEW_SHOT,
@@ -22,6 +21,8 @@ from weftwork.protocol.models.prompt_templates import (
     PromptKind,
     PromptTemplates,
     PromptVariable,
+    ResolvedPrompt,
+    resolve_prompts,
 )
 from weftwork.protocol.run.model_payloads import PromptComposed, PromptResolved
 
