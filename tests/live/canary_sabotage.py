@@ -10,8 +10,7 @@ from typing import Any
 
 from weftwork.cli.main import main
 from weftwork.engine.models import model_calls
-from weftwork.protocol.privacy.hold_back import HoldBack
-from weftwork.protocol.privacy.secret_matcher import SecretMatcher
+from weftwork.protocol.privacy.secret_matcher import HoldBack, SecretMatcher
 
 
 def disable_secret_matching() -> None:

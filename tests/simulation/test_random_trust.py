@@ -14,8 +14,8 @@ from tests.simulation.trust_workflows import CORRELATION, MIXING_TYPES, UNTRUSTE
 from weftwork.engine.decide import interrupts
 from weftwork.engine.run import append
 from weftwork.protocol.fold import facts, fold
+from weftwork.protocol.fold.data_flow import CONTENT_FREE_TYPES
 from weftwork.protocol.fold.state import NodeState
-from weftwork.protocol.fold.trust_flow import CONTENT_FREE_TYPES
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 

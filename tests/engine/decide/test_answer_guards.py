@@ -120,6 +120,6 @@ def test_what_all_questions_cost_together_is_bounded(monkeypatch: pytest.MonkeyP
         assert await bench.answer(key, {"answers": {name: [1] for name in answers}}) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.people.answers.MAX_STEPS", 10**9)
+    monkeypatch.setattr("weftwork.protocol.people.interrupt_validation.MAX_STEPS", 10**9)
     with pytest.raises(pytest.fail.Exception):
         run(work)

@@ -149,7 +149,7 @@ def test_an_event_that_is_not_the_one_changes_nothing(value: Any, monkeypatch: p
         assert await bench.answer(key, {"eventPayload": GOOD["external-event"]}) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.people.answers._matches_correlation", lambda *arguments: True)
+    monkeypatch.setattr("weftwork.protocol.people.interrupt_validation._matches_correlation", lambda *arguments: True)
     if isinstance(value, dict):
         with pytest.raises(pytest.fail.Exception):
             run(work)
@@ -212,7 +212,7 @@ def test_an_answer_of_any_kind_fits_the_schema_of_its_question(monkeypatch: pyte
         assert await bench.answer(key, {"action": "accept", "feedback": "fine"}) == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.people.answers.check_value", lambda *arguments: [])
+    monkeypatch.setattr("weftwork.protocol.people.interrupt_validation.check_value", lambda *arguments: [])
     with pytest.raises(pytest.fail.Exception):
         run(work)
 

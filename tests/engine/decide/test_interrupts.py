@@ -166,7 +166,7 @@ def test_a_value_that_does_not_fit_changes_nothing(monkeypatch: pytest.MonkeyPat
         assert (await answer(bench, key, {"n": 1})).status == "completed"
 
     run(work)
-    monkeypatch.setattr("weftwork.protocol.people.answers.check_value", lambda *arguments: [])
+    monkeypatch.setattr("weftwork.protocol.people.interrupt_validation.check_value", lambda *arguments: [])
     with pytest.raises(pytest.fail.Exception):
         run(work)
 

@@ -14,7 +14,7 @@ from weftwork.ports.models import AnswerEnd, Message, ModelRequest, ProviderFaul
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.models.answers import ModelAnswer, TokenUsage
-from weftwork.protocol.privacy.hold_back import HoldBack
+from weftwork.protocol.privacy.secret_matcher import HoldBack
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 

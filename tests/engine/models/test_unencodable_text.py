@@ -12,7 +12,7 @@ from weftwork.ports.models import AnswerEnd, ProviderFault
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.models.answers import TokenUsage
-from weftwork.protocol.privacy.hold_back import HoldBack
+from weftwork.protocol.privacy.secret_matcher import HoldBack
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 

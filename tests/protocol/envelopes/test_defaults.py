@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from weftwork.protocol.envelopes.defaults import MAX_ID, EnvelopeOrigin, derive_correlation_id, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import GateRules
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted
+from weftwork.protocol.envelopes.reassembly import MAX_ID, EnvelopeOrigin, derive_correlation_id, fill_defaults
 
 ORIGIN = EnvelopeOrigin("run-1", "plan", "0.0.0", 0, 1_700_000_000_000, "trusted")
 UNTRUSTED = msgspec.structs.replace(ORIGIN, trust="untrusted")

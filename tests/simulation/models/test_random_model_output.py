@@ -17,7 +17,7 @@ from weftwork.engine.decide import envelopes, transitions
 from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered
 from weftwork.engine.models import model_calls
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.privacy.hold_back import HoldBack
+from weftwork.protocol.privacy.secret_matcher import HoldBack
 
 pytestmark = pytest.mark.slow
 

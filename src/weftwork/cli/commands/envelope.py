@@ -11,11 +11,11 @@ from weftwork.cli.client.options import json_option
 from weftwork.cli.console.table import colour, print_table
 from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.render.definition_file import parse_definition, problem_line, read_definition
-from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.envelopes.gate import STEPS, explain
 from weftwork.protocol.envelopes.gate_rules import EnvelopeContract, GateRules, GateStep
 from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS, KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Invalid, outcome_document
+from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.envelope_kinds import load_kinds

@@ -10,7 +10,6 @@ from weftwork.engine.decide.inputs import AnswerReceived, InterruptPassed, NodeS
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.people.answers import check_resume_value, normalize_answer
 from weftwork.protocol.people.approvals import (
     GRANTING_ACTIONS,
     OUTCOMES,
@@ -27,6 +26,7 @@ from weftwork.protocol.people.interrupt_events import (
     resolved_events,
     suspended_event,
 )
+from weftwork.protocol.people.interrupt_validation import check_resume_value, normalize_answer
 from weftwork.protocol.privacy.secret_matcher import MARKER_PREFIX
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft, Payload

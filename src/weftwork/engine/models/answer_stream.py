@@ -20,7 +20,7 @@ from weftwork.protocol.models.answers import (
     is_encodable,
     last_chunk_meta,
 )
-from weftwork.protocol.privacy.hold_back import HoldBack
+from weftwork.protocol.privacy.secret_matcher import HoldBack
 
 MAX_ANSWER_CHARS: Final = 1_048_576
 """model-02 (host): characters of one answer; a model that goes on is cut off there."""

@@ -11,13 +11,12 @@ import msgspec
 from weftwork.engine.node_events import interrupt_failure
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.nodes import Emission, NodeCall
-from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome, no_record
 from weftwork.protocol.envelopes.handling import JudgedEnvelope, clarification_interrupt
 from weftwork.protocol.envelopes.kinds import CLARIFICATION_KIND, MEDIA_KINDS, KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Invalid, OutcomeDetail
-from weftwork.protocol.envelopes.reassembly import is_partial
+from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin, fill_defaults, is_partial
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import is_object, is_too_large
 from weftwork.protocol.media.inline_media import decode_base64

@@ -16,9 +16,9 @@ from weftwork.ports.ids import Ids
 from weftwork.ports.node_outcome import NewChild
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.errors import HostFault
+from weftwork.protocol.fold.data_flow import carries_untrusted, is_child_result_untrusted
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at
-from weftwork.protocol.fold.trust_flow import carries_untrusted, is_child_result_untrusted
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.media.asset_references import ASSET_WORD, referenced_assets
 from weftwork.protocol.privacy.redaction import Redactor, visible_channel, visible_variable

@@ -15,7 +15,6 @@ from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall, NodeContext
 from weftwork.protocol.envelopes.checks import CORRELATION_CONFLICT
 from weftwork.protocol.envelopes.completion import MismatchedAnswer, refusal_event, retry_exhausted_event
-from weftwork.protocol.envelopes.defaults import EnvelopeOrigin
 from weftwork.protocol.envelopes.gate_rules import EnvelopeContract
 from weftwork.protocol.envelopes.handling import clarification_interrupt, envelope_failure
 from weftwork.protocol.envelopes.instructions import (
@@ -36,7 +35,7 @@ from weftwork.protocol.envelopes.kinds import (
     KindDefinition,
 )
 from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid
-from weftwork.protocol.envelopes.reassembly import reassemble
+from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin, reassemble
 from weftwork.protocol.envelopes.text.extraction import (
     Extraction,
     extract_envelopes,

@@ -9,7 +9,6 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from weftwork.protocol.envelopes.defaults import MAX_ID
 from weftwork.protocol.envelopes.gate_rules import (
     Counter,
     Counters,
@@ -21,6 +20,7 @@ from weftwork.protocol.envelopes.gate_rules import (
 from weftwork.protocol.envelopes.handling import JudgedEnvelope
 from weftwork.protocol.envelopes.kinds import KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, RefusalMode, outcome_document
+from weftwork.protocol.envelopes.reassembly import MAX_ID
 from weftwork.protocol.ids import is_node_id, is_path_id
 from weftwork.protocol.json.decoder import MAX_INTEGER
 from weftwork.protocol.json.values import is_array, is_object
@@ -47,8 +47,6 @@ class PriorOutcome(msgspec.Struct, frozen=True):
 
 
 class ProjectionTarget(msgspec.Struct, frozen=True):
-    """Where the events of an outcome go."""
-
     run_id: str
     node_id: str
 

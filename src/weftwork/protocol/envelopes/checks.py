@@ -79,12 +79,10 @@ def invalid_outcome(code: str, details: tuple[OutcomeDetail, ...]) -> Invalid:
 
 
 def invalid_at(code: str, pointer: str, where: str, rule: str, message: str) -> Invalid:
-    """Invalid for one broken rule."""
     return invalid_outcome(code, (OutcomeDetail(pointer, where, rule, message),))
 
 
 def correlation_conflict() -> Invalid:
-    """The correlation id belongs to an envelope of another kind."""
     text = "is taken by an envelope of another kind"
     return invalid_at(CORRELATION_CONFLICT, "/correlationId", "#/properties/correlationId", "unique", text)
 

@@ -4,10 +4,15 @@ Theory (RFC 0032, RFC 0033). Asked in this order: was it refused, was it cut off
 its own remedy, and the wrong remedy does harm: a refusal is final, since asking again in other words would be a search
 for a way round it; what was cut off gets more room and no correction; what does not fit gets a correction and no more
 room. An answer is complete only if it ended by itself and fits.
+
+A refusal often quotes what it objects to, and would carry a prompt, with whatever was put into it, to every reader of
+the log; so what it repeats of the prompt is taken out of it. Letters are compared without regard to case, and any
+stretch of spaces counts as one, because a quotation changes both. A refusal is short, so its own stretches are what is
+looked up while the prompts go by once.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -16,7 +21,6 @@ from msgspec import UNSET
 
 from weftwork.protocol.envelopes.instructions import MAX_ERROR, violation_summary
 from weftwork.protocol.envelopes.text.extraction import Extraction, ExtractionPath, holds_document, is_prose
-from weftwork.protocol.envelopes.text.prompt_echo import remove_prompt_echo
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.run import model_payloads as events
@@ -61,8 +65,6 @@ class RefusedAnswer(msgspec.Struct, frozen=True):
 
 
 class TruncatedAnswer(msgspec.Struct, frozen=True):
-    """The answer was cut off."""
-
     stop_reason: TruncationReason
     partial: bool
     """Whether a whole document stands in what came."""
@@ -182,3 +184,67 @@ def usage_event(node_id: str, answer: ModelAnswer) -> events.ProviderUsage:
     """rel-15 (RFC 0026): what a call used. Nothing of the request, the answer or a credential is in it."""
     used, produced = answer.usage.input_tokens, answer.usage.output_tokens
     return events.ProviderUsage(answer.provider, answer.model, used, produced, used + produced, node_id)
+
+
+ECHO_MARKER: Final = "[REDACTED:prompt]"
+MIN_QUOTATION: Final = 24
+"""Characters in a row that count as a quotation. Shorter ones are words that both would use anyway."""
+MIN_PROMPT: Final = 8
+"""Characters of a prompt that is too short for that; it counts when all of it is repeated."""
+MAX_REFUSAL: Final = 2_000
+"""Characters of a refusal that are kept."""
+MAX_PROMPT_CHARACTERS: Final = 131_072
+"""Characters of prompts that a refusal is compared with. Of a longer one nothing is shown."""
+
+
+def remove_prompt_echo(text: str | None, prompts: Sequence[str]) -> str | None:
+    """rel-14 (RFC 0032 B.3): a refusal without what it repeats of the prompts; None if that cannot be told.
+
+    Every stretch of 24 characters or more that stands in a prompt is replaced, and a whole prompt of 8 or more.
+    """
+    if text is None or sum(map(len, prompts)) > MAX_PROMPT_CHARACTERS:
+        return None
+    text = text[:MAX_REFUSAL]
+    folded, origin = _fold(text)
+    hidden = [False] * len(text)
+    for start, end in _find_quotations(folded, {" ".join(each.casefold().split()) for each in prompts}):
+        for index in range(origin[start], origin[end - 1] + 1):
+            hidden[index] = True
+    return "".join(_masked_parts(text, hidden))
+
+
+def _fold(text: str) -> tuple[str, list[int]]:
+    """The text as it is compared, and for each character of that the one it comes from."""
+    letters: list[str] = []
+    origin: list[int] = []
+    for index, letter in enumerate(text):
+        folded = " " if letter.isspace() else letter.casefold()
+        if folded == " " and letters[-1:] == [" "]:
+            continue
+        letters.extend(folded)
+        origin.extend([index] * len(folded))
+    return "".join(letters), origin
+
+
+def _find_quotations(folded: str, prompts: Iterable[str]) -> Iterable[tuple[int, int]]:
+    starts: dict[str, list[int]] = {}
+    for index in range(len(folded) - MIN_QUOTATION + 1):
+        starts.setdefault(folded[index : index + MIN_QUOTATION], []).append(index)
+    for prompt in prompts:
+        if MIN_PROMPT <= len(prompt) < MIN_QUOTATION:
+            at = folded.find(prompt)
+            while at >= 0:
+                yield at, at + len(prompt)
+                at = folded.find(prompt, at + len(prompt))
+        # A stretch is looked up once, however often the prompts repeat it.
+        for index in range(len(prompt) - MIN_QUOTATION + 1):
+            for start in starts.pop(prompt[index : index + MIN_QUOTATION], ()):
+                yield start, start + MIN_QUOTATION
+
+
+def _masked_parts(text: str, hidden: list[bool]) -> Iterable[str]:
+    for index, letter in enumerate(text):
+        if not hidden[index]:
+            yield letter
+        elif index == 0 or not hidden[index - 1]:
+            yield ECHO_MARKER

@@ -88,7 +88,6 @@ class GateContext(msgspec.Struct, eq=False):
         self.correlation_id = self._mask_name(document["correlationId"], MAX_ID)
 
     def redact(self) -> None:
-        """Take the secrets out of the payload."""
         secrets = self.rules.secrets
         if secrets is not None and not self.is_clean:
             self.payload, self.redactions = redact_value(self.payload, secrets)
@@ -102,7 +101,6 @@ class GateContext(msgspec.Struct, eq=False):
 
     @property
     def recorded(self) -> RecordedOutcome | None:
-        """What is recorded under the correlation id."""
         if self._recorded is False:
             # It may have been recorded before something in it came to be a secret.
             sent = str(self.document["correlationId"])

@@ -93,13 +93,10 @@ class RecordedOutcome(msgspec.Struct, frozen=True):
 
 
 def no_record(correlation_id: str) -> RecordedOutcome | None:
-    """Nothing is recorded under any id."""
     return None
 
 
 class GateRules(msgspec.Struct, frozen=True):
-    """What holds for this envelope, here and now."""
-
     kinds: KindSet
     """Kinds whose payloads can be checked, with their schemas and versions."""
     supported: frozenset[str] | None = None

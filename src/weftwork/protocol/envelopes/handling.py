@@ -45,8 +45,6 @@ class JudgedEnvelope(msgspec.Struct, frozen=True):
 
 
 class EnvelopeFailure(msgspec.Struct, frozen=True):
-    """Why a node fails because of an envelope."""
-
     code: str
     message: str
     details: dict[str, Any]

@@ -71,7 +71,6 @@ def output_directive(schema: dict[str, Any]) -> str:
 
 
 def declares_reasoning(schema: dict[str, Any]) -> bool:
-    """Whether a payload may have a member `reasoning` at its top."""
     properties = schema.get("properties")
     return is_object(properties) and "reasoning" in properties
 
@@ -135,7 +134,6 @@ def discarded_kind_text(kind: str, allowed: Iterable[str]) -> str:
 
 
 def schema_text(schema: dict[str, Any]) -> str:
-    """A schema as a model reads it."""
     written = msgspec.json.encode(schema).decode()
     if len(written) <= MAX_SCHEMA:
         return f"JSON Schema: {written}"

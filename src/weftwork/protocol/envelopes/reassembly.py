@@ -1,4 +1,8 @@
-"""Reassembles envelopes that a model sent in several pieces, before anything in them is judged.
+"""Completes what a model sent before anything in it is judged: fills in what the author of an envelope left out, and
+reassembles envelopes that came in several pieces.
+
+Identity, origin and trust are derived from where the envelope stands in the run, so that the same emission has the same
+ids whenever it is made again. Source: RFC 0021 (engine-filled fields), readings (Trust precedence).
 
 Theory of operation. The pieces of one envelope share a correlation id and may arrive in any order. If all payloads are
 texts, they are parts of one JSON text. Any other payload is the whole payload so far, and the last one is the final
@@ -6,6 +10,7 @@ one. If one piece is untrusted, so is the envelope. An envelope whose pieces con
 the turn ends.
 """
 
+import hashlib
 from typing import Any, Final
 
 import msgspec
@@ -17,13 +22,13 @@ from weftwork.protocol.envelopes.checks import (
     encode_document,
     invalid_at,
 )
-from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.envelopes.outcome import Invalid
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.privacy.trust import combine_trust
 from weftwork.protocol.run.events import Trust
+from weftwork.protocol.timestamps import iso
 
 MAX_PIECES: Final = 2_000
 """Of one envelope."""
@@ -33,9 +38,61 @@ MAX_INCOMPLETE: Final = 64
 """Envelopes of which pieces are kept."""
 
 
-class _PartialEnvelope(msgspec.Struct):
-    """What has come of one envelope."""
+MAX_ID: Final = 128
 
+
+class EnvelopeOrigin(msgspec.Struct, frozen=True):
+    """Where in a run an envelope was sent."""
+
+    run_id: str
+    node_id: str
+    turn: str
+    """Tells apart the rounds, attempts and answers of the node."""
+    index: int
+    """Tells apart the envelopes of one answer."""
+    at: int
+    trust: Trust
+
+
+def fill_defaults(document: Any, origin: EnvelopeOrigin) -> Any:
+    """env-20 (RFC 0021, engine-filled fields): the envelope with what its author left out.
+
+    Ids of a model tell apart the envelopes of one answer and no more: models like to call everything they send "1".
+    What the model says about trust never raises it: what went into the turn decides. What is no object stays as it
+    is, for the gate to refuse.
+    """
+    if not is_object(document):
+        return document
+    correlation: Any = document.get("correlationId")
+    if "correlationId" not in document:
+        kind = document.get("type")
+        name = f"{origin.index}:{_digest(kind if isinstance(kind, str) else '')[:8]}"
+        correlation = derive_correlation_id(origin, name)
+    elif isinstance(correlation, str) and 0 < len(correlation) <= MAX_ID:
+        correlation = derive_correlation_id(origin, f"id:{_digest(correlation)[:16]}")
+    meta: Any = document.get("meta", {})
+    if is_object(meta):
+        meta = {"source": "ai-generation", "ts": iso(origin.at), **meta}
+        if origin.trust == "untrusted":
+            meta["contentTrust"] = "untrusted"
+    complete = {"nodeId": origin.node_id, **document, "correlationId": correlation, "meta": meta}
+    complete["envelopeId"] = f"env-{_digest(str(correlation))}"
+    # A node id that is too long for the wire stands on the event anyway.
+    return complete if len(str(complete["nodeId"])) <= MAX_ID else {**complete, "nodeId": origin.node_id[:MAX_ID]}
+
+
+def derive_correlation_id(origin: EnvelopeOrigin, name: str) -> str:
+    """env-21 (RFC 0021, correlation): the run, the node, the turn and the name of the envelope in it; shortened where
+    that is too long."""
+    whole = f"{origin.run_id}:{origin.node_id}:{origin.turn}:{name}"
+    return whole if len(whole) <= MAX_ID else f"{origin.run_id[:64]}:{_digest(whole)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class _PartialEnvelope(msgspec.Struct):
     type: str
     indices: set[int]
     texts: dict[int, str]

@@ -38,7 +38,6 @@ def compile_program(source: str, names: tuple[str, ...]) -> tuple[Any, bytes]:
 
 
 def load_part(encoded: bytes, names: tuple[str, ...]) -> Any:
-    """A program for a part of a compiled expression."""
     return _environment(names).deserialize(as_standalone(encoded))
 
 
@@ -63,5 +62,4 @@ def outcome_value(outcome: Any) -> Any:
 
 
 def is_map_outcome(outcome: Any) -> bool:
-    """Whether an outcome is an object."""
     return outcome.type() == _package().Type.MAP

@@ -49,8 +49,6 @@ CACHED_EXPRESSIONS: Final = 512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """A parsed expression. Immutable."""
-
     source: str
     references: References
     _program: Any = field(repr=False)
@@ -67,7 +65,6 @@ class Expression:
         return None if below == {} else frozenset(below or ())
 
     def reads_name(self, name: str) -> bool:
-        """Whether it reads anything of a name."""
         return name in self._reads
 
     def evaluate(self, scope: Mapping[str, Any]) -> Any:

@@ -65,7 +65,6 @@ expression_limit: Final = partial(ExpressionFault, LIMIT)
 
 
 def compile_fault(said: str, names: tuple[str, ...]) -> ExpressionFault:
-    """Why a source does not compile."""
     if _TOO_DEEP.search(said):
         return expression_limit("The expression is nested deeper than 32 levels.")
     place = _PLACE.search(said)

@@ -41,7 +41,6 @@ def check_evaluator() -> str | None:
 
 
 def _evaluate(source: str) -> Any:
-    """The value, or the code of the fault."""
     try:
         return parse_expression(source).evaluate(_SCOPE)
     except ExpressionFault as fault:

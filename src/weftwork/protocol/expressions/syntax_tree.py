@@ -67,12 +67,10 @@ Tree = Constant | Identifier | Member | FunctionCall | Construction | Comprehens
 
 
 def read_tree(encoded: bytes) -> Tree:
-    """The tree of a serialised expression."""
     return _tree(_first_field(_first_field(encoded, 2), 4))
 
 
 def children(tree: Tree) -> "tuple[Tree, ...]":
-    """What stands directly below."""
     if isinstance(tree, Member):
         return (tree.operand,)
     if isinstance(tree, FunctionCall):
@@ -191,7 +189,6 @@ class References(msgspec.Struct, frozen=True):
     nodes: frozenset[str] = frozenset()
 
     def union(self, other: "References") -> "References":
-        """What the two read together."""
         inputs = None if self.inputs is None or other.inputs is None else self.inputs | other.inputs
         variables = None if self.variables is None or other.variables is None else self.variables | other.variables
         return References(inputs, variables, self.nodes | other.nodes)

@@ -67,8 +67,6 @@ def _expression_end(text: str, at: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Template:
-    """A parsed template. Immutable."""
-
     text: str
     references: References
     _parts: tuple[str | Expression, ...] = field(repr=False)

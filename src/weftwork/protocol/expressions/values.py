@@ -104,7 +104,6 @@ def result_to_json(outcome: Any, nulls: bool, most: int) -> Any:
 
 
 def result_too_large() -> Exception:
-    """The fault of a result that is over its limit."""
     return expression_limit(f"The result is larger than {MAX_RESULT // 1024} KiB.")
 
 

@@ -3,10 +3,15 @@
 A port takes its own value first (a literal, an expression, a variable or an output of another node); an edge fills a
 port that has none. A node inside a loop sees the outputs of nodes that come round the loop as they were in the
 previous round, so the result does not depend on which node was faster.
+
+Trust follows the data. A node is untrusted from the moment that something untrusted reaches it: as an input, by an
+expression of its config, as an answer, from a child run, or because it fetches content itself. Everything that it makes
+from then on is untrusted, and stays so wherever it is read, also in a later round of a loop. Trust follows values, not
+control flow: a condition over untrusted content does not mark later nodes as untrusted. Source: RFC 0143.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -15,10 +20,12 @@ from weftwork.protocol.expressions.expression import Expression, parse_expressio
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.expressions.syntax_tree import References
 from weftwork.protocol.expressions.template import Template, parse_template
-from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.fold.state import RunState, UntrustedValues
+from weftwork.protocol.fold.variable_views import INITIAL_STAMP
 from weftwork.protocol.json.values import ABSENT, Absent
+from weftwork.protocol.run.events import APPROVAL_REMARK, EFFECT_CLAIMED, INTERRUPT_REMINDER, Draft, Fact
 from weftwork.protocol.workflow.definition import Edge, Port
-from weftwork.protocol.workflow.node_config import PORTS_NAME
+from weftwork.protocol.workflow.node_config import PORTS_NAME, config_references, variables_read
 
 
 def visible_outputs(state: RunState, reader: str, node_id: str) -> dict[str, Any] | None:
@@ -113,9 +120,7 @@ class NodeScope:
 
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
         given = {PORTS_NAME: self._ports, **(more or {})}
-        expression = self._parsed(source, given)
-        if not isinstance(expression, Expression):
-            expression = parse_expression(source, tuple(given))
+        expression = self._expression(source, given)
         names = {**expression_scope(self._state, self._node_id, expression.references), **given}
         if self._budget is None:
             return expression.evaluate(names)
@@ -137,10 +142,7 @@ class NodeScope:
         if self._state.untrusted is None:
             return False
         given = {PORTS_NAME: self._ports, **(more or {})}
-        expression = self._parsed(source, given)
-        if not isinstance(expression, Expression):
-            expression = parse_expression(source, tuple(given))
-        return self._reads_untrusted(expression, given)
+        return self._reads_untrusted(self._expression(source, given), given)
 
     def _reads_untrusted(self, expression: Expression, given: dict[str, Any]) -> bool:
         """Whether it reads something untrusted. Of names that the node itself gives, nobody knows but the node."""
@@ -153,14 +155,15 @@ class NodeScope:
         others = [name for name in given if name != PORTS_NAME or not own]
         return self._state.nodes[self._node_id].untrusted and any(map(expression.reads_name, others))
 
+    def _expression(self, source: str, given: dict[str, Any]) -> Expression:
+        known = self._parsed(source, given)
+        return known if isinstance(known, Expression) else parse_expression(source, tuple(given))
+
     def _parsed(self, text: str, given: dict[str, Any]) -> Expression | Template | None:
-        """What was parsed with the definition."""
         return self._state.plan.nodes[self._node_id].node.config_expressions.get((text, frozenset(given)))
 
 
 class MissingInput(msgspec.Struct, frozen=True):
-    """A required input had no value."""
-
     port: str
     source: str
 
@@ -276,3 +279,93 @@ def _port_value(state: RunState, node_id: str, port: Port) -> Any:
         return port.expression.evaluate(expression_scope(state, node_id, port.expression.references))
     outputs = visible_outputs(state, node_id, port.node_id)
     return ABSENT if outputs is None else outputs.get(port.output_key, ABSENT)
+
+
+def mark_untrusted(state: RunState, fact: Fact) -> None:
+    """trust-03 (RFC 0143): an untrusted fact makes its node untrusted, and what it writes. Before it is folded."""
+    known = state.untrusted
+    if known is None:
+        known = state.untrusted = UntrustedValues()
+    node_id, payload = fact.node_id or "", fact.payload
+    node = state.nodes.get(node_id)
+    if node is not None:
+        node.untrusted = True
+    if fact.type == "variable.changed":
+        stamp = INITIAL_STAMP if node is None else (node.epoch, state.plan.nodes[node_id].index, node_id)
+        known.variables.setdefault(payload["name"], set()).add(stamp)
+    elif fact.type == "interrupt.resolved":
+        known.answers.add(state.interrupts[payload["interruptId"]].key)
+
+
+def initialize_trust(state: RunState) -> None:
+    """trust-05 (RFC 0143): a child run begins with what its parent gave it, as it was there."""
+    parent = state.header.parent
+    if parent is not None and parent.untrusted:
+        names = frozenset(parent.untrusted)
+        state.untrusted = UntrustedValues({name: {INITIAL_STAMP} for name in names}, inputs=names)
+
+
+def is_given_untrusted(state: RunState, node_id: str) -> bool:
+    """trust-02 (RFC 0143): whether a node that starts is given content from outside, or fetches some."""
+    node, known = state.plan.nodes[node_id].node, state.untrusted
+    if node.external_content:
+        if known is None:
+            state.untrusted = UntrustedValues()
+        return True
+    if known is None:
+        return False
+    here = state.nodes[node_id]
+    return (
+        bool(untrusted_inputs(state, node_id))
+        or (node.declaration.gathers_edges and has_untrusted_edge_value(state, node_id))
+        or any(reads_untrusted(state, node_id, read) for read in config_references(node))
+        or any(known.is_untrusted_variable(here.view, name) for name in variables_read(node))
+        or node.interrupt_key in known.answers
+        or (here.decision is not None and here.decision.untrusted)
+    )
+
+
+CONTENT_FREE_TYPES: Final = frozenset({EFFECT_CLAIMED, INTERRUPT_REMINDER, "cap.breached", "provider.usage"}).union(
+    "node.started node.resumed node.skipped node.cancelled run.cancelled version.pinned".split()
+)
+"""Events that carry nothing of what their node made."""
+ANSWER_TYPES: Final = frozenset({APPROVAL_REMARK, "interrupt.resolved", "clarification.resolved"}).union(
+    "approval.received approval.granted approval.rejected approval.overridden".split()
+)
+"""Events that carry an answer: they are as trusted as the person or system that gave it."""
+
+
+def carries_untrusted(state: RunState, draft: Draft) -> bool:
+    """trust-06 (RFC 0021): whether an event carries something that an untrusted node made, or the inputs of such a run.
+
+    For runs in which there is anything untrusted.
+    """
+    kind = draft.type
+    if kind in CONTENT_FREE_TYPES or kind in ANSWER_TYPES:
+        return False
+    if draft.node_id is not None:
+        return _is_untrusted_node(state, draft.node_id)
+    if kind == "run.completed":
+        return _has_untrusted_output(state, draft.payload["outputs"])
+    return kind == "run.failed" and _is_untrusted_node(state, draft.payload.get("failedNodeId", ""))
+
+
+def is_child_result_untrusted(state: RunState, outcome: dict[str, Any]) -> bool:
+    """trust-05 (RFC 0143): whether what an ended child gives its parent is untrusted. For such runs, likewise."""
+    known = state.untrusted
+    if known is None:
+        return False
+    if any(known.is_untrusted_final(state.variable_stamps, name) for name in outcome.get("variables", ())):
+        return True
+    if "error" in outcome:
+        return any(node.untrusted and node.status == "failed" for node in state.nodes.values())
+    return "outputs" in outcome and _has_untrusted_output(state, state.outputs or {})
+
+
+def _has_untrusted_output(state: RunState, outputs: dict[str, Any]) -> bool:
+    return any(_is_untrusted_node(state, node_id) for node_id in outputs)
+
+
+def _is_untrusted_node(state: RunState, node_id: str) -> bool:
+    node = state.nodes.get(node_id)
+    return node is not None and node.untrusted

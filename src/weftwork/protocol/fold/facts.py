@@ -8,9 +8,9 @@ import msgspec
 
 from weftwork.protocol.envelopes.handling import recorded_outcome
 from weftwork.protocol.envelopes.outcome import Accepted
+from weftwork.protocol.fold.data_flow import is_given_untrusted
 from weftwork.protocol.fold.state import NodeState, RunState, SupervisorDecision
 from weftwork.protocol.fold.traversal import settle_node
-from weftwork.protocol.fold.trust_flow import is_given_untrusted
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run import events
 from weftwork.protocol.run.child_runs import ChildState

@@ -10,10 +10,10 @@ from typing import Any, Final, cast
 
 from weftwork.protocol.envelopes.handling import NODE_CAPS
 from weftwork.protocol.fold.channel_state import Stamp, initial_channel, reduce_write
+from weftwork.protocol.fold.data_flow import initialize_trust, mark_untrusted
 from weftwork.protocol.fold.facts import NODE_CHANGES, OTHER_CHANGES
 from weftwork.protocol.fold.state import Artifact, NodeState, RunState, RunStop
 from weftwork.protocol.fold.traversal import schedule_entry_node
-from weftwork.protocol.fold.trust_flow import initialize_trust, mark_untrusted
 from weftwork.protocol.fold.variable_views import initial_view
 from weftwork.protocol.run.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, UNTRUSTED, Fact
 from weftwork.protocol.run.header import WAITING_STATUSES, RunHeader, Status, next_status

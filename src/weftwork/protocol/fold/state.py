@@ -23,8 +23,6 @@ NodeStatus = Literal["pending", "running", "suspended", "retrying", "completed",
 
 
 class SupervisorDecision(msgspec.Struct, frozen=True):
-    """What a supervisor decided last."""
-
     event_id: str
     decision: dict[str, Any]
     agent_id: str

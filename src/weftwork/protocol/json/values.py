@@ -20,12 +20,10 @@ ABSENT: Final = Absent()
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether this is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_array(value: Any) -> TypeGuard[list[Any]]:
-    """Whether this is a JSON array."""
     return isinstance(value, list)
 
 
@@ -97,7 +95,6 @@ def map_texts(value: Any, change: TextChange) -> Any:
 
 
 def _unique_names(names: Iterable[str], change: TextChange) -> list[str]:
-    """Changed names, of which no two are the same."""
     found: dict[str, None] = {}
     counts: dict[str, int] = {}
     for name in names:

@@ -78,7 +78,6 @@ _decoder: Final = msgspec.msgpack.Decoder(AssetToken)
 
 
 def signed_bytes(kid: str, token: AssetToken) -> bytes:
-    """The bytes that are signed."""
     return b"%b.%b" % (kid.encode(), msgspec.msgpack.encode(token))
 
 

@@ -149,7 +149,6 @@ def clean_text(text: str) -> str:
 
 
 def clean_struct(told: _StructT) -> _StructT:
-    """A struct with all its own texts clean."""
     members = ((name, getattr(told, name)) for name in told.__struct_fields__)
     return msgspec.structs.replace(told, **{name: clean_text(each) for name, each in members if isinstance(each, str)})
 

@@ -163,7 +163,6 @@ def workflow_prompt_refs(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def uses_templates(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
-    """Whether a node that can be told by templates is."""
     return bool(defaults) or any(member in config for member in REF_MEMBERS)
 
 

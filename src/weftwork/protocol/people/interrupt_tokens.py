@@ -67,12 +67,10 @@ _decoder: Final = msgspec.json.Decoder(InterruptToken)
 
 
 def is_person_name(text: Any) -> bool:
-    """Whether this can be the name of somebody a link is made for."""
     return isinstance(text, str) and _PERSON_NAME.fullmatch(text) is not None
 
 
 def signed_bytes(token: InterruptToken) -> bytes:
-    """The bytes that are signed."""
     return msgspec.json.encode(token)
 
 

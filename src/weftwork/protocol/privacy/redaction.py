@@ -93,7 +93,6 @@ class Redactor:
         return shown, removed
 
     def visible_error(self, node_id: str, error: dict[str, Any]) -> dict[str, Any]:
-        """A node's error as everybody may see it."""
         return self._hide_error(node_id, error, [])
 
     def visible_interrupt(self, node_id: str, asking: dict[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,19 @@ exact places are found by going from one match to the next, the leftmost first, 
 place the longest. Every text is searched for from there on and never again from the beginning, so a hostile text
 cannot make this slow.
 
-Sources: readings (What the log may hide), RFC 0021 (redaction), OpenWOP security invariant
+A streamed text is searched chunk by chunk, and a secret that spans two chunks would be found in neither. HoldBack moves
+the end of a chunk that may be the beginning of a secret to the next chunk. Chunks change their length, never their
+number. The text is scanned as the redactor scans it, so that both agree on what is one secret.
+
+Sources: readings (What the log may hide, Text streaming), RFC 0021 (redaction), OpenWOP security invariant
 envelope-redaction-sr-1-carry-forward.
 """
 
 import json
 import re
 from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
@@ -115,7 +121,6 @@ class SecretMatcher:
         return (*self._full_texts, *self._secrets)
 
     def mask(self, text: str) -> str:
-        """The text with every learnt one in it replaced."""
         return self.mask_counted(text)[0]
 
     def mask_counted(self, text: str) -> tuple[str, int]:
@@ -143,8 +148,6 @@ class SecretMatcher:
 
 
 class _KeptMarkers:
-    """The markers in a text that are left alone."""
-
     def __init__(self, text: str, learnt: dict[str, str]) -> None:
         ours = frozenset(learnt.values())
         self._spans = [
@@ -200,3 +203,62 @@ def _redact_members(value: dict[str, Any], secrets: SecretMatcher) -> tuple[dict
             free = f"{new_name} ({number})"
         shown[free] = new_value
     return (shown if total else value), total
+
+
+class HoldBack:
+    """Cuts a stream anew. Without texts to look for it changes nothing and holds nothing."""
+
+    __slots__ = ("_held", "_longest", "_longest_first", "_texts_by_first_character")
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._held = ""
+        self._set_texts(texts)
+
+    def update_texts(self, texts: Collection[str]) -> None:
+        """All that is looked for by now; it only grows."""
+        if len(texts) != len(self._longest_first):
+            self._set_texts(texts)
+
+    def _set_texts(self, texts: Iterable[str]) -> None:
+        self._texts_by_first_character: defaultdict[str, list[str]] = defaultdict(list)
+        self._longest_first = sorted(texts, key=len, reverse=True)
+        self._longest = len(self._longest_first[0]) if self._longest_first else 0
+        for text in self._longest_first:
+            self._texts_by_first_character[text[:1]].append(text)
+
+    def release(self, piece: str, last: bool = False) -> str:
+        """hide-06 (readings, Text streaming): what may be shown by now: the piece, with what was held before it and
+        without what is held now. A secret is in it whole, for the redactor to find, or not yet."""
+        if not self._texts_by_first_character:
+            return piece
+        whole = self._held + piece
+        at = len(whole) if last else self._safe_length(whole)
+        self._held = whole[at:]
+        return whole[:at]
+
+    def _safe_length(self, whole: str) -> int:
+        """Up to where no secret has begun that may go on after the end."""
+        at = self._skip_matches(whole, len(whole) - self._longest + 1)
+        while at < len(whole):
+            found = 1
+            for text in self._texts_by_first_character.get(whole[at], ()):
+                if len(whole) - at < len(text):
+                    if text.startswith(whole[at:]):
+                        return at
+                elif found == 1 and whole.startswith(text, at):
+                    found = len(text)
+            at += found
+        return at
+
+    def _skip_matches(self, whole: str, edge: int) -> int:
+        """The first place at or after `edge` that is in no secret from before it. Up to there none can go on after the
+        end, so they are looked for as the redactor does it, from one to the next."""
+        at = 0
+        nearest = [(start, -len(each), each) for each in self._longest_first if (start := whole.find(each)) >= 0]
+        heapify(nearest)
+        while nearest and nearest[0][0] < edge:
+            start, _, found = heappop(nearest)
+            at = max(at, start + len(found)) if start >= at else at
+            if (following := whole.find(found, max(start + 1, at))) >= 0:
+                heappush(nearest, (following, -len(found), found))
+        return max(at, edge, 0)

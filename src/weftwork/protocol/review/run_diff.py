@@ -44,7 +44,6 @@ class RunDiff:
 
     @property
     def has_next(self) -> bool:
-        """Whether there is a next sequence to compare."""
         return (
             self.next_sequence <= self.last_sequence
             and self._bytes_left > 0

@@ -95,7 +95,6 @@ class Batch(msgspec.Struct, frozen=True):
 
     @property
     def has_family_messages(self) -> bool:
-        """Whether it holds messages for the parent or the children of the run."""
         return (
             bool(self.child_creates or self.cancel_requests)
             or self.child_result is not None

@@ -41,8 +41,6 @@ class EffectRef(msgspec.Struct, frozen=True):
 
 
 class EffectState(msgspec.Struct):
-    """What is known of one effect."""
-
     status: Literal["free", "open", "done", "failed"] = "free"
     """`free` may be claimed: it was never begun, or it is known not to have happened."""
     claim: str = ""
@@ -66,7 +64,6 @@ def effect_key(tenant: str, run_id: str, node_id: str, ordinal: int, provider_ke
 
 
 def effect_ref_of(payload: dict[str, Any]) -> EffectRef:
-    """The effect that an event speaks of."""
     return EffectRef(payload.get("step", WHOLE_NODE), payload.get("item", ""))
 
 

@@ -34,7 +34,7 @@ INTERRUPT_KINDS: Final[dict[str, InterruptKind]] = {
     "low-confidence": InterruptKind("waiting-approval", "lowConfidence", "low-confidence"),
 }
 """int-01 (RFC 0094 E): the kinds, and how a run that waits for one stands. The answers that each kind takes are in
-`people.answers`."""
+`people.interrupt_validation`."""
 
 STATUS_BY_KIND: Final[dict[str, Status]] = {
     name: kind.status for name, kind in INTERRUPT_KINDS.items() if kind.status is not None
@@ -147,8 +147,6 @@ class InterruptState(msgspec.Struct):
 
 
 class Conversation(msgspec.Struct):
-    """A conversation of one run."""
-
     turns: int
     last: dict[str, Any]
     """Its newest turn."""

@@ -64,7 +64,6 @@ class StoredRun(msgspec.Struct, frozen=True):
 
 
 def has_children(run: StoredRun) -> bool:
-    """Whether it has ever started a run."""
     return any(row.kind == "kin" for row in run.rows)
 
 

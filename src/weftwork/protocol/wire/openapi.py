@@ -79,7 +79,7 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["parameters"] = parameters
     if route.request:
         content = {"application/json": {"schema": _ref(route.request)}}
-        operation["requestBody"] = {"content": content, "required": route.body_required}
+        operation["requestBody"] = {"content": content, "required": not route.body_optional}
     elif route.raw_body:
         operation["requestBody"] = {"content": {ANY_TYPE: {"schema": _BYTES}}, "required": True}
     return operation
@@ -135,7 +135,6 @@ def _headers(status: str, parameters: set[str]) -> dict[str, Any]:
 
 
 def _links(routes: tuple[Route, ...]) -> dict[str, Any]:
-    """What can be asked about a run that was just created."""
     links: dict[str, Any] = {}
     for route in routes:
         if "{runId}" in route.path:

@@ -31,7 +31,7 @@ class Route(msgspec.Struct, frozen=True):
     `scope` None means public. `success_status` has the status of success, `other_success_statuses` more with the same
     body, and `content` their media type. `test_only` routes exist only with --test-seams. `unprocessable`: a valid body
     can be refused with 422 for what it means. `refusal` is the schema of one more form of 400. `raw_body`: the body is
-    any bytes. `body_required`: a request without a body is refused. `path_patterns` has the pattern of each path
+    any bytes. `body_optional`: a request may come without its body. `path_patterns` has the pattern of each path
     parameter that is not an id.
     """
 
@@ -52,7 +52,7 @@ class Route(msgspec.Struct, frozen=True):
     content: str = "application/json"
     refusal: str | None = None
     raw_body: bool = False
-    body_required: bool = False
+    body_optional: bool = False
     path_patterns: dict[str, str] = {}
 
 
@@ -76,12 +76,10 @@ def integer_parameter(name: str, least: int, most: int, description: str) -> Par
 
 
 def page_limit(items: str) -> Parameter:
-    """How many of them a page of a list may hold."""
     return integer_parameter("limit", 1, MAX_PAGE, f"{items} per page, 50 by default.")
 
 
 def page_cursor(pattern: str = ID_PATTERN) -> Parameter:
-    """Where a page of a list begins."""
     return Parameter("cursor", {"type": "string", "pattern": pattern}, "nextCursor of the page before.")
 
 

@@ -50,7 +50,6 @@ def vote_key(value: Any) -> str | None:
 
 
 def message_key(value: Any) -> str | None:
-    """The id by which a message is known."""
     given: Any = value.get("messageId") if is_object(value) else None
     return given if isinstance(given, str) and 0 < len(given) <= MAX_CHANNEL_NAME else None
 

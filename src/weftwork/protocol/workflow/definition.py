@@ -137,8 +137,6 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """A declared run variable."""
-
     name: str
     type: str
     required: bool

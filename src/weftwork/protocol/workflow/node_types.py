@@ -109,5 +109,4 @@ def describe_node_type(declaration: NodeDeclaration) -> dict[str, Any]:
 
 
 def describe_node_types(declarations: Iterable[NodeDeclaration]) -> list[dict[str, Any]]:
-    """All of them, by type id."""
     return [describe_node_type(each) for each in sorted(declarations, key=lambda each: each.type_id)]

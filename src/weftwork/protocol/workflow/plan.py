@@ -151,12 +151,10 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def sensitive_variables(self) -> frozenset[str]:
-        """Names of the variables that nobody may see."""
         return self.taint.variables
 
     @property
     def has_sensitive_data(self) -> bool:
-        """Whether anything in this workflow must be hidden from the log."""
         return self.taint.has_sensitive_data
 
 
@@ -171,7 +169,6 @@ class EdgeTally(msgspec.Struct):
     """Code and message of a condition that could not be judged."""
 
     def count(self, outcome: str) -> None:
-        """One more edge is settled with this EdgeOutcome."""
         self.open -= 1
         if outcome == "completed":
             self.completed += 1

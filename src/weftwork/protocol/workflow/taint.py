@@ -54,8 +54,6 @@ def find_taint(workflow: Workflow, edges: Mapping[str, Sequence[Edge]]) -> Taint
 
 
 class _DataFlowIndex:
-    """Who reads what."""
-
     def __init__(self, workflow: Workflow, edges: Mapping[str, Sequence[Edge]], sensitive: frozenset[str]) -> None:
         self.nodes = {node.id: node for node in workflow.nodes}
         self._edges = edges

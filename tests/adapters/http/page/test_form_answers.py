@@ -19,8 +19,8 @@ from weftwork.adapters.http.page.form_answer import resume_value
 from weftwork.adapters.http.page.form_plan import plan_for
 from weftwork.adapters.http.page.pages import render_question
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.people.answers import normalize_answer
 from weftwork.protocol.people.approvals import normalize_approval
+from weftwork.protocol.people.interrupt_validation import normalize_answer
 from weftwork.protocol.run.interrupts import InterruptState
 
 

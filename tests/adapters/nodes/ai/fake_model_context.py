@@ -9,11 +9,11 @@ from tests.adapters.nodes.fake_context import BUILTIN_KINDS, FakeContext, FakeSc
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent
 from weftwork.ports.nodes import CheckedEnvelope, Emission
-from weftwork.protocol.envelopes.defaults import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules
 from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
+from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.models.answers import ModelAnswer, TokenUsage
 
 

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from weftwork.protocol.envelopes.text import prompt_echo
-from weftwork.protocol.envelopes.text.prompt_echo import (
+from weftwork.protocol.envelopes import completion
+from weftwork.protocol.envelopes.completion import (
     ECHO_MARKER,
     MAX_PROMPT_CHARACTERS,
     MAX_REFUSAL,
@@ -69,7 +69,7 @@ def test_no_stretch_of_a_prompt_is_left(prompt: str, before: str, after: str, st
 
 
 def test_a_refusal_that_nobody_cleaned_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompt_echo, "_find_quotations", lambda folded, prompts: ())
+    monkeypatch.setattr(completion, "_find_quotations", lambda folded, prompts: ())
     with pytest.raises(AssertionError):
         test_what_is_quoted_is_replaced(f"No: '{PROMPT}'!", f"No: '{ECHO_MARKER}'!")
 
@@ -80,12 +80,12 @@ def test_the_marker_is_that_of_the_log() -> None:
 
 def test_prompts_that_repeat_themselves_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    quoted = prompt_echo._find_quotations
+    quoted = completion._find_quotations
 
     def counted(folded: str, prompts: set[str]) -> object:
         seen.append(len(prompts))
         return quoted(folded, prompts)
 
-    monkeypatch.setattr(prompt_echo, "_find_quotations", counted)
+    monkeypatch.setattr(completion, "_find_quotations", counted)
     assert remove_prompt_echo("x" * 80, ["x" * 8] * 1_000) == ECHO_MARKER
     assert seen == [1]

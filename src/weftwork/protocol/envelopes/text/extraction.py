@@ -65,8 +65,6 @@ class TextSection(msgspec.Struct, frozen=True):
 
 
 class _Candidate(msgspec.Struct, frozen=True):
-    """A document and its place."""
-
     document: Any
     path: ExtractionPath
     start: int
@@ -184,7 +182,6 @@ def _try_decode(text: str) -> list[Any] | None:
 
 
 def _skip_space(text: str, start: int) -> int:
-    """Where the first character that is not a space stands."""
     found = _SPACE.match(text, start)
     return start if found is None else found.end()
 

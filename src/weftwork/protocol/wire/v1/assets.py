@@ -89,7 +89,6 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:create",
         success_status=201,
         request="media-put",
-        body_required=True,
         response="media-put-response",
         test_only=True,
     ),

@@ -94,7 +94,6 @@ def path_for(operation_id: str, **parameters: str) -> str:
 
 
 def path_prefix(operation_id: str) -> str:
-    """The path of an operation up to its first parameter."""
     return PATHS[operation_id][1].partition("{")[0]
 
 

@@ -4,6 +4,7 @@ The conformance suite calls test endpoints seams. One programs the scripted prov
 and one sends a request by the guarded client.
 """
 
+from functools import partial
 from typing import Final
 
 from weftwork.protocol.ids import SCHEMA_FILE_PATTERN
@@ -28,25 +29,21 @@ NODE_PARAMETER = Parameter(
     "The node that has asked a model.",
     required=True,
 )
+_seam: Final = partial(Route, scope="runs:create", test_only=True)
+
 MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _seam(
         *operation("callAi"),
         "Look at messages as nodes do before they ask a model; none is asked.",
-        scope="runs:create",
         request="ai-call",
-        body_required=True,
         response="ai-call-response",
         errors=("unsupported_modality",),
-        test_only=True,
     ),
-    Route(
+    _seam(
         *operation("programMockAi"),
         "Tell the scripted provider what to say to a node, one entry per call.",
-        scope="runs:create",
         request="mock-ai-program",
-        body_required=True,
         response="mock-ai-program-response",
-        test_only=True,
     ),
     Route(
         *operation("getMockAiBudget"),
@@ -60,14 +57,11 @@ MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
 
 
 FETCH_TEST_ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _seam(
         *operation("safeFetch"),
         "Send a request by the guarded client and tell what became of it.",
-        scope="runs:create",
         request="safe-fetch",
-        body_required=True,
         response="safe-fetch-response",
-        test_only=True,
     ),
 )
 
@@ -89,42 +83,30 @@ ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
         errors=("not_found",),
         content=SCHEMA_MEDIA_TYPE,
     ),
-    Route(
+    _seam(
         *operation("acceptEnvelope"),
         "Show an envelope to the gate that models' envelopes pass, under the rules of the body.",
-        scope="runs:create",
         request="envelope-accept",
-        body_required=True,
         response="envelope-outcome",
-        test_only=True,
         refusal="seam-refusal",
     ),
-    Route(
+    _seam(
         *operation("toggleCapability"),
         "Let the seams see a capability as present or missing; null or reset ends it.",
-        scope="runs:create",
         request="capability-toggle",
-        body_required=True,
         response="capability-overlay",
-        test_only=True,
     ),
-    Route(
+    _seam(
         *operation("wrapPrompt"),
         "How content of an event would be shown to a model.",
-        scope="runs:create",
         request="prompt-wrap",
-        body_required=True,
         response="prompt-wrap-response",
-        test_only=True,
     ),
-    Route(
+    _seam(
         *operation("emitEnvelopeReliability"),
         "Write an event about the reliability of a model's answer to the test log, if it may be written.",
-        scope="runs:create",
         request="emit-envelope-reliability",
-        body_required=True,
         response="emitted-event",
-        test_only=True,
         refusal="seam-refusal",
     ),
 )
