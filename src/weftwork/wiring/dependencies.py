@@ -4,7 +4,7 @@ from importlib import metadata
 from typing import Final
 
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.expressions.self_test import check_evaluator
+from weftwork.protocol.expressions.expression import check_evaluator
 
 _EVALUATOR: Final = "cel-expr-python"
 

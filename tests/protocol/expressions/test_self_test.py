@@ -10,8 +10,8 @@ from weftwork.app import Host
 from weftwork.cli.doctor.machine_checks import check_expressions
 from weftwork.cli.serve.startup import run_host
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.expressions import cel, self_test
-from weftwork.protocol.expressions.self_test import check_evaluator
+from weftwork.protocol.expressions import cel, expression
+from weftwork.protocol.expressions.expression import check_evaluator
 from weftwork.settings import Settings
 
 
@@ -39,11 +39,11 @@ def test_the_installed_package_passes() -> None:
     assert check_expressions().state == "ok"
 
 
-@pytest.mark.parametrize("number", range(len(self_test.CASES)))
+@pytest.mark.parametrize("number", range(len(expression.CASES)))
 def test_every_case_can_fail(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    source, expected = self_test.CASES[number]
+    source, expected = expression.CASES[number]
     other = float(expected) if isinstance(expected, int) else [expected]
-    monkeypatch.setattr(self_test, "CASES", ((source, other),))
+    monkeypatch.setattr(expression, "CASES", ((source, other),))
     assert check_evaluator() == f"`{source}` gives {expected!r} instead of {other!r}"
 
 

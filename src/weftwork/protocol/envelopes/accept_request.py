@@ -36,7 +36,6 @@ DEFAULT_NODE_ID: Final = "node"
 """The node of a projection that names none."""
 
 RecordableOutcome = Accepted | Gated | Breached
-"""Outcomes that are recorded."""
 
 
 class PriorOutcome(msgspec.Struct, frozen=True):

@@ -79,7 +79,6 @@ class MismatchedAnswer(msgspec.Struct, frozen=True):
     """In words of the host, with nothing of the answer in them."""
     violations: tuple[Violation, ...]
     is_prose: bool
-    """Whether it was plain words."""
 
 
 Judgement = CompleteAnswer | RefusedAnswer | TruncatedAnswer | MismatchedAnswer

@@ -112,9 +112,7 @@ class GateRules(msgspec.Struct, frozen=True):
     trust: Trust | None = None
     """Of the run as a whole, for an envelope that says nothing itself."""
     advances_approval: bool = False
-    """Whether the envelope is to advance an approval."""
     envelopes_supported: bool = True
-    """Whether the host offers envelopes at all."""
     find_recorded: Callable[[str], RecordedOutcome | None] = no_record
     is_validated: bool = False
     """Whether an earlier verdict on the same document, by the same kinds, was `is_validated`: then the schemas are not

@@ -60,7 +60,7 @@ def envelope_directive(kind: str, version: int, schema: dict[str, Any], reasonin
         f'{_JSON_ONLY} It is {{"type": "{kind}", "payload": …}}, or the payload alone; '
         "the payload has to fit the schema.",
     ]
-    if reasoning and declares_reasoning(schema):
+    if reasoning and is_object(properties := schema.get("properties")) and "reasoning" in properties:
         lines.append(_REASONING)
     return "\n".join([*lines, schema_text(schema)])
 
@@ -68,11 +68,6 @@ def envelope_directive(kind: str, version: int, schema: dict[str, Any], reasonin
 def output_directive(schema: dict[str, Any]) -> str:
     """rel-12: asks for a value that fits a schema."""
     return "\n".join([f"{_JSON_ONLY} It has to fit the schema.", schema_text(schema)])
-
-
-def declares_reasoning(schema: dict[str, Any]) -> bool:
-    properties = schema.get("properties")
-    return is_object(properties) and "reasoning" in properties
 
 
 def correction(violations: Sequence[Violation], kind_or_name: str, schema: dict[str, Any]) -> str:

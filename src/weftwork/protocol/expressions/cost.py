@@ -124,7 +124,6 @@ class Cost(msgspec.Struct):
     longest: int = 0
     patterns: list[str] = []
     has_null: bool = False
-    """Whether null stands in the source."""
 
     def estimate(self, longest: int, seen: int, read: int) -> tuple[int, int]:
         """The most that an evaluation comes to, given the longest list and the weights: its work, and the weight of

@@ -5,7 +5,7 @@ expanded in it: map, filter, all, exists and exists_one are each a walk over the
 reads is found in it: the members it names, so that nothing else needs to be handed to it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -103,24 +103,12 @@ def _constant(body: bytes) -> Tree:
     return Constant(None, 0)
 
 
-def _identifier(body: bytes) -> Tree:
-    return Identifier(_first_field(body, 1).decode())
-
-
-def _member(body: bytes) -> Tree:
-    return Member(_tree(_first_field(body, 1)), _first_field(body, 2).decode())
-
-
 def _call(body: bytes) -> Tree:
     function = _first_field(body, 2).decode()
     arguments = tuple(_tree(value) for number, value in _fields(body) if number in (1, 3))
     if function == INDEX and isinstance(key := arguments[1], Constant) and key.text is not None:
         return Member(arguments[0], key.text)
     return FunctionCall(function, arguments)
-
-
-def _list(body: bytes) -> Tree:
-    return Construction(tuple(_tree(value) for number, value in _fields(body) if number == 1), "")
 
 
 def _object(body: bytes) -> Tree:
@@ -138,7 +126,15 @@ def _comprehension(body: bytes) -> Tree:
     )
 
 
-_KINDS: Final = {3: _constant, 4: _identifier, 5: _member, 6: _call, 7: _list, 8: _object, 9: _comprehension}
+_KINDS: Final[dict[int, Callable[[bytes], Tree]]] = {
+    3: _constant,
+    4: lambda body: Identifier(_first_field(body, 1).decode()),
+    5: lambda body: Member(_tree(_first_field(body, 1)), _first_field(body, 2).decode()),
+    6: _call,
+    7: lambda body: Construction(tuple(_tree(value) for number, value in _fields(body) if number == 1), ""),
+    8: _object,
+    9: _comprehension,
+}
 
 
 def _first_field(encoded: bytes, wanted: int) -> bytes:

@@ -23,7 +23,6 @@ CLOSE_BRACES: Final = "}}"
 MAX_TEMPLATE: Final = 64 * 1024
 """Bytes of UTF-8."""
 MAX_TEMPLATE_EXPRESSIONS: Final = 64
-"""Expressions in one template."""
 CACHED_TEMPLATES: Final = 64
 
 # fmt: off

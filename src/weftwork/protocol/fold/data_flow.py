@@ -235,11 +235,6 @@ def untrusted_inputs(state: RunState, node_id: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def has_untrusted_edge_value(state: RunState, node_id: str) -> bool:
-    """The same of all that the edges bring."""
-    return any(_is_untrusted_edge(state, edge) for edge, _ in edge_values(state, node_id))
-
-
 def _is_untrusted_port(state: RunState, node_id: str, port: Port) -> bool:
     known = state.untrusted
     if known is None or port.type == "static":
@@ -317,7 +312,10 @@ def is_given_untrusted(state: RunState, node_id: str) -> bool:
     here = state.nodes[node_id]
     return (
         bool(untrusted_inputs(state, node_id))
-        or (node.declaration.gathers_edges and has_untrusted_edge_value(state, node_id))
+        or (
+            node.declaration.gathers_edges
+            and any(_is_untrusted_edge(state, edge) for edge, _ in edge_values(state, node_id))
+        )
         or any(reads_untrusted(state, node_id, read) for read in config_references(node))
         or any(known.is_untrusted_variable(here.view, name) for name in variables_read(node))
         or node.interrupt_key in known.answers

@@ -46,7 +46,6 @@ class NodeState(msgspec.Struct):
     resumed_at: int = 0
     """When it was last entered again with an answer; time in which it waited for one does not count."""
     retry_at: int = 0
-    """When a retrying node starts again."""
     outputs: dict[str, Any] = {}
     error: dict[str, Any] | None = None
     epoch: int = 0
@@ -158,7 +157,6 @@ class RunState(msgspec.Struct, eq=False):
     """What became of the envelopes of models, by correlation id."""
     interrupts: dict[str, InterruptState] = {}
     open_interrupts: dict[str, InterruptState] = {}
-    """Those of them that are open."""
     nodes: dict[str, NodeState] = {}
     running: dict[str, NodeState] = {}
     suspended: dict[str, NodeState] = {}
@@ -169,13 +167,10 @@ class RunState(msgspec.Struct, eq=False):
     decisions: dict[str, SupervisorDecision] = {}
     """By the supervisor's node id, the newest last."""
     decision_count: int = 0
-    """Decisions of supervisors so far."""
     dispatches: int = 0
-    """Starts of dispatch nodes so far."""
     agents: dict[str, dict[str, Any]] = {}
     """The AgentRef of the run, and that of its orchestrator."""
     children_started: int = 0
-    """Children that the run has started so far."""
     retrying: dict[str, NodeState] = {}
     resolutions: dict[str, Resolution] = {}
     """What became of interrupts, by key, for the whole run."""
@@ -184,7 +179,6 @@ class RunState(msgspec.Struct, eq=False):
     """Suspended nodes that have their answer."""
     ready: list[tuple[int, str]] = []
     to_skip: list[tuple[int, str]] = []
-    """Nodes to skip."""
     to_fail: list[tuple[int, str]] = []
     """Nodes that fail without a start, because a condition before them could not be judged."""
     failures: list[tuple[int, str]] = []

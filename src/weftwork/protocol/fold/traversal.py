@@ -195,18 +195,13 @@ def _start_round(state: RunState, number: int, fired: frozenset[str]) -> None:
     for node_id in body:
         if node_id != loop.target:
             place = plan.nodes[node_id]
-            tally = state.tallies[node_id] = _initial_tally(state, place, loop.body)
+            tally = state.tallies[node_id] = EdgeTally(len(place.incoming))
+            for edge in place.incoming:
+                if edge.source not in loop.body:
+                    # From outside the loop: it stays settled as it is.
+                    tally.count(state.settled_edges[edge.id])
             if tally.open == 0:
                 schedule_node(state, node_id, is_rule_satisfied(place.trigger_rule, tally))
-
-
-def _initial_tally(state: RunState, place: PlanNode, body: frozenset[str]) -> EdgeTally:
-    """The tally with which a node begins a round: edges from outside the loop stay settled as they are."""
-    tally = EdgeTally(len(place.incoming))
-    for edge in place.incoming:
-        if edge.source not in body:
-            tally.count(state.settled_edges[edge.id])
-    return tally
 
 
 def is_condition_met(state: RunState, edge: Edge) -> bool:

@@ -65,22 +65,18 @@ def _write_members(value: dict[str, Any], put: Callable[[str], None]) -> None:
     if not value:
         put("{}")
         return
+    names = sorted(value)
+    if not "".join(names).isascii():
+        # By UTF-16 code units. Only names outside the first plane make that differ from the order of characters.
+        names.sort(key=lambda name: name.encode("utf-16-be"))
     before = "{"
-    for name in _sort_names(value):
+    for name in names:
         put(before)
         before = ","
         put(_quote(name))
         put(":")
         _write(value[name], put)
     put("}")
-
-
-def _sort_names(value: dict[str, Any]) -> list[str]:
-    """By UTF-16 code units. Only names outside the first plane make that differ from the order of characters."""
-    names = sorted(value)
-    if "".join(names).isascii():
-        return names
-    return sorted(names, key=lambda name: name.encode("utf-16-be"))
 
 
 def _number(value: float) -> str:

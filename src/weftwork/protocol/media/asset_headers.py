@@ -63,7 +63,9 @@ def asset_headers(
     guards = dict(SECURITY_HEADERS) | (
         {b"cross-origin-resource-policy": reach.encode()} if reach != DEFAULT_RESOURCE_POLICY else {}
     )
-    media_type = served_type(token_media_type)
+    # One name, and none that a browser would run from a page of somebody else.
+    media_type = canonical_media_type(token_media_type)
+    media_type = media_type if media_type in ACTIVE_TYPES or is_harmless(media_type) else PLAIN_TYPE
     kept = min(max(max_age, 0), MAX_AGE)
     return [
         (b"content-type", media_type.encode("ascii")),
@@ -73,12 +75,6 @@ def asset_headers(
         (b"accept-ranges", b"bytes"),
         (b"etag", asset_etag(sha256).encode("ascii")),
     ]
-
-
-def served_type(media_type: str) -> str:
-    """A type as it is served: one name, and none that a browser would run from a page of somebody else."""
-    name = canonical_media_type(media_type)
-    return name if name in ACTIVE_TYPES or is_harmless(name) else PLAIN_TYPE
 
 
 def content_disposition(media_type: str, name: str) -> bytes:

@@ -29,7 +29,6 @@ INLINE_TYPES: Final = frozenset(
 MAX_MEDIA_TYPE: Final = 127
 
 SNIFF_BYTES: Final = 4096
-"""Bytes that are looked at."""
 
 _FORM: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,100}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}")
 _ALIASES: Final = {

@@ -39,7 +39,6 @@ class ModelAnswer(msgspec.Struct, frozen=True):
     detail: str = ""
     """The provider's own word for the reason: max_tokens, length, stop_sequence, safety."""
     refusal: str | None = None
-    """What it said when it refused."""
     safety_category: str | None = None
     tool_calls: tuple[dict[str, Any], ...] = ()
     media: tuple[dict[str, Any], ...] = ()

@@ -59,7 +59,8 @@ def compose(
     filled in is not looked at again.
     """
     declared = {each.name: each for each in template.variables}
-    undeclared = dict.fromkeys(name for name in _placeholder_names(text) if name not in declared)
+    named = [found[1] or found[2] for found in _PLACEHOLDER.finditer(text)]
+    undeclared = dict.fromkeys(name for name in named if name not in declared)
     bound: dict[str, Binding] = {}
     for variable in (*template.variables, *(PromptVariable(name) for name in undeclared)):
         found = _bind(variable, overrides, find)
@@ -133,10 +134,6 @@ def _prompt_text(bound: Binding) -> str:
 
 def _value_text(value: Any) -> str:
     return value if isinstance(value, str) else encode_stored(value).decode()
-
-
-def _placeholder_names(text: str) -> list[str]:
-    return [found[1] or found[2] for found in _PLACEHOLDER.finditer(text)]
 
 
 def _substitute(text: str, values: dict[str, str]) -> str:

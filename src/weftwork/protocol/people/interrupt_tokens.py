@@ -19,7 +19,6 @@ from weftwork.protocol.errors import ClientFault
 Intent = Literal["resolve", "inspect"]
 
 PURPOSE: Final = "interrupt"
-"""What the signatures of tokens are for."""
 MAX_TOKEN: Final = 2048
 """Characters. The longest names of nodes and people that are allowed fit."""
 MAX_PERSON_NAME: Final = 100

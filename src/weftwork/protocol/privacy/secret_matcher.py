@@ -32,7 +32,6 @@ from ahocorasick_rs import AhoCorasick, BytesAhoCorasick
 from weftwork.protocol.json.values import is_array, is_object
 
 MARKER_PREFIX: Final = "[REDACTED:"
-"""What every marker begins with."""
 
 MIN_TEXT: Final = 4
 """Characters; a shorter text stands in too many others to be searched for."""
@@ -138,7 +137,7 @@ class SecretMatcher:
             start, _, found = heappop(nearest)
             end = start + len(found)
             again = max(start + 1, at)
-            if start >= at and not kept.splits_marker(start, end):
+            if start >= at and not kept.are_inside(start, end):
                 shown += (text[at:start], learnt[found])
                 count += 1
                 at = again = len(text) if found not in self._secrets and len(found) == MAX_TEXT else end
@@ -156,13 +155,10 @@ class _KeptMarkers:
             if found[0] in ours or not any(each in found[1] for each in learnt)
         ]
 
-    def splits_marker(self, start: int, end: int) -> bool:
-        """Whether what stands between these places begins or ends inside of a marker."""
-        return self._is_inside_marker(start) or self._is_inside_marker(end)
-
-    def _is_inside_marker(self, place: int) -> bool:
-        index = bisect_left(self._spans, (place, 0)) - 1
-        return index >= 0 and self._spans[index][1] > place
+    def are_inside(self, *places: int) -> bool:
+        """Whether one of the places is inside of a marker."""
+        before = [(bisect_left(self._spans, (place, 0)) - 1, place) for place in places]
+        return any(index >= 0 and self._spans[index][1] > place for index, place in before)
 
 
 def _shorten_marker(marker: str) -> str:

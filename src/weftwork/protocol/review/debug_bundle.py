@@ -42,7 +42,6 @@ MAX_SPANS: Final = 1000
 EVENTS_TRUNCATED: Final = "events_truncated_to_size_cap"
 RUN_TRUNCATED: Final = "run_truncated_to_size_cap"
 DEBUG_BUNDLE_CAPABILITY: Final[dict[str, Any]] = {"supported": True}
-"""How discovery tells of it."""
 
 BUNDLE_STATUS: Final[dict[str, str]] = {
     "paused": "running",
@@ -132,7 +131,8 @@ class DebugBundle:
         """The next events of the log, as far as they fit."""
         documents = [event.document for event in events]
         # Asked of all of them at once: mostly none holds anything.
-        if may_hold_credential(together := b"".join(documents)) or may_hold_media(together, documents):
+        media = any(len(each) > MAX_BASE64_RUN for each in documents)
+        if media or _MEMBER in (together := b"".join(documents)) or may_hold_credential(together):
             documents = [_mask_document(document, self._link, event=True) for document in documents]
         taken: list[bytes] = []
         for event, document in zip(events, documents, strict=True):
@@ -256,11 +256,6 @@ def _mask_value(value: Any) -> Any:
     """bundle-02, bundle-08: the value without what looks like a credential, and without bytes as text."""
     # Masked first: what is cut in the middle does not look like a credential any more.
     return map_texts(value, lambda text: elide_long_base64(mask_credentials_in_text(text)))
-
-
-def may_hold_media(together: bytes, documents: list[bytes]) -> bool:
-    """Whether one of these documents, which are joined in `together`, is worth a closer look."""
-    return _MEMBER in together or any(len(each) > MAX_BASE64_RUN for each in documents)
 
 
 def may_hold_base64(document: bytes) -> bool:

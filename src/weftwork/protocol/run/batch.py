@@ -14,7 +14,6 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, WAITING_STATUSES, Ru
 from weftwork.protocol.run.projection import Projection, StateRow
 
 MAX_SEQUENCE: Final = 2**26 - 1
-"""The highest sequence of a run's log."""
 
 
 class IdempotencyRecord(msgspec.Struct, frozen=True):
@@ -53,7 +52,6 @@ class ChildResult(msgspec.Struct, frozen=True):
     """The status of a child, for its parent. The store keeps it until the parent has applied it."""
 
     child_run_id: str
-    """Its run id."""
     node_id: str
     key: str
     sequence: int
@@ -95,11 +93,7 @@ class Batch(msgspec.Struct, frozen=True):
 
     @property
     def has_family_messages(self) -> bool:
-        return (
-            bool(self.child_creates or self.cancel_requests)
-            or self.child_result is not None
-            or self.cascade_cancel is not None
-        )
+        return bool(self.child_creates or self.cancel_requests or self.child_result or self.cascade_cancel)
 
 
 def check_first_batch(header: RunHeader, record: IdempotencyRecord | None, first: Batch | None) -> None:

@@ -24,7 +24,6 @@ JOIN_DECIDED: Final = "join-decided"
 MAX_TREE_RUNS: Final = 1_000
 """The most runs of a tree that are told at once."""
 DEFAULT_TREE_RUNS: Final = 200
-"""How many, if nobody says."""
 
 
 class ChildState(msgspec.Struct, frozen=True):

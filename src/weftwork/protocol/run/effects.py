@@ -51,7 +51,6 @@ class EffectState(msgspec.Struct):
     output: Any = None
     error: dict[str, Any] | None = None
     recorded_at: int = 0
-    """When it was recorded."""
 
 
 def effect_key(tenant: str, run_id: str, node_id: str, ordinal: int, provider_key: str) -> str:

@@ -114,11 +114,9 @@ class Parent(msgspec.Struct, frozen=True, omit_defaults=True):
     awaited: bool = True
     """Whether the parent waits for its end, and is told how it stands."""
     cascade: bool = True
-    """Whether it is cancelled with its parent."""
     variables: tuple[str, ...] = ()
     """The child's variables that the parent wants when it has completed."""
     outputs: bool = False
-    """Whether the parent wants its outputs."""
     untrusted: tuple[str, ...] = ()
     """The inputs that hold content from outside, or something made of it."""
 

@@ -78,7 +78,6 @@ class Resolution(msgspec.Struct, frozen=True):
     data: Any = None
     """Who asked, and what."""
     untrusted: bool = False
-    """Whether what was answered came from outside."""
 
     @property
     def timed_out(self) -> bool:

@@ -42,7 +42,6 @@ class InterruptListing(msgspec.Struct, frozen=True):
     node_id: str
     requested_at: int
     due: int | None = None
-    """When its time is up."""
 
 
 class StateRow(msgspec.Struct, frozen=True):

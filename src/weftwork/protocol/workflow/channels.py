@@ -22,7 +22,6 @@ REDUCERS: Final = ("replace", "append", "merge", "counter", "votes", "feedback",
 LIST_REDUCERS: Final = frozenset({"append", "votes", "feedback", "message"})
 """Reducers whose channel is a list of what was written."""
 EXPIRING_REDUCERS: Final = frozenset({"append", "votes", "feedback"})
-"""Reducers whose entries may expire."""
 MESSAGE_ROLES: Final = ("system", "user", "assistant", "tool", "agent")
 MAX_CHANNEL_NAME: Final = 256
 """Of the name of a channel, and of the id of a message."""
@@ -37,8 +36,12 @@ def shape_error(reducer: str, value: Any) -> str | None:
             return f"must be a number between -{MAX_INTEGER} and {MAX_INTEGER}"
         case "votes" if vote_key(value) is None:
             return "must be an object with a userId"
-        case "message":
-            return _message_shape_error(value)
+        case "message" if message_key(value) is None:
+            return f"must be an object with a messageId of 1 to {MAX_CHANNEL_NAME} characters"
+        case "message" if value.get("role") not in MESSAGE_ROLES:
+            return f"must have a role, one of: {', '.join(MESSAGE_ROLES)}"
+        case "message" if "content" not in value:
+            return "must have content"
         case _:
             return None
 
@@ -56,14 +59,6 @@ def message_key(value: Any) -> str | None:
 
 ENTRY_KEYS: Final[dict[str, Callable[[Any], str | None]]] = {"votes": vote_key, "message": message_key}
 """Reducers whose list holds one entry per user, or per id."""
-
-
-def _message_shape_error(value: Any) -> str | None:
-    if message_key(value) is None:
-        return f"must be an object with a messageId of 1 to {MAX_CHANNEL_NAME} characters"
-    if value.get("role") not in MESSAGE_ROLES:
-        return f"must have a role, one of: {', '.join(MESSAGE_ROLES)}"
-    return None if "content" in value else "must have content"
 
 
 _LIST_SCHEMA_KEYWORDS: Final = ANNOTATION_KEYWORDS | {"type", "items", "$defs", "$schema"}

@@ -39,7 +39,6 @@ _STRING: Final = re.compile(r'(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _OPENERS: Final = {"}": "{", "]": "["}
 
 _LOWEST_RANK: Final = 2
-_SPACE: Final = re.compile(r"\s*")
 _LENIENT_START: Final = re.compile(
     "\\{(?=\\s*(?:[\"'\u2018\u201c-\u201e]|[\\w$-]+\\s*:|/[/*]))"
     "|\\[(?=\\s*(?:[\\[{\"'\u2018\u201c-\u201e]|/[/*]|-?[0-9]|[Tt]rue|[Ff]alse|null|None|undefined))"
@@ -152,8 +151,9 @@ def _strict_candidates(text: str) -> Iterator[_Candidate]:
     """The documents in a text that is none itself, in their order."""
     tried = 0
     for part in split_sections(text):
-        if part.fenced and (whole := _try_decode(text[part.start : part.end])) is not None:
-            yield _Candidate(whole[0], "markdown-fence", _skip_space(text, part.start), True)
+        inside = text[part.start : part.end]
+        if part.fenced and (whole := _try_decode(inside)) is not None:
+            yield _Candidate(whole[0], "markdown-fence", part.end - len(inside.lstrip()), True)
             continue
         for start, end in balanced_spans(text, part):
             tried += 1
@@ -179,11 +179,6 @@ def _try_decode(text: str) -> list[Any] | None:
         return [decode(text.encode("utf-8", "surrogatepass"))]
     except ClientFault:
         return None
-
-
-def _skip_space(text: str, start: int) -> int:
-    found = _SPACE.match(text, start)
-    return start if found is None else found.end()
 
 
 def _byte_offset(text: str, index: int) -> int:

@@ -10,7 +10,6 @@ from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route, page
 from weftwork.protocol.wire.v1.paths import operation, path_prefix
 
 INTERRUPT_TOKEN_PREFIX: Final = path_prefix("inspectInterruptByToken")
-"""The path of an interrupt link, up to its token."""
 INTERRUPT_CURSOR_PATTERN: Final = "^[A-Za-z0-9_-]{1,2048}$"
 INTERRUPT_FILTERS: Final = ("open", "all")
 

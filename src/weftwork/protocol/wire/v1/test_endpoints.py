@@ -13,7 +13,6 @@ from weftwork.protocol.wire.v1.paths import operation
 
 SCHEMA_MEDIA_TYPE: Final = "application/schema+json"
 SCHEMA_FILE_SUFFIX: Final = ".schema.json"
-"""How the name of a served schema ends."""
 SERVED_SCHEMAS: Final[tuple[str, ...]] = tuple(
     """
     agent-ref ai-envelope capabilities create-run error-envelope run-event run-event-payloads run-options
