@@ -14,7 +14,7 @@ from weftwork.protocol.json import decoder, values
 from weftwork.protocol.net import outbound
 from weftwork.protocol.review import annotations as annotation
 from weftwork.protocol.review import debug_bundle, run_diff
-from weftwork.protocol.run import bulk_cancel
+from weftwork.protocol.run import projection
 from weftwork.protocol.wire.route import MAX_POLL_SECONDS
 from weftwork.protocol.workflow import plan, run_options, validation
 from weftwork.settings import Settings
@@ -34,7 +34,7 @@ ROWS: dict[str, list[str]] = {
     "Assets of a tenant": [f"{Settings().max_asset_bytes_per_tenant // 2**30} GiB"],
     "JSON": [str(decoder.MAX_DEPTH), f"{decoder.MAX_DOCUMENT_VALUES:,}"],
     "Members of `inputs`": [f"{run_options.MAX_INPUTS:,}"],
-    "Runs that are cancelled": [str(bulk_cancel.MAX_BULK_CANCEL)],
+    "Runs that are cancelled": [str(projection.MAX_BULK_CANCEL)],
     "Metadata": [f"{run_options.MAX_METADATA_BYTES // 1024} KiB", f"{run_options.MAX_METADATA_DEPTH} levels"],
     "Texts of an annotation": [f"{annotation.MAX_TEXT:,} characters", f"{annotation.MAX_LABEL} characters"],
     "An annotation as it is kept": [f"{annotation.MAX_BYTES // 1024} KiB"],

@@ -7,9 +7,9 @@ import pytest
 from weftwork.protocol.errors import ERRORS, ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.run import bulk_cancel
-from weftwork.protocol.run.bulk_cancel import MAX_BULK_CANCEL, bulk_cancel_entry, check_bulk_cancel
+from weftwork.protocol.run import projection
 from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.run.projection import MAX_BULK_CANCEL, bulk_cancel_entry, check_bulk_cancel
 from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
 
 
@@ -50,7 +50,7 @@ def test_another_body_is_refused_without_the_bound(document: Any) -> None:
 @pytest.mark.rule("run-09")
 def test_without_the_check_nobody_is_told_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage: the schema alone refuses the list, and says less."""
-    monkeypatch.setattr(bulk_cancel, "MAX_BULK_CANCEL", 10**9)
+    monkeypatch.setattr(projection, "MAX_BULK_CANCEL", 10**9)
     assert "maxRunIds" not in (refusal({"runIds": ["r"] * 101}).details or {})
 
 

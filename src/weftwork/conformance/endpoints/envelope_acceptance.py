@@ -19,12 +19,10 @@ from weftwork.protocol.envelopes.accept_request import (
     AcceptRequest,
     ProjectionTarget,
     RecordableOutcome,
-    judged_envelope,
     mask_name,
     outcome_response,
     parse_accept_request,
     partial_rules,
-    with_recorded,
 )
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import GateVerdict, RecordedOutcome
@@ -197,7 +195,7 @@ class EnvelopeAcceptEndpoint:
             seen = self._memory.first_envelopes.get((partition, "", correlation_id))
             return None if seen is None else RecordedOutcome(seen.type, _SEEN_OUTCOME)
 
-        verdict = accept(envelope, with_recorded(given.rules, known))
+        verdict = accept(envelope, msgspec.structs.replace(given.rules, find_recorded=known))
         if verdict.outcome is _SEEN_OUTCOME:
             verdict = accept(envelope, given.rules)
         outcome = verdict.outcome
@@ -215,7 +213,9 @@ class EnvelopeAcceptEndpoint:
         if isinstance(outcome, Accepted) and seen is not None:
             outcome = msgspec.structs.replace(outcome, envelope_id=seen.envelope_id)
         if given.projection is not None:
-            judged = judged_envelope(verdict, given.projection, outcome, given.rules)
+            names = verdict.type, verdict.correlation_id, verdict.envelope_id
+            version, advertised = verdict.schema_version, given.rules.advertised(verdict.type)
+            judged = JudgedEnvelope(given.projection.node_id, *names, outcome, version, advertised)
             ids = self._write_events(partition, given, given.projection, judged)
             if isinstance(outcome, Accepted):
                 outcome = msgspec.structs.replace(outcome, event_ids=ids)

@@ -20,9 +20,8 @@ from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
-from weftwork.protocol.run.bulk_cancel import bulk_cancel_entry, check_bulk_cancel
 from weftwork.protocol.run.header import DRAIN_POLICIES, RunKey
-from weftwork.protocol.run.projection import StoredRun
+from weftwork.protocol.run.projection import StoredRun, bulk_cancel_entry, check_bulk_cancel
 from weftwork.protocol.timestamps import iso
 
 MAX_CONCURRENT_CANCELS: Final = 16

@@ -4,7 +4,6 @@ A member that does not have the form it should have counts as absent, so that no
 to be there. Source: RFC 0021 (conformance), readings (Seam of the gate).
 """
 
-from collections.abc import Callable
 from typing import Any, Final, get_args
 
 import msgspec
@@ -15,9 +14,7 @@ from weftwork.protocol.envelopes.gate_rules import (
     EnvelopeContract,
     GateRules,
     GateVerdict,
-    RecordedOutcome,
 )
-from weftwork.protocol.envelopes.handling import JudgedEnvelope
 from weftwork.protocol.envelopes.kinds import KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, Breached, Gated, RefusalMode, outcome_document
 from weftwork.protocol.envelopes.reassembly import MAX_ID
@@ -90,21 +87,6 @@ def parse_accept_request(body: dict[str, Any], kinds: KindSet, capable: bool) ->
     )
 
 
-def judged_envelope(
-    verdict: GateVerdict, target: ProjectionTarget, outcome: RecordableOutcome, rules: GateRules
-) -> JudgedEnvelope:
-    """What is to be recorded, and for which envelope."""
-    return JudgedEnvelope(
-        target.node_id,
-        verdict.type,
-        verdict.correlation_id,
-        verdict.envelope_id,
-        outcome,
-        verdict.schema_version,
-        rules.advertised(verdict.type),
-    )
-
-
 def mask_name(text: str, rules: GateRules) -> str:
     """A name without secrets, as the gate shows it."""
     return text if rules.secrets is None else rules.secrets.mask(text)[:MAX_ID]
@@ -127,10 +109,6 @@ def outcome_response(verdict: GateVerdict, given: AcceptRequest) -> dict[str, An
 def partial_rules(rules: GateRules) -> GateRules:
     """What can be said of a piece before the others are there: everything but whether the payload fits."""
     return msgspec.structs.replace(rules, kinds=KindSet({}), versions=rules.versions or rules.kinds.versions)
-
-
-def with_recorded(rules: GateRules, known: Callable[[str], RecordedOutcome | None]) -> GateRules:
-    return msgspec.structs.replace(rules, find_recorded=known)
 
 
 def _names(value: Any) -> frozenset[str] | None:

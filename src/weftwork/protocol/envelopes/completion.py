@@ -34,15 +34,8 @@ DEFAULT_BUDGET: Final = 4_096
 MAX_VIOLATIONS: Final = 50
 """That are looked for in one answer."""
 RELIABILITY_EVENTS: Final = tuple(
-    payload.event_type
-    for payload in (
-        events.EnvelopeRetryAttempted,
-        events.EnvelopeRetryExhausted,
-        events.EnvelopeRefusal,
-        events.EnvelopeTruncated,
-        events.NlToFormatEngaged,
-        events.EnvelopeRecoveryApplied,
-    )
+    "envelope.retry.attempted envelope.retry.exhausted envelope.refusal envelope.truncated envelope.nlToFormat.engaged "
+    "envelope.recovery.applied".split()
 )
 """rel-13 (RFC 0032): the events that tell how an answer came to be."""
 UNREADABLE_ANSWER: Final = "The answer could not be read as JSON."

@@ -115,15 +115,8 @@ class GateContext(msgspec.Struct, eq=False):
 
     def verdict(self, outcome: EnvelopeOutcome) -> GateVerdict:
         """The verdict on this envelope, with its kind, ids and version as they may be recorded."""
-        return GateVerdict(
-            outcome,
-            repeated=self.repeated,
-            type=self.visible_type,
-            envelope_id=self.envelope_id,
-            correlation_id=self.correlation_id,
-            schema_version=self.version,
-            is_validated=self.is_validated,
-        )
+        names = self.visible_type, self.envelope_id, self.correlation_id
+        return GateVerdict(outcome, self.repeated, *names, self.version, self.is_validated)
 
     def _mask_name(self, text: str, longest: int) -> str:
         if self.rules.secrets is None or self.is_clean:

@@ -315,15 +315,9 @@ def _interrupt_requested(state: RunState, fact: Fact) -> None:
     node.interrupts += 1
     name = interrupt_id(node_id, node.interrupts)
     payload = fact.payload
+    kind, key, data = payload["kind"], payload["key"], payload["data"]
     state.open_interrupts[name] = state.interrupts[name] = InterruptState(
-        name,
-        node_id,
-        payload["kind"],
-        payload["key"],
-        payload["data"],
-        fact.timestamp,
-        payload.get("resumeSchema"),
-        payload.get("timeoutMs"),
+        name, node_id, kind, key, data, fact.timestamp, payload.get("resumeSchema"), payload.get("timeoutMs")
     )
     state.changed_rows.add(("interrupt", name))
 

@@ -99,11 +99,8 @@ def decode_asset_token(text: str) -> tuple[AssetToken, str, bytes] | None:
         token = _decoder.decode(data)
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return (
-        (token, kid, signature)
-        if len(token.sha256) == 32 and encode_asset_token(kid, token, signature) == text
-        else None
-    )
+    fits = len(token.sha256) == 32 and encode_asset_token(kid, token, signature) == text
+    return (token, kid, signature) if fits else None
 
 
 def media_ref(sha256: str) -> str:

@@ -245,11 +245,9 @@ def _mask_document(document: bytes, link: AssetLink | None = None, event: bool =
     if may_hold_base64(document):
         value = msgspec.json.decode(document)
         return msgspec.json.encode(_mask_value(reference_media(value, link) if event else value))
-    return (
-        msgspec.json.encode(mask_credentials(msgspec.json.decode(document)))
-        if may_hold_credential(document)
-        else document
-    )
+    if may_hold_credential(document):
+        return msgspec.json.encode(mask_credentials(msgspec.json.decode(document)))
+    return document
 
 
 def _mask_value(value: Any) -> Any:

@@ -128,16 +128,8 @@ def envelope_spans(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]
 
 def span_fact(event: Event) -> Fact:
     """An event as spans see it: what is hidden in the log stays hidden."""
-    payload = msgspec.json.decode(event.payload)
-    return Fact(
-        event.sequence,
-        event.type,
-        payload,
-        event.timestamp,
-        event.node_id,
-        event.event_id,
-        content_trust=event.content_trust,
-    )
+    payload, at = msgspec.json.decode(event.payload), event.timestamp
+    return Fact(event.sequence, event.type, payload, at, event.node_id, event.event_id, event.content_trust)
 
 
 class RunSpans:

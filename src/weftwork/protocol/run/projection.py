@@ -1,10 +1,16 @@
-"""The cached projection of a run, and the snapshot made of it. Every field is a fold of the log."""
+"""The cached projection of a run, and the documents made of it: snapshot, listing, and the entry of a bulk cancel.
+
+Every field is a fold of the log.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import msgspec
 
+from weftwork.protocol.errors import NO_SUCH_RUN, invalid
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import RunHeader, Status
 from weftwork.protocol.timestamps import iso
 
@@ -150,3 +156,34 @@ def _interrupt_members(rows: list[StateRow], node_id: str | None) -> dict[str, A
     still = [{name: each[name] for name in each if name != "status"} for each in asked if each["status"] == "open"]
     first = [each for each in still if each["nodeId"] == node_id]
     return {"interrupt": first[0], "interrupts": still} if first else {}
+
+
+MAX_BULK_CANCEL: Final = 100
+"""run-09: run ids in one request; the same number is advertised, and the schema of the body says it."""
+
+_REFUSALS: Final[dict[str, str]] = {
+    "not_found": NO_SUCH_RUN,
+    "run_terminal": "The run has ended already.",
+    "validation_error": "No run can have this id.",
+}
+
+
+def check_bulk_cancel(document: Any) -> None:
+    """run-09 (OpenWOP rest-endpoints): a list that is too long is told how long it may be."""
+    if is_object(document):
+        given = document.get("runIds")
+        if is_array(given) and len(given) > MAX_BULK_CANCEL:
+            raise invalid(f"One request takes at most {MAX_BULK_CANCEL} run ids.", "/runIds", maxRunIds=MAX_BULK_CANCEL)
+    schema.require("bulk-cancel", document)
+
+
+def bulk_cancel_entry(run_id: str, status: str | None, code: str = "not_found") -> dict[str, Any]:
+    """run-10 (OpenWOP rest-endpoints): what became of one run; `status` None stands for the refusal `code`.
+
+    A run that is cancelled already is as good as cancelled now; one that ended otherwise is refused.
+    """
+    if status in ("cancelling", "cancelled"):
+        return {"runId": run_id, "ok": True, "status": status}
+    if status is not None:
+        code = "run_terminal"
+    return {"runId": run_id, "ok": False, "error": {"code": code, "message": _REFUSALS[code]}}

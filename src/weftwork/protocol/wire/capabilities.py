@@ -24,9 +24,9 @@ from weftwork.protocol.net.outbound import METHODS, FetchLimits
 from weftwork.protocol.people.approvals import AUTH_REQUIRED
 from weftwork.protocol.review.annotations import SIGNAL_KINDS, TARGET_KINDS
 from weftwork.protocol.review.debug_bundle import DEBUG_BUNDLE_CAPABILITY
-from weftwork.protocol.run.bulk_cancel import MAX_BULK_CANCEL
 from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
 from weftwork.protocol.run.header import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
+from weftwork.protocol.run.projection import MAX_BULK_CANCEL
 from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
 from weftwork.protocol.workflow import orchestration
 from weftwork.protocol.workflow.registration import GATED_NODE_TYPES

@@ -28,7 +28,8 @@ class Parameter(msgspec.Struct, frozen=True):
 class Route(msgspec.Struct, frozen=True):
     """One operation of the wire.
 
-    `scope` None means public. `success_status` has the status of success, `other_success_statuses` more with the same
+    `scope` None means public. `errors` are those beyond what every operation, and every one with a
+    scope, can answer. `success_status` has the status of success, `other_success_statuses` more with the same
     body, and `content` their media type. `test_only` routes exist only with --test-seams. `unprocessable`: a valid body
     can be refused with 422 for what it means. `refusal` is the schema of one more form of 400. `raw_body`: the body is
     any bytes. `body_optional`: a request may come without its body. `path_patterns` has the pattern of each path

@@ -53,7 +53,7 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
             ),
             Parameter("Content-Digest", STRING_SCHEMA, "The same by RFC 9530, as `sha-256=:BASE64:`.", "header"),
         ),
-        errors=("rate_limited", "service_unavailable"),
+        errors=("rate_limited",),
         raw_body=True,
     ),
     Route(

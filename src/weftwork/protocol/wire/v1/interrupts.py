@@ -16,7 +16,6 @@ INTERRUPT_FILTERS: Final = ("open", "all")
 _ID_SCHEMA: Final[dict[str, Any]] = {"type": "string", "pattern": ID_PATTERN}
 _NODE_SCHEMA: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": 128}
 _ANSWER_ERRORS: Final = ("interrupt_not_found", "interrupt_already_resolved", "interrupt_gone")
-_MUTATION_ERRORS: Final = ("idempotency_key_mismatch", "service_unavailable")
 
 INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -29,7 +28,6 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
                 "status", {"enum": list(INTERRUPT_FILTERS)}, "Those that wait for an answer, by default, or all."
             ),
         ),
-        errors=("not_found",),
     ),
     Route(
         *operation("resolveInterruptByRun"),
@@ -41,7 +39,7 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
             IDEMPOTENCY_KEY,
             Parameter("interruptId", {"type": "string", "minLength": 1, "maxLength": 160}, "This one and no other."),
         ),
-        errors=("not_found", *_ANSWER_ERRORS, "conflict", *_MUTATION_ERRORS),
+        errors=(*_ANSWER_ERRORS, "conflict", "idempotency_key_mismatch"),
         unprocessable=True,
     ),
     Route(
@@ -51,7 +49,7 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
         request="resolve-approval",
         response="resolve-interrupt-response",
         params=(IDEMPOTENCY_KEY,),
-        errors=("not_found", *_ANSWER_ERRORS, "conflict", *_MUTATION_ERRORS),
+        errors=(*_ANSWER_ERRORS, "conflict", "idempotency_key_mismatch"),
         unprocessable=True,
     ),
     Route(
@@ -68,7 +66,7 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
         request="resolve-interrupt",
         response="resolve-interrupt-response",
         params=(IDEMPOTENCY_KEY,),
-        errors=(*_ANSWER_ERRORS, "interrupt_expired", "forbidden", "conflict", *_MUTATION_ERRORS),
+        errors=(*_ANSWER_ERRORS, "interrupt_expired", "forbidden", "conflict", "idempotency_key_mismatch"),
         unprocessable=True,
     ),
     Route(
@@ -102,6 +100,6 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
         request="interrupt-link-request",
         body_optional=True,
         response="interrupt-link",
-        errors=("not_found", *_ANSWER_ERRORS),
+        errors=_ANSWER_ERRORS,
     ),
 )

@@ -24,7 +24,7 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
         request="annotation-create",
         response="annotation",
         params=(IDEMPOTENCY_KEY,),
-        errors=("not_found", "annotation_limit_reached", "idempotency_key_mismatch", "service_unavailable"),
+        errors=("annotation_limit_reached", "idempotency_key_mismatch"),
     ),
     Route(
         *operation("listAnnotations"),
@@ -37,7 +37,6 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
             ),
             page_cursor(),
         ),
-        errors=("not_found",),
     ),
     Route(
         *operation("diffRun"),
@@ -45,7 +44,6 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="run-diff-response",
         params=(Parameter("against", {"type": "string", "pattern": ID_PATTERN}, "The other run.", required=True),),
-        errors=("not_found",),
     ),
 )
 
@@ -57,7 +55,6 @@ BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="debug-bundle",
         params=(integer_parameter("maxEvents", 1, MAX_CURSOR, "Most events to put in; by default as many as fit."),),
-        errors=("not_found",),
     ),
     Route(
         *operation("listTestEvents"),

@@ -41,12 +41,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(*operation("getOpenApiSpec"), "This interface as OpenAPI 3.1.", params=(route.IF_NONE_MATCH,)),
     Route(*operation("getHealth"), "Whether the process answers.", response="health"),
-    Route(
-        *operation("getReadiness"),
-        "Whether the host can take work.",
-        response="health",
-        errors=("service_unavailable",),
-    ),
+    Route(*operation("getReadiness"), "Whether the host can take work.", response="health"),
     Route(
         *operation("getWorkflow"),
         "A workflow definition, verbatim.",
@@ -59,7 +54,6 @@ ROUTES: Final[tuple[Route, ...]] = (
                 "This version; by default the one that new runs take.",
             ),
         ),
-        errors=("not_found",),
     ),
     Route(
         *operation("createRun"),
@@ -76,7 +70,6 @@ ROUTES: Final[tuple[Route, ...]] = (
             "idempotency_key_mismatch",
             "capability_not_provided",
             "rate_limited",
-            "service_unavailable",
         ),
     ),
     Route(
@@ -101,9 +94,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             page_cursor(),
         ),
     ),
-    Route(
-        *operation("getRun"), "The run's snapshot.", scope="runs:read", response="run-snapshot", errors=("not_found",)
-    ),
+    Route(*operation("getRun"), "The run's snapshot.", scope="runs:read", response="run-snapshot"),
     Route(
         *operation("cancelRun"),
         "Cancel a run; an ended run answers with how it ended.",
@@ -112,7 +103,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         body_optional=True,
         response="cancel-run-response",
         params=(IDEMPOTENCY_KEY,),
-        errors=("not_found", "idempotency_key_mismatch", "service_unavailable"),
+        errors=("idempotency_key_mismatch",),
     ),
     Route(
         *operation("streamRunEvents"),
@@ -135,7 +126,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             route.LAST_EVENT_ID,
             Parameter("lastEventId", route.LAST_EVENT_ID.schema, "Last-Event-ID for clients that cannot set headers."),
         ),
-        errors=("not_found", "unsupported_stream_mode", "rate_limited"),
+        errors=("unsupported_stream_mode", "rate_limited"),
     ),
     Route(
         *operation("pollRunEvents"),
@@ -149,7 +140,7 @@ ROUTES: Final[tuple[Route, ...]] = (
                 "timeout", 1, route.MAX_POLL_SECONDS, f"Seconds to wait, {route.DEFAULT_POLL_SECONDS} by default."
             ),
         ),
-        errors=("not_found", "rate_limited"),
+        errors=("rate_limited",),
     ),
     Route(
         *operation("pauseRun"),
@@ -160,7 +151,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         body_optional=True,
         response="pause-run-response",
         params=(IDEMPOTENCY_KEY,),
-        errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
+        errors=("conflict", "idempotency_key_mismatch"),
     ),
     Route(
         *operation("resumeRun"),
@@ -171,15 +162,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         body_optional=True,
         response="resume-run-response",
         params=(IDEMPOTENCY_KEY,),
-        errors=("not_found", "conflict", "idempotency_key_mismatch", "service_unavailable"),
+        errors=("conflict", "idempotency_key_mismatch"),
     ),
-    Route(
-        *operation("getArtifact"),
-        "Something that a run made.",
-        scope="artifacts:read",
-        response="artifact",
-        errors=("not_found",),
-    ),
+    Route(*operation("getArtifact"), "Something that a run made.", scope="artifacts:read", response="artifact"),
     Route(
         *operation("setVariables"),
         "Set variables of a run, for what comes after the node at which it stands.",
@@ -187,7 +172,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="set-variables",
         body_optional=True,
         response="set-variables-response",
-        errors=("not_found", "conflict", "service_unavailable"),
+        errors=("conflict",),
         test_only=True,
     ),
     *INTERRUPT_ROUTES,
@@ -198,7 +183,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="bulk-cancel",
         response="bulk-cancel-response",
         params=(IDEMPOTENCY_KEY,),
-        errors=("idempotency_key_mismatch", "service_unavailable"),
+        errors=("idempotency_key_mismatch",),
     ),
     Route(
         *operation("deleteRun"),
@@ -206,14 +191,10 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:delete",
         success_status=204,
         params=(IDEMPOTENCY_KEY,),
-        errors=("not_found", "conflict", "service_unavailable"),
+        errors=("conflict",),
     ),
     Route(
-        *operation("getRunAncestry"),
-        "Which run started this one.",
-        scope="runs:read",
-        response="run-ancestry-response",
-        errors=("not_found",),
+        *operation("getRunAncestry"), "Which run started this one.", scope="runs:read", response="run-ancestry-response"
     ),
     Route(
         *operation("getRunTree"),
@@ -221,7 +202,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope="runs:read",
         response="run-tree",
         params=(integer_parameter("limit", 1, MAX_TREE_RUNS, f"Runs in the answer, {DEFAULT_TREE_RUNS} by default."),),
-        errors=("not_found",),
     ),
     *REVIEW_ROUTES,
     *BUNDLE_ROUTES,
