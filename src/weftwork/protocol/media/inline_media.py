@@ -14,6 +14,7 @@ import binascii
 import re
 from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from string import ascii_letters, digits
 from typing import Any, Final
@@ -65,6 +66,7 @@ _TAIL: Final = 32
 """Characters before a run that are looked at."""
 
 
+@dataclass(slots=True)
 class Base64Elider:
     """media-14 (RFC 0055, reading): shows the pieces of one stream, without the rest of any run that is too long.
 
@@ -72,12 +74,11 @@ class Base64Elider:
     are cut makes no difference to what is shown in all.
     """
 
-    def __init__(self, most: int = MAX_STREAMED_RUN) -> None:
-        self._max_run = most
-        self._run_length = 0
-        """Characters of the run that the last piece ended in."""
-        self._is_eliding = False
-        self._tail = ""
+    _max_run: int = MAX_STREAMED_RUN
+    _run_length: int = 0
+    """Characters of the run that the last piece ended in."""
+    _is_eliding: bool = False
+    _tail: str = ""
 
     def feed(self, piece: str) -> str:
         """The piece as it is shown; as long as it was, or shorter."""

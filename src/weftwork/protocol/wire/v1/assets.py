@@ -1,5 +1,6 @@
 """Operations on assets: upload, list, serve."""
 
+from functools import partial
 from typing import Any, Final
 
 from weftwork.protocol.ids import ID_PATTERN
@@ -27,10 +28,16 @@ ASSET_CURSOR_PATTERN: Final = "^[0-9]{1,15}[.][0-9a-f]{64}$"
 """When an asset was created, in milliseconds, and its digest: a place in the list, even after the asset is gone."""
 
 _NAME_SCHEMA: Final[dict[str, Any]] = {"type": "string", "maxLength": 1024}
-_SERVING_PARAMETERS: Final = (
-    Parameter("Range", STRING_SCHEMA, "One range of bytes is answered with 206, anything else with 200.", "header"),
-    Parameter("If-Range", STRING_SCHEMA, "The range counts only if the asset has this entity tag.", "header"),
-    IF_NONE_MATCH,
+_serve: Final = partial(
+    Route,
+    path_patterns={"token": ASSET_TOKEN_PATTERN},
+    params=(
+        Parameter("Range", STRING_SCHEMA, "One range of bytes is answered with 206, anything else with 200.", "header"),
+        Parameter("If-Range", STRING_SCHEMA, "The range counts only if the asset has this entity tag.", "header"),
+        IF_NONE_MATCH,
+    ),
+    errors=("not_found",),
+    content=ANY_TYPE,
 )
 
 ASSET_ROUTES: Final[tuple[Route, ...]] = (
@@ -67,21 +74,13 @@ ASSET_ROUTES: Final[tuple[Route, ...]] = (
             page_cursor(ASSET_CURSOR_PATTERN),
         ),
     ),
-    Route(
+    _serve(
         *operation("getAsset"),
         "The bytes that a URL of an asset leads to. Needs no key.",
-        path_patterns={"token": ASSET_TOKEN_PATTERN},
-        params=_SERVING_PARAMETERS,
-        errors=("not_found",),
-        content=ANY_TYPE,
     ),
-    Route(
+    _serve(
         *operation("getSampleAsset"),
         "The same under the path of the conformance suite. Needs no key.",
-        path_patterns={"token": ASSET_TOKEN_PATTERN},
-        params=_SERVING_PARAMETERS,
-        errors=("not_found",),
-        content=ANY_TYPE,
     ),
     Route(
         *operation("putMedia"),

@@ -4,6 +4,7 @@ Routing and the OpenAPI document are both made from ROUTES, so neither can know 
 The order of ROUTES is the order of the document, and its ETag depends on it. Source: OpenWOP rest-endpoints.
 """
 
+from functools import partial
 from typing import Final
 
 from weftwork.protocol.ids import ID_PATTERN
@@ -28,11 +29,22 @@ SCOPES: Final[tuple[str, ...]] = tuple(
 )
 """auth-04 (OpenWOP auth): the scope vocabulary; no scope implies another. Four are ours."""
 
-_REGISTRATION_ERRORS: Final[tuple[str, ...]] = (
-    "workflow_version_conflict",
-    "workflow_limit_reached",
-    "idempotency_key_mismatch",
-    "capability_required",
+_register: Final = partial(
+    Route,
+    scope="manifest:write",
+    success_status=201,
+    other_success_statuses=(200,),
+    response="register-workflow-response",
+    params=(IDEMPOTENCY_KEY,),
+    errors=("workflow_version_conflict", "workflow_limit_reached", "idempotency_key_mismatch", "capability_required"),
+)
+_change_run: Final = partial(
+    Route,
+    scope="runs:cancel",
+    success_status=202,
+    body_optional=True,
+    params=(IDEMPOTENCY_KEY,),
+    errors=("conflict", "idempotency_key_mismatch"),
 )
 
 ROUTES: Final[tuple[Route, ...]] = (
@@ -142,27 +154,17 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
         errors=("rate_limited",),
     ),
-    Route(
+    _change_run(
         *operation("pauseRun"),
         "Pause a run, at once or when the nodes that run have ended.",
-        scope="runs:cancel",
-        success_status=202,
         request="pause-run",
-        body_optional=True,
         response="pause-run-response",
-        params=(IDEMPOTENCY_KEY,),
-        errors=("conflict", "idempotency_key_mismatch"),
     ),
-    Route(
+    _change_run(
         *operation("resumeRun"),
         "Let a paused run go on.",
-        scope="runs:cancel",
-        success_status=202,
         request="resume-run",
-        body_optional=True,
         response="resume-run-response",
-        params=(IDEMPOTENCY_KEY,),
-        errors=("conflict", "idempotency_key_mismatch"),
     ),
     Route(*operation("getArtifact"), "Something that a run made.", scope="artifacts:read", response="artifact"),
     Route(
@@ -212,27 +214,15 @@ ROUTES: Final[tuple[Route, ...]] = (
         response="workflow-list",
         params=(page_limit("Workflows"), page_cursor()),
     ),
-    Route(
+    _register(
         *operation("registerWorkflow"),
         "Register a workflow, or a new version of one, for the tenant.",
-        scope="manifest:write",
-        success_status=201,
-        other_success_statuses=(200,),
         request="workflow-definition",
-        response="register-workflow-response",
-        params=(IDEMPOTENCY_KEY,),
-        errors=_REGISTRATION_ERRORS,
     ),
-    Route(
+    _register(
         *operation("registerSampleWorkflow"),
         "The same, also for the shorter bodies of the conformance suite and of example programs.",
-        scope="manifest:write",
-        success_status=201,
-        other_success_statuses=(200,),
         request="register-sample-workflow",
-        response="register-workflow-response",
-        params=(IDEMPOTENCY_KEY,),
-        errors=_REGISTRATION_ERRORS,
         test_only=True,
     ),
     Route(

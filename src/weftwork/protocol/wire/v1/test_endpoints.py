@@ -65,22 +65,22 @@ FETCH_TEST_ROUTES: Final[tuple[Route, ...]] = (
 )
 
 
+_serve: Final = partial(
+    Route,
+    path_patterns={"schemaFile": SCHEMA_FILE_PATTERN},
+    params=(IF_NONE_MATCH,),
+    errors=("not_found",),
+    content=SCHEMA_MEDIA_TYPE,
+)
+
 ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _serve(
         *operation("getSchema"),
         "The JSON Schema of a document of the wire, such as run-event.schema.json.",
-        path_patterns={"schemaFile": SCHEMA_FILE_PATTERN},
-        params=(IF_NONE_MATCH,),
-        errors=("not_found",),
-        content=SCHEMA_MEDIA_TYPE,
     ),
-    Route(
+    _serve(
         *operation("getEnvelopeSchema"),
         "The JSON Schema of the payload of a kind of envelope, such as error.schema.json.",
-        path_patterns={"schemaFile": SCHEMA_FILE_PATTERN},
-        params=(IF_NONE_MATCH,),
-        errors=("not_found",),
-        content=SCHEMA_MEDIA_TYPE,
     ),
     _seam(
         *operation("acceptEnvelope"),
