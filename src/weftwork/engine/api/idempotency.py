@@ -10,6 +10,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.storage.idempotency import IdempotencyRecords, SlotTaken
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.canonical import digest
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.wire import idempotency
 
@@ -46,7 +47,7 @@ class IdempotencyClaim:
         if key is not None:
             idempotency.check_key(key)
             self._slot = idempotency.record_key(self._partition, operation, key)
-            self._fingerprint = idempotency.body_fingerprint(body)
+            self._fingerprint = digest(body)
 
     async def find_outcome(self, kind: type[T]) -> T | None:
         """What this key led to before. Raises ClientFault if that was another body."""

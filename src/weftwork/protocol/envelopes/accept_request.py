@@ -65,12 +65,14 @@ def parse_accept_request(body: dict[str, Any], kinds: KindSet, capable: bool) ->
     mode = _one_of(target.get("refusalMode"), RefusalMode) if is_object(target) else None
     contract = EnvelopeContract(_names(given("nodeAllowedKinds")), mode or "fail-node")
     floor = given("schemaVersionFloor")
+    named = ((name, _integer(each)) for name, each in floor.items()) if is_object(floor) else ()
+    versions = {name: version for name, version in named if version is not None}
     canaries, counts = given("byokCanaries"), given("counters")
     rules = GateRules(
         kinds,
         supported=_names(given("hostSupportedEnvelopes")),
         contract=contract,
-        versions=_versions(floor) if is_object(floor) else None,
+        versions=versions if is_object(floor) else None,
         strict=given("envelopeStrictness") == "strict",
         counters=Counters(*map(_counter, map(counts.get, _COUNTERS))) if is_object(counts) else Counters(),
         secrets=_secrets(canaries) if is_array(canaries) else None,
@@ -123,11 +125,6 @@ def _integer(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if 0 <= value <= MAX_INTEGER and value == int(value) else None
-
-
-def _versions(floor: dict[str, Any]) -> dict[str, int]:
-    found = ((name, _integer(each)) for name, each in floor.items())
-    return {name: version for name, version in found if version is not None}
 
 
 def _counter(value: Any) -> Counter | None:

@@ -138,9 +138,7 @@ def check_payload(
 
 def _check_catalog(kind: str, payload: Any) -> Invalid | None:
     """A surface for another catalog is a question of versions before it is one of form."""
-    if kind != SURFACE_KIND or not is_object(payload):
-        return None
-    version = payload.get("catalogVersion")
+    version = payload.get("catalogVersion") if kind == SURFACE_KIND and is_object(payload) else None
     if not isinstance(version, str) or version in SURFACE_CATALOGS:
         return None
     text = f"must be one of: {', '.join(SURFACE_CATALOGS)}"

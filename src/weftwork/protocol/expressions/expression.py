@@ -62,19 +62,14 @@ class Expression:
     references: References
     _program: Any = field(repr=False)
     _cost: Cost = field(repr=False)
-    _reads: ReadTree = field(repr=False)
+    reads: ReadTree = field(repr=False)
     _reads_per_item: ReadTree = field(repr=False)
     _members: frozenset[str] = field(repr=False)
     _iterated_programs: tuple[Any, ...] = field(repr=False)
     """Programs for what map and filter go over, where it could be an object."""
 
-    def members_read(self, name: str) -> frozenset[str] | None:
-        """What of a name is read: these members of it, or all if None."""
-        below = self._reads.get(name)
-        return None if below == {} else frozenset(below or ())
-
     def reads_name(self, name: str) -> bool:
-        return name in self._reads
+        return name in self.reads
 
     def evaluate(self, scope: Mapping[str, Any]) -> Any:
         """The JSON value in this scope. Raises ExpressionFault; its message holds no value of the scope."""
@@ -83,7 +78,7 @@ class Expression:
     def evaluate_with_budget(self, budget: int, scope: Mapping[str, Any]) -> tuple[Any, int]:
         """The value, and what is left of a budget of work. expr-06 (host): what could go over it does not start."""
         intake = ScopeReader()
-        data = intake.read(scope, self._reads)
+        data = intake.read(scope, self.reads)
         within = weigh_reads(data, self._reads_per_item) if self._reads_per_item else 0
         work, most = self._cost.estimate(intake.longest_list, intake.weight, within)
         if work > budget:

@@ -211,7 +211,7 @@ def references_from(reads: ReadTree) -> References:
         raise expression_invalid(
             f"There is no `nodes.{wrong}`: of a node only its outputs can be read, `nodes.id.outputs.port`."
         )
-    return References(_members_read(reads, "inputs"), _members_read(reads, "variables"), frozenset(nodes or ()))
+    return References(members_read(reads, "inputs"), members_read(reads, "variables"), frozenset(nodes or ()))
 
 
 def member_names(tree: Tree) -> Iterator[str]:
@@ -222,7 +222,8 @@ def member_names(tree: Tree) -> Iterator[str]:
         yield from member_names(child)
 
 
-def _members_read(reads: ReadTree, name: str) -> frozenset[str] | None:
+def members_read(reads: ReadTree, name: str) -> frozenset[str] | None:
+    """What of a name is read: these members of it, or all if None."""
     below = reads.get(name)
     return None if below == {} else frozenset(below or ())
 

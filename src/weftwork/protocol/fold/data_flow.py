@@ -18,7 +18,7 @@ import msgspec
 from weftwork.protocol.expressions.cost import MAX_WORK
 from weftwork.protocol.expressions.expression import Expression, parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.expressions.syntax_tree import References
+from weftwork.protocol.expressions.syntax_tree import References, members_read
 from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.fold.variable_views import INITIAL_STAMP
@@ -149,7 +149,7 @@ class NodeScope:
         if reads_untrusted(self._state, self._node_id, expression.references):
             return True
         own = given[PORTS_NAME] is self._ports
-        read = expression.members_read(PORTS_NAME)
+        read = members_read(expression.reads, PORTS_NAME)
         if own and (self._untrusted if read is None else self._untrusted & read):
             return True
         others = [name for name in given if name != PORTS_NAME or not own]

@@ -1,8 +1,9 @@
-"""Canonical JSON (RFC 8785) and the digests built on it."""
+"""Canonical JSON (RFC 8785), the digests built on it, and bytes as text."""
 
 import hashlib
 import json
 import math
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -20,6 +21,11 @@ def encode_canonical(value: Any) -> bytes:
     parts: list[str] = []
     _write(value, parts.append)
     return "".join(parts).encode()
+
+
+def base64url(data: bytes) -> str:
+    """RFC 4648 section 5, without padding."""
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def digest(value: Any) -> str:

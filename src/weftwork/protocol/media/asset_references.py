@@ -17,11 +17,13 @@ Sources: RFC 0055 C, readings (Asset tokens).
 import binascii
 import hashlib
 import re
-from base64 import b64decode, urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Callable
 from typing import Final
 
 import msgspec
+
+from weftwork.protocol.json.canonical import base64url
 
 MEDIA_REF_SCHEME: Final = "weftwork-asset:"
 MEDIA_REF_PATTERN: Final = f"^{MEDIA_REF_SCHEME}[0-9a-f]{{64}}$"
@@ -83,7 +85,7 @@ def signed_bytes(kid: str, token: AssetToken) -> bytes:
 
 def encode_asset_token(kid: str, token: AssetToken, signature: bytes) -> str:
     """media-03: the text of a token, safe in a path."""
-    return f"{TOKEN_VERSION}.{kid}.{_base64url(msgspec.msgpack.encode(token))}.{_base64url(signature)}"
+    return f"{TOKEN_VERSION}.{kid}.{base64url(msgspec.msgpack.encode(token))}.{base64url(signature)}"
 
 
 def decode_asset_token(text: str) -> tuple[AssetToken, str, bytes] | None:
@@ -154,7 +156,3 @@ def rewrite_around_tokens(text: str, change: Callable[[str], str]) -> str:
 
     changed = change(_TOKEN_IN_URL.sub(aside, text))
     return _PLACEHOLDER.sub(lambda place: tokens[int(place[1])], changed)
-
-
-def _base64url(data: bytes) -> str:
-    return urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -201,13 +201,10 @@ def _precedence(version: str) -> tuple[Any, ...]:
     """Semantic Versioning, precedence: a version that is released comes after those before its release."""
     found = _VERSION_PARTS.fullmatch(version)
     assert found is not None, "a version that fits its pattern"
-    before = tuple(_identifier_precedence(each) for each in found[4].split(".")) if found[4] is not None else ()
+    # Numbers come before words.
+    parts = [(each, each.isdecimal()) for each in found[4].split(".")] if found[4] is not None else []
+    before = tuple((not number, int(each) if number else 0, "" if number else each) for each, number in parts)
     return (int(found[1]), int(found[2]), int(found[3]), found[4] is None, before)
-
-
-def _identifier_precedence(text: str) -> tuple[bool, int, str]:
-    numeric = text.isdecimal()
-    return (not numeric, int(text) if numeric else 0, "" if numeric else text)
 
 
 NO_CANDIDATE: Final = "no candidate at this layer"

@@ -71,7 +71,13 @@ def parse_target(url: str, policy: OutboundPolicy) -> RequestTarget:
         raise OutboundRefused(f"The URL is longer than {MAX_URL} characters.")
     if "\\" in url or any(unicodedata.category(each) in _INVISIBLE_CATEGORIES for each in url):
         raise OutboundRefused("The URL has a space, a backslash or a character that cannot be seen.")
-    scheme, rest = _parse_scheme(url, policy)
+    found = _SCHEME.match(url)
+    scheme = found[1].lower() if found else ""
+    if scheme not in DEFAULT_PORTS or (scheme == "http" and not (policy.http or policy.private)):
+        raise OutboundRefused("The scheme of the URL is not one that requests may use.")
+    if not url.startswith("//", len(scheme) + 1):
+        raise OutboundRefused("The URL names no host.")
+    rest = url[len(scheme) + 3 :]
     cut = next((at for at, each in enumerate(rest) if each in "/?#"), len(rest))
     host, port = _parse_authority(rest[:cut], scheme)
     if not policy.allows_port(scheme, port):
@@ -100,17 +106,6 @@ def resolve_reference(base: RequestTarget, reference: str) -> str:
     if not steps.startswith("/"):
         steps = f"{path.rpartition('/')[0]}/{steps}"
     return f"{place}{_remove_dot_segments(steps)}{mark}{query}"
-
-
-def _parse_scheme(url: str, policy: OutboundPolicy) -> tuple[str, str]:
-    found = _SCHEME.match(url)
-    scheme = found[1].lower() if found else ""
-    if scheme not in DEFAULT_PORTS or (scheme == "http" and not (policy.http or policy.private)):
-        raise OutboundRefused("The scheme of the URL is not one that requests may use.")
-    rest = url[len(scheme) + 1 :]
-    if not rest.startswith("//"):
-        raise OutboundRefused("The URL names no host.")
-    return scheme, rest[2:]
 
 
 def _parse_authority(text: str, scheme: str) -> tuple[str, int]:

@@ -9,12 +9,13 @@ tokens), RFC 0093.
 
 import binascii
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
 from typing import Any, Final, Literal
 
 import msgspec
 
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.canonical import base64url
 
 Intent = Literal["resolve", "inspect"]
 
@@ -75,7 +76,7 @@ def signed_bytes(token: InterruptToken) -> bytes:
 
 def encode_token(payload: bytes, signature: bytes) -> str:
     """tok-01: the text of a token, safe in a path."""
-    return f"{_base64url(payload)}.{_base64url(signature)}"
+    return f"{base64url(payload)}.{base64url(signature)}"
 
 
 def decode_token(text: str) -> tuple[InterruptToken, bytes, bytes] | None:
@@ -110,7 +111,3 @@ def expired_token_fault() -> ClientFault:
 def mask_tokens(text: str) -> str:
     """tok-07 (readings, Interrupt tokens): a text for the log, with nothing in it that opens anything."""
     return _TOKEN_IN_TEXT.sub("(token)", text)
-
-
-def _base64url(data: bytes) -> str:
-    return urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -43,17 +43,13 @@ def check_interrupt(asked: Interrupt, at: str = "") -> list[Violation]:
         found += check_caller_schema(asked.resume_schema, f"{at}/resumeSchema")
     if asked.timeout_ms is not None and not 0 <= asked.timeout_ms <= MAX_TIMEOUT_MS:
         found.append(Violation(f"{at}/timeoutMs", "maximum", f"must be from 0 to {MAX_TIMEOUT_MS}"))
-    found += _check_reminders(asked.remind_after_ms, at)
+    after = asked.remind_after_ms
+    rising = all(first < second for first, second in pairwise(after))
+    if len(after) > MAX_REMINDERS or not rising or not all(0 < each <= MAX_TIMEOUT_MS for each in after):
+        text = f"takes up to {MAX_REMINDERS} numbers of milliseconds, each greater than the one before"
+        found.append(Violation(f"{at}/remindAfterMs", "items", text))
     check = _CHECK_BY_KIND.get(asked.kind)
     return found if found or check is None else check(asked.data, f"{at}/data")
-
-
-def _check_reminders(after: tuple[int, ...], at: str) -> list[Violation]:
-    rising = all(first < second for first, second in pairwise(after))
-    if len(after) <= MAX_REMINDERS and rising and all(0 < each <= MAX_TIMEOUT_MS for each in after):
-        return []
-    text = f"takes up to {MAX_REMINDERS} numbers of milliseconds, each greater than the one before"
-    return [Violation(f"{at}/remindAfterMs", "items", text)]
 
 
 def _check_approval(data: dict[str, Any], at: str) -> list[Violation]:

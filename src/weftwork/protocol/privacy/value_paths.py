@@ -48,11 +48,8 @@ MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
 VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "run.started": ("inputs",),
     "run.completed": ("outputs",),
-    "run.cancelled": ("reason",),
-    "run.paused": ("reason",),
-    "run.resumed": ("reason",),
-    events.CANCEL_REQUESTED: ("reason",),
-    events.PAUSE_REQUESTED: ("reason",),
+    **dict.fromkeys(("run.cancelled", "run.paused", "run.resumed"), ("reason",)),
+    **dict.fromkeys((events.CANCEL_REQUESTED, events.PAUSE_REQUESTED), ("reason",)),
     "node.completed": ("outputs",),
     "variable.changed": ("previous", "next"),
     "channel.written": ("value",),

@@ -10,11 +10,11 @@ Sources: OpenWOP idempotency (layer 2), readings (Layer-2 effect identity).
 """
 
 import hashlib
-from base64 import urlsafe_b64encode
 from typing import Any, Final, Literal
 
 import msgspec
 
+from weftwork.protocol.json.canonical import base64url
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.interrupts import Interrupt
 
@@ -59,7 +59,7 @@ def effect_key(tenant: str, run_id: str, node_id: str, ordinal: int, provider_ke
     ordinal: how often loops have come round to the node. provider_key: `node`, or `step:` and the name of the step.
     """
     parts = ("openwop:activity:v2", tenant, run_id, node_id, str(ordinal), provider_key)
-    return urlsafe_b64encode(hashlib.sha256("\0".join(parts).encode()).digest()).rstrip(b"=").decode()
+    return base64url(hashlib.sha256("\0".join(parts).encode()).digest())
 
 
 def effect_ref_of(payload: dict[str, Any]) -> EffectRef:

@@ -1,11 +1,10 @@
 """Layer-1 idempotency: one caller key, one outcome. Sources: OpenWOP idempotency, readings (Idempotency records)."""
 
 import hashlib
-from typing import Any, Final
+from typing import Final
 
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_idempotency_key
-from weftwork.protocol.json.canonical import digest
 
 RETENTION_SECONDS: Final = 86_400
 """idem-01: how long a record answers for its key; the same number is advertised and swept by."""
@@ -32,11 +31,6 @@ def check_key(key: str) -> None:
 def record_key(partition: str, operation: str, key: str) -> str:
     """idem-02 (OpenWOP idempotency): where the record lives. The caller's key is hashed and never stored or logged."""
     return hashlib.sha256(f"{partition}:{operation}:{key}".encode()).hexdigest()
-
-
-def body_fingerprint(body: Any) -> str:
-    """idem-03 (OpenWOP idempotency): digest of the canonical request body."""
-    return digest(body)
 
 
 def check_fingerprint(recorded: str, offered: str) -> None:

@@ -86,12 +86,22 @@ def extract_value(text: str, *, clean: bool = False) -> Extraction | None:
     return None if best is None else Extraction((best.document,), best.path, _byte_offset(text, best.start))
 
 
-def extract_envelopes(text: str, *, clean: bool = False) -> Extraction | None:
+def extract_envelopes(text: str, *, clean: bool | None = False) -> Extraction | None:
     """rel-03 (RFC 0021, transports): the objects that stand in this text, from top to bottom; None if there are none.
 
     For callers that expect envelopes: the text is an object or an array of objects, or holds such in fences or prose.
+    Repaired ones count only if there are no others. `clean` None: nothing is repaired.
     """
-    return _extract_objects(text, clean)
+    whole = _try_decode(text)
+    if whole is not None:
+        return Extraction(documents[:MAX_DOCUMENTS], "direct", None) if (documents := _objects_of(whole[0])) else None
+    pieces = [each for each in _strict_candidates(text) if _objects_of(each.document)]
+    if not pieces and clean is not None:
+        pieces = [each for each in _repaired_candidates(text, clean) if _objects_of(each.document)]
+    if not pieces:
+        return None
+    documents = tuple(islice((each for piece in pieces for each in _objects_of(piece.document)), MAX_DOCUMENTS))
+    return Extraction(documents, pieces[0].path, _byte_offset(text, pieces[0].start))
 
 
 def looks_like_envelope(value: Any) -> bool:
@@ -103,7 +113,7 @@ def find_envelopes(text: str) -> Extraction | None:
     """The envelopes in a text that need not hold any. Nothing is repaired: a text may well speak of JSON."""
     if '"type"' not in text or '"payload"' not in text:
         return None
-    found = _extract_objects(text, None)
+    found = extract_envelopes(text, clean=None)
     if found is None:
         return None
     documents = tuple(each for each in found.documents if looks_like_envelope(each))
@@ -119,20 +129,6 @@ def is_prose(text: str) -> bool:
     """rel-04 (RFC 0032 B.5): whether these are words and no attempt at JSON. An empty text is neither."""
     start = text.lstrip()[:3]
     return bool(start) and start[0] not in "{[" and start not in ("```", "~~~")
-
-
-def _extract_objects(text: str, clean: bool | None) -> Extraction | None:
-    """The objects in a text, repaired ones only if there are no others. `clean` None: nothing is repaired."""
-    whole = _try_decode(text)
-    if whole is not None:
-        return Extraction(documents[:MAX_DOCUMENTS], "direct", None) if (documents := _objects_of(whole[0])) else None
-    pieces = [each for each in _strict_candidates(text) if _objects_of(each.document)]
-    if not pieces and clean is not None:
-        pieces = [each for each in _repaired_candidates(text, clean) if _objects_of(each.document)]
-    if not pieces:
-        return None
-    documents = tuple(islice((each for piece in pieces for each in _objects_of(piece.document)), MAX_DOCUMENTS))
-    return Extraction(documents, pieces[0].path, _byte_offset(text, pieces[0].start))
 
 
 def _objects_of(document: Any) -> tuple[Any, ...]:
