@@ -27,7 +27,7 @@ TYPES = [*sorted(CATALOGUE), "weftwork.run.cancel-requested", "acme.thing"]
 
 
 def picture(state: RunState) -> dict[str, Any]:
-    return {name: repr(getattr(state, name)) for name in RunState.__slots__ if name not in ("plan", "header")}
+    return {name: repr(getattr(state, name)) for name in RunState.__struct_fields__ if name not in ("plan", "header")}
 
 
 @pytest.mark.rule("run-01")

@@ -74,7 +74,7 @@ def _write_members(value: dict[str, Any], put: Callable[[str], None]) -> None:
     names = sorted(value)
     if not "".join(names).isascii():
         # By UTF-16 code units. Only names outside the first plane make that differ from the order of characters.
-        names.sort(key=lambda name: name.encode("utf-16-be"))
+        names = sorted(names, key=lambda name: name.encode("utf-16-be"))
     before = "{"
     for name in names:
         put(before)

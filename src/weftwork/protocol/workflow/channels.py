@@ -30,18 +30,18 @@ MAX_CHANNEL_NAME: Final = 256
 def shape_error(reducer: str, value: Any) -> str | None:
     """chan-04 (OpenWOP channels-and-reducers): why a reducer cannot take a value; None if it can."""
     match reducer:
-        case "merge" if not is_object(value):
-            return "must be an object"
-        case "counter" if isinstance(value, bool) or not (isinstance(value, int | float) and abs(value) <= MAX_INTEGER):
-            return f"must be a number between -{MAX_INTEGER} and {MAX_INTEGER}"
-        case "votes" if vote_key(value) is None:
-            return "must be an object with a userId"
         case "message" if message_key(value) is None:
             return f"must be an object with a messageId of 1 to {MAX_CHANNEL_NAME} characters"
         case "message" if value.get("role") not in MESSAGE_ROLES:
             return f"must have a role, one of: {', '.join(MESSAGE_ROLES)}"
         case "message" if "content" not in value:
             return "must have content"
+        case "merge" if not is_object(value):
+            return "must be an object"
+        case "counter" if isinstance(value, bool) or not (isinstance(value, int | float) and abs(value) <= MAX_INTEGER):
+            return f"must be a number between -{MAX_INTEGER} and {MAX_INTEGER}"
+        case "votes" if vote_key(value) is None:
+            return "must be an object with a userId"
         case _:
             return None
 
