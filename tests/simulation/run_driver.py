@@ -27,7 +27,7 @@ from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunK
 
 ADVANCE_CLOCK = "the clock"
 NOT_COMPARED = ("plan", "header", "changed_rows", "condition_budget", "hidden_values")
-COMPARED_FIELDS = [name for name in RunState.__slots__ if name not in NOT_COMPARED]
+COMPARED_FIELDS = [name for name in RunState.__struct_fields__ if name not in NOT_COMPARED]
 
 
 class CheckedLog:

@@ -92,7 +92,7 @@ def written(decision: Decision) -> str:
 
 
 def picture(state: RunState) -> str:
-    return repr([(name, getattr(state, name)) for name in RunState.__slots__])
+    return repr([(name, getattr(state, name)) for name in RunState.__struct_fields__])
 
 
 @pytest.mark.rule("run-02")
