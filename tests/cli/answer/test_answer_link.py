@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.answer.test_answer import EVIL, GATE, RUN, asks, posted
 from tests.cli.foreign_host import CannedResponse, ForeignHost
-from weftwork.cli.answer import link
+from weftwork.cli.answer import submission
 
 LINKS = f"POST /v1/host/weftwork/runs/{RUN}/interrupts/review/links"
 
@@ -71,5 +71,5 @@ def test_a_host_without_links_is_named(foreign: ForeignHost) -> None:
 
 
 def test_a_link_is_what_a_browser_takes() -> None:
-    assert link._is_link("https://x/y?z")  # pyright: ignore[reportPrivateUsage]
-    assert not link._is_link("https://x/\x1b")  # pyright: ignore[reportPrivateUsage]
+    assert submission._is_link("https://x/y?z")  # pyright: ignore[reportPrivateUsage]
+    assert not submission._is_link("https://x/\x1b")  # pyright: ignore[reportPrivateUsage]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest
-from weftwork.cli.client.sse import ReceivedFrame
+from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.render.interrupt_text import due_text, headline, status_lines, vote_progress
 from weftwork.cli.render.run_progress import RunProgress
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND

@@ -15,7 +15,7 @@ from tests.live import KEY, Host, start_host, until, write_workflows
 from tests.live.host import TIMEOUT_SECONDS, environment
 from tests.live.host import command as process_of
 from tests.live.steering import await_status, flow
-from weftwork.cli.client.sse import ReceivedFrame
+from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.render import interrupt_text as questions
 from weftwork.cli.render.event_line import event_line
 from weftwork.cli.render.interrupt_text import MAX_DETAIL_LINES, curl_lines, describe_interrupt

@@ -17,8 +17,13 @@ from tests.live import KEY, Host, start_host
 from tests.live.host import command as line_of
 from tests.live.host import environment
 from tests.live.steering import answer_over_http, await_status
-from weftwork.cli.render import low_confidence
-from weftwork.cli.render.interrupt_text import curl_lines, describe_interrupt, headline
+from weftwork.cli.render.interrupt_text import (
+    accepts_actions,
+    curl_lines,
+    describe_interrupt,
+    headline,
+    summarize_decision,
+)
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.workflow.orchestration import ratification_schema
 
@@ -67,8 +72,8 @@ def in_doubt(decision: Any = NEXT, agent: Any = "host:supervisor", **more: Any) 
     ],
 )
 def test_it_is_said_who_wants_what(question: dict[str, Any], words: str) -> None:
-    assert low_confidence.summarize(question).startswith(words)
-    assert bool(low_confidence.summarize(question)) == bool(words)
+    assert summarize_decision(question).startswith(words)
+    assert bool(summarize_decision(question)) == bool(words)
     if words:
         assert describe_interrupt(question)[0].startswith(f"low-confidence: {words}")
         assert headline(question).startswith(words)
@@ -92,7 +97,7 @@ def test_the_sample_is_an_answer_that_the_schema_takes() -> None:
     assert check_value(ratification_schema(), {"action": "accept"}, "") == []
     # One that takes no such answer says itself what it takes.
     other = in_doubt(resumeSchema={"type": "boolean"})
-    assert (low_confidence.accepts_actions(other), body(curl_lines("http://x", "r", "n", other))) == (False, True)
+    assert (accepts_actions(other), body(curl_lines("http://x", "r", "n", other))) == (False, True)
     assert body(curl_lines("http://x", "r", "n", in_doubt())) == NEXT
     assert body(curl_lines("http://x", "r", "n", in_doubt({"to": "[REDACTED:n.to]"}))) == {"action": "accept"}
 

@@ -12,9 +12,8 @@ import pytest
 from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
 from weftwork.cli.client import event_stream
 from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, RequestRefused
-from weftwork.cli.client.event_stream import EventStream
+from weftwork.cli.client.event_stream import EventStream, ReceivedFrame
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.sse import ReceivedFrame
 
 PATH = "/v1/runs/r/events"
 Send = Callable[[bytes], object]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weftwork.cli.client import sse
-from weftwork.cli.client.sse import FrameParser, FrameTooLarge, ReceivedFrame, UnreadableFrame
+from weftwork.cli.client import event_stream
+from weftwork.cli.client.event_stream import FrameParser, FrameTooLarge, ReceivedFrame, UnreadableFrame
 
 SEVERAL = (
     b"\xef\xbb\xbf: hello\n\n"
@@ -82,7 +82,7 @@ def test_the_wait_that_a_host_asks_for_is_known() -> None:
 
 
 def test_a_frame_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MAX_FRAME_BYTES", 1000)
+    monkeypatch.setattr(event_stream, "MAX_FRAME_BYTES", 1000)
     parser = FrameParser()
     for _ in range(5):
         assert parser.feed(b": " + b"x" * 600 + b"\n\n") == []

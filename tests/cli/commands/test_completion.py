@@ -15,7 +15,7 @@ import pytest
 from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost
 from tests.live import weftwork
 from tests.live.host import TIMEOUT_SECONDS, environment
-from weftwork.cli.client import suggestions
+from weftwork.cli.client import options
 from weftwork.cli.main import COMMANDS, main
 
 SCRIPT = Path(sys.executable).with_name("weftwork")
@@ -124,9 +124,9 @@ def test_without_the_guard_a_host_could_write_commands(foreign: ForeignHost, mon
     monkeypatch.setenv("WEFTWORK_URL", foreign.url)
     monkeypatch.setenv("WEFTWORK_KEY", KEY)
     context, parameter = click.Context(click.Command("x")), click.Argument(["run"])
-    assert suggestions.suggest_runs(context, parameter, "r") == ["r1"]
-    monkeypatch.setattr(suggestions, "_SAFE", re.compile(".*", re.DOTALL))
-    assert suggestions.suggest_runs(context, parameter, "r") == ["r1", "r$(id)"]
+    assert options.suggest_runs(context, parameter, "r") == ["r1"]
+    monkeypatch.setattr(options, "_SAFE", re.compile(".*", re.DOTALL))
+    assert options.suggest_runs(context, parameter, "r") == ["r1", "r$(id)"]
 
 
 @pytest.mark.parametrize(

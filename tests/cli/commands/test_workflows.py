@@ -10,8 +10,7 @@ import pytest
 
 from tests.live import delays, weftwork
 from tests.live.host import command, environment
-from weftwork.cli.render.drawing.mermaid import draw_mermaid
-from weftwork.cli.render.drawing.text import draw_text
+from weftwork.cli.render.drawing import draw_mermaid, draw_text
 
 
 def validate(folder: Path, *args: str, code: int = 0, env: dict[str, str] | None = None) -> str:

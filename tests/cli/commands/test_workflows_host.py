@@ -9,7 +9,7 @@ import pytest
 from tests.cli.foreign_host import CannedResponse, open_foreign_host
 from tests.live import KEY, delays, start_host, weftwork, write_workflows
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.cli.render.drawing.text import draw_text
+from weftwork.cli.render.drawing import draw_text
 from weftwork.engine.api import administration
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention

@@ -14,9 +14,15 @@ from tests.cli.commands.test_runs import fill
 from tests.live import KEY, start_host, weftwork
 from tests.live.assets import upload_asset
 from weftwork.adapters.sqlite.database.connection import Migration
-from weftwork.cli.doctor import machine_checks, storage_checks
-from weftwork.cli.doctor.machine_checks import check_nodes, check_packages, check_port, check_space
-from weftwork.cli.doctor.storage_checks import check_assets, check_store
+from weftwork.cli.doctor import machine_checks
+from weftwork.cli.doctor.machine_checks import (
+    check_assets,
+    check_nodes,
+    check_packages,
+    check_port,
+    check_space,
+    check_store,
+)
 from weftwork.settings import Settings
 from weftwork.wiring.data_folder import DATABASE_FILE, LOCK_FILE
 
@@ -129,12 +135,12 @@ def test_a_damaged_store_is_found(data: Path, tmp_path: Path) -> None:
 
 
 def test_a_store_of_a_newer_release_is_found(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage_checks, "load_migrations", lambda: [Migration(0, "")])
+    monkeypatch.setattr(machine_checks, "load_migrations", lambda: [Migration(0, "")])
     assert check_store(data / DATABASE_FILE).advice == "start the release that wrote it, or a newer one"
 
 
 def test_a_store_that_takes_too_long_is_not_called_damaged(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage_checks, "_STEPS", 1)
+    monkeypatch.setattr(machine_checks, "_STEPS", 1)
     found = check_store(data / DATABASE_FILE, seconds=-1)
     assert found.state == "warn"
     assert "no damage" in found.said

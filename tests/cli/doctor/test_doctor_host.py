@@ -8,8 +8,8 @@ import pytest
 from tests.cli.commands.test_runs_foreign import EVIL, harmless
 from tests.cli.foreign_host import KEY, NOT_FOUND, CannedResponse, ForeignHost, ReceivedRequest
 from weftwork.cli.doctor import host_checks
-from weftwork.cli.doctor.finding import Finding
 from weftwork.cli.doctor.host_checks import MAX_CLOCK_SKEW, check_clock, check_host
+from weftwork.cli.doctor.machine_checks import Finding
 
 
 def asked(foreign: ForeignHost) -> dict[str, Finding]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost
-from weftwork.cli.client.sse import ReceivedFrame
+from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.follow.run_views import LiveView
 from weftwork.cli.render.event_line import event_line
 from weftwork.cli.render.interrupt_text import curl_lines, describe_interrupt

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.cli.render.drawn_definitions import NASTY, any_definition, plain_definition
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from weftwork.cli.console.text import display_width, printable
-from weftwork.cli.render.drawing import layout
-from weftwork.cli.render.drawing import text as drawing
-from weftwork.cli.render.drawing.layout import lay_out
-from weftwork.cli.render.drawing.text import MAX_LANES, NODE_MARK, draw_text
+from weftwork.cli.render import drawing as drawing
+from weftwork.cli.render import layout
+from weftwork.cli.render.drawing import MAX_LANES, NODE_MARK, draw_text
+from weftwork.cli.render.layout import lay_out
 from weftwork.protocol.json import schema
 
 DOWN = frozenset("├┤┼╮╭┬")

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 
 from tests.cli.render.drawn_definitions import NASTY, any_definition, plain_definition
 from tests.harness.definitions import edge, example_count, node, workflow
-from weftwork.cli.render.drawing import mermaid
-from weftwork.cli.render.drawing.layout import lay_out
-from weftwork.cli.render.drawing.mermaid import draw_mermaid, quote_label
+from weftwork.cli.render import drawing
+from weftwork.cli.render.drawing import draw_mermaid, quote_label
+from weftwork.cli.render.layout import lay_out
 
 LABEL = r"(?:[\w .,:/-]|#\d+;|<br/>)+"
 NODE = re.compile(rf'    n(\d+)(?:\["{LABEL}"\]|\[\["{LABEL}"\]\])')
@@ -57,7 +57,7 @@ BREAKING = [name for name in NASTY if re.search(r'["%`#<]', name)]
 def test_without_the_guard_a_name_would_get_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     document = workflow([node("a", name=name)])
     assert is_ours(document)
-    monkeypatch.setattr(mermaid, "quote_label", lambda text: text)
+    monkeypatch.setattr(drawing, "quote_label", lambda text: text)
     assert not is_ours(document)
 
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from weftwork.cli.client.sse import ReceivedFrame
+from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.render import run_display as drawing
-from weftwork.cli.render.branch_prefixes import OutlineRow, branch_prefixes
 from weftwork.cli.render.node_lines import HiddenRows, hidden_rows_text, select_rows
 from weftwork.cli.render.outline import outline
 from weftwork.cli.render.run_display import MIN_FINAL_LINES, RunDisplay
 from weftwork.cli.render.run_progress import NodeProgress, RunProgress
+from weftwork.cli.render.run_tree_lines import OutlineRow, branch_prefixes
 
 STATES = ["pending", "running", "retrying", "completed", "failed", "skipped", "suspended", "cancelled"]
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weftwork.cli.render import outline as outlining
-from weftwork.cli.render.branch_prefixes import OutlineRow, branch_prefixes
-from weftwork.cli.render.drawing.layout import lay_out
+from weftwork.cli.render.layout import lay_out
 from weftwork.cli.render.outline import outline
+from weftwork.cli.render.run_tree_lines import OutlineRow, branch_prefixes
 
 
 def defined(*ways: str) -> dict[str, Any]:

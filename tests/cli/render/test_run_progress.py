@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from weftwork.cli.client.sse import ReceivedFrame
+from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.follow.run_views import LineView
 from weftwork.cli.render.event_line import event_line
 from weftwork.cli.render.interrupt_text import curl_lines, describe_interrupt

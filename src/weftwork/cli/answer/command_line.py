@@ -1,27 +1,154 @@
 """The answer that the command line gives, and which options go together."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import click
+import msgspec
 
-from weftwork.cli.answer.approval import Vote, approval_from_options
-from weftwork.cli.answer.form import InvalidAnswer, build_form
+from weftwork.cli.answer.form import AnswerForm, InvalidAnswer, build_form
+from weftwork.cli.answer.prompt import TerminalPrompt
+from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.option_values import json_or_text, read_file
-from weftwork.cli.console.text import clean
-from weftwork.cli.render import low_confidence
+from weftwork.cli.console.text import clean, say
+from weftwork.cli.render.interrupt_text import LOW_CONFIDENCE, LOW_CONFIDENCE_ACTIONS
+from weftwork.cli.render.schema_text import schema_problems
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
+
+_COMMENT_PROMPTS: Final = {
+    "refine": "What is to be changed?",
+    "ask": "What do you want to know?",
+    "accept": "A comment",
+    "reject": "Why? A comment",
+    "edit-accept": "A comment",
+}
+_COMMENT_REQUIRED: Final = ("refine", "ask")
+
+
+class Vote(msgspec.Struct, frozen=True):
+    """What the command line says about an approval."""
+
+    action: str = ""
+    comment: str = ""
+    data: str | None = None
+    """The file that holds what is accepted instead of the artifact."""
+    voter: str | None = None
+    override: bool = False
+    reason: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.comment or self.voter or self.override) and self.data is None
+
+    def members(self) -> dict[str, Any]:
+        """Who answers, and in whose place."""
+        named = {} if self.voter is None else {"voter": self.voter}
+        return {**named, **({"override": True, "reason": self.reason} if self.override else {})}
+
+
+def allowed_actions(question: dict[str, Any]) -> list[str]:
+    """What the gate takes, as far as it says so."""
+    listed = as_list(as_object(question.get("data")).get("actions"))
+    return [each for each in listed if isinstance(each, str)] or ["accept", "reject"]
+
+
+def approval_from_options(question: dict[str, Any], vote: Vote) -> dict[str, Any]:
+    """The answer that the command line gives. Raises UsageError for one that lacks something."""
+    actions = allowed_actions(question)
+    if vote.action not in actions:
+        listed = ", ".join(clean(each, 40) for each in actions)
+        raise click.UsageError(f"this gate does not take {clean(vote.action, 40)}; it takes {listed}.")
+    if vote.action in _COMMENT_REQUIRED and not vote.comment.strip():
+        raise click.UsageError(f"{vote.action} needs --comment TEXT: {_COMMENT_PROMPTS[vote.action].lower()}")
+    edited = _edited_file(vote) if vote.action == "edit-accept" else msgspec.UNSET
+    return _build_answer(vote, vote.action, vote.comment, edited)
+
+
+def prompt_for_approval(question: dict[str, Any], vote: Vote, prompt: TerminalPrompt) -> dict[str, Any]:
+    """The answer that somebody at a terminal gives."""
+    while True:
+        action = prompt.choice("Your answer", allowed_actions(question))
+        edited: Any = msgspec.UNSET
+        artifact = as_object(question.get("data")).get("artifactData")
+        if action == "edit-accept":
+            edited = _edited_file(vote) if vote.data is not None else _edit(artifact, prompt)
+            if edited is msgspec.UNSET:
+                say("  nothing was changed.", err=True)
+                continue
+        about = _COMMENT_PROMPTS.get(action, "A comment")
+        comment = vote.comment or prompt.text(about, required=action in _COMMENT_REQUIRED)
+        answer = {**_build_answer(vote, action, comment, edited), **_prompt_extra_fields(question, prompt)}
+        wrong = schema_problems(as_object(question.get("resumeSchema")), answer)
+        if not wrong:
+            return answer
+        say(f"  that does not fit together: {'; '.join(wrong)}. Once more:", err=True)
+
+
+def _build_answer(vote: Vote, action: str, comment: str, edited: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = {"action": action, **vote.members()}
+    if action == "refine":
+        answer["refineFeedback"] = {"scope": "whole", "text": comment}
+    elif action == "ask":
+        answer["question"] = comment
+    elif comment:
+        answer["comment"] = comment
+    if edited is not msgspec.UNSET:
+        answer["editedArtifactData"] = edited
+    return answer
+
+
+def _prompt_extra_fields(question: dict[str, Any], prompt: TerminalPrompt) -> dict[str, Any]:
+    """What the gate wants to know beside the decision."""
+    schema = question.get("resumeSchema")
+    if not is_object(schema):
+        return {}
+    known = {"action", "comment", "feedback", "voter", "decidedBy", "decidedAt", "override", "reason", "question"}
+    known |= {"refineFeedback", "editedArtifactData"}
+    form = build_form({"kind": "custom", "resumeSchema": schema})
+    wanted = tuple(each for each in form.fields if each.name and each.required and each.name not in known)
+    return prompt.form(AnswerForm(wanted)) if wanted else {}
+
+
+def _edited_file(vote: Vote) -> Any:
+    if vote.data is None:
+        raise click.UsageError("edit-accept needs --data FILE: what is accepted instead, as JSON or text.")
+    return json_or_text("--data", read_file("--data", vote.data))
+
+
+def _edit(artifact: Any, prompt: TerminalPrompt) -> Any:
+    """What somebody made of it in an editor; UNSET if nothing was changed."""
+    is_text = isinstance(artifact, str) and all(each.isprintable() or each in "\n\t" for each in artifact)
+    before = artifact if is_text else _editable_json(artifact)
+    text = before
+    while True:
+        after = click.edit(text, extension=".txt" if is_text else ".json", require_save=False)
+        if after is None or after.rstrip("\n") == before.rstrip("\n"):
+            return msgspec.UNSET
+        if is_text:
+            return after if before.endswith("\n") else after.removesuffix("\n")
+        try:
+            return decode(after.encode("utf-8", "surrogatepass"))
+        except ClientFault as fault:
+            say(f"  what you wrote is no JSON: {fault.message}", err=True)
+            if not prompt.confirm("  Edit it again?"):
+                return msgspec.UNSET
+            text = after
+
+
+def _editable_json(value: Any) -> str:
+    """JSON to edit, in which nothing can move a cursor."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text) + "\n"
+
 
 _APPROVAL_OPTIONS: Final = {"--comment": "comment", "--data": "data", "--as": "voter", "--override": "override"}
 
 
 def build_vote(options: Mapping[str, Any]) -> Vote:
     return Vote(**{name: value for name, value in options.items() if value is not None})
-
-
-def is_answer_given(vote: Mapping[str, Any], pairs: Sequence[str], whole: Sequence[str]) -> bool:
-    """Whether there is an answer, so that nobody has to be asked."""
-    return bool(vote["action"] or pairs or whole)
 
 
 def check_options(
@@ -56,7 +183,7 @@ def answer_from_options(
     vote = build_vote(options)
     is_approval = question.get("kind") == "approval"
     if vote.action:
-        if question.get("kind") == low_confidence.KIND:
+        if question.get("kind") == LOW_CONFIDENCE:
             return _low_confidence_answer(vote)
         if not is_approval:
             kind = clean(question.get("kind", "question"), 60)
@@ -80,7 +207,7 @@ def answer_from_options(
 
 def _low_confidence_answer(vote: Vote) -> dict[str, Any]:
     """Whether a decision that somebody is not sure of is carried out."""
-    if vote.action not in low_confidence.ACTIONS:
+    if vote.action not in LOW_CONFIDENCE_ACTIONS:
         raise click.UsageError(f"this question does not take {clean(vote.action, 40)}; it takes accept and reject.")
     if not vote.is_empty:
         raise click.UsageError("--comment, --data, --as and --override go with an approval; this is none.")

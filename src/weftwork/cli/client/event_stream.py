@@ -1,4 +1,4 @@
-"""The event stream of one run, over as many connections as it takes, until the run has ended.
+"""The event stream of one run, over as many connections as it takes, until the run has ended, and its frames.
 
 A broken connection is opened again with the last event id, for up to `RECONNECT_SECONDS` without a byte from the
 host. Events that a host sends twice are dropped. A host that does not stream is polled.
@@ -7,18 +7,129 @@ host. Events that a host sends twice are dropped. A host that does not stream is
 import http.client
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from weftwork.cli.client.errors import ConnectionLost, DeadlineReached, HostUnreachable, RequestRefused
-from weftwork.cli.client.sse import FrameParser, FrameTooLarge, ReceivedFrame, UnreadableFrame, frame_of_document
 from weftwork.cli.client.transport import OpenResponse, Transport
 from weftwork.cli.console.documents import as_list, as_object
-from weftwork.protocol.json.values import is_object
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES
 from weftwork.protocol.wire.v1.paths import path_for
 
 if TYPE_CHECKING:
     from weftwork.cli.client.http_client import Client
+
+T = TypeVar("T")
+MAX_FRAME_BYTES: Final = 64 * 2**20
+
+
+class ReceivedFrame(NamedTuple):
+    """One server-sent event. `data` is decoded; an id that was not sent is that of the frame before, or empty."""
+
+    event: str
+    data: Any
+    id: str
+
+    @property
+    def event_type(self) -> str:
+        """The type of the event: that of its document, since a host may name the frame after its mode."""
+        named = as_object(self.data).get("type")
+        return named if isinstance(named, str) else self.event
+
+    @property
+    def sequence(self) -> int | None:
+        """The place of the event in the log of its run."""
+        found = [as_object(self.data).get(name) for name in ("sequence", "seq")]
+        known = next((each for each in found if isinstance(each, int) and not isinstance(each, bool)), None)
+        return _decimal(self.id, None) if known is None else known
+
+
+class FrameTooLarge(Exception):
+    """A frame is beyond any bound."""
+
+
+class UnreadableFrame(NamedTuple):
+    """A frame whose data is not JSON."""
+
+    id: str
+
+
+class FrameParser:
+    """Cuts what arrives into frames, wherever the pieces end. Lines end with LF, CR or both."""
+
+    def __init__(self) -> None:
+        self.retry_ms: int | None = None
+        self._id = ""
+        self._rest = b""
+        self._after_cr = False
+        self._started = False
+        self._event = ""
+        self._data: list[bytes] = []
+        self._size = 0
+
+    def feed(self, piece: bytes) -> list[ReceivedFrame | UnreadableFrame]:
+        """The frames that are complete now; frames of many events are taken apart."""
+        if self._after_cr and piece.startswith(b"\n"):
+            piece = piece[1:]
+            self._after_cr = False
+        if not piece:
+            return []
+        self._after_cr = piece.endswith(b"\r")
+        text = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        # Only whole lines are looked at, and no line twice: a frame may come in very many pieces.
+        *lines, rest = text.split(b"\n")
+        self._size += len(piece)
+        if not lines:
+            self._rest += rest
+        else:
+            lines[0] = self._rest + lines[0]
+            self._rest = rest
+        found: list[ReceivedFrame | UnreadableFrame] = []
+        for line in lines:
+            found += self._line(line)
+        if self._size > MAX_FRAME_BYTES:
+            raise FrameTooLarge
+        return found
+
+    def _line(self, line: bytes) -> list[ReceivedFrame | UnreadableFrame]:
+        if not self._started:
+            line, self._started = line.removeprefix(b"\xef\xbb\xbf"), True
+        if not line:
+            return self._frame()
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"event":
+            self._event = value.decode("utf-8", "replace")
+        elif name == b"data":
+            self._data.append(value)
+        elif name == b"id" and b"\0" not in value:
+            self._id = value.decode("utf-8", "replace")
+        elif name == b"retry" and value.isdigit() and len(value) < 9:
+            self.retry_ms = int(value)
+        return []
+
+    def _frame(self) -> list[ReceivedFrame | UnreadableFrame]:
+        event, data = self._event or "message", b"\n".join(self._data)
+        self._event, self._data, self._size = "", [], len(self._rest)
+        if not data:
+            return []
+        try:
+            document = decode(data)
+        except ClientFault:
+            return [UnreadableFrame(self._id)]
+        if event == "batch" and is_array(document):
+            return [frame_of_document(each, self._id) for each in document]
+        return [ReceivedFrame(event, document, self._id)]
+
+
+def frame_of_document(document: Any, last_id: str) -> ReceivedFrame:
+    """An event that came among others, by its own sequence."""
+    frame = ReceivedFrame("message", document, "")
+    sequence = frame.sequence
+    return ReceivedFrame(frame.event_type, document, last_id if sequence is None else str(sequence))
+
 
 RECONNECT_SECONDS: Final = 60.0
 """Seconds without a sign of the host before it is given up."""
@@ -35,6 +146,10 @@ _SYNTHETIC_EVENTS: Final = ("state.snapshot", "run.annotated")
 
 class _StreamingUnsupported(Exception):
     """The host does not stream."""
+
+
+class _ReadIdle(Exception):
+    """Nothing came for as long as a request may take."""
 
 
 class EventStream:
@@ -54,7 +169,7 @@ class EventStream:
         self._path = path_for("streamRunEvents", runId=run_id)
         self._query = query
         self._last_id = last_event_id or ""
-        self._last_sequence = _sequence_of(last_event_id)
+        self._last_sequence = _decimal(last_event_id or "", -1)
         self._replay_floor = self._last_sequence
         """Events up to here were there before this connection."""
         self._connected = False
@@ -148,8 +263,9 @@ class EventStream:
         sequence = found.sequence
         if sequence is None or found.event_type in _SYNTHETIC_EVENTS:
             return found
-        # Two frames of one connection may have the same sequence: an event and what is projected from it.
-        if sequence <= self._replay_floor and not _is_projection_id(found.id):
+        # Two frames of one connection may have the same sequence: an event and what is projected from it, whose id
+        # ends with .5.
+        if sequence <= self._replay_floor and not found.id.endswith(".5"):
             return None
         self._last_sequence = max(self._last_sequence, sequence)
         return found
@@ -215,9 +331,7 @@ class EventStream:
             found = [frame_of_document(each, "") for each in as_list(page.get("events"))]
             fresh = [each for each in found if each.sequence is None or each.sequence > self._last_sequence]
             for frame in fresh:
-                self._last_sequence = max(
-                    self._last_sequence, frame.sequence if frame.sequence is not None else self._last_sequence
-                )
+                self._last_sequence = max(self._last_sequence, -1 if frame.sequence is None else frame.sequence)
                 yield frame
                 if _is_terminal_frame(frame):
                     return
@@ -255,10 +369,6 @@ class EventStream:
         return page
 
 
-class _ReadIdle(Exception):
-    """Nothing came for as long as a request may take."""
-
-
 def _is_terminal_frame(frame: ReceivedFrame) -> bool:
     if frame.event_type == "state.snapshot":
         found = (frame.data.get("status"), as_object(frame.data.get("payload")).get("status"))
@@ -271,10 +381,5 @@ def _is_terminal_status(status: str | None) -> bool:
     return status is not None and (status in TERMINAL_STATUSES or status not in STATUSES)
 
 
-def _sequence_of(text: str | None) -> int:
-    return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) < 17 else -1
-
-
-def _is_projection_id(text: str) -> bool:
-    """Whether the id is that of a projection, which stands behind the event of the same sequence."""
-    return text.endswith(".5")
+def _decimal(text: str, otherwise: T) -> int | T:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else otherwise

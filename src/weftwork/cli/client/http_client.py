@@ -12,11 +12,12 @@ from typing import Any, Final, TypeVar
 import click
 
 from weftwork.cli.client.errors import ConnectionLost, DeadlineReached, HostUnreachable, ReadTimeout, RequestRefused
-from weftwork.cli.client.event_stream import EventStream
-from weftwork.cli.client.sse import ReceivedFrame
+from weftwork.cli.client.event_stream import EventStream, ReceivedFrame
 from weftwork.cli.client.transport import Transport
 from weftwork.cli.client.upload import Upload
+from weftwork.cli.console.documents import as_object
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.wire.v1.paths import path_for
 
 T = TypeVar("T")
 
@@ -25,10 +26,6 @@ MAX_WAIT: Final = 10.0
 """Seconds. A host that asks for more patience than this is told about instead of waited for."""
 LOOKUP_SECONDS: Final = 3.0
 """Seconds that a question may take whose answer is nice to know."""
-
-
-def _print_note(text: str) -> None:
-    click.echo(text, err=True)
 
 
 class Client:
@@ -40,7 +37,7 @@ class Client:
 
     def __init__(self, url: str, key: str | None, timeout: float = 30) -> None:
         self._transport = Transport(url, key, timeout)
-        self.notify: Callable[[str], None] = _print_note
+        self.notify: Callable[[str], None] = partial(click.echo, err=True)
         """Where to say what happens meanwhile, such as a broken connection."""
         self.deadline: float | None = None
         """On the monotonic clock: when streams end with DeadlineReached, and nothing is waited for any more."""
@@ -56,7 +53,7 @@ class Client:
 
     def get(self, path: str, **query: Any) -> Any:
         """The document there. Members of the query that are None are left out, lists are repeated."""
-        return self._request("GET", path, query)
+        return self._request("GET", path, query, repeatable=True)
 
     def download(self, path: str, heard: Callable[[int], None], **query: Any) -> bytes:
         """What is there, as the host sent it; `heard` is told how many bytes have come."""
@@ -72,11 +69,12 @@ class Client:
 
     def post(self, path: str, body: Any = None, *, idempotency_key: str | None = None, **query: Any) -> Any:
         """The document of the answer, None if it is empty. With a key it may be sent again, and then is if need be."""
-        return self._request("POST", path, query, body, idempotency_key)
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        return self._request("POST", path, query, body, repeatable=bool(headers), **headers)
 
     def upload(self, path: str, body: "Upload", **query: Any) -> Any:
         """The document of the answer. Sending the same bytes again does no harm, so it is done if need be."""
-        return self._with_retries(lambda: self._transport.request("POST", path, query=query, body=body), MAX_TRIES)
+        return self._request("POST", path, query, body, repeatable=True)
 
     def delete(self, path: str) -> Any:
         """The document of the answer; most hosts give none."""
@@ -92,6 +90,13 @@ class Client:
             raise HostUnreachable(f"{self.url} does not say {what}; see that --url names an OpenWOP v1 host.")
         return answer[member]
 
+    def supports(self, *capability: str) -> bool:
+        """Whether the host says that it supports what stands at this place of its capabilities."""
+        found: Any = self.get(path_for("getCapabilities"))
+        for name in (*capability, "supported"):
+            found = as_object(found).get(name)
+        return found is True
+
     def time_left(self) -> float | None:
         """Seconds to the deadline, at least 0; None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
@@ -104,10 +109,8 @@ class Client:
             raise DeadlineReached
 
     def _request(
-        self, method: str, path: str, query: dict[str, Any], body: Any = None, idempotency_key: str | None = None
+        self, method: str, path: str, query: dict[str, Any], body: Any = None, repeatable: bool = False, **headers: str
     ) -> Any:
-        repeatable = method == "GET" or idempotency_key is not None
-        headers = {"Idempotency-Key": idempotency_key} if idempotency_key is not None else {}
         ask = partial(self._transport.request, method, path, query=query, body=body, headers=headers)
         return self._with_retries(ask, MAX_TRIES if repeatable else 1)
 
@@ -120,16 +123,9 @@ class Client:
                 if not tries or isinstance(broken, ReadTimeout):
                     raise
             except RequestRefused as refused:
-                wait = _retry_delay(refused)
-                if not tries or wait is None:
+                is_busy = refused.status in (429, 503) or refused.code == "idempotency_in_flight"
+                wait = refused.retry_after
+                if not tries or not is_busy or wait is None or wait > MAX_WAIT:
                     raise
                 self.notify(f"the host asks to wait {wait:g} s")
                 self.sleep(wait)
-
-
-def _retry_delay(refused: RequestRefused) -> float | None:
-    """How long to wait before the same request; None if that does not help, or for too long."""
-    if refused.status in (429, 503) or refused.code == "idempotency_in_flight":
-        wait = refused.retry_after
-        return wait if wait is not None and wait <= MAX_WAIT else None
-    return None

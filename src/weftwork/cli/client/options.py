@@ -1,12 +1,23 @@
-"""Options that several commands share: those of a client and the client they make, the data folder, JSON output."""
+"""Options that several commands share: those of a client and the client they make, the data folder, JSON output.
 
-from collections.abc import Callable
+Also what a shell offers to complete: ids that the host names, if it says so at once. That never fails and never asks.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from weftwork.cli.client.http_client import Client
+from weftwork.cli.client.transport import Transport
+from weftwork.cli.console.documents import as_object, objects
+from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.run.interrupts import STATUS_BY_KIND
+from weftwork.protocol.wire.v1.paths import path_for
 
 DEFAULT_URL: Final = "http://127.0.0.1:8787"
 
@@ -37,3 +48,61 @@ def client_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(client=Client(url, key), **arguments)
 
     return with_client
+
+
+TIMEOUT_SECONDS: Final = 1.0
+"""A shell that waits longer is worse than one that offers nothing."""
+_LIMIT_QUERY: Final[Mapping[str, int]] = {"limit": 50}
+_SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""What comes from a host goes into a command line: nothing that a shell could take for more than a word."""
+
+
+def suggest_statuses(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    return [each for each in STATUSES if each.startswith(typed)]
+
+
+def suggest_runs(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """The newest runs."""
+    return _suggest_from_host(context, typed, "listRuns", "runs", "runId")
+
+
+def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Kinds of questions that somebody answers."""
+    return [each for each in STATUS_BY_KIND if each.startswith(typed)]
+
+
+def suggest_waiting_runs(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """The runs that have waited longest for an answer."""
+    return list(dict.fromkeys(_suggest_from_host(context, typed, "listInterrupts", "interrupts", "runId")))
+
+
+def suggest_workflows(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """The first workflows by id."""
+    return _suggest_from_host(context, typed, "listWorkflows", "workflows", "workflowId")
+
+
+def suggest_nodes(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """Node types, which only a host of ours names."""
+    return _suggest_from_host(context, typed, "listNodeTypes", "nodeTypes", "typeId", {})
+
+
+def _suggest_from_host(
+    context: click.Context, typed: str, operation: str, member: str, name: str, query: Mapping[str, int] = _LIMIT_QUERY
+) -> list[str]:
+    typed_url, typed_key = (
+        context.get_parameter_source(each) is ParameterSource.COMMANDLINE for each in ("url", "key")
+    )
+    url: Any = context.params.get("url") or os.environ.get("WEFTWORK_URL")
+    key: Any = context.params.get("key") or os.environ.get("WEFTWORK_KEY")
+    # A key of the environment goes to no address on a line that nobody has sent off yet.
+    if not key or (typed_url and not typed_key):
+        return []
+    try:
+        # Not through a client, which would try again.
+        transport = Transport(url or DEFAULT_URL, key, TIMEOUT_SECONDS)
+        found = transport.request("GET", path_for(operation), query=query)
+    except Exception:
+        # Whatever goes wrong, the shell only wants words.
+        return []
+    ids = [str(row.get(name)) for row in objects(as_object(found).get(member))]
+    return [each for each in ids if each.startswith(typed) and _SAFE.fullmatch(each)]

@@ -6,21 +6,18 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.answer import approval
-from weftwork.cli.answer.command_line import answer_from_options, build_vote, check_options, is_answer_given
+from weftwork.cli.answer.command_line import answer_from_options, build_vote, check_options, prompt_for_approval
 from weftwork.cli.answer.form import build_form
-from weftwork.cli.answer.link import print_link
 from weftwork.cli.answer.prompt import TerminalPrompt
-from weftwork.cli.answer.submission import outcome_text, submit_answer
+from weftwork.cli.answer.submission import outcome_text, print_link, submit_answer
 from weftwork.cli.answer.target import AnswerTarget, find_target
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import client_options
-from weftwork.cli.client.suggestions import suggest_waiting_runs
+from weftwork.cli.client.options import client_options, suggest_waiting_runs
 from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import parse_duration
 from weftwork.cli.follow.follow_run import follow_run
-from weftwork.cli.follow.interrupt_notices import print_interrupt
-from weftwork.cli.render import low_confidence
+from weftwork.cli.follow.run_tree_watch import print_interrupt
+from weftwork.cli.render.interrupt_text import LOW_CONFIDENCE_ACTIONS, accepts_actions
 
 _MAX_PREVIEW: Final = 400
 _NO_TERMINAL: Final = (
@@ -102,7 +99,7 @@ def answer(
     if link:
         print_link(client, find_target(client, name), for_whom, inspect, expires, as_json)
         return
-    has_answer = is_answer_given(vote, pairs, whole)
+    has_answer = bool(vote["action"] or pairs or whole)
     # Whether there is a question at all is worth more to know than that nobody can be asked.
     target = find_target(client, name)
     if not has_answer and not sys.stdin.isatty():
@@ -133,17 +130,15 @@ def _prompt_for_answer(target: "AnswerTarget", vote: dict[str, Any], yes: bool) 
     prompt = TerminalPrompt()
     print_interrupt(target.node_id, target.interrupt, in_parts=True)
     if target.interrupt.get("kind") == "approval":
-        made = approval.prompt_for_approval(target.interrupt, build_vote(vote), prompt)
+        made = prompt_for_approval(target.interrupt, build_vote(vote), prompt)
     else:
         if not build_vote(vote).is_empty:
             raise click.UsageError("--comment, --data, --as and --override go with an approval; this is none.")
-        is_short = low_confidence.accepts_actions(target.interrupt)
-        words = "Your answer; another decision goes with --value"
-        made = (
-            {"action": prompt.choice(words, low_confidence.ACTIONS)}
-            if is_short
-            else prompt.form(build_form(target.interrupt))
-        )
+        if accepts_actions(target.interrupt):
+            words = "Your answer; another decision goes with --value"
+            made = {"action": prompt.choice(words, LOW_CONFIDENCE_ACTIONS)}
+        else:
+            made = prompt.form(build_form(target.interrupt))
     if not yes and not prompt.confirm(f"Send {clean(json.dumps(made, ensure_ascii=False), _MAX_PREVIEW)}?"):
         raise click.ClickException("nothing was sent.")
     return made

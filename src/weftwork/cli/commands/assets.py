@@ -18,18 +18,22 @@ from urllib.parse import urljoin, urlsplit
 import click
 
 from weftwork.cli.client.admin_session import AdminSession
-from weftwork.cli.client.assets import upload_asset
 from weftwork.cli.client.errors import HostUnreachable
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_assets
-from weftwork.cli.client.options import client_options, data_option
-from weftwork.cli.client.suggestions import suggest_runs
+from weftwork.cli.client.options import client_options, data_option, suggest_runs
 from weftwork.cli.client.transport import OpenResponse, Transport
-from weftwork.cli.client.upload import Upload, spool_standard_input
-from weftwork.cli.console.progress import transfer_progress
+from weftwork.cli.client.upload import Upload, spool_standard_input, transfer_progress, upload_asset
 from weftwork.cli.console.table import print_table
 from weftwork.cli.console.text import clean, say, say_json
-from weftwork.cli.console.units import format_duration, format_recent_time, format_size, format_time, parse_time
+from weftwork.cli.console.units import (
+    count_of,
+    format_duration,
+    format_recent_time,
+    format_size,
+    format_time,
+    parse_time,
+)
 from weftwork.protocol.json.values import is_object
 
 TIMEOUT: Final = 30
@@ -72,8 +76,7 @@ def get(client: Client, as_json: bool, asset: str, output: str | None, force: bo
     finally:
         opened.close()
     if as_json:
-        told = {"file": place, "bytes": count, "mimeType": kind}
-        say_json(told, err=place == "-")
+        say_json({"file": place, "bytes": count, "mimeType": kind}, err=place == "-")
     elif place != "-":
         say(f"{clean(place, 200)}: {clean(kind, 80)}, {format_size(count)}")
 
@@ -160,7 +163,8 @@ def _save(opened: "OpenResponse", output: str | None, expected: str | None, forc
             count, digest = _copy(opened, file, expected)
         place = Path(output if output is not None else f"asset-{digest[:16]}")
         _check_destination(place, force)
-        _move(made, place, force)
+        # A link fails if somebody has made it meanwhile.
+        (os.replace if force else os.link)(made, place)
     except OSError as error:
         where = clean(output or "the file", 200)
         raise click.ClickException(f"{where} cannot be written: {error.strerror or error}.") from None
@@ -168,14 +172,6 @@ def _save(opened: "OpenResponse", output: str | None, expected: str | None, forc
         with contextlib.suppress(OSError):
             made.unlink()
     return count, str(place)
-
-
-def _move(made: Path, place: Path, force: bool) -> None:
-    if force:
-        made.replace(place)
-        return
-    # Fails if somebody has made it meanwhile.
-    os.link(made, place)
 
 
 @click.command()
@@ -191,20 +187,19 @@ def prune(dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
     """
     with AdminSession(data) as operator:
         found = operator.request("assets.count", {})
+        needless = f"{count_of(found['assets'], 'asset')}, {format_size(found['bytes'])}"
         done = {"deleted": 0, "freed": 0, "strays": 0}
         if not dry_run:
             if found["assets"] and not yes and not as_json and sys.stdin.isatty():
-                click.confirm(
-                    f"Delete {_asset_count(found['assets'])}, {format_size(found['bytes'])}?", abort=True, err=True
-                )
+                click.confirm(f"Delete {needless}?", abort=True, err=True)
             done = _prune_assets(operator, found["assets"])
     if as_json:
         say_json({"found": found["assets"], **done, "dryRun": dry_run})
     elif dry_run:
-        click.echo(f"nobody needs {_asset_count(found['assets'])}, {format_size(found['bytes'])}; nothing was deleted.")
+        click.echo(f"nobody needs {needless}; nothing was deleted.")
     else:
         strays = f"; {done['strays']} files without an asset deleted" if done["strays"] else ""
-        click.echo(f"{_asset_count(done['deleted'])} deleted, {format_size(done['freed'])}{strays}.")
+        click.echo(f"{count_of(done['deleted'], 'asset')} deleted, {format_size(done['freed'])}{strays}.")
 
 
 def _prune_assets(operator: AdminSession, found: int) -> dict[str, int]:
@@ -218,10 +213,6 @@ def _prune_assets(operator: AdminSession, found: int) -> dict[str, int]:
         if in_place:
             click.echo(f"\r{done['deleted']} of {found}", err=True, nl=not more)
     return done
-
-
-def _asset_count(count: int) -> str:
-    return "1 asset" if count == 1 else f"{count} assets"
 
 
 @click.group()
@@ -305,15 +296,12 @@ def put(
             made.append({"file": file, **answer})
             if not as_json:
                 say(clean(answer["mediaRef"], 200))
-                say(_stored_text(upload, answer), err=True)
+                until = format_time(answer.get("expiresAt"))
+                held = f", stays until {until} UTC, or as long as a run refers to it" if until else ""
+                kind = clean(answer.get("mimeType", "?"), 80)
+                say(f"{clean(upload.path, 200)}: {kind}, {format_size(upload.size)}{held}", err=True)
     if as_json:
         say_json({"assets": made})
-
-
-def _stored_text(upload: Any, answer: dict[str, Any]) -> str:
-    until = format_time(answer.get("expiresAt"))
-    held = f", stays until {until} UTC, or as long as a run refers to it" if until else ""
-    return f"{clean(upload.path, 200)}: {clean(answer.get('mimeType', '?'), 80)}, {format_size(upload.size)}{held}"
 
 
 _SHORT_DIGEST: Final = 16

@@ -11,18 +11,19 @@ from click.shell_completion import CompletionItem
 
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import client_options
-from weftwork.cli.client.suggestions import suggest_runs
+from weftwork.cli.client.options import client_options, suggest_runs
+from weftwork.cli.client.upload import transfer_progress
 from weftwork.cli.console.documents import as_object
-from weftwork.cli.console.progress import transfer_progress
-from weftwork.cli.console.text import clean, say, say_json
-from weftwork.cli.console.units import format_size
-from weftwork.cli.render.bundle_file import BundleFile, event_lines, head_lines, media_lines, read_bundle, span_lines
+from weftwork.cli.console.table import align
+from weftwork.cli.console.text import clean, say, say_json, say_lines
+from weftwork.cli.console.units import count_of, format_size
+from weftwork.cli.render.bundle_file import bundle_head, event_lines, media_lines, read_bundle, span_lines
 from weftwork.protocol.json.values import is_array
 from weftwork.protocol.wire.v1.paths import path_for
 
 MAX_SHOWN: Final = 50
 """Spans and media that are shown without --all."""
+MAX_NAME: Final = 100
 
 
 @click.command("open")
@@ -52,46 +53,31 @@ def open_bundle(
       weftwork bundle open bundle.json --type node --type run --last 20
     """
     found = read_bundle(file)
-    kept = _select_events(found.events, types, nodes)
+
+    def fits(event: dict[str, Any]) -> bool:
+        kind = str(event.get("type", ""))
+        of_type = not types or any(kind == each or kind.startswith(f"{each.rstrip('.*')}.") for each in types)
+        return of_type and (not nodes or event.get("nodeId") in nodes)
+
+    kept = [event for event in found.events if fits(event)]
+    if found.events and not kept:
+        first = clean(str(found.events[0].get("type")), 60)
+        say(f"no event fits; there are {len(found.events)}, as of {first}", err=True)
     if as_json:
         say_json({**found.summary(), "shown": len(kept)} if types or nodes else found.summary())
         return
-    _print_bundle(
-        found, kept if last is None else kept[len(kept) - min(last, len(kept)) :], None if every else MAX_SHOWN
-    )
-    for line in found.problems:
-        say(f"warning: {line}", err=True)
-
-
-def _print_bundle(found: "BundleFile", kept: list[Any], most: int | None) -> None:
-    for line in head_lines(found):
-        say(line)
+    if last is not None:
+        kept = kept[len(kept) - min(last, len(kept)) :]
+    say_lines(align(bundle_head(found)))
     if kept:
         left = f", {len(kept)} of {len(found.events)}" if len(kept) < len(found.events) else ""
         say(f"\nevents{left}")
-        for line in event_lines(found, kept):
-            say(line)
+        say_lines(event_lines(found, kept))
+    most = None if every else MAX_SHOWN
     for title, lines in (("spans", span_lines(found, most)), ("media", media_lines(found, most))):
         if lines:
-            say(f"\n{title}")
-        for line in lines:
-            say(line)
-
-
-def _select_events(events: list[Any], types: tuple[str, ...], nodes: tuple[str, ...]) -> list[Any]:
-    def fits(event: Any) -> bool:
-        known = as_object(event)
-        kind = str(known.get("type", ""))
-        of_type = not types or any(kind == each or kind.startswith(f"{each.rstrip('.*')}.") for each in types)
-        return of_type and (not nodes or known.get("nodeId") in nodes)
-
-    kept = [event for event in events if fits(event)]
-    if events and not kept:
-        say(f"no event fits; there are {len(events)}, as of {clean(str(events[0].get('type')), 60)}", err=True)
-    return kept
-
-
-MAX_NAME: Final = 100
+            say_lines([f"\n{title}", *lines])
+    say_lines((f"warning: {line}" for line in found.problems), err=True)
 
 
 class _BundleGroup(click.Group):
@@ -142,7 +128,8 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
       weftwork bundle 01m7f5zzhp2z8y1fpzhf93nsbb -o - | jq .run
     """
     to_stdout = output == "-"
-    place = Path(output or f"bundle-{_file_name(run_id)}.json")
+    safe = "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in run_id)
+    place = Path(output or f"bundle-{safe[:MAX_NAME]}.json")
     if not to_stdout:
         _check_destination(place, force)
     data = _download(client, run_id, max_events)
@@ -156,27 +143,27 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
         say_json(summary, err=to_stdout)
         return
     where = "" if to_stdout else f"{clean(str(place))}: "
-    say(f"{where}{_event_count(told['events'])}, {format_size(len(data))}", err=to_stdout)
-    for line in _missing_lines(run_id, told):
-        say(line, err=True)
+    say(f"{where}{count_of(told['events'], 'event')}, {format_size(len(data))}", err=to_stdout)
+    # What is not in the bundle, and how to get at it.
+    if told.get("omitted"):
+        names = ", ".join(clean(each, 60) for each in told["omitted"][:20])
+        say(f"too large for it: {names} of the run; see `weftwork runs show {clean(run_id)} --json`", err=True)
+    if told["truncated"] and told.get("truncatedReason") != "run_truncated_to_size_cap":
+        why = f" ({clean(told['truncatedReason'], 80)})" if "truncatedReason" in told else ""
+        then = f"weftwork events {clean(run_id)} --json --from {told['events']}"
+        say(f"it has only the first {count_of(told['events'], 'event')}{why}; `{then}` prints the others", err=True)
 
 
 def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
-    path = path_for("getDebugBundle", runId=run_id)
     heard, clear = transfer_progress("received")
     try:
-        return client.download(path, heard, maxEvents=max_events)
+        return client.download(path_for("getDebugBundle", runId=run_id), heard, maxEvents=max_events)
     except RequestRefused as refused:
-        if refused.status in NOT_OFFERED and not _is_offered(client):
+        if refused.status in NOT_OFFERED and not client.supports("debugBundle"):
             raise click.ClickException("this host does not offer debug bundles.") from None
         raise
     finally:
         clear()
-
-
-def _is_offered(client: Client) -> bool:
-    found = as_object(client.get(path_for("getCapabilities")))
-    return as_object(found.get("debugBundle")).get("supported") is True
 
 
 def _read_summary(client: Client, data: bytes) -> dict[str, Any]:
@@ -184,7 +171,8 @@ def _read_summary(client: Client, data: bytes) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         events = msgspec.json.decode(found["events"], type=list[msgspec.Raw])
-        run, truncated, reason = (msgspec.json.decode(found.get(name, b"null")) for name in _MEMBERS)
+        members = ("run", "truncated", "truncatedReason")
+        run, truncated, reason = (msgspec.json.decode(found.get(name, b"null")) for name in members)
     except (msgspec.DecodeError, KeyError, RecursionError):
         text = f"{client.url} answers with something that is no debug bundle; see that --url names an OpenWOP v1 host."
         raise HostUnreachable(text) from None
@@ -195,22 +183,6 @@ def _read_summary(client: Client, data: bytes) -> dict[str, Any]:
     if is_array(omitted):
         told["omitted"] = [each for each in omitted if isinstance(each, str)]
     return told
-
-
-_MEMBERS: Final = ("run", "truncated", "truncatedReason")
-
-
-def _missing_lines(run_id: str, told: dict[str, Any]) -> list[str]:
-    """What is not in the bundle, and how to get at it."""
-    lines: list[str] = []
-    if told.get("omitted"):
-        names = ", ".join(clean(each, 60) for each in told["omitted"][:20])
-        lines.append(f"too large for it: {names} of the run; see `weftwork runs show {clean(run_id)} --json`")
-    if told["truncated"] and told.get("truncatedReason") != "run_truncated_to_size_cap":
-        why = f" ({clean(told['truncatedReason'], 80)})" if "truncatedReason" in told else ""
-        then = f"weftwork events {clean(run_id)} --json --from {told['events']}"
-        lines.append(f"it has only the first {_event_count(told['events'])}{why}; `{then}` prints the others")
-    return lines
 
 
 def _check_destination(place: Path, force: bool) -> None:
@@ -237,11 +209,3 @@ def _write(place: Path, data: bytes, force: bool) -> None:
                 raise
     except OSError as error:
         raise click.ClickException(f"{place} cannot be written: {error.strerror}.") from None
-
-
-def _file_name(run_id: str) -> str:
-    return "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in run_id)[:MAX_NAME]
-
-
-def _event_count(events: int) -> str:
-    return f"{events} event{'' if events == 1 else 's'}"

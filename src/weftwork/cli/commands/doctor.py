@@ -10,9 +10,8 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, data_option
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import say, say_json
-from weftwork.cli.doctor.finding import Finding
 from weftwork.cli.doctor.host_checks import check_host
-from weftwork.cli.doctor.machine_checks import check_machine
+from weftwork.cli.doctor.machine_checks import Finding, check_machine
 from weftwork.settings import SettingsError, load_settings
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from weftwork.cli.client.options import json_option
-from weftwork.cli.console.table import colour, print_table
-from weftwork.cli.console.text import clean, say, say_json
+from weftwork.cli.console.table import colour, print_listing
+from weftwork.cli.console.text import clean, say, say_json, say_lines
 from weftwork.cli.render.definition_file import parse_definition, problem_line, read_definition
 from weftwork.protocol.envelopes.gate import STEPS, explain
 from weftwork.protocol.envelopes.gate_rules import EnvelopeContract, GateRules, GateStep
@@ -92,12 +92,18 @@ def accept(
         advances_approval=approval,
     )
     document = _read(file)
-    verdict, said = explain(_fill_defaults(document, untrusted) if fill else document, rules)
+    if fill:
+        trust = "untrusted" if untrusted else "trusted"
+        document = fill_defaults(document, EnvelopeOrigin("run", "node", "0", 0, int(time.time() * 1000), trust))
+    verdict, said = explain(document, rules)
     if as_json:
-        say_json(_as_json(verdict.outcome, said, with_payload))
+        outcome = outcome_document(verdict.outcome)
+        if not with_payload:
+            outcome.pop("redactedPayload", None)
+        steps = [{"step": each.step, "passed": each.passed, "note": each.note} for each in said]
+        say_json({"steps": steps, "outcome": outcome})
     else:
-        for line in _lines(verdict.outcome, said):
-            say(line)
+        say_lines(_lines(verdict.outcome, said))
         if not fill and said[-1].step == "shape" and not said[-1].passed:
             say("a run fills in ids, origin and time itself; --fill does the same here.", err=True)
         if with_payload and isinstance(verdict.outcome, Accepted):
@@ -122,11 +128,8 @@ def kinds(envelope_kinds: tuple[str, ...], as_json: bool) -> None:
         **dict.fromkeys(DISPLAY_KINDS, "of the protocol: checked"),
     }
     rows = [(name, version, words.get(name, "of others")) for name, version in versions.items()]
-    if as_json:
-        listed = [{"kind": name, "version": version, "universal": name in UNIVERSAL_KINDS} for name, version, _ in rows]
-        say_json({"kinds": listed})
-        return
-    print_table(("kind", "version", "what it is"), [[name, str(version), word] for name, version, word in rows])
+    listed = [{"kind": name, "version": version, "universal": name in UNIVERSAL_KINDS} for name, version, _ in rows]
+    print_listing({"kinds": listed}, as_json, ("kind", "version", "what it is"), rows)
 
 
 @envelope.command()
@@ -179,11 +182,6 @@ def _read(name: str) -> Any:
     return document
 
 
-def _fill_defaults(document: Any, untrusted: bool) -> Any:
-    trust = "untrusted" if untrusted else "trusted"
-    return fill_defaults(document, EnvelopeOrigin("run", "node", "0", 0, int(time.time() * 1000), trust))
-
-
 def _lines(outcome: "EnvelopeOutcome", said: "list[GateStep]") -> Iterator[str]:
     for step in said:
         state = "ok" if step.passed else "fail"
@@ -196,11 +194,3 @@ def _lines(outcome: "EnvelopeOutcome", said: "list[GateStep]") -> Iterator[str]:
     if rest:
         yield f"not reached: {', '.join(rest)}"
     yield str(outcome_document(outcome)["status"])
-
-
-def _as_json(outcome: "EnvelopeOutcome", said: "list[GateStep]", with_payload: bool) -> dict[str, Any]:
-    document = outcome_document(outcome)
-    if not with_payload:
-        document.pop("redactedPayload", None)
-    steps = [{"step": each.step, "passed": each.passed, "note": each.note} for each in said]
-    return {"steps": steps, "outcome": document}

@@ -5,13 +5,12 @@ from typing import Any, Final
 
 import click
 
+from weftwork.cli.client.event_stream import ReceivedFrame, frame_of_document
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import client_options
-from weftwork.cli.client.sse import ReceivedFrame, frame_of_document
-from weftwork.cli.client.suggestions import suggest_runs
+from weftwork.cli.client.options import client_options, suggest_runs
 from weftwork.cli.console.documents import as_list, as_object
-from weftwork.cli.console.text import json_line, say
-from weftwork.cli.follow.interrupt_notices import is_still_open, print_node_interrupt
+from weftwork.cli.console.text import json_line, say, say_lines
+from weftwork.cli.follow.run_tree_watch import is_still_open, print_node_interrupt
 from weftwork.cli.render.event_line import is_repeat, run_event_line
 from weftwork.cli.render.run_progress import INTERRUPT_EVENTS, RunProgress
 from weftwork.protocol.wire.streams import UPDATE_TYPES
@@ -39,16 +38,14 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
     --json it is the event's document. What the run asks is said on standard error, with a command that answers, if it
     is still open. Ctrl-C exits with 130, and the run goes on.
     """
-    frames = _follow_events(client, run_id, mode, start) if follow else _read_events(client, run_id, mode, start)
-    if as_json:
-        for frame in frames:
-            say(json_line(frame.data))
+    if follow:
+        frames = client.stream(run_id, last_event_id=str(start - 1) if start else None, streamMode=mode)
     else:
-        _print_events(client, run_id, frames, follow)
-
-
-def _print_events(client: Client, run_id: str, frames: Iterator[Any], follow: bool) -> None:
-    """A line for each event; a question where it comes if more events will, else at the end."""
+        frames = _read_events(client, run_id, mode, start)
+    if as_json:
+        say_lines(json_line(frame.data) for frame in frames)
+        return
+    # A line for each event; a question where it comes if more events will, else at the end.
     tree = RunProgress(run_id)
     for frame in frames:
         if is_repeat(tree, frame):
@@ -63,11 +60,6 @@ def _print_events(client: Client, run_id: str, frames: Iterator[Any], follow: bo
     if not follow and tree.status not in ("completed", "failed", "cancelled"):
         for row in tree.waiting_nodes:
             print_node_interrupt(client.url, run_id, row)
-
-
-def _follow_events(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
-    last = str(start - 1) if start else None
-    return client.stream(run_id, last_event_id=last, streamMode=mode)
 
 
 def _read_events(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:

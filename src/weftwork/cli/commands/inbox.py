@@ -8,8 +8,7 @@ import click
 
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_open_interrupts
-from weftwork.cli.client.options import client_options
-from weftwork.cli.client.suggestions import suggest_kinds, suggest_waiting_runs, suggest_workflows
+from weftwork.cli.client.options import client_options, suggest_kinds, suggest_waiting_runs, suggest_workflows
 from weftwork.cli.console.table import print_listing
 from weftwork.cli.console.units import format_elapsed, parse_duration
 from weftwork.cli.render.interrupt_text import due_text, headline, vote_progress

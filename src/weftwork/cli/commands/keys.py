@@ -3,7 +3,6 @@
 Both work on a running host through its admin socket, or on the store of a stopped one.
 """
 
-import json
 import time
 from typing import Any
 
@@ -11,7 +10,7 @@ import click
 
 from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.options import data_option, json_option
-from weftwork.cli.console.text import say_json
+from weftwork.cli.console.text import say_document, say_json
 
 
 @click.group()
@@ -74,14 +73,12 @@ def create(
 def list_keys(data: str | None, as_json: bool) -> None:
     """Show the keys: never the key itself, which is not kept."""
     found = _ask(data, "keys.list", {})
-    if as_json:
-        say_json(found)
-        return
-    for row in found["keys"]:
-        state = "revoked" if "revokedAt" in row else f"until {row['expiresAt']}" if "expiresAt" in row else "valid"
-        click.echo(
-            f"{row['keyId']}  {row['tenant']:<16} {row['mode']}  {state}  {row['label']}  {'+'.join(row['scopes'])}"
-        )
+    say_document(found, as_json, map(_key_line, found["keys"]))
+
+
+def _key_line(row: dict[str, Any]) -> str:
+    state = "revoked" if "revokedAt" in row else f"until {row['expiresAt']}" if "expiresAt" in row else "valid"
+    return f"{row['keyId']}  {row['tenant']:<16} {row['mode']}  {state}  {row['label']}  {'+'.join(row['scopes'])}"
 
 
 @keys.command()
@@ -91,7 +88,7 @@ def list_keys(data: str | None, as_json: bool) -> None:
 def revoke(key_id: str, data: str | None, as_json: bool) -> None:
     """Stop a key from working, at once."""
     row = _ask(data, "keys.revoke", {"key_id": key_id})
-    click.echo(json.dumps(row, indent=2) if as_json else f"{row['keyId']} is revoked.")
+    say_document(row, as_json, [f"{row['keyId']} is revoked."])
 
 
 def _ask(data: str | None, operation: str, arguments: dict[str, Any], makes_store: bool = False) -> dict[str, Any]:
@@ -113,12 +110,10 @@ def signing() -> None:
 def list_signing_keys(data: str | None, as_json: bool) -> None:
     """Show the keys by their ids: never their secrets."""
     found = _ask(data, "signing.list", {})
-    if as_json:
-        say_json(found)
-        return
-    for row in found["keys"]:
-        retired = f", retired {row['retiredAt']}" if "retiredAt" in row else ""
-        click.echo(f"{row['kid']}  made {row['createdAt']}  {'signs' if row['signs'] else 'verifies'}{retired}")
+    rows = [(row, f", retired {row['retiredAt']}" if "retiredAt" in row else "") for row in found["keys"]]
+    signs = {True: "signs", False: "verifies"}
+    lines = (f"{row['kid']}  made {row['createdAt']}  {signs[row['signs']]}{retired}" for row, retired in rows)
+    say_document(found, as_json, lines)
 
 
 @signing.command()
@@ -130,7 +125,7 @@ def rotate(data: str | None, as_json: bool) -> None:
     Links that were made before go on to work until they expire.
     """
     made = _ask(data, "signing.rotate", {})
-    click.echo(json.dumps(made, indent=2) if as_json else f"{made['kid']} signs from now on; older keys still verify.")
+    say_document(made, as_json, [f"{made['kid']} signs from now on; older keys still verify."])
 
 
 @signing.command()
@@ -144,4 +139,4 @@ def drop(kid: str, data: str | None, as_json: bool) -> None:
     """
     done = _ask(data, "signing.drop", {"kid": kid})
     text = f"{done['dropped']} is dropped, and every link that it signed; {done['signs']} signs."
-    click.echo(json.dumps(done, indent=2) if as_json else text)
+    say_document(done, as_json, [text])

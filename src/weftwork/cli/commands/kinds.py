@@ -9,8 +9,8 @@ from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
 from weftwork.cli.console.documents import as_object
-from weftwork.cli.console.table import align, print_table
-from weftwork.cli.console.text import clean, say, say_json, similar_names
+from weftwork.cli.console.table import align, print_listing
+from weftwork.cli.console.text import clean, say_document, similar_names
 from weftwork.cli.render.schema_text import SchemaText
 from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.values import is_array, is_object
@@ -37,11 +37,9 @@ def ls(client: Client, as_json: bool) -> None:
       weftwork kinds ls --url https://host.example
     """
     rows = [{"kind": name, "version": version, "from": _origin(name)} for name, version in _advertised(client).items()]
-    if as_json:
-        say_json({"kinds": rows})
-        return
-    head = ["kind", "version", "from"]
-    print_table(head, [["" if row[each] is None else str(row[each]) for each in head] for row in rows], cut=("kind",))
+    head = ("kind", "version", "from")
+    cells = (["" if row[each] is None else str(row[each]) for each in head] for row in rows)
+    print_listing({"kinds": rows}, as_json, head, cells, ("kind",))
 
 
 @kinds.command()
@@ -59,14 +57,11 @@ def show(client: Client, as_json: bool, kind: str) -> None:
     except RequestRefused as refused:
         if refused.status != 404:
             raise
-        raise click.ClickException(_unknown_kind_text(client, kind)) from None
+        hint = similar_names(kind, _advertised(client), "kinds ls")
+        raise click.ClickException(f"the host serves no schema of a kind {clean(kind, 100)}; {hint}.") from None
     if not is_object(schema):
         raise click.ClickException("the host's answer is no schema.")
-    if as_json:
-        say_json(schema)
-        return
-    for line in _kind_lines(kind, _advertised(client), schema):
-        say(line)
+    say_document(schema, as_json, _kind_lines(client, kind, schema))
 
 
 def _advertised(client: Client) -> dict[str, int | None]:
@@ -86,16 +81,10 @@ def _origin(name: str) -> str:
     return "the protocol" if name in UNIVERSAL_KINDS or name in DISPLAY_KINDS else "the host"
 
 
-def _unknown_kind_text(client: Client, kind: str) -> str:
-    hint = similar_names(kind, _advertised(client), "kinds ls")
-    return f"the host serves no schema of a kind {clean(kind, 100)}; {hint}."
-
-
-def _kind_lines(kind: str, advertised: dict[str, int | None], schema: dict[str, Any]) -> Iterator[str]:
-    version = advertised.get(kind)
-    head = [["kind", clean(kind)], ["from", _origin(kind)]]
-    head.insert(1, ["version", str(version) if version is not None else "not advertised"])
-    yield from align(head)
+def _kind_lines(client: Client, kind: str, schema: dict[str, Any]) -> Iterator[str]:
+    version = _advertised(client).get(kind)
+    known = str(version) if version is not None else "not advertised"
+    yield from align([["kind", clean(kind)], ["version", known], ["from", _origin(kind)]])
     payload = SchemaText(schema)
     if payload.description():
         yield ""

@@ -15,17 +15,7 @@ TEMPLATE_SUFFIX: Final = ".template"
 MAX_NAME: Final = 64
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_RESERVED_NAMES: Final = (
-    "core",
-    "openwop",
-    "conformance",
-    "local",
-    "weftwork",
-    "community",
-    "vendor",
-    "private",
-    "tests",
-)
+_RESERVED_NAMES: Final = "core openwop conformance local weftwork community vendor private tests".split()
 
 
 @click.group()
@@ -51,17 +41,15 @@ def node_package(folder: Path, name: str | None) -> None:
         raise click.UsageError(f"{folder} is there and not empty; name a folder that is new or empty.")
     words = {"@NAME@": chosen, "@PACKAGE@": chosen.replace("-", "_"), "@PREFIX@": chosen.partition("-")[0]}
     try:
-        made = [_write(folder, place, text, words) for place, text in _templates()]
+        templates = resources.files("weftwork") / "templates" / "node_package"
+        made = [_write(folder, place, text, words) for place, text in _walk_templates(templates, "")]
     except OSError as error:
         raise click.ClickException(f"{error.filename or folder} cannot be written: {error.strerror}.") from None
-    click.echo(f"made {chosen} in {folder}:")
-    for place in sorted(made):
-        click.echo(f"  {place}")
-    click.echo("next:")
-    click.echo(f"  cd {folder}")
-    click.echo("  pip install -e '.[dev]'")
-    click.echo("  pytest")
-    click.echo("  weftwork serve --workflows workflows")
+    commands = (f"cd {folder}", "pip install -e '.[dev]'", "pytest", "weftwork serve --workflows workflows")
+    for line in (f"made {chosen} in {folder}:", *(f"  {place}" for place in sorted(made))):
+        click.echo(line)
+    for line in ("next:", *(f"  {command}" for command in commands)):
+        click.echo(line)
 
 
 def _check_name(name: str) -> str:
@@ -77,12 +65,8 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _templates() -> Iterator[tuple[str, str]]:
-    """Each file with its place in the package."""
-    yield from _walk_templates(resources.files("weftwork") / "templates" / "node_package", "")
-
-
 def _walk_templates(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:
+    """Each file with its place in the package."""
     for each in folder.iterdir():
         if each.is_dir():
             yield from _walk_templates(each, f"{path}{each.name}/")

@@ -8,10 +8,9 @@ from click.core import ParameterSource
 
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import client_options
-from weftwork.cli.client.suggestions import suggest_nodes
-from weftwork.cli.console.table import print_table
-from weftwork.cli.console.text import clean, say, say_json, similar_names
+from weftwork.cli.client.options import client_options, suggest_nodes
+from weftwork.cli.console.table import print_listing
+from weftwork.cli.console.text import clean, say, say_document, similar_names
 from weftwork.cli.render.node_type_details import node_type_lines
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
@@ -45,15 +44,13 @@ def ls(client: Client, as_json: bool, offline: bool, every: bool) -> None:
     """
     known = _node_types(client, offline)
     found = [row for row in known if every or not str(row.get("typeId")).startswith(_TEST_PREFIXES)]
-    if as_json:
-        say_json({"nodeTypes": found})
-        return
     members = ["typeId", "effect", "title"]
     if any(row.get("source") for row in found):
         members.insert(2, "source")
     head = ["type" if each == "typeId" else each for each in members]
     named = [{**row, "title": row["description"]} if _alias_target(row, known) else row for row in found]
-    print_table(head, [[str(row.get(each) or "") for each in members] for row in named], cut=("source", "title"))
+    rows = ([str(row.get(each) or "") for each in members] for row in named)
+    print_listing({"nodeTypes": found}, as_json, head, rows, ("source", "title"))
 
 
 @nodes.command()
@@ -72,14 +69,10 @@ def show(client: Client, as_json: bool, type_id: str, offline: bool) -> None:
     if wanted is None:
         hint = similar_names(type_id, [str(row.get("typeId")) for row in found], "nodes ls")
         raise click.ClickException(f"there is no node type {clean(type_id, 100)}; {hint}.")
-    if as_json:
-        say_json(wanted)
-        return
-    meant = _alias_target(wanted, found)
-    if meant is not None:
-        wanted = {**meant, "typeId": type_id, "title": f"{meant.get('title')} {wanted['description']}"}
-    for line in node_type_lines(wanted):
-        say(line)
+    shown = wanted
+    if (meant := _alias_target(wanted, found)) is not None:
+        shown = {**meant, "typeId": type_id, "title": f"{meant.get('title')} {wanted['description']}"}
+    say_document(wanted, as_json, node_type_lines(shown))
 
 
 def _node_types(client: Client, offline: bool) -> list[dict[str, Any]]:

@@ -7,15 +7,13 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.client.assets import upload_asset
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import client_options
-from weftwork.cli.client.suggestions import suggest_workflows
-from weftwork.cli.client.upload import Upload
+from weftwork.cli.client.options import client_options, suggest_workflows
+from weftwork.cli.client.upload import Upload, upload_asset
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.option_values import parse_pairs
-from weftwork.cli.console.text import clean, json_line, say
+from weftwork.cli.console.text import clean, json_line, say, say_lines
 from weftwork.cli.follow.follow_run import follow_run
 from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.protocol.json.values import is_object
@@ -119,11 +117,16 @@ def run(
     workflow_id, definition = _register(client, workflow) if workflow.endswith(".json") else (workflow, None)
     if files and definition is None:
         _require_workflow(client, workflow_id)
-    given.update({name: _upload_input(client, file) for name, file in files.items()})
+    for name, file in files.items():
+        sent = upload_asset(client, file)
+        known = {"mimeType": file.media_type, "name": file.name, **sent}
+        given[name] = {member: known[member] for member in ("mediaRef", "mimeType", "name")}
     answer = _start(client, {"workflowId": workflow_id, **{k: v for k, v in body.items() if v}}, idempotency_key)
     run_id: str = answer["runId"]
     if not follow:
-        _print_started(answer, run_id, as_json)
+        say(json_line(answer) if as_json else clean(run_id))
+        if not as_json:
+            say(f"follow it with `weftwork events {quote_id(run_id)} --follow`.", err=True)
         return
     if timeout is not None:
         client.deadline = time.monotonic() + timeout
@@ -155,16 +158,6 @@ def _require_workflow(client: Client, workflow_id: str) -> None:
             raise
 
 
-def _upload_input(client: Client, file: "Upload") -> dict[str, Any]:
-    """The input that names a file, once the host has it."""
-    answer = upload_asset(client, file)
-    return {
-        "mediaRef": answer["mediaRef"],
-        "mimeType": answer.get("mimeType", file.media_type),
-        "name": answer.get("name", file.name),
-    }
-
-
 def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) -> dict[str, Any]:
     try:
         answer = client.post(path_for("createRun"), body, idempotency_key=idempotency_key or token_urlsafe(24))
@@ -177,14 +170,6 @@ def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) ->
         raise
     client.require_text(answer, "runId", "which run it started")
     return answer
-
-
-def _print_started(answer: dict[str, Any], run_id: str, as_json: bool) -> None:
-    if as_json:
-        say(json_line(answer))
-        return
-    say(clean(run_id))
-    say(f"follow it with `weftwork events {quote_id(run_id)} --follow`.", err=True)
 
 
 def _register(client: Client, name: str) -> tuple[str, Any]:
@@ -205,8 +190,8 @@ def _register(client: Client, name: str) -> tuple[str, Any]:
             text = f"this host takes no definitions at {method_and_path('registerWorkflow')}"
             advice = "register it in the host's own way and name it by its id"
             raise RequestRefused(refused.status, "", f"{text}; {advice}") from None
-        for problem in definition_file.locate_problems(name, data, refused.message, refused.details):
-            say(definition_file.problem_line(problem), err=True)
+        found = definition_file.locate_problems(name, data, refused.message, refused.details)
+        say_lines(map(definition_file.problem_line, found), err=True)
         raise
     found = as_object(answer).get("workflowId") or as_object(document).get("id")
     if not isinstance(found, str):

@@ -3,11 +3,9 @@
 `prune` deletes old runs of our own host, through its admin socket if it is running or on its store if it is stopped.
 """
 
-import json
 import sys
 import time
 import uuid
-from collections.abc import Callable
 from typing import Any, Final
 
 import click
@@ -16,16 +14,15 @@ from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_rows
-from weftwork.cli.client.options import client_options, data_option
+from weftwork.cli.client.options import client_options, data_option, suggest_runs, suggest_statuses, suggest_workflows
 from weftwork.cli.client.run_tree import read_tree, run_tree_path
-from weftwork.cli.client.suggestions import suggest_runs, suggest_statuses, suggest_workflows
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import print_listing
-from weftwork.cli.console.text import can_draw, clean, say, say_json
-from weftwork.cli.console.units import format_elapsed, format_recent_time, format_time, parse_duration
+from weftwork.cli.console.text import can_draw, clean, say, say_document, say_json, say_lines
+from weftwork.cli.console.units import count_of, format_elapsed, format_recent_time, format_time, parse_duration
 from weftwork.cli.follow.run_history import known_children, node_times, read_history
-from weftwork.cli.follow.run_tree_views import JsonTreeView, LineTreeView, LiveTreeView, RunTreeView, print_tree
 from weftwork.cli.follow.run_tree_watch import MAX_RUNS, RunEventsWatch
+from weftwork.cli.follow.run_views import JsonTreeView, LineTreeView, LiveTreeView, RunTreeView, print_tree
 from weftwork.cli.render.run_details import run_detail_lines
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
@@ -53,13 +50,10 @@ def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
       weftwork runs tree 01m7f5zzhp2z8y1fpzhf93nsbb --follow
     """
     document = _get_tree(client, run_id)
-    if not follow:
-        if as_json:
-            say_json(document)
-        elif can_draw():
-            print_tree(document, LiveTreeView(document).console)
-        else:
-            print_tree(document)
+    if as_json and not follow:
+        say_json(document)
+    elif not follow:
+        print_tree(document, LiveTreeView(document).console if can_draw() else None)
     elif as_json:
         _follow_tree(client, run_id, document, JsonTreeView())
     elif can_draw():
@@ -138,15 +132,14 @@ def prune(older_than: int, tenant: str | None, dry_run: bool, yes: bool, data: s
         deleted = 0
         if found and not dry_run:
             if not yes and not as_json and sys.stdin.isatty():
-                click.confirm(f"Delete {_run_count(found)} that ended before {iso(before)}?", abort=True, err=True)
+                click.confirm(f"Delete {count_of(found, 'run')} that ended before {iso(before)}?", abort=True, err=True)
             deleted = _prune_runs(operator, wanted, found)
     if as_json:
-        shown = {"endedBefore": iso(before), "found": found, "deleted": deleted, "dryRun": dry_run}
-        say_json(shown)
+        say_json({"endedBefore": iso(before), "found": found, "deleted": deleted, "dryRun": dry_run})
     elif dry_run:
-        click.echo(f"{_run_count(found)} ended before {iso(before)}; nothing was deleted.")
+        click.echo(f"{count_of(found, 'run')} ended before {iso(before)}; nothing was deleted.")
     else:
-        click.echo(f"{_run_count(deleted)} that ended before {iso(before)} deleted.")
+        click.echo(f"{count_of(deleted, 'run')} that ended before {iso(before)} deleted.")
 
 
 def _prune_runs(operator: AdminSession, wanted: dict[str, Any], found: int) -> int:
@@ -162,10 +155,6 @@ def _prune_runs(operator: AdminSession, wanted: dict[str, Any], found: int) -> i
             click.echo(f"{deleted} of {found} deleted", err=True)
             said = time.monotonic()
     return deleted
-
-
-def _run_count(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
 
 
 _run = click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
@@ -220,16 +209,9 @@ def ls(
     """
     refusal = f"this host does not list runs: {method_and_path('listRuns')} is not part of every OpenWOP host"
     query: dict[str, Any] = {"status": list(statuses) or None, "workflowId": workflow, "parentRunId": parent}
-    rows = list_rows(
-        client,
-        "listRuns",
-        "runs",
-        None if every else limit,
-        f"{refusal}. Name a run: `weftwork runs show RUN`.",
-        **query,
-    )
+    refusal += ". Name a run: `weftwork runs show RUN`."
     try:
-        found = [run for run, _ in rows]
+        found = [run for run, _ in list_rows(client, "listRuns", "runs", None if every else limit, refusal, **query)]
     except RequestRefused as refused:
         if refused.status in (400, 422) and not set(statuses) <= set(STATUSES):
             say(f"the statuses of runs are {', '.join(STATUSES)}.", err=True)
@@ -274,8 +256,7 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
         raise click.ClickException("the host's answer is not a run.")
     past = read_history(client, run_id)
     questions = {row.node_id: row.interrupt for row in past.nodes.values() if row.interrupt is not None}
-    for line in run_detail_lines(found, node_times(past), client.url, questions, known_children(past)):
-        say(line)
+    say_lines(run_detail_lines(found, node_times(past), client.url, questions, known_children(past)))
 
 
 @runs.command()
@@ -308,21 +289,13 @@ def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str 
         status = client.require_text(answer, "status", f"how {clean(run_id)} stands now")
         answers.append(answer)
         if not as_json:
-            say(f"{clean(run_id)} {_cancel_text(status)}")
+            done = status in TERMINAL_STATUSES and status != "cancelled"
+            ended = f"had ended before: {clean(status)}" if done else "is cancelled"
+            say(f"{clean(run_id)} {'is being cancelled' if status == 'cancelling' else ended}")
     if as_json:
         say_json({"runs": answers})
     if refusal is not None:
         raise SystemExit(refusal.exit_code)
-
-
-def _cancel_text(status: str) -> str:
-    if status == "cancelling":
-        return "is being cancelled"
-    return (
-        f"had ended before: {clean(status)}"
-        if status in TERMINAL_STATUSES and status != "cancelled"
-        else "is cancelled"
-    )
 
 
 @runs.command()
@@ -341,8 +314,7 @@ def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, 
     Example:
       weftwork runs pause 01m7f5zzhp2z8y1fpzhf93nsbb --drain-policy immediate
     """
-    body = {"drainPolicy": drain_policy, "reason": reason}
-    answer = _pause_or_resume(client, run_id, "pauseRun", body)
+    answer = _pause_or_resume(client, run_id, "pauseRun", {"drainPolicy": drain_policy, "reason": reason})
     if as_json:
         say_json(answer)
         return
@@ -363,8 +335,9 @@ def resume(client: Client, as_json: bool, run_id: str, reason: str | None) -> No
     Example:
       weftwork runs resume 01m7f5zzhp2z8y1fpzhf93nsbb
     """
-    answer = _pause_or_resume(client, run_id, "resumeRun", {"reason": reason})
-    say(json.dumps(answer, indent=2) if as_json else f"{clean(run_id)} goes on")
+    say_document(
+        _pause_or_resume(client, run_id, "resumeRun", {"reason": reason}), as_json, [f"{clean(run_id)} goes on"]
+    )
 
 
 def _pause_or_resume(client: Client, run_id: str, operation: str, body: dict[str, Any]) -> Any:
@@ -373,15 +346,8 @@ def _pause_or_resume(client: Client, run_id: str, operation: str, body: dict[str
     try:
         answer = client.post(path_for(operation, runId=run_id), given or None, idempotency_key=str(uuid.uuid4()))
     except RequestRefused as refused:
-        if refused.status in NOT_OFFERED and not _supports_pause(client.get):
+        if refused.status in NOT_OFFERED and not client.supports("runs", "pauseResume"):
             raise click.ClickException("this host does not offer to pause and resume runs.") from None
         raise
     client.require_text(answer, "status", f"how {clean(run_id)} stands now")
     return answer
-
-
-def _supports_pause(get: Callable[[str], Any]) -> bool:
-    found: Any = get(path_for("getCapabilities"))
-    for name in ("runs", "pauseResume", "supported"):
-        found = as_object(found).get(name)
-    return found is True

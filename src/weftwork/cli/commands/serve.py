@@ -1,7 +1,6 @@
 """`weftwork serve`: start the host in the foreground."""
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -94,28 +93,17 @@ def _start_host(settings: Settings) -> None:
     configure_logging(settings.log_level)
     # Before there is a loop and before memory is settled: what stays for good is imported first.
     load_python_nodes(settings.nodes)
-    _arm_fault_points(os.environ.get("WEFTWORK_FAULTS"))
-    code = _loop_runner()(run_host(settings))
-    if code:
-        raise SystemExit(code)
-
-
-def _arm_fault_points(faults: str | None) -> None:
-    """No setting: neither an option nor a file can make a host break itself."""
-    if faults:
+    # No setting: neither an option nor a file can make a host break itself.
+    if faults := os.environ.get("WEFTWORK_FAULTS"):
         from weftwork.adapters.system.faults import arm_points
 
         try:
             arm_points(faults)
         except ValueError as error:
             raise SettingsError(f"WEFTWORK_FAULTS: {error}") from None
-
-
-def _loop_runner() -> Callable[[Any], int]:
     try:
-        import uvloop
+        from uvloop import run
     except ImportError:
-        import asyncio
-
-        return asyncio.run
-    return uvloop.run
+        from asyncio import run
+    if code := run(run_host(settings)):
+        raise SystemExit(code)

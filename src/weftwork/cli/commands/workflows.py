@@ -16,11 +16,10 @@ from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_rows
-from weftwork.cli.client.options import client_options, data_option, json_option
-from weftwork.cli.client.suggestions import suggest_workflows
+from weftwork.cli.client.options import client_options, data_option, json_option, suggest_workflows
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import print_listing
-from weftwork.cli.console.text import clean, say, say_json
+from weftwork.cli.console.text import clean, say, say_json, say_lines
 from weftwork.cli.console.units import format_time
 from weftwork.cli.render.definition_file import (
     Problems,
@@ -43,21 +42,16 @@ def open_workflow_source(
     client: Client, data: str | None, tenant: str
 ) -> "Generator[_HttpWorkflowSource | _AdminWorkflowSource]":
     """Over HTTP if the command, or its environment, names a host or a key; else as the operator."""
-    if not _as_operator():
-        yield _HttpWorkflowSource(client)
-        return
-    with AdminSession(data) as operator:
-        yield _AdminWorkflowSource(operator, tenant)
-
-
-def _as_operator() -> bool:
     source = click.get_current_context().get_parameter_source
     typed = {each for each in ("url", "key", "data", "tenant") if source(each) is ParameterSource.COMMANDLINE}
-    if typed & {"data", "tenant"}:
-        if typed & {"url", "key"}:
-            raise click.UsageError("Name a host with --url and --key, or a data folder with --data and --tenant.")
-        return True
-    return source("url") is ParameterSource.DEFAULT and source("key") is ParameterSource.DEFAULT
+    by_folder = bool(typed & {"data", "tenant"})
+    if by_folder and typed & {"url", "key"}:
+        raise click.UsageError("Name a host with --url and --key, or a data folder with --data and --tenant.")
+    if by_folder or {source("url"), source("key")} == {ParameterSource.DEFAULT}:
+        with AdminSession(data) as operator:
+            yield _AdminWorkflowSource(operator, tenant)
+    else:
+        yield _HttpWorkflowSource(client)
 
 
 class _HttpWorkflowSource:
@@ -135,8 +129,7 @@ def validate(files: tuple[str, ...], nodes: tuple[str, ...], as_json: bool) -> N
         summary, problems = check_definition(name, types)
         found += problems
         if not as_json:
-            for each in problems:
-                say(problem_line(each))
+            say_lines(map(problem_line, problems))
             if not problems:
                 say(f"{clean(name)}: ok ({summary})")
     if as_json:
@@ -167,10 +160,12 @@ def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
         if not found:
             added.append(answer)
         if not as_json:
-            for each in found:
-                say(problem_line(each))
+            say_lines(map(problem_line, found))
             if not found:
-                say(f"{clean(name)}: {_registered_text(answer)}")
+                known = as_object(answer)
+                since = format_time(known.get("createdAt"))
+                words = f"workflow {clean(known.get('workflowId', '?'))}, version {clean(known.get('version', '?'))}"
+                say(f"{clean(name)}: {words}, registered" + (f" {since} UTC" if since else ""))
     if as_json:
         say_json({"added": added, "problems": problems})
     if problems:
@@ -200,13 +195,6 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
         return None, placed
     client.require_text(answer, "workflowId", "what it registered")
     return answer, []
-
-
-def _registered_text(answer: Any) -> str:
-    known = as_object(answer)
-    since = format_time(known.get("createdAt"))
-    words = f"workflow {clean(known.get('workflowId', '?'))}, version {clean(known.get('version', '?'))}"
-    return f"{words}, registered" + (f" {since} UTC" if since else "")
 
 
 @workflows.command()
@@ -242,7 +230,10 @@ def show(
     if (workflow_id is None) == (file is None):
         raise click.UsageError("Name either a workflow of the host or a file with --file.")
     if file is not None:
-        document = require_valid_shape(file, _read_file(file))
+        try:
+            document = require_valid_shape(file, read_definition(file))
+        except OSError as error:
+            raise click.ClickException(f"{clean(file)} cannot be read: {error.strerror}") from None
         say(json.dumps(document, indent=2) if as_json else _draw(document, style))
         return
     assert workflow_id is not None, "one of the two is there"
@@ -251,19 +242,8 @@ def show(
     if as_json:
         say_json(found)
         return
-    say(
-        _draw(
-            require_valid_shape(workflow_id, json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass")),
-            style,
-        )
-    )
-
-
-def _read_file(name: str) -> bytes:
-    try:
-        return read_definition(name)
-    except OSError as error:
-        raise click.ClickException(f"{clean(name)} cannot be read: {error.strerror}") from None
+    text = json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    say(_draw(require_valid_shape(workflow_id, text), style))
 
 
 def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
@@ -291,10 +271,6 @@ workflows.command("list", hidden=True, short_help="The same as ls.")(_tenant(dat
 
 def _draw(document: dict[str, Any], style: str) -> str:
     # Imported late: `workflows ls` needs none of it.
-    if style == "mermaid":
-        from weftwork.cli.render.drawing.mermaid import draw_mermaid
+    from weftwork.cli.render.drawing import draw_mermaid, draw_text
 
-        return draw_mermaid(document).rstrip("\n")
-    from weftwork.cli.render.drawing.text import draw_text
-
-    return draw_text(document).rstrip("\n")
+    return (draw_mermaid if style == "mermaid" else draw_text)(document).rstrip("\n")

@@ -22,7 +22,14 @@ def parse_pairs(option: str, given: Sequence[str], whole: bool = True) -> dict[s
     for text in given:
         name, sign, value = text.partition("=")
         if whole and text.startswith("@"):
-            found |= _read_members(option, text[1:])
+            where = f"{option} @{clean(text[1:], 200)}"
+            try:
+                document = decode(read_file(option, text[1:]))
+            except ClientFault as fault:
+                raise click.UsageError(f"{where}: {fault.message}") from None
+            if not is_object(document):
+                raise click.UsageError(f'{where} must hold a JSON object such as {{"name": "value"}}.')
+            found |= document
         elif not name or not sign:
             form = "NAME=VALUE or @FILE" if whole else "NAME=VALUE"
             raise click.UsageError(f"{option} {clean(text, 60)} must look like {form}.")
@@ -31,18 +38,6 @@ def parse_pairs(option: str, given: Sequence[str], whole: bool = True) -> dict[s
         else:
             found[name] = json_or_text(f"{option} {clean(text, 60)}", value.encode("utf-8", "surrogateescape"))
     return found
-
-
-def _read_members(option: str, name: str) -> dict[str, Any]:
-    """An object of members from a file."""
-    where = f"{option} @{clean(name, 200)}"
-    try:
-        document = decode(read_file(option, name))
-    except ClientFault as fault:
-        raise click.UsageError(f"{where}: {fault.message}") from None
-    if not is_object(document):
-        raise click.UsageError(f'{where} must hold a JSON object such as {{"name": "value"}}.')
-    return document
 
 
 def json_or_text(where: str, data: bytes) -> Any:
@@ -75,15 +70,24 @@ def _is_json(text: str) -> bool:
 
 def read_file(option: str, name: str) -> bytes:
     """What stands in the file that an option names; `-` is standard input."""
-    try:
-        if name == "-":
-            data = sys.stdin.buffer.read(MAX_FILE + 1)
-        else:
-            with Path(name).open("rb") as file:
-                data = file.read(MAX_FILE + 1)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no such name"
-        raise click.UsageError(f"{option}: {clean(name, 200)} cannot be read: {why}.") from None
+    data = read_or_refuse(name, MAX_FILE, f"{option}: ")
     if len(data) > MAX_FILE:
         raise click.UsageError(f"{option}: {clean(name, 200)} is larger than {MAX_FILE // 2**20} MiB.")
     return data
+
+
+def read_or_refuse(name: str, most: int, option: str = "") -> bytes:
+    """As `read_up_to`. Raises UsageError for what cannot be read."""
+    try:
+        return read_up_to(name, most)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no such name"
+        raise click.UsageError(f"{option}{clean(name, 200)} cannot be read: {why}.") from None
+
+
+def read_up_to(name: str, most: int) -> bytes:
+    """At most one byte more than `most`; `-` is standard input."""
+    if name == "-":
+        return sys.stdin.buffer.read(most + 1)
+    with Path(name).open("rb") as file:
+        return file.read(most + 1)

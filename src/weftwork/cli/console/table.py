@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from weftwork.cli.console.text import clean, display_width, say, say_json
+from weftwork.cli.console.text import clean, display_width, say, say_json, say_lines
 
 GAP: Final = "  "
 _MAX_CELL: Final = 200
@@ -36,33 +36,35 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], cut: Sequ
     are left out from the right. Names that other commands take are whole or not there.
     """
     cells = [[clean(cell, _MAX_CELL) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        say(_draw(head, cells, cut))
-        return
-    for line in align([list(head), *cells]):
-        say(line)
+    say_lines([_draw(head, cells, cut)] if sys.stdout.isatty() else align([head, *cells]))
 
 
 def print_listing(
-    document: Any, as_json: bool, head: Sequence[str], rows: Iterable[Sequence[object]], cut: Sequence[str], empty: str
+    document: Any,
+    as_json: bool,
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    cut: Sequence[str] = (),
+    empty: str = "",
 ) -> None:
     """What a command lists: its document as JSON, or a table of the rows, or on standard error that there are none."""
     if as_json:
         say_json(document)
-    elif found := list(rows):
+    elif (found := list(rows)) or not empty:
         print_table(head, found, cut)
     else:
         say(empty, err=True)
 
 
-def align(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
+def align(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
     """Lines whose columns stand below each other; the last one is as long as it is."""
-    widths = [max(display_width(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
-    lines: list[str] = []
-    for row in rows:
-        padded = [cell + " " * (room - display_width(cell)) for cell, room in zip(row, widths, strict=True)]
-        lines.append((indent + GAP.join(padded)).rstrip())
-    return lines
+    return [(indent + GAP.join(cells)).rstrip() for cells in pad_columns(list(rows))]
+
+
+def pad_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The cells of each row, as wide as the widest of their column."""
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+    return [[cell + " " * (room - display_width(cell)) for cell, room in zip(row, widths, strict=True)] for row in rows]
 
 
 def fit_columns(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str], room: int) -> dict[int, int]:
@@ -94,18 +96,15 @@ def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]
     console = Console(highlight=False, markup=False, emoji=False)
     widths = fit_columns(head, rows, cut, console.width)
     mark = "..." if console.options.ascii_only else "…"
-    lines: list[Text] = []
-    for row in (head, *rows):
-        line = Text()
-        for at, room in widths.items():
-            cell = _truncate(row[at], room, mark)
-            style = "bold" if row is head else colour(row[at]) if head[at] == "status" else ""
-            line.append(cell, style or None)
-            line.append(" " * (room - display_width(cell)) + GAP)
-        line.rstrip()
-        lines.append(line)
     with console.capture() as written:
-        for line in lines:
+        for row in (head, *rows):
+            line = Text()
+            for at, room in widths.items():
+                cell = _truncate(row[at], room, mark)
+                style = "bold" if row is head else colour(row[at]) if head[at] == "status" else ""
+                line.append(cell, style or None)
+                line.append(" " * (room - display_width(cell)) + GAP)
+            line.rstrip()
             console.print(line, soft_wrap=True)
     return written.get().rstrip("\n")
 

@@ -49,6 +49,11 @@ def say(text: str, err: bool = False) -> None:
     click.echo(fit_encoding(text, encoding), err=err)
 
 
+def say_lines(lines: Iterable[str], err: bool = False) -> None:
+    for line in lines:
+        say(line, err)
+
+
 def fit_encoding(text: str, encoding: str) -> str:
     """The text in characters that the encoding has: lines and arrows of ours as others like them, the rest spelled."""
     try:
@@ -61,6 +66,11 @@ def fit_encoding(text: str, encoding: str) -> str:
 def say_json(document: Any, err: bool = False) -> None:
     """Print a document, indented and in ASCII."""
     say(json.dumps(document, indent=2), err)
+
+
+def say_document(document: Any, as_json: bool, lines: Iterable[str]) -> None:
+    """Print what a command shows: the document as JSON, or lines that say the same to people."""
+    say_lines([json.dumps(document, indent=2)] if as_json else lines)
 
 
 def json_line(document: Any) -> str:
@@ -88,11 +98,10 @@ def printable(text: str, most: int = MAX_LABEL) -> str:
     cut = text[: most - 1] + "…" if len(text) > most else text
     if cut.isprintable():
         return cut
-    return "".join(each if each.isprintable() else _escape_character(each) for each in cut)
-
-
-def _escape_character(character: str) -> str:
-    return " " if unicodedata.category(character) == "Zs" else f"\\u{{{ord(character):x}}}"
+    return "".join(
+        each if each.isprintable() else " " if unicodedata.category(each) == "Zs" else f"\\u{{{ord(each):x}}}"
+        for each in cut
+    )
 
 
 def display_width(text: str) -> int:

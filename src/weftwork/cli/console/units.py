@@ -75,6 +75,11 @@ def add_milliseconds(start: float, milliseconds: int) -> str:
         return ""
 
 
+def count_of(count: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def format_size(count: int) -> str:
     """A number of bytes for people."""
     if count < 1000:

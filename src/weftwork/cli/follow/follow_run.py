@@ -7,12 +7,17 @@ from typing import Any, Final
 import click
 
 from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, RequestRefused
+from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.run_tree import CHILD_EVENTS
-from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.text import clean, say
-from weftwork.cli.follow.interrupt_notices import is_still_open, print_child_interrupt, print_node_interrupt
-from weftwork.cli.follow.run_tree_watch import RunTreeWatch, await_child_ends
+from weftwork.cli.follow.run_tree_watch import (
+    RunTreeWatch,
+    await_child_ends,
+    is_still_open,
+    print_child_interrupt,
+    print_node_interrupt,
+)
 from weftwork.cli.follow.run_views import LineView, LiveView, RunView, pick_view
 from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.cli.render.outline import outline

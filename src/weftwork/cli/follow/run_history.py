@@ -3,9 +3,9 @@
 from typing import Final
 
 from weftwork.cli.client.errors import HostUnreachable, RequestRefused
+from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.run_tree import TreeRun
-from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.units import format_duration
 from weftwork.cli.render.run_progress import RunProgress
 from weftwork.protocol.json.values import is_array, is_object

@@ -3,16 +3,15 @@
 Every text in it was written by others and is made safe to print.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from weftwork.cli.client.sse import frame_of_document
+from weftwork.cli.client.event_stream import frame_of_document
 from weftwork.cli.console.documents import as_list, as_object
+from weftwork.cli.console.option_values import read_or_refuse
 from weftwork.cli.console.table import align
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import format_elapsed, format_size, format_time
@@ -27,6 +26,7 @@ MAX_FILE: Final = 32 * 2**20
 """Bytes: four times the largest bundle that a host of ours writes."""
 MAX_VALUES: Final = 4_000_000
 _MAX_PROBLEMS: Final = 20
+_MEDIA_MEMBERS: Final = ("mimeType", "bytes", "alt", "name", "url")
 _RUN_MEMBERS: Final = ("runId", "workflowId", "status", "hostStatus", "createdAt", "startedAt", "endedAt", "error")
 
 
@@ -41,14 +41,16 @@ class BundleFile:
         self.events: list[Any] = [as_object(event) for event in as_list(document.get("events"))]
         self.spans: list[dict[str, Any]] = [as_object(span) for span in as_list(document.get("spans"))]
         self.host = as_object(document.get("host"))
-        self.media = [_media_summary(event) for event in self.events if str(event.get("type")).startswith("media.")]
-        self.problems = [*_omissions(document, self), *_violations(document), *_contradictions(document, self)]
-
-    @property
-    def tokens(self) -> dict[str, Any]:
+        self.media: list[dict[str, Any]] = []
+        for event in self.events:
+            if str(event.get("type")).startswith("media."):
+                payload = as_object(event.get("payload"))
+                told = {name: payload[name] for name in _MEDIA_MEMBERS if name in payload}
+                self.media.append({"sequence": event.get("sequence"), "type": event.get("type"), **told})
+        cost = as_object(as_object(document.get("metrics")).get("openwopCost"))
+        self.tokens = as_object(cost.get("tokens"))
         """Of all calls to models."""
-        cost = as_object(as_object(self.document.get("metrics")).get("openwopCost"))
-        return as_object(cost.get("tokens"))
+        self.problems = [*_omissions(self), *_violations(document), *_contradictions(self)]
 
     def summary(self) -> dict[str, Any]:
         """What it says of itself, and what is not as it should be."""
@@ -71,7 +73,7 @@ class BundleFile:
 
 def read_bundle(name: str) -> BundleFile:
     """The bundle in a file, or on standard input. Raises UsageError or ClickException for what is none."""
-    data = _read(name)
+    data = read_or_refuse(name, MAX_FILE)
     where = "standard input" if name == "-" else clean(name, 200)
     if len(data) > MAX_FILE:
         raise click.ClickException(f"{where} is larger than {MAX_FILE // 2**20} MiB, which no bundle is.")
@@ -84,63 +86,41 @@ def read_bundle(name: str) -> BundleFile:
     return BundleFile(name, document, len(data))
 
 
-def _read(name: str) -> bytes:
-    try:
-        if name == "-":
-            return sys.stdin.buffer.read(MAX_FILE + 1)
-        with Path(name).open("rb") as file:
-            return file.read(MAX_FILE + 1)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no such name"
-        raise click.UsageError(f"{clean(name, 200)} cannot be read: {why}.") from None
-
-
-def _media_summary(event: dict[str, Any]) -> dict[str, Any]:
-    payload = as_object(event.get("payload"))
-    told = {name: payload[name] for name in ("mimeType", "bytes", "alt", "name", "url") if name in payload}
-    return {"sequence": event.get("sequence"), "type": event.get("type"), **told}
-
-
-def _omissions(document: dict[str, Any], found: BundleFile) -> list[str]:
+def _omissions(found: BundleFile) -> Iterator[str]:
     """What was left out when it was made."""
-    lines: list[str] = []
     if omitted := [clean(each, 60) for each in as_list(found.run.get("omitted"))[:_MAX_PROBLEMS]]:
-        lines.append(f"these members of the run were too large for the bundle: {', '.join(omitted)}")
-    if document.get("truncated") is True:
-        reason = document.get("truncatedReason")
+        yield f"these members of the run were too large for the bundle: {', '.join(omitted)}"
+    reason = found.document.get("truncatedReason")
+    if found.document.get("truncated") is True and reason != "run_truncated_to_size_cap":
         why = f" ({clean(reason, 80)})" if isinstance(reason, str) else ""
-        if reason != "run_truncated_to_size_cap":
-            lines.append(f"it was cut{why}: it has only the first {len(found.events)} events")
-    if document.get("spansTruncated") is True:
-        lines.append(f"there were more spans than the {len(found.spans)} that it has")
-    return lines
+        yield f"it was cut{why}: it has only the first {len(found.events)} events"
+    if found.document.get("spansTruncated") is True:
+        yield f"there were more spans than the {len(found.spans)} that it has"
 
 
-def _violations(document: dict[str, Any]) -> list[str]:
+def _violations(document: dict[str, Any]) -> Iterator[str]:
     found = schema.check("debug-bundle", document)
-    lines = [f"not as bundles are, at {clean(each.pointer or '/', 100)}: it {each.message}" for each in found]
-    return [
-        *lines[:_MAX_PROBLEMS],
-        *([f"and {len(lines) - _MAX_PROBLEMS} more such"] if len(lines) > _MAX_PROBLEMS else []),
-    ]
+    for each in found[:_MAX_PROBLEMS]:
+        yield f"not as bundles are, at {clean(each.pointer or '/', 100)}: it {each.message}"
+    if len(found) > _MAX_PROBLEMS:
+        yield f"and {len(found) - _MAX_PROBLEMS} more such"
 
 
-def _contradictions(document: dict[str, Any], found: BundleFile) -> list[str]:
+def _contradictions(found: BundleFile) -> Iterator[str]:
     """What no schema says."""
-    lines: list[str] = []
-    if document.get("redactionApplied") is True and document.get("redactionMode") == "passthrough":
-        lines.append("it says that secrets are masked and also that nothing is: take it for unmasked")
-    elif document.get("redactionApplied") is not True:
-        lines.append("it says that secrets are not masked: pass it on with care")
-    told = as_object(document.get("metrics")).get("eventCount")
+    is_masked = found.document.get("redactionApplied") is True
+    if is_masked and found.document.get("redactionMode") == "passthrough":
+        yield "it says that secrets are masked and also that nothing is: take it for unmasked"
+    elif not is_masked:
+        yield "it says that secrets are not masked: pass it on with care"
+    told = as_object(found.document.get("metrics")).get("eventCount")
     if told is not None and told != len(found.events):
-        lines.append(f"it says that it has {clean(told, 20)} events and has {len(found.events)}")
+        yield f"it says that it has {clean(told, 20)} events and has {len(found.events)}"
     sequences = [event.get("sequence", event.get("seq")) for event in found.events]
     if sequences != list(range(len(sequences))):
-        lines.append("its events are not numbered one after the other from 0: some are missing or changed")
+        yield "its events are not numbered one after the other from 0: some are missing or changed"
     if any("base64" in as_object(event.get("payload")) for event in found.events):
-        lines.append("it holds media as text, which a bundle should name by their URLs")
-    return lines
+        yield "it holds media as text, which a bundle should name by their URLs"
 
 
 _INDENT: Final = "  "
@@ -149,12 +129,8 @@ _MAX_DEPTH: Final = 8
 _MAX_URL: Final = 8_192
 
 
-def head_lines(found: BundleFile) -> list[str]:
+def bundle_head(found: BundleFile) -> Iterator[tuple[str, str]]:
     """How the run stood, when and by whom the bundle was made, and what is in it."""
-    return align([[name, text] for name, text in _head(found)])
-
-
-def _head(found: BundleFile) -> Iterator[tuple[str, str]]:
     run, document = found.run, found.document
     yield "run", clean(run.get("runId", "?"), 200)
     yield "workflow", clean(run.get("workflowId", "?"), 200)
@@ -196,9 +172,11 @@ def event_lines(found: BundleFile, kept: list[Any]) -> Iterator[str]:
 
 def span_lines(found: BundleFile, most: int | None) -> list[str]:
     """Each span below the one that it belongs to, and how long it took."""
-    depths = _depths(found.spans)
     rows: list[list[str]] = []
-    for span, depth in zip(found.spans[:most], depths, strict=False):
+    # A span names its parent, which comes before it.
+    depths: dict[str, int] = {}
+    for span in found.spans[:most]:
+        depth = depths[str(span.get("spanId"))] = depths.get(str(span.get("parentSpanId")), -1) + 1
         node = as_object(span.get("attributes")).get("openwop.node_id", "")
         took = format_elapsed(span.get("startedAt"), span.get("endedAt")) or "not ended"
         name = _INDENT * min(depth, _MAX_DEPTH) + clean(span.get("name", "?"), 100)
@@ -221,14 +199,3 @@ def media_lines(found: BundleFile, most: int | None) -> list[str]:
 
 def _more_line(count: int, most: int | None) -> list[str]:
     return [f"{_INDENT}and {count - most} more; --all shows them"] if most is not None and count > most else []
-
-
-def _depths(spans: list[dict[str, Any]]) -> list[int]:
-    """How far each is below the first; a span names its parent, which comes before it."""
-    known: dict[str, int] = {}
-    found: list[int] = []
-    for span in spans:
-        depth = known.get(str(span.get("parentSpanId")), -1) + 1
-        known[str(span.get("spanId"))] = depth
-        found.append(depth)
-    return found

@@ -1,12 +1,11 @@
 """Files with workflow definitions: read, checked as a host would, and what a host says of them placed in their text."""
 
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from weftwork.cli.console.option_values import read_up_to
 from weftwork.cli.console.text import clean
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -23,10 +22,7 @@ def read_definition(name: str) -> bytes:
     """At most one byte more than a definition may have; - is standard input."""
     from weftwork.protocol.workflow.registration import MAX_DEFINITION_BYTES
 
-    if name == "-":
-        return sys.stdin.buffer.read(MAX_DEFINITION_BYTES + 1)
-    with Path(name).open("rb") as file:
-        return file.read(MAX_DEFINITION_BYTES + 1)
+    return read_up_to(name, MAX_DEFINITION_BYTES)
 
 
 def load_node_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]:
@@ -43,7 +39,7 @@ def load_node_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]
 
 def check_definition(name: str, types: Mapping[str, "NodeDeclaration"]) -> tuple[str, Problems]:
     """What there is in a good file, or what is wrong with a bad one."""
-    from weftwork.cli.render.drawing.layout import count_summary, lay_out
+    from weftwork.cli.render.layout import count_summary, lay_out
     from weftwork.protocol.workflow.registration import find_problems
 
     try:

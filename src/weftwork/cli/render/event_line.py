@@ -6,7 +6,7 @@ The form is meant for grep and stays as it is: fields that are missing are a das
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from weftwork.cli.client.sse import ReceivedFrame
+from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.text import clean
 from weftwork.cli.render.run_progress import RunProgress

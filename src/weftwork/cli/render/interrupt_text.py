@@ -14,11 +14,59 @@ from weftwork.cli.client.options import DEFAULT_URL
 from weftwork.cli.console.documents import as_list, as_object, objects
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import format_duration, format_time, parse_time
-from weftwork.cli.render import low_confidence
-from weftwork.cli.render.schema_text import SchemaText
-from weftwork.protocol.json.values import is_object
+from weftwork.cli.render.schema_text import SchemaText, schema_problems
+from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.protocol.wire.v1.paths import path_for
+
+LOW_CONFIDENCE: Final = "low-confidence"
+"""The kind of questions about a decision that somebody is not sure of: a person lets it pass, or not."""
+LOW_CONFIDENCE_ACTIONS: Final = ("accept", "reject")
+_ACCEPT: Final[dict[str, Any]] = {"action": "accept"}
+_MAX_SHORT: Final = 200
+_SUMMARIZED_MEMBERS: Final = ("agentId", "threshold", "observed")
+
+
+def summarize_decision(question: dict[str, Any]) -> str:
+    """Who wants what, and how sure it is; nothing for other questions. Not made safe to print."""
+    data = question.get("data")
+    if question.get("kind") != LOW_CONFIDENCE or not is_object(data):
+        return ""
+    # Imported late: it loads the rules of definitions, which few commands need.
+    from weftwork.protocol.workflow.orchestration import HOST_SUPERVISOR
+
+    agent, least, observed = (data.get(name) for name in _SUMMARIZED_MEMBERS)
+    is_number = [isinstance(each, int | float) and not isinstance(each, bool) for each in (least, observed)]
+    if not isinstance(agent, str) or not all(is_number):
+        return ""
+    who = "The supervisor" if agent == HOST_SUPERVISOR else f"The agent {agent}"
+    if "decision" not in data:
+        return f"{who} is {observed:g} sure of a decision; {least:g} is asked for"
+    return f"{who} {_decision_text(data['decision'])}; it is {observed:g} sure, {least:g} is asked for"
+
+
+def accepts_actions(question: dict[str, Any]) -> bool:
+    """Whether accept and reject are answers by the question's own schema. One without a schema does not say."""
+    schema = question.get("resumeSchema")
+    if question.get("kind") != LOW_CONFIDENCE or not is_object(schema) or not schema:
+        return False
+    return not any(schema_problems(schema, {"action": action}) for action in LOW_CONFIDENCE_ACTIONS)
+
+
+def _decision_text(decision: Any) -> str:
+    known = as_object(decision)
+    match known:
+        case {"kind": "next-worker", "nextWorkerIds": workers} if is_array(workers):
+            return f"wants to run {', '.join(map(str, workers))}"
+        case {"kind": "ask-user", "prompt": str(prompt)}:
+            return f"wants to ask: {prompt}"
+        case {"kind": "terminate"}:
+            reason = known.get("reason")
+            return "wants to end the work" + (f" ({reason})" if isinstance(reason, str) else "")
+        case _:
+            text = json.dumps(decision, ensure_ascii=False)
+            return f"decides {text if len(text) <= _MAX_SHORT else text[:_MAX_SHORT] + '…'}"
+
 
 MAX_VOTERS: Final = 10
 """Of so many the names are shown."""
@@ -78,7 +126,6 @@ MAX_MESSAGE: Final = 8000
 """Characters of what somebody wrote for the one who answers: more than anybody reads, less than floods a screen."""
 MAX_DETAIL_LINES: Final = 40
 """Lines of what goes with it."""
-_MAX_SHORT: Final = 200
 _MAX_BODY: Final = 4000
 _INDENT: Final = "  "
 _TEXT_MEMBERS: Final = ("title", "description", "prompt", "message", "eventType")
@@ -98,8 +145,9 @@ def describe_interrupt(question: dict[str, Any], in_parts: bool = False) -> list
     head = clean(kind, _MAX_SHORT) if isinstance(kind, str) else "question"
     data = question.get("data")
     texts, rest = _split_texts(as_object(data))
-    if (said := low_confidence.summarize(question)) and is_object(data):
-        texts, rest = [said], low_confidence.remaining_data(data)
+    if (said := summarize_decision(question)) and is_object(data):
+        # What no sentence says, or not in full.
+        texts, rest = [said], {name: value for name, value in data.items() if name not in _SUMMARIZED_MEMBERS}
     choices = list(_choice_lines(question, in_parts))
     if not texts and data not in (None, {}):
         small = json.dumps(data, ensure_ascii=False)
@@ -127,7 +175,7 @@ def headline(question: dict[str, Any]) -> str:
     data = question.get("data")
     known = as_object(data)
     texts, _ = _split_texts(known)
-    if said := low_confidence.summarize(question):
+    if said := summarize_decision(question):
         texts = [said]
     if isinstance(custom := known.get("customKind"), str) and custom and not _is_unknown_outcome(question):
         title = as_object(known.get("payload")).get("title")
@@ -213,11 +261,14 @@ def _choice_lines(question: dict[str, Any], in_parts: bool) -> Iterator[str]:
     if _is_unknown_outcome(question):
         yield _INDENT + _OUTCOME_HINT
         return
-    if low_confidence.accepts_actions(question):
+    if accepts_actions(question):
         yield _INDENT + _LOW_CONFIDENCE_HINT
         return
-    if not in_parts:
-        yield from _question_choice_lines(question)
+    # What each of several questions takes, where it says so itself.
+    for each in islice(objects(as_object(question.get("data")).get("questions")), MAX_DETAIL_LINES):
+        if not in_parts and is_object(shape := each.get("schema")) and shape:
+            name = clean(each.get("id", "?"), _MAX_SHORT)
+            yield f"{_INDENT}{name} in the answer: {clean(SchemaText(shape).type_text(), _MAX_SHORT)}"
     shape = question.get("resumeSchema")
     if not is_object(shape) or not shape:
         return
@@ -227,14 +278,6 @@ def _choice_lines(question: dict[str, Any], in_parts: bool) -> Iterator[str]:
         yield f"{_INDENT}the answer: {clean(schema.type_text(), _MAX_SHORT)}"
     for name, words, default, meaning in rows:
         yield clean(f"{_INDENT}{name} in the answer: {', '.join(each for each in (words, default, meaning) if each)}")
-
-
-def _question_choice_lines(question: dict[str, Any]) -> Iterator[str]:
-    """What each of several questions takes, where it says so itself."""
-    for each in islice(objects(as_object(question.get("data")).get("questions")), MAX_DETAIL_LINES):
-        if is_object(shape := each.get("schema")) and shape:
-            name = clean(each.get("id", "?"), _MAX_SHORT)
-            yield f"{_INDENT}{name} in the answer: {clean(SchemaText(shape).type_text(), _MAX_SHORT)}"
 
 
 def _limit_lines(lines: Iterator[str] | list[str]) -> Iterator[str]:
@@ -248,33 +291,29 @@ def _limit_lines(lines: Iterator[str] | list[str]) -> Iterator[str]:
 
 def _example_answer(question: dict[str, Any]) -> Any:
     """A value of the shape that the question wants."""
-    known = as_object(question.get("data"))
-    shape = question.get("resumeSchema")
+    known, kind = as_object(question.get("data")), question.get("kind")
+    shape = as_object(question.get("resumeSchema"))
     if _is_unknown_outcome(question):
-        return {"outcome": "done", **_key_member(question, shape)}
-    if question.get("kind") == low_confidence.KIND:
-        return low_confidence.example(question)
-    if is_object(shape) and shape:
+        # With the key of the question, so that it is taken for no other; unless the host takes no such member.
+        key, members = question.get("key"), shape.get("properties")
+        named = isinstance(key, str) and (members is None or "key" in members)
+        return {"outcome": "done", **({"key": key} if named else {})}
+    if accepts_actions(question):
+        return _ACCEPT
+    if shape:
         return SchemaText(shape).sample()
-    if question.get("kind") == "approval":
+    if kind == LOW_CONFIDENCE:
+        is_shown = "decision" in known and "[REDACTED:" not in json.dumps(known["decision"])
+        return known["decision"] if is_shown else _ACCEPT
+    if kind == "approval":
         return {"action": next((each for each in as_list(known.get("actions")) if isinstance(each, str)), "accept")}
-    if question.get("kind") == "clarification":
+    if kind == "clarification":
         named = [each for each in objects(known.get("questions")) if isinstance(each.get("id"), str)]
-        return {"answers": {each["id"]: _sample(each.get("schema")) for each in named}}
-    if question.get("kind") == "external-event" and is_object(known.get("correlation")):
+        shapes = {each["id"]: as_object(each.get("schema")) for each in named}
+        return {"answers": {name: SchemaText(own).sample() if own else "..." for name, own in shapes.items()}}
+    if kind == "external-event" and is_object(known.get("correlation")):
         return known["correlation"]
     return "..."
-
-
-def _sample(shape: Any) -> Any:
-    return SchemaText(shape).sample() if is_object(shape) and shape else "..."
-
-
-def _key_member(question: dict[str, Any], shape: Any) -> dict[str, str]:
-    """The key of the question, so that the answer is taken for no other; unless the host takes no such member."""
-    members = shape.get("properties") if is_object(shape) else None
-    key = question.get("key")
-    return {"key": key} if isinstance(key, str) and (members is None or "key" in members) else {}
 
 
 def _is_unknown_outcome(question: dict[str, Any]) -> bool:

@@ -10,8 +10,8 @@ something else follows the head.
 from typing import Any, Final
 
 from weftwork.cli.console.documents import as_object, as_text, objects
-from weftwork.cli.render.branch_prefixes import OutlineRow
-from weftwork.cli.render.drawing.layout import WorkflowLayout, lay_out
+from weftwork.cli.render.layout import WorkflowLayout, lay_out
+from weftwork.cli.render.run_tree_lines import OutlineRow
 
 _ROOT: Final = 0
 """Stands before all nodes, which are numbered from 1 in the order of the graph."""

@@ -15,7 +15,6 @@ from rich.text import Text
 from weftwork.cli.client.run_tree import MAX_LISTED_INTERRUPTS, TreeRun, describe_children, find_waiting_runs
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import clean
-from weftwork.cli.render.branch_prefixes import LEVEL_WIDTH, OutlineRow, branch_prefixes
 from weftwork.cli.render.event_line import named_values
 from weftwork.cli.render.interrupt_text import answer_command
 from weftwork.cli.render.node_lines import (
@@ -32,7 +31,7 @@ from weftwork.cli.render.node_lines import (
     symbol,
 )
 from weftwork.cli.render.run_progress import NodeProgress, RunProgress
-from weftwork.cli.render.run_tree_lines import rich_line, run_tree_lines
+from weftwork.cli.render.run_tree_lines import LEVEL_WIDTH, OutlineRow, branch_prefixes, rich_line, run_tree_lines
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 LIVE_LOG_LINES: Final = 8

@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.client.run_tree import CHILD_EVENTS, TreeRun, merge_reported_tree, update_statuses
-from weftwork.cli.client.sse import ReceivedFrame
 from weftwork.cli.console.documents import as_object, as_text
 from weftwork.cli.console.units import add_milliseconds, parse_time
-from weftwork.cli.render.branch_prefixes import OutlineRow
+from weftwork.cli.render.run_tree_lines import OutlineRow
 from weftwork.protocol.json.values import is_object
 
 ACTIVE_STATES: Final = ("running", "retrying")

@@ -1,20 +1,23 @@
-"""A workflow drawn as text: a list of nodes from top to bottom, with lines beside it that show what leads where.
+"""A workflow drawn as text or as a Mermaid flowchart.
 
-Lanes: the lines beside a list of nodes that show which node leads to which.
-
+Text is a list of nodes from top to bottom, with lanes beside it: lines that show which node leads to which.
 Every lane leads to one node. Below a node its lines run to the lanes of the nodes that follow it, which start
 there or are joined; a line that only passes a lane runs behind it. When there is no room for another lane, the
 node that would be reached is given back, to be named in words.
+
+Nothing that a definition names becomes syntax of Mermaid: nodes are called n0, n1 and so on, and in the quoted labels
+every character other than letters, digits and a few harmless marks is a numeric entity.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from weftwork.cli.console.text import display_width, printable
-from weftwork.cli.render.drawing.layout import (
-    LayoutEdge,
+from weftwork.cli.console.table import pad_columns
+from weftwork.cli.console.text import printable
+from weftwork.cli.render.layout import (
     WorkflowLayout,
     count_summary,
     edge_labels,
@@ -50,7 +53,7 @@ class Lanes:
         """The rows of the next node; `targets` come later, the nearest first."""
         at = self._column(node_id)
         node = self._row({at: NODE_MARK})
-        before = set(self._used_columns())
+        before = {column for column, target in enumerate(self._lanes) if target is not None}
         columns: set[int] = set()
         unreached: list[str] = []
         for target in targets:
@@ -65,17 +68,11 @@ class Lanes:
             self._lanes.pop()
         return LaneRows(node, passing, links, columns <= {at}, tuple(unreached))
 
-    def _used_columns(self) -> list[int]:
-        return [column for column, target in enumerate(self._lanes) if target is not None]
-
     def _column(self, node_id: str) -> int:
         """The column of a node: its lane, which ends there, or the first free one."""
-        if node_id in self._lanes:
-            at = self._lanes.index(node_id)
-        else:
-            at = next((column for column, target in enumerate(self._lanes) if target is None), len(self._lanes))
-            if at == len(self._lanes):
-                self._lanes.append(None)
+        if node_id not in self._lanes and None not in self._lanes:
+            self._lanes.append(None)
+        at = self._lanes.index(node_id if node_id in self._lanes else None)
         self._lanes[at] = None
         return at
 
@@ -126,7 +123,8 @@ def draw_text(document: dict[str, Any]) -> str:
     lines = _head(drawn)
     for left, right in rows:
         lines.append(f"{left:<{edge}}  {right}".rstrip() if right else left)
-    lines += [f"not drawn: {_edge_text(line)} (no such node)" for line in drawn.dangling]
+    for line in drawn.dangling:
+        lines.append(f"not drawn: {printable(line.source)} → {printable(line.target)} (no such node)")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -136,15 +134,13 @@ def _head(drawn: WorkflowLayout) -> list[str]:
         f"{printable(document['id'])}  {printable(document['name'])}  version {printable(document['version'])}",
         count_summary(drawn),
     ]
-    variables = [_variable(each) for each in document["variables"]]
+    variables: list[str] = []
+    for each in document["variables"]:
+        marks = [mark for mark in ("required", "sensitive") if each.get(mark)]
+        variables.append(" ".join([f"${printable(each['name'], 24)}", each["type"], *marks]))
     if variables:
         lines.append(f"variables: {', '.join(variables)}")
     return [*lines, ""]
-
-
-def _variable(variable: dict[str, Any]) -> str:
-    marks = [mark for mark in ("required", "sensitive") if variable.get(mark)]
-    return " ".join([f"${printable(variable['name'], 24)}", variable["type"], *marks])
 
 
 def _rows(drawn: WorkflowLayout) -> Iterator[tuple[str, str]]:
@@ -152,34 +148,29 @@ def _rows(drawn: WorkflowLayout) -> Iterator[tuple[str, str]]:
     following, incoming, returning = drawn.successors(), drawn.incoming(), drawn.back_edges_from()
     loop_starts = {line.target for line in drawn.back}
     most = drawn.document["settings"].get("maxLoopbackIterations", DEFAULT_LOOPBACKS)
-    titles = _titles(drawn)
+    named = [[printable(text, MAX_TITLE) for text in (each, drawn.nodes[each]["typeId"])] for each in drawn.order]
     lanes = Lanes()
     unreached: set[tuple[str, str]] = set()
-    for node_id in drawn.order:
+    for node_id, title in zip(drawn.order, pad_columns(named), strict=True):
         rows = lanes.draw(node_id, following[node_id])
         unreached |= {(node_id, target) for target in rows.unreached}
         marks = _marks(drawn.nodes[node_id], drawn.rules.get(node_id), node_id in loop_starts)
-        yield rows.node, "  ".join([titles[node_id], *marks])
-        words = [
-            *_incoming_text(incoming[node_id], drawn.rules.get(node_id, "all_success"), unreached),
-            *([", ".join(ports)] if (ports := port_labels(drawn.nodes[node_id])) else []),
-            *(f"→ {printable(target)}" for target in rows.unreached),
-            *(_back_edge_text(line, most) for line in returning[node_id]),
-        ]
+        yield rows.node, "  ".join([*title, *marks])
+        words: list[str] = []
+        for line in incoming[node_id]:
+            # The edges of which there is more to say than the lanes show.
+            said = edge_labels(line, drawn.rules.get(node_id, "all_success"))
+            if said or (line.source, line.target) in unreached:
+                words.append(", ".join([f"← {printable(line.source)}", *said]))
+        if ports := port_labels(drawn.nodes[node_id]):
+            words.append(", ".join(ports))
+        words += [f"→ {printable(target)}" for target in rows.unreached]
+        for line in returning[node_id]:
+            back = f"↺ back to {printable(line.target)}, up to {most} times"
+            words.append(", ".join([back, *edge_labels(line)]))
         yield from ((rows.words, f"  {each}") for each in words)
         if rows.links and not (words and rows.is_straight):
             yield rows.links, ""
-
-
-def _titles(drawn: WorkflowLayout) -> dict[str, str]:
-    """Id and type of each node, in columns."""
-    names = {node_id: printable(node_id, MAX_TITLE) for node_id in drawn.order}
-    types = {node_id: printable(drawn.nodes[node_id]["typeId"], MAX_TITLE) for node_id in drawn.order}
-    name_width, type_width = max(map(display_width, names.values())), max(map(display_width, types.values()))
-    return {
-        node_id: f"{_padded(names[node_id], name_width)}  {_padded(types[node_id], type_width)}"
-        for node_id in drawn.order
-    }
 
 
 def _marks(node: dict[str, Any], rule: str | None, is_loop_start: bool) -> Iterator[str]:
@@ -195,21 +186,46 @@ def _marks(node: dict[str, Any], rule: str | None, is_loop_start: bool) -> Itera
         yield "[loop starts]"
 
 
-def _incoming_text(incoming: list[LayoutEdge], rule: str, unreached: set[tuple[str, str]]) -> Iterator[str]:
-    """The edges of which there is more to say than the lanes show."""
-    for line in incoming:
-        said = edge_labels(line, rule)
-        if said or (line.source, line.target) in unreached:
-            yield ", ".join([f"← {printable(line.source)}", *said])
+_UNSAFE: Final = re.compile(r"[^\w .,:/-]")
+_BREAK: Final = "<br/>"
 
 
-def _back_edge_text(line: LayoutEdge, most: int) -> str:
-    return ", ".join([f"↺ back to {printable(line.target)}, up to {most} times", *edge_labels(line)])
+def draw_mermaid(document: dict[str, Any]) -> str:
+    """The flowchart; `document` fits the schema of a definition. Every line ends with a newline."""
+    drawn = lay_out(document)
+    names = {node_id: f"n{at}" for at, node_id in enumerate(drawn.order)}
+    lines = [
+        "flowchart TD",
+        f"%% {quote_label(printable(document['id']))} {quote_label(printable(document['version']))}",
+    ]
+    for node_id in drawn.order:
+        lines.append(f"    {names[node_id]}{_shape(drawn, node_id)}")
+    for line in drawn.forward:
+        said = edge_labels(line, drawn.rules.get(line.target, "all_success"))
+        lines.append(f"    {names[line.source]} -->{_edge_label(said)} {names[line.target]}")
+    for line in drawn.back:
+        lines.append(f"    {names[line.source]} -.->{_edge_label(['again', *edge_labels(line)])} {names[line.target]}")
+    disabled = [names[node_id] for node_id in drawn.order if drawn.nodes[node_id].get("disabled")]
+    if disabled:
+        lines += ["    classDef disabled stroke-dasharray:5 5,opacity:0.5", f"    class {','.join(disabled)} disabled"]
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _edge_text(line: LayoutEdge) -> str:
-    return f"{printable(line.source)} → {printable(line.target)}"
+def quote_label(text: str) -> str:
+    """Text for a label in double quotes. Letters of any script stay; `#` starts an entity and is one itself."""
+    return _UNSAFE.sub(lambda match: f"#{ord(match[0])};", text)
 
 
-def _padded(text: str, columns: int) -> str:
-    return text + " " * (columns - display_width(text))
+def _shape(drawn: WorkflowLayout, node_id: str) -> str:
+    """A box; a double box for a node whose outputs are the run's."""
+    node = drawn.nodes[node_id]
+    said = [] if node["name"] == node_id else [printable(node["name"])]
+    said += [f"{printable(node_id)}: {printable(node['typeId'])}", *port_labels(node)]
+    if node_id in drawn.rules:
+        said.append(f"when {drawn.rules[node_id]}")
+    label = _BREAK.join(map(quote_label, said))
+    return f'[["{label}"]]' if node.get("outputRole") == "primary" else f'["{label}"]'
+
+
+def _edge_label(words: list[str]) -> str:
+    return f'|"{_BREAK.join(map(quote_label, words))}"|' if words else ""

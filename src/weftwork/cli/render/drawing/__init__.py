@@ -1,1 +1,0 @@
-"""Drawings of a workflow, as text and as Mermaid."""
