@@ -22,15 +22,12 @@ from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
 from weftwork.adapters.system.lock_file import LockFile
 from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.annotations import Annotations
-from weftwork.engine.api.bundles import Bundles
-from weftwork.engine.api.event_streams import EventStreams
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
+from weftwork.engine.api.review import Bundles, RunDiffs
 from weftwork.engine.api.run_control import RunControl
-from weftwork.engine.api.run_diff import RunDiffs
-from weftwork.engine.api.run_tree import RunTrees
-from weftwork.engine.api.runs import Runs
+from weftwork.engine.api.runs import EventStreams, Runs, RunTrees
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor

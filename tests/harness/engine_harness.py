@@ -9,10 +9,9 @@ import msgspec
 from tests.harness.definitions import NODE_TYPES
 from tests.harness.run_ports import RunPorts
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine.api.event_streams import EventStreams
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_control import RunControl
-from weftwork.engine.api.runs import Runs
+from weftwork.engine.api.runs import EventStreams, Runs
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested
 from weftwork.engine.host.catalog import WorkflowCatalog

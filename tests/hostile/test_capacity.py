@@ -26,8 +26,7 @@ from tests.live import (
     write_workflows,
 )
 from tests.live.listening_host import until
-from weftwork.engine.api.event_streams import EventStreams
-from weftwork.engine.api.runs import Runs
+from weftwork.engine.api.runs import EventStreams, Runs
 from weftwork.engine.host.executor import CountedRuns, Executor
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.header import RunKey

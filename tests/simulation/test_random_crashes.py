@@ -17,7 +17,7 @@ from tests.simulation.run_driver import RunDriver, random_instant_types, run_wit
 from tests.simulation.test_random_runs import ASKING, LOOP, timeless, walked
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.inputs import NodeCompleted, NodeFailed
-from weftwork.engine.run.inbox import Inbox
+from weftwork.engine.run.pending_commit import Inbox
 
 COUNTING = workflow(
     [

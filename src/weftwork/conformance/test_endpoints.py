@@ -16,8 +16,8 @@ from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
 from weftwork.conformance.endpoints.run_observation import ObservationEndpoints, RunObservation
 from weftwork.conformance.endpoints.test_log import TestLog
 from weftwork.engine.api.assets import TenantAssets
-from weftwork.engine.api.bundles import Bundles
 from weftwork.engine.api.models import EnvelopeRecords, ModelInput
+from weftwork.engine.api.review import Bundles
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.api.workflows import Workflows

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
 from msgspec import UNSET
 
 from weftwork.engine.decide.decision import passes_log_level
@@ -127,19 +128,16 @@ def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer
     return [Draft.of(payloads.ChannelWritten(name, value, reducer, node_id, schema_version), node_id)]
 
 
-class BufferedEvents:
+class BufferedEvents(msgspec.Struct, eq=False):
     """Events of one entry of a node. All that are added in one turn of the event loop go into one append."""
 
-    __slots__ = ("_buffer", "_bytes", "_count", "_entry_sequence", "_node_id", "_report", "_state")
-
-    def __init__(self, report: Callable[[Input], None], state: RunState, node_id: str, entered: int) -> None:
-        self._report = report
-        self._state = state
-        self._node_id = node_id
-        self._entry_sequence = entered
-        self._buffer: list[Draft] = []
-        self._count = 0
-        self._bytes = 0
+    _report: Callable[[Input], None]
+    _state: RunState
+    _node_id: str
+    _entry_sequence: int
+    _buffer: list[Draft] = []
+    _count: int = 0
+    _bytes: int = 0
 
     def emit(self, effect: AppendLog | EmitEvent) -> None:
         """See ports.nodes.NodeContext."""

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
 from weftwork.adapters.system.lock_file import LockFile
@@ -23,13 +25,12 @@ from weftwork.wiring.data_folder import DATABASE_FILE, LOCK_FILE, acquire_lock, 
 from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
 
-class OfflineAssetSweep:
+class OfflineAssetSweep(msgspec.Struct, eq=False):
     """The sweep of assets. Where their bytes are is opened only if it is needed: keys can be made without it."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
-        self._store = store
-        self._settings = settings
-        self._blobs: Blobs | None = None
+    _store: Store
+    _settings: Settings
+    _blobs: Blobs | None = None
 
     async def count(self) -> AssetUsage:
         return await (await self._open_sweep()).count()

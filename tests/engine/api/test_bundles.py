@@ -13,9 +13,9 @@ from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks,
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.conformance.endpoints import test_log
 from weftwork.conformance.endpoints.run_observation import EventQuery, RunObservation
-from weftwork.engine.api import bundles as module
-from weftwork.engine.api.bundles import Bundles
+from weftwork.engine.api import review as module
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.review import Bundles
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.engine.api import run_diff as module
+from weftwork.engine.api import review as module
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.run_diff import RunDiffs
+from weftwork.engine.api.review import RunDiffs
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import Batch
@@ -58,8 +58,8 @@ SIZES = st.lists(st.sampled_from([0, 1, 300, 2_000]), min_size=1, max_size=25)
 @settings(max_examples=example_count(80), deadline=None)
 @given(SIZES, SIZES, st.integers(1, 6), st.sampled_from([1, 700, 5_000]))
 async def test_pages_of_any_size_give_the_same(a: list[int], b: list[int], page: int, budget: int) -> None:
-    honest = module.PAGE, module.PAGE_BYTES
-    module.PAGE, module.PAGE_BYTES = page, budget  # pyright: ignore[reportAttributeAccessIssue]
+    honest = module.DIFF_PAGE_EVENTS, module.DIFF_PAGE_BYTES
+    module.DIFF_PAGE_EVENTS, module.DIFF_PAGE_BYTES = page, budget  # pyright: ignore[reportAttributeAccessIssue]
     try:
         bench = EngineHarness()
         await bench.store.open()
@@ -76,7 +76,7 @@ async def test_pages_of_any_size_give_the_same(a: list[int], b: list[int], page:
             for name, key in (("aEvent", one), ("bEvent", other)):
                 assert each.get(name, {}).get("eventId") in (None, f"{key.run_id}-{each['seq']}")
     finally:
-        module.PAGE, module.PAGE_BYTES = honest  # pyright: ignore[reportAttributeAccessIssue]
+        module.DIFF_PAGE_EVENTS, module.DIFF_PAGE_BYTES = honest  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def most_at_once() -> int:
@@ -103,11 +103,11 @@ def most_at_once() -> int:
 
 
 def test_no_more_than_a_page_of_each_log_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound = module.PAGE_BYTES + 2_000
+    bound = module.DIFF_PAGE_BYTES + 2_000
     assert 100_000 < most_at_once() < bound
-    monkeypatch.setattr(module, "PAGE", 100_000)
+    monkeypatch.setattr(module, "DIFF_PAGE_EVENTS", 100_000)
     assert 100_000 < most_at_once() < bound
-    monkeypatch.setattr(module, "PAGE_BYTES", 2**40)
+    monkeypatch.setattr(module, "DIFF_PAGE_BYTES", 2**40)
     assert most_at_once() > bound
 
 

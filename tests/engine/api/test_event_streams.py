@@ -7,7 +7,7 @@ import pytest
 
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness
-from weftwork.engine.api import event_streams
+from weftwork.engine.api import runs
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
@@ -45,7 +45,7 @@ async def test_pages_are_the_log_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     key = await ended(bench)
     log = await bench.events(key)
     assert (await bench.streams.read_page(CALLER, key.run_id, -1, 1000))[0] == log
-    monkeypatch.setattr(event_streams, "PAGE_BYTES", 1)
+    monkeypatch.setattr(runs, "PAGE_BYTES", 1)
     after, seen = -1, 0
     while page := (await bench.streams.read_page(CALLER, key.run_id, after, 1000))[0]:
         assert len(page) == 1, "a page ends with the event that reaches its bytes"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
 from tests.harness.engine_harness import CALLER, EngineHarness, run
-from weftwork.engine.api import run_tree, runs
+from weftwork.engine.api import runs
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.run_tree import RunTrees
+from weftwork.engine.api.runs import RunTrees
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import ChildCreate
@@ -123,8 +123,8 @@ def test_a_thousand_leaves_are_not_looked_below() -> None:
 
 
 async def look_at_all(walk: Any, key: Any, depth: int) -> bool:
-    walk._found += [(each, depth) for each in await walk._child_runs.children(key, None, 10**6)]
-    return len(walk._found) <= walk._limit
+    walk.found += [(each, depth) for each in await walk._child_runs.children(key, None, 10**6)]
+    return len(walk.found) <= walk._limit
 
 
 async def is_never_whole(walk: Any) -> bool:
@@ -142,7 +142,7 @@ def test_a_walk_without_its_bounds_is_found(
     monkeypatch: pytest.MonkeyPatch, name: str, broken: Any, parents: list[int], check: Any
 ) -> None:
     planted(parents, check)
-    monkeypatch.setattr(run_tree._TreeWalk, name, broken)
+    monkeypatch.setattr(runs._TreeWalk, name, broken)
     with pytest.raises(AssertionError):
         planted(parents, check)
 

@@ -31,7 +31,7 @@ class AssetHarness:
         self.blobs = MemoryBlobs(self.clock, ids)
         self.signer = Signer(self.store.signing, self.clock, ids)
         self.assets = Assets(
-            self.store.assets, self.blobs, self.signer, self.clock, limits or Limits(), prefixes=ASSET_PREFIXES
+            self.store.assets, self.blobs, self.signer, self.clock, limits or Limits(), "", prefixes=ASSET_PREFIXES
         )
         self.sweep = AssetSweep(self.store.assets, self.blobs, self.clock, self.assets.unconfirmed_keys)
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from tests.harness.definitions import example_count
 from tests.harness.engine_harness import run, run_ready_tasks
 from tests.harness.event_source import KEY, source_and_feeds
-from weftwork.engine.streams import notifications as module
-from weftwork.engine.streams.feeds import Feeds, Reader
-from weftwork.engine.streams.notifications import Notifications
+from weftwork.engine.streams import feeds as module
+from weftwork.engine.streams.feeds import Feeds, Notifications, Reader
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.wire.streams import StreamFrame
 

@@ -21,7 +21,7 @@ from weftwork.engine.decide.decision import Decision
 from weftwork.engine.decide.inputs import ChildResultsReceived, NodeAwaitsChildren, Step
 from weftwork.engine.host import executor
 from weftwork.engine.host.child_messages import ChildMessages
-from weftwork.engine.run import activity, inbox
+from weftwork.engine.run import activity, pending_commit
 from weftwork.engine.run.append import BatchBuilder
 from weftwork.protocol.fold import fold
 from weftwork.protocol.fold.state import RunState
@@ -236,7 +236,7 @@ def test_an_end_of_an_older_entry_that_counts_is_seen(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(transitions, "is_running", trusting)
     monkeypatch.setattr(children, "is_running", trusting)
-    monkeypatch.setattr(inbox, "_is_stale", lambda item, running: False)
+    monkeypatch.setattr(pending_commit, "_is_stale", lambda item, running: False)
     with pytest.raises(AssertionError, match="ended with"):
         storms(300, SMALL, fates={"lost": 0.3}, documents=looping_tree())
 

@@ -16,7 +16,7 @@ from tests.simulation.effects.rival_executors import RivalExecutors
 from weftwork.engine.decide import effect_claims
 from weftwork.engine.nodes import effect_ledger
 from weftwork.engine.run import live_run, pending_commit
-from weftwork.engine.run.inbox import Inbox
+from weftwork.engine.run.pending_commit import Inbox
 
 pytestmark = pytest.mark.slow
 

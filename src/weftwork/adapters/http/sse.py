@@ -14,9 +14,8 @@ from weakref import WeakValueDictionary
 
 from weftwork.adapters.http.message import Request
 from weftwork.adapters.http.response_writer import ResponseAborted
-from weftwork.engine.api.event_streams import EventStreams, Reader
 from weftwork.engine.api.keyring import Keyring, Principal
-from weftwork.engine.api.runs import Runs
+from weftwork.engine.api.runs import EventStreams, Reader, Runs
 from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey

@@ -7,8 +7,8 @@ import msgspec
 
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.conformance.endpoints.test_log import EventQuery, TestLog, event_document
-from weftwork.engine.api.bundles import Bundles
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.review import Bundles
 from weftwork.engine.api.runs import Runs
 from weftwork.ports.clock import Clock
 from weftwork.ports.storage.event_log import EventLog

@@ -132,13 +132,14 @@ class Annotations:
             self._runtime.feeds.notify(run, sequence, frame)
 
 
-class SecretScanner:
+class SecretScanner(msgspec.Struct, eq=False):
     """Masks in a text what its run hides. Reads one log at a time, and again only when it has grown."""
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
-        self._lock = asyncio.Semaphore(1)
-        self._cache: OrderedDict[RunKey, tuple[int, Redactor]] = OrderedDict()
+    _log: EventLog
+    _lock: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(1))
+    _cache: OrderedDict[RunKey, tuple[int, Redactor]] = msgspec.field(
+        default_factory=OrderedDict[RunKey, tuple[int, Redactor]]
+    )
 
     async def redact(self, run: StoredRun, plan: Plan | None, texts: dict[str, str]) -> dict[str, Any]:
         """The texts, with copies of what the run hides masked. Without its plan, all of them if it hides anything."""

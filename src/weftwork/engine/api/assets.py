@@ -43,14 +43,13 @@ class SignedAsset(msgspec.Struct, frozen=True):
     expires_at: int
 
 
-class TenantAssets:
+class TenantAssets(msgspec.Struct, eq=False):
     """Raises ClientFault or StoreUnavailable."""
 
-    def __init__(self, assets: Assets, clock: Clock, limits: Limits) -> None:
-        self._assets = assets
-        self._clock = clock
-        self._limits = limits
-        self._active_uploads: Counter[str] = Counter()
+    _assets: Assets
+    _clock: Clock
+    _limits: Limits
+    _active_uploads: Counter[str] = msgspec.field(default_factory=Counter[str])
 
     async def find(self, token: str) -> Download:
         """media-04: what the token of a URL opens; the same fault for every token that opens nothing."""

@@ -54,18 +54,15 @@ Row = dict[str, Any]
 """The state row of an interrupt, decoded."""
 
 
-class InterruptLinks:
-    """`public` is where people reach the host, without a slash at the end; empty if nobody has said so."""
+class InterruptLinks(msgspec.Struct, eq=False):
+    """`public_url` is where people reach the host, without a slash at the end; empty if nobody has said so."""
 
-    def __init__(
-        self, signer: Signer, clock: Clock, ids: Ids, prefix: str, public: str = "", link_days: int = 7
-    ) -> None:
-        self._signer = signer
-        self._clock = clock
-        self._ids = ids
-        self._prefix = prefix
-        self.public_url = public
-        self._default_lifetime_ms = link_days * DAY_MS
+    _signer: Signer
+    _clock: Clock
+    _ids: Ids
+    _prefix: str
+    public_url: str = ""
+    _link_days: int = 7
 
     def path(self, text: str) -> str:
         return self._prefix + text
@@ -84,7 +81,7 @@ class InterruptLinks:
         """tok-03 (readings, Interrupt tokens): lasts to the deadline of the interrupt, or the days of the setting if it
         has none; `seconds` can make that shorter, never longer."""
         due = _due(row)
-        longest = self._default_lifetime_ms if due is None else max(0, due - self._clock.now())
+        longest = self._link_days * DAY_MS if due is None else max(0, due - self._clock.now())
         return self._sign(run, row, intent, person, longest if seconds is None else min(longest, seconds * 1000))
 
     def open_token(self, text: str) -> InterruptToken:
@@ -124,13 +121,12 @@ def _due(row: dict[str, Any]) -> int | None:
     return parse_iso(text) if text is not None else None
 
 
-class Interrupts:
+class Interrupts(msgspec.Struct, eq=False):
     """Raises ClientFault, StoreUnavailable or HostFault."""
 
-    def __init__(self, runtime: Runtime, executor: Executor, links: InterruptLinks) -> None:
-        self._runtime = runtime
-        self._executor = executor
-        self._links = links
+    _runtime: Runtime
+    _executor: Executor
+    _links: InterruptLinks
 
     async def list_of_run(self, principal: Principal, run_id: str, closed: bool = False) -> dict[str, Any]:
         """Those of one run in the order in which they were asked: the open ones, or all."""
@@ -280,7 +276,10 @@ class Interrupts:
 
     def _document(self, principal: Principal, run_id: str, workflow_id: str, row: Row) -> Row:
         shown = {**row, "runId": run_id, "workflowId": workflow_id, "createdAt": row["requestedAt"]}
-        return shown | _token_members(self._mint_token(principal, run_id, row)) if row["status"] == "open" else shown
+        if row["status"] != "open":
+            return shown
+        minted = self._mint_token(principal, run_id, row)
+        return {**shown, "token": minted[0], **_callback_members(minted)}
 
     def _mint_token(self, principal: Principal, run_id: str, row: Row) -> tuple[str, str, Intent]:
         """tok-05 (readings, Interrupt tokens): a read gives no more than the key itself may do."""
@@ -304,10 +303,6 @@ def decode_cursor(text: str) -> str:
 
 def _callback_members(minted: tuple[str, str, Intent]) -> dict[str, str]:
     return {"interruptToken": minted[0], "callbackUrl": minted[1], "tokenIntent": minted[2]}
-
-
-def _token_members(minted: tuple[str, str, Intent]) -> dict[str, str]:
-    return {"token": minted[0], **_callback_members(minted)}
 
 
 def _interrupt_rows(stored: StoredRun) -> list[Row]:

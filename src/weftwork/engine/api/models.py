@@ -25,16 +25,13 @@ _WIRE_CODES: Final = {mine: wire for wire, mine in RUN_ERROR_CODES.items()} | {
 }
 
 
-class ModelInput:
+class ModelInput(msgspec.Struct, eq=False):
     """Checks the messages of a request as a node's are checked, without calling the model."""
 
-    def __init__(
-        self, models: ModelProviders, assets: Assets | None, outbound: Outbound | None, max_part_bytes: int
-    ) -> None:
-        self._models = models
-        self._assets = assets
-        self._outbound = outbound
-        self._max_part_bytes = max_part_bytes
+    _models: ModelProviders
+    _assets: Assets | None
+    _outbound: Outbound | None
+    _max_part_bytes: int
 
     async def resolve(self, principal: Principal, wanted: ModelRequest) -> ModelRequest:
         """The request with its media fetched. Raises ProviderFault for a model that is not there, ClientFault for
@@ -55,11 +52,10 @@ def _to_client_fault(failure: Failed) -> ClientFault:
     return ClientFault("validation_error", failure.message, {**(failure.details or {}), "code": failure.code})
 
 
-class EnvelopeRecords:
+class EnvelopeRecords(msgspec.Struct, eq=False):
     """Scans the log, so this is for test endpoints only; a live run has its records in its state."""
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
+    _log: EventLog
 
     async def find(self, run: RunKey, correlation_id: str) -> RecordedOutcome | None:
         """The first record, as the fold keeps it; None where there is none among the first events, and for no run."""

@@ -47,29 +47,20 @@ class PruneResult(msgspec.Struct, frozen=True):
     more: bool
 
 
-class Retention:
+class Retention(msgspec.Struct, eq=False):
     """Deletes ended runs. Without `executing` nobody uses the store but the caller.
 
     With `keep_days` above 0, `tidy` deletes runs that ended so many days ago.
     """
 
-    def __init__(
-        self,
-        runs: RunRetention,
-        events: EventLog,
-        records: IdempotencyRecords,
-        clock: Clock,
-        executing: LiveRunMemory | None = None,
-        keep_days: int = 0,
-    ) -> None:
-        self._runs = runs
-        self._log = events
-        self._records = records
-        self._clock = clock
-        self._live_runs = executing
-        self._keep_days = keep_days
-        self._has_leftovers = False
-        self._purge_task: asyncio.Task[None] | None = None
+    _runs: RunRetention
+    _log: EventLog
+    _records: IdempotencyRecords
+    _clock: Clock
+    _live_runs: LiveRunMemory | None = None
+    _keep_days: int = 0
+    _has_leftovers: bool = False
+    _purge_task: asyncio.Task[None] | None = None
 
     async def delete_run(self, principal: Principal, run_id: str, key: str | None = None) -> bool:
         """run-08: delete an ended run; afterwards it is as unknown as one that never was.

@@ -44,12 +44,11 @@ class BulkCancelOutcome(ReplayableOutcome, frozen=True):
     results: list[dict[str, Any]]
 
 
-class RunControl:
+class RunControl(msgspec.Struct, eq=False):
     """Raises ClientFault, StoreUnavailable or HostFault."""
 
-    def __init__(self, runtime: Runtime, executor: Executor) -> None:
-        self._runtime = runtime
-        self._executor = executor
+    _runtime: Runtime
+    _executor: Executor
 
     async def cancel_run(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None

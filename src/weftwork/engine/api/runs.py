@@ -1,11 +1,14 @@
-"""Runs for callers: create, read and list them. One method per operation.
+"""Runs for callers: create, read, list and follow them, and the tree that a run is part of. One method per operation.
 
 Spans are projected from the log when they are asked for, and cached for ended runs (`SpanCache`).
 """
 
+import asyncio
 from collections import OrderedDict
 from functools import partial
 from typing import Any, Final
+
+import msgspec
 
 from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
 from weftwork.engine.api.keyring import Principal, require_run
@@ -14,7 +17,9 @@ from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.append import hide_inputs
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
 from weftwork.engine.runtime import Runtime
+from weftwork.engine.streams.feeds import Reader
 from weftwork.ports.fault_points import fault_point
+from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import EventLog, ScopeTaken
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.run_queries import RunQuery
@@ -24,6 +29,7 @@ from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact
+from weftwork.protocol.run.child_runs import ancestry, tree_entry
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import (
@@ -183,16 +189,17 @@ class Runs:
             raise rate_limited("This tenant has as many unfinished runs as it may.", "tenant")
 
 
-class SpanCache:
+class SpanCache(msgspec.Struct, eq=False):
     """Spans of runs: at most MAX_CACHED_RUNS ended runs in memory, and about MAX_EVENTS_READ events read for one run.
 
     Nothing is recorded while a run goes on, so tracing costs a run nothing; what falls out of memory is
     projected again from the log, and comes out equal.
     """
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
-        self._cache: OrderedDict[RunKey, list[dict[str, Any]]] = OrderedDict()
+    _log: EventLog
+    _cache: OrderedDict[RunKey, list[dict[str, Any]]] = msgspec.field(
+        default_factory=OrderedDict[RunKey, list[dict[str, Any]]]
+    )
 
     async def spans(self, run: StoredRun) -> list[dict[str, Any]]:
         """The run's spans so far."""
@@ -226,3 +233,130 @@ def _assets_in_request(document: dict[str, Any], partition: str) -> tuple[str, .
     """The assets that a request for a run names, anywhere in it."""
     given = [document[name] for name in ("inputs", "configurable", "metadata") if document.get(name)]
     return tuple(sorted(referenced_assets(encode_stored(given), partition))) if given else ()
+
+
+PAGE_BYTES: Final = 4 * 2**20
+"""A page ends with the event that reaches this; its reader goes on from there."""
+
+
+class EventStreams(msgspec.Struct, eq=False):
+    """Raises ClientFault or StoreUnavailable."""
+
+    _runtime: Runtime
+    _executor: Executor
+
+    async def join(
+        self, principal: Principal, run_id: str, after: int, waits: bool = True
+    ) -> tuple[Reader, Projection]:
+        """A reader standing after that sequence, or after the last one if the run has not come so far; and how it is.
+
+        Pair with `leave`. A reader that waits for events is refused if the host has as many as it may.
+        """
+        if waits:
+            self._check_capacity()
+        run = principal.run(run_id)
+        reader = self._runtime.feeds.join(run, after)
+        try:
+            projection = require_run(await self._executor.projection(run))
+        except BaseException:
+            self._runtime.feeds.leave(run)
+            raise
+        if after >= projection.last_sequence:
+            reader.sequence = projection.last_sequence
+            reader.ended = projection.status in TERMINAL_STATUSES
+        return reader, projection
+
+    def leave(self, principal: Principal, run_id: str) -> None:
+        self._runtime.feeds.leave(principal.run(run_id))
+
+    async def read_page(
+        self, principal: Principal, run_id: str, after: int, limit: int, timeout: float = 0
+    ) -> tuple[list[Event], Projection]:
+        """The next events, up to a limit and to PAGE_BYTES; and how the run stood before they were read.
+
+        With a timeout, waits so many seconds while a live run has none. For a cursor ahead of the run these are the
+        events behind its end, and not yet behind the cursor.
+        """
+        reader, projection = await self.join(principal, run_id, after, waits=timeout > 0)
+        try:
+            events = [] if reader.ended else await reader.next(timeout, limit, PAGE_BYTES)
+            size = sum([event.size for event in events])
+            while events and not reader.ended and len(events) < limit and size < PAGE_BYTES:
+                more = await reader.next(0, limit - len(events), PAGE_BYTES - size)
+                if not more:
+                    break
+                events += more
+                size += sum([event.size for event in more])
+        finally:
+            self.leave(principal, run_id)
+        return events, projection
+
+    def _check_capacity(self) -> None:
+        """lim-08 (OpenWOP stream-modes): refuse one waiting reader too many, before anything is opened for it."""
+        if self._runtime.feeds.readers >= self._runtime.limits.max_streams:
+            raise rate_limited("The host has as many open streams as it may.", "global")
+
+
+MAX_CONCURRENT_WALKS: Final = 4
+"""Trees that are walked at the same time; each may ask the store a thousand times."""
+
+
+class RunTrees(msgspec.Struct, eq=False):
+    """Raises ClientFault or StoreUnavailable."""
+
+    _runtime: Runtime
+    _executor: Executor
+    _host_id: str
+    _walks: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_WALKS))
+
+    async def ancestry(self, principal: Principal, run_id: str) -> dict[str, Any]:
+        """Which run started this one."""
+        return ancestry((await self._read_run(principal, run_id)).header, self._host_id)
+
+    async def tree(self, principal: Principal, run_id: str, limit: int) -> dict[str, Any]:
+        """kin-12: a run and at most so many of those below it, level by level, as they stand now."""
+        found = await self._read_run(principal, run_id)
+        async with self._walks:
+            walk = _TreeWalk(self._runtime.child_runs, found, limit, [(found, 0)])
+            truncated = has_children(found) and await walk.reaches_limit()
+        rows = [tree_entry(run, depth) for run, depth in walk.found]
+        return {"runId": run_id, "runs": rows, "truncated": truncated}
+
+    async def _read_run(self, principal: Principal, run_id: str) -> StoredRun:
+        return require_run(await self._executor.read_run(principal.run(run_id)))
+
+
+class _TreeWalk(msgspec.Struct, eq=False):
+    """Level by level, so that what is left out of a large tree is far from its top."""
+
+    _child_runs: ChildRuns
+    _root: StoredRun
+    _limit: int
+    found: list[tuple[StoredRun, int]]
+
+    async def reaches_limit(self) -> bool:
+        """Look below each run that was found; True when the limit kept one out."""
+        level = 0
+        # Those that are found on the way come at the end.
+        for run, depth in self.found:
+            if depth > level:
+                if await self._is_complete():
+                    return False
+                level = depth
+            if not await self._add_children(run.header.key, depth + 1):
+                return True
+        return False
+
+    async def _add_children(self, run: RunKey, depth: int) -> bool:
+        """Take its children; False when there was no room for all."""
+        room = self._limit - len(self.found)
+        children = await self._child_runs.children(run, None, room + 1)
+        self.found += [(each, depth) for each in children[:room]]
+        return len(children) <= room
+
+    async def _is_complete(self) -> bool:
+        """Spares a look below each of a thousand leaves, where one number tells that there is nothing."""
+        return (
+            self._root.header.parent is None
+            and await self._child_runs.count_descendants(self._root.header.key) == len(self.found) - 1
+        )

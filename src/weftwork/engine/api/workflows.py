@@ -4,6 +4,8 @@ import logging
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.host.catalog import WorkflowCatalog
@@ -42,12 +44,11 @@ class RegistrationOutcome(ReplayableOutcome, frozen=True):
     """False when the same version with the same content was there already."""
 
 
-class Workflows:
+class Workflows(msgspec.Struct, eq=False):
     """Workflows for callers. Raises ClientFault, StoreUnavailable or HostFault."""
 
-    def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
-        self._runtime = runtime
-        self._catalog = catalog
+    _runtime: Runtime
+    _catalog: WorkflowCatalog
 
     async def get(self, principal: Principal, workflow_id: str, version: str | None = None) -> bytes:
         """The definition in JSON, verbatim; without a version, the one that new runs take."""

@@ -39,18 +39,17 @@ class _TenantSlots(msgspec.Struct):
     used: int = 0
 
 
-class Admission:
+class Admission(msgspec.Struct, eq=False):
     """`wake` executes a run that is stored."""
 
-    def __init__(self, max_slots: int, clock: Clock, wake: Callable[[RunKey], Awaitable[object]]) -> None:
-        self._max_slots = max_slots
-        self._clock = clock
-        self._wake = wake
-        self._tenants: dict[str, _TenantSlots] = {}
-        """By partition, while there is any."""
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._cancelling_roots: set[str] = set()
-        self._closed = False
+    _max_slots: int
+    _clock: Clock
+    _wake: Callable[[RunKey], Awaitable[object]]
+    _tenants: dict[str, _TenantSlots] = {}
+    """By partition, while there is any."""
+    _tasks: dict[str, asyncio.Task[None]] = {}
+    _cancelling_roots: set[str] = set()
+    _closed: bool = False
 
     def admit(self, run: RunKey, input_bytes: int = 0, root: str = "") -> bool:
         """lim-16 (host): whether the run may be executed now; otherwise it is, when there is room."""

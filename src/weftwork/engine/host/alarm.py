@@ -5,6 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import msgspec
+
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
@@ -19,27 +21,20 @@ RETRY_FAILED_MS: Final = 600_000
 """After that, what could not be woken is tried again."""
 
 
-class Alarm:
+class Alarm(msgspec.Struct, eq=False):
     """`wake` loads a run, whose own timers do the rest, lets it go on for a while, and says whether it could; `is_live`
     knows those that are loaded."""
 
-    def __init__(
-        self,
-        queries: RunQueries,
-        clock: Clock,
-        wake: Callable[[RunKey], Awaitable[bool]],
-        is_live: Callable[[RunKey], bool],
-    ) -> None:
-        self._queries = queries
-        self._clock = clock
-        self._wake = wake
-        self._is_live = is_live
-        self._failed: dict[RunKey, int] = {}
-        """What could not be woken, and when that is tried again."""
-        self._next_wake: int | None = None
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._closed = False
+    _queries: RunQueries
+    _clock: Clock
+    _wake: Callable[[RunKey], Awaitable[bool]]
+    _is_live: Callable[[RunKey], bool]
+    _failed: dict[RunKey, int] = {}
+    """What could not be woken, and when that is tried again."""
+    _next_wake: int | None = None
+    _changed: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    _task: asyncio.Task[None] | None = None
+    _closed: bool = False
 
     def start(self) -> None:
         """Look after runs that were parked before."""

@@ -46,20 +46,42 @@ THREAD_CHECK_BYTES: Final = 32_768
 _NOT_CACHED: Final = ""
 
 
-class WorkflowCatalog:
+class PlanCache(msgspec.Struct, eq=False):
+    """Plans by digest, bounded in number and size; the least recently used goes first."""
+
+    _cache: OrderedDict[str, tuple[Plan, int]] = msgspec.field(default_factory=OrderedDict[str, tuple[Plan, int]])
+    _bytes: int = 0
+
+    def get(self, digest: str) -> Plan | None:
+        kept = self._cache.get(digest)
+        if kept is None:
+            return None
+        self._cache.move_to_end(digest)
+        return kept[0]
+
+    def add(self, plan: Plan, size: int) -> None:
+        """`size` is that of the definition in JSON. The plan kept last stays, however large it is."""
+        _, before = self._cache.pop(plan.workflow.digest, (plan, 0))
+        self._cache[plan.workflow.digest] = plan, size
+        self._bytes += size - before
+        while len(self._cache) > 1 and (len(self._cache) > MAX_CACHED_PLANS or self._bytes > MAX_CACHED_PLAN_BYTES):
+            _, (_, size) = self._cache.popitem(last=False)
+            self._bytes -= size
+
+
+class WorkflowCatalog(msgspec.Struct, eq=False):
     """Workflows of files by id; those of tenants in the store; plans by digest, as pinned by runs."""
 
-    def __init__(
-        self, definitions: Definitions, types: Mapping[str, NodeDeclaration], kinds: KindSet = BUILTIN_KINDS
-    ) -> None:
-        self.types = types
-        self._kinds = kinds
-        self._definitions = definitions
-        self._by_id: dict[tuple[str | None, str], Plan] = {}
-        self._plans = PlanCache()
-        self._digests: OrderedDict[tuple[str, str], str | None] = OrderedDict()
-        """What a tenant registered last under an id, None if nothing."""
-        self._writes = 0
+    _definitions: Definitions
+    types: Mapping[str, NodeDeclaration]
+    _kinds: KindSet = BUILTIN_KINDS
+    _by_id: dict[tuple[str | None, str], Plan] = {}
+    _plans: PlanCache = msgspec.field(default_factory=PlanCache)
+    _digests: OrderedDict[tuple[str, str], str | None] = msgspec.field(
+        default_factory=OrderedDict[tuple[str, str], str | None]
+    )
+    """What a tenant registered last under an id, None if nothing."""
+    _writes: int = 0
 
     async def register(self, document: dict[str, Any]) -> list[Violation]:
         """Check a definition and make it startable; returns the violations, and registers nothing if there are any."""
@@ -199,27 +221,3 @@ class WorkflowCatalog:
         if stored is None:
             raise HostFault(f"the definition {digest} of workflow {workflow_id} is not in the store")
         return stored
-
-
-class PlanCache:
-    """Plans by digest, bounded in number and size; the least recently used goes first."""
-
-    def __init__(self) -> None:
-        self._cache: OrderedDict[str, tuple[Plan, int]] = OrderedDict()
-        self._bytes = 0
-
-    def get(self, digest: str) -> Plan | None:
-        kept = self._cache.get(digest)
-        if kept is None:
-            return None
-        self._cache.move_to_end(digest)
-        return kept[0]
-
-    def add(self, plan: Plan, size: int) -> None:
-        """`size` is that of the definition in JSON. The plan kept last stays, however large it is."""
-        _, before = self._cache.pop(plan.workflow.digest, (plan, 0))
-        self._cache[plan.workflow.digest] = plan, size
-        self._bytes += size - before
-        while len(self._cache) > 1 and (len(self._cache) > MAX_CACHED_PLANS or self._bytes > MAX_CACHED_PLAN_BYTES):
-            _, (_, size) = self._cache.popitem(last=False)
-            self._bytes -= size

@@ -12,6 +12,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+import msgspec
+
 from weftwork.engine.decide.inputs import CancelRequested, ChildResultsReceived, Input
 from weftwork.engine.host.admission import Admission
 from weftwork.engine.run.live_run import LiveRun
@@ -40,7 +42,7 @@ MAX_CONCURRENT_DELIVERIES: Final = 128
 SendInput = Callable[[RunKey, Input], Awaitable[object]]
 
 
-class ChildMessages:
+class ChildMessages(msgspec.Struct, eq=False):
     """Delivers child results to parents and cancel requests to children. One instance per host.
 
     send_input: wakes a run and gives it an input; returns when the consequences are durable.
@@ -49,34 +51,26 @@ class ChildMessages:
     find_live: returns a run that is in memory.
     """
 
-    def __init__(
-        self,
-        child_runs: ChildRuns,
-        clock: Clock,
-        send_input: SendInput,
-        start: Callable[[NewChild], None],
-        confirm_create: Callable[[RunKey], None],
-        find_live: Callable[[RunKey], LiveRun | None],
-        admission: Admission,
-    ) -> None:
-        self._child_runs = child_runs
-        self._clock = clock
-        self._send_input = send_input
-        self._start = start
-        self._confirm_create = confirm_create
-        self._find_live = find_live
-        self._admission = admission
-        self._queued: dict[RunKey, dict[str, ChildResult]] = {}
-        """Parent -> the newest result of each of its children."""
-        self._newest: OrderedDict[str, int] = OrderedDict()
-        """The sequence of the newest result of each child."""
-        self._delivered: list[PendingChildResult] = []
-        self._tasks: dict[tuple[str, RunKey | None], asyncio.Task[None]] = {}
-        self._delivery_slots = asyncio.Semaphore(MAX_CONCURRENT_DELIVERIES)
-        self._has_cancels = False
-        self._cancel_sent: set[RunKey] = set()
-        """Children that were sent their cancel request, or cannot be executed here. Cleared when no request is left."""
-        self._closed = False
+    _child_runs: ChildRuns
+    _clock: Clock
+    _send_input: SendInput
+    _start: Callable[[NewChild], None]
+    _confirm_create: Callable[[RunKey], None]
+    _find_live: Callable[[RunKey], LiveRun | None]
+    _admission: Admission
+    _queued: dict[RunKey, dict[str, ChildResult]] = {}
+    """Parent -> the newest result of each of its children."""
+    _newest: OrderedDict[str, int] = msgspec.field(default_factory=OrderedDict[str, int])
+    """The sequence of the newest result of each child."""
+    _delivered: list[PendingChildResult] = []
+    _tasks: dict[tuple[str, RunKey | None], asyncio.Task[None]] = {}
+    _delivery_slots: asyncio.Semaphore = msgspec.field(
+        default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_DELIVERIES)
+    )
+    _has_cancels: bool = False
+    _cancel_sent: set[RunKey] = set()
+    """Children that were sent their cancel request, or cannot be executed here. Cleared when no request is left."""
+    _closed: bool = False
 
     def on_family_committed(self, live: LiveRun, batch: Batch, children: Sequence[NewChild]) -> None:
         """A batch is durable: start its new children, and deliver its messages to the parent and the other children."""

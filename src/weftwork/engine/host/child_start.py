@@ -52,17 +52,16 @@ class TreeSize(msgspec.Struct):
     """When it was last found to be full."""
 
 
-class ChildStarter:
+class ChildStarter(msgspec.Struct, eq=False):
     """Prepares child runs. Nothing is stored here: the child is created in the commit of the event that starts it."""
 
-    def __init__(self, child_runs: ChildRuns, clock: Clock, ids: Ids, limits: Limits, catalog: WorkflowCatalog) -> None:
-        self._child_runs = child_runs
-        self._clock = clock
-        self._ids = ids
-        self._limits = limits
-        self._catalog = catalog
-        self._tree_sizes: OrderedDict[RunKey, TreeSize] = OrderedDict()
-        """By the run at the top."""
+    _child_runs: ChildRuns
+    _clock: Clock
+    _ids: Ids
+    _limits: Limits
+    _catalog: WorkflowCatalog
+    _tree_sizes: OrderedDict[RunKey, TreeSize] = msgspec.field(default_factory=OrderedDict[RunKey, TreeSize])
+    """By the run at the top."""
 
     async def prepare(self, state: RunState, call: NodeCall, wanted: ChildRequest) -> NewChild | Failed:
         """kin-01 (OpenWOP node-packs, core.subWorkflow): the child of a node, or why there can be none.

@@ -318,14 +318,11 @@ class Executor:
         log.critical("run cannot even be failed; it is left as it is", extra={"runId": live.key.run_id})
 
 
-class RunCounts:
+class RunCounts(msgspec.Struct, eq=False):
     """How many runs there are, in all and by partition. A partition without runs takes no memory."""
 
-    __slots__ = ("_counts", "total")
-
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-        self.total = 0
+    _counts: dict[str, int] = {}
+    total: int = 0
 
     def add(self, partition: str) -> None:
         self.total += 1
@@ -365,15 +362,14 @@ class CountedRuns(dict[RunKey, T]):
             del self[run]
 
 
-class UnconfirmedCreates:
+class UnconfirmedCreates(msgspec.Struct, eq=False):
     """Creates whose outcome is unknown. One task looks them all up, and ends when none is left."""
 
-    def __init__(self, clock: Clock, wake: Callable[[RunKey], Awaitable[object]]) -> None:
-        self._clock = clock
-        self._wake = wake
-        self._runs: dict[RunKey, None] = {}
-        self._task: asyncio.Task[None] | None = None
-        self._closed = False
+    _clock: Clock
+    _wake: Callable[[RunKey], Awaitable[object]]
+    _runs: dict[RunKey, None] = {}
+    _task: asyncio.Task[None] | None = None
+    _closed: bool = False
 
     def add(self, run: RunKey) -> None:
         if self._closed:

@@ -55,16 +55,17 @@ class LoadedRun(msgspec.Struct, frozen=True):
     """What it has learnt to hide, if that is known."""
 
 
-class RunLoader:
+class RunLoader(msgspec.Struct, eq=False):
     """Loads runs, and keeps the states of parked ones. A state that is taken from here has one owner until it is parked
     again."""
 
-    def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
-        self._runtime = runtime
-        self._catalog = catalog
-        self._parked: dict[bool, OrderedDict[RunKey, LoadedRun]] = {True: OrderedDict(), False: OrderedDict()}
-        """Those that wait for children apart from the others."""
-        self._parked_bytes = 0
+    _runtime: Runtime
+    _catalog: WorkflowCatalog
+    _parked: dict[bool, OrderedDict[RunKey, LoadedRun]] = msgspec.field(
+        default_factory=lambda: {True: OrderedDict(), False: OrderedDict()}
+    )
+    """Those that wait for children apart from the others."""
+    _parked_bytes: int = 0
 
     def park(self, loaded: LoadedRun) -> None:
         """Keep the state of a parked run."""
@@ -120,13 +121,10 @@ class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
         return task
 
 
-class RecentRuns:
+class RecentRuns(msgspec.Struct, eq=False):
     """Runs that have just ended, as the store has them, if they are small."""
 
-    __slots__ = ("_runs",)
-
-    def __init__(self) -> None:
-        self._runs: OrderedDict[RunKey, StoredRun] = OrderedDict()
+    _runs: OrderedDict[RunKey, StoredRun] = msgspec.field(default_factory=OrderedDict[RunKey, StoredRun])
 
     def get(self, run: RunKey) -> StoredRun | None:
         return self._runs.get(run)

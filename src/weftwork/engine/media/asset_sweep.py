@@ -33,23 +33,15 @@ class SweepResult(msgspec.Struct, frozen=True):
     more: bool
 
 
-class AssetSweep:
+class AssetSweep(msgspec.Struct, eq=False):
     """media-80 (RFC 0055 C, retention): never takes what a run refers to."""
 
-    def __init__(
-        self,
-        rows: AssetIndex,
-        blobs: Blobs,
-        clock: Clock,
-        unsure: list[str] | None = None,
-        stray_ms: int = STRAY_AGE_MS,
-    ) -> None:
-        self._rows = rows
-        self._blobs = blobs
-        self._clock = clock
-        self._unconfirmed_keys = unsure if unsure is not None else []
-        self._stray_ms = stray_ms
-        self._scanned_at: int | None = None
+    _rows: AssetIndex
+    _blobs: Blobs
+    _clock: Clock
+    _unconfirmed_keys: list[str] = []
+    _stray_ms: int = STRAY_AGE_MS
+    _scanned_at: int | None = None
 
     async def count(self) -> AssetUsage:
         """What `prune` would delete, strays apart."""

@@ -5,6 +5,8 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, TypeVar
 
+import msgspec
+
 from weftwork.engine.signer import Signer
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
@@ -64,30 +66,19 @@ def asset_not_found() -> ClientFault:
     return ClientFault("not_found", "There is no such asset.")
 
 
-class Assets:
+class Assets(msgspec.Struct, eq=False):
     """`base` is where assets are served from, without a slash at the end; it is known once the host listens."""
 
-    def __init__(
-        self,
-        rows: AssetIndex,
-        blobs: Blobs,
-        signer: Signer,
-        clock: Clock,
-        limits: Limits,
-        base: str = "",
-        *,
-        prefixes: tuple[str, ...],
-    ) -> None:
-        self._rows = rows
-        self._blobs = blobs
-        self._signer = signer
-        self._clock = clock
-        self._limits = limits
-        self.base = base
-        self.prefixes = prefixes
-        """Paths below which assets are served, by their tokens. URLs are made with the first one."""
-        self.unconfirmed_keys: list[str] = []
-        """Keys of bytes of which nobody knows whether they have a row; the sweep looks."""
+    _rows: AssetIndex
+    _blobs: Blobs
+    _signer: Signer
+    _clock: Clock
+    _limits: Limits
+    base: str
+    prefixes: tuple[str, ...]
+    """Paths below which assets are served, by their tokens. URLs are made with the first one."""
+    unconfirmed_keys: list[str] = []
+    """Keys of bytes of which nobody knows whether they have a row; the sweep looks."""
 
     async def put(
         self,

@@ -51,39 +51,18 @@ class GateResult(msgspec.Struct, frozen=True):
     """Whether it fits the schemas of its form and its kind, and need not be held against them again."""
 
 
-class EnvelopeGate:
+class EnvelopeGate(msgspec.Struct, eq=False):
     """Judges the envelopes of one entry of a node, or of one item of a map."""
 
-    __slots__ = (
-        "_call",
-        "_clarified",
-        "_is_foreign",
-        "_is_untrusted",
-        "_item",
-        "_node_id",
-        "_redactor",
-        "_runtime",
-        "_state",
-    )
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        state: RunState,
-        call: NodeCall,
-        place: tuple[str, str],
-        redactor: Redactor | None,
-        is_untrusted: Callable[[], bool],
-        is_foreign: Callable[[Any], bool],
-    ) -> None:
-        self._runtime = runtime
-        self._state = state
-        self._call = call
-        self._node_id, self._item = place
-        self._redactor = redactor
-        self._is_untrusted = is_untrusted
-        self._is_foreign = is_foreign
-        self._clarified: set[str] = set()
+    _runtime: Runtime
+    _state: RunState
+    _call: NodeCall
+    _node_id: str
+    _item: str
+    _redactor: Redactor | None
+    _is_untrusted: Callable[[], bool]
+    _is_foreign: Callable[[Any], bool]
+    _clarified: set[str] = set()
 
     def judge(self, document: Any, emission: Emission, records: bool = True, is_validated: bool = False) -> GateResult:
         """What becomes of an envelope, by the rules of the host, the node, and this moment. No consequence yet.

@@ -45,22 +45,14 @@ _RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may well succeed."""
 
 
-class MessageMedia:
+class MessageMedia(msgspec.Struct, eq=False):
     """On behalf of one partition. `away` waits for a store that cannot be reached; without it, that is raised."""
 
-    def __init__(
-        self,
-        assets: Assets | None,
-        outbound: Outbound | None,
-        partition: str,
-        most_bytes: int,
-        away: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        self._assets = assets
-        self._outbound = outbound
-        self._partition = partition
-        self._max_part_bytes = most_bytes
-        self._wait_for_store = away
+    _assets: Assets | None
+    _outbound: Outbound | None
+    _partition: str
+    _max_part_bytes: int
+    _wait_for_store: Callable[[], Awaitable[None]] | None = None
 
     async def resolve(self, request: ModelRequest, offered: frozenset[Modality]) -> ModelRequest:
         """media-45 (RFC 0091, order of checks): the request with its parts as a model that takes `offered` is shown

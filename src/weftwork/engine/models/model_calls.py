@@ -113,7 +113,7 @@ class EntryModelCalls:
         # Of items of a map nobody can tell whose stream it was.
         self._has_unfinished_stream = not item and state.nodes[node_id].streaming
         self._media = EntryMediaStore(runtime, state, redactor)
-        self._gate = EnvelopeGate(runtime, state, call, place, redactor, is_untrusted, self._media.is_foreign)
+        self._gate = EnvelopeGate(runtime, state, call, *place, redactor, is_untrusted, self._media.is_foreign)
 
     async def generate(self, request: ModelRequest, along: AnswerEvents) -> ModelAnswer:
         """See ports.nodes.NodeContext."""

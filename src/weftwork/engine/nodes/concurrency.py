@@ -3,6 +3,8 @@
 import asyncio
 from collections import deque
 
+import msgspec
+
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
@@ -10,16 +12,15 @@ Slots = tuple[tuple[str, int], ...]
 """Names of what is limited, with the limits."""
 
 
-class ConcurrencyLimiter:
+class ConcurrencyLimiter(msgspec.Struct, eq=False):
     """First come, first served, for each thing that is limited.
 
     Slots are acquired in order, those of the tenant first. So a node that waits for a second slot holds only one of
     its own tenant, and one tenant cannot block another by waiting.
     """
 
-    def __init__(self) -> None:
-        self._busy: dict[str, int] = {}
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+    _busy: dict[str, int] = {}
+    _waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def acquire(self, slots: Slots) -> bool:
         """Acquire all slots; returns whether there was a wait. Holds none when it is cancelled."""

@@ -7,6 +7,8 @@ from copy import deepcopy
 from itertools import count
 from typing import Any, Final
 
+import msgspec
+
 from weftwork.engine.decide.decision import error_object
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, Input
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE
@@ -35,46 +37,21 @@ MAX_STEP_BYTES: Final = 64 * 2**20
 """What the steps of one entry may leave behind: it is kept until the node ends."""
 
 
-class EffectLedger:
+class EffectLedger(msgspec.Struct, eq=False):
     """What a node, or an item of a map, does to the world. `node_id` is the node of the graph it belongs to."""
 
-    __slots__ = (
-        "_bytes",
-        "_call",
-        "_closed",
-        "_item",
-        "_node",
-        "_node_id",
-        "_report",
-        "_runtime",
-        "_tenant",
-        "_unstarted",
-        "_used",
-        "now",
-    )
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        report: Callable[[Input], None],
-        call: NodeCall,
-        node: NodeState,
-        tenant: str,
-        node_id: str,
-        item: str = "",
-    ) -> None:
-        self._runtime = runtime
-        self._report = report
-        self._call = call
-        self._node = node
-        self._tenant = tenant
-        self._node_id = node_id
-        self._item = item
-        self._used: set[str] = set()
-        self._bytes = 0
-        self._unstarted: set[EffectRef] = set()
-        self._closed = False
-        self.now = node.first_started_at
+    _runtime: Runtime
+    _report: Callable[[Input], None]
+    _call: NodeCall
+    _node: NodeState
+    _tenant: str
+    _node_id: str
+    _item: str
+    now: int
+    _used: set[str] = set()
+    _bytes: int = 0
+    _unstarted: set[EffectRef] = set()
+    _closed: bool = False
 
     def key(self, step: str) -> str:
         """The layer-2 identity of a step, or of the whole node."""

@@ -97,7 +97,8 @@ class EntryContext:
         self._state = state
         self._call = call
         self._node: NodeState = node if part is None else NodeState("running", started_at=runtime.clock.now())
-        self._effects = EffectLedger(runtime, report, call, node, state.header.owner.tenant, node_id, item)
+        tenant, began = state.header.owner.tenant, node.first_started_at
+        self._effects = EffectLedger(runtime, report, call, node, tenant, node_id, item, began)
         self._redactor = redactor
         self._model_calls_or_none: EntryModelCalls | None = None
         self._place = node_id, item
@@ -316,17 +317,14 @@ class EntryContext:
         return await pinned
 
 
-class ItemRecords:
+class ItemRecords(msgspec.Struct, eq=False):
     """Results of single items of one entry of a node. All of one turn of the event loop go into one append."""
 
-    __slots__ = ("_durable", "_entry_sequence", "_items", "_node_id", "_report")
-
-    def __init__(self, report: Callable[[Input], None], node_id: str, entered: int) -> None:
-        self._report = report
-        self._node_id = node_id
-        self._entry_sequence = entered
-        self._items: list[tuple[int, Any]] = []
-        self._durable: asyncio.Future[None] | None = None
+    _report: Callable[[Input], None]
+    _node_id: str
+    _entry_sequence: int
+    _items: list[tuple[int, Any]] = []
+    _durable: asyncio.Future[None] | None = None
 
     async def record(self, index: int, output: Any) -> None:
         """See ports.nodes.NodeContext."""

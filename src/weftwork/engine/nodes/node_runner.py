@@ -31,35 +31,31 @@ STOP_GRACE_S: Final = 3.0
 """Seconds a node may take to stop before the run goes on without it."""
 
 
-class _Reporter:
+class _Reporter(msgspec.Struct, eq=False):
     """What one launch of a node says to its run; nothing more once the run has let go of it."""
 
-    __slots__ = ("_report", "muted", "slots", "stopped")
-
-    def __init__(self, report: Callable[[Input], None]) -> None:
-        self._report = report
-        self.muted = False
-        self.stopped = False
-        """The run told it to end."""
-        self.slots: Slots = ()
+    _report: Callable[[Input], None]
+    muted: bool = False
+    stopped: bool = False
+    """The run told it to end."""
+    slots: Slots = ()
 
     def __call__(self, given: Input) -> None:
         if not self.muted:
             self._report(given)
 
 
-class NodeRunner:
+class NodeRunner(msgspec.Struct, eq=False):
     """Calls node types and reports each outcome as an input. Outcomes of abandoned nodes are dropped."""
 
-    def __init__(self, runtime: Runtime, report: Callable[[Input], None], redactor: Redactor | None = None) -> None:
-        self._runtime = runtime
-        self._redactor = redactor
-        self._report = report
-        self._tasks: dict[str, asyncio.Task[Input]] = {}
-        self._entry_sequences: dict[str, int] = {}
-        self._reporters: dict[str, _Reporter] = {}
-        self._grace: asyncio.TimerHandle | None = None
-        self._closing = False
+    _runtime: Runtime
+    _report: Callable[[Input], None]
+    _redactor: Redactor | None = None
+    _tasks: dict[str, asyncio.Task[Input]] = {}
+    _entry_sequences: dict[str, int] = {}
+    _reporters: dict[str, _Reporter] = {}
+    _grace: asyncio.TimerHandle | None = None
+    _closing: bool = False
 
     def is_running(self, node_id: str) -> bool:
         """Whether some entry of that node runs here."""

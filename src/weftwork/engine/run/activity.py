@@ -12,6 +12,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgspec
+
 from weftwork.engine.decide.inputs import (
     AwaitTimedOut,
     ChildrenRecheck,
@@ -136,15 +138,12 @@ class Activity:
         self._timers.update(state)
 
 
-class Timers:
+class Timers(msgspec.Struct, eq=False):
     """One task per thing that is waited for."""
 
-    __slots__ = ("_clock", "_report", "_tasks")
-
-    def __init__(self, clock: Clock, report: Callable[[Input], None]) -> None:
-        self._clock = clock
-        self._report = report
-        self._tasks: dict[TimerKey, asyncio.Task[None]] = {}
+    _clock: Clock
+    _report: Callable[[Input], None]
+    _tasks: dict[TimerKey, asyncio.Task[None]] = {}
 
     def update(self, state: RunState) -> None:
         """Wait for what the state waits for, and for nothing else."""
@@ -200,16 +199,13 @@ class Timers:
         self._report(due())
 
 
-class RunDeadline:
+class RunDeadline(msgspec.Struct, eq=False):
     """Reports RunTimedOut once, unless it is cancelled before. `limit` None is no limit."""
 
-    __slots__ = ("_clock", "_limit", "_report", "_task")
-
-    def __init__(self, clock: Clock, limit: int | None, report: Callable[[RunTimedOut], None]) -> None:
-        self._clock = clock
-        self._limit = limit
-        self._report = report
-        self._task: asyncio.Task[None] | None = None
+    _clock: Clock
+    _limit: int | None
+    _report: Callable[[RunTimedOut], None]
+    _task: asyncio.Task[None] | None = None
 
     def start(self, start: int) -> None:
         """Watch the time from `start` on, if there is a limit. Later calls change nothing."""

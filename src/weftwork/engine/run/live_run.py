@@ -28,8 +28,7 @@ from weftwork.engine.decide.run_control import may_interrupt
 from weftwork.engine.decide.transitions import decide
 from weftwork.engine.run.activity import Activity
 from weftwork.engine.run.append import BatchBuilder, make_redactor
-from weftwork.engine.run.inbox import Inbox
-from weftwork.engine.run.pending_commit import PendingCommit, RecordMaker, RunNotLive, RunRequest, notify_waiters
+from weftwork.engine.run.pending_commit import Inbox, PendingCommit, RecordMaker, RunNotLive, RunRequest, notify_waiters
 from weftwork.engine.run.replay import reload_run
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
@@ -435,15 +434,12 @@ def collect_inputs(
         work.request = None
 
 
-class CommittedView:
+class CommittedView(msgspec.Struct, eq=False):
     """What the store holds of a live run, so that readers need no query. The state of the run may be ahead of it."""
 
-    __slots__ = ("_header", "_projection", "_rows")
-
-    def __init__(self, header: RunHeader) -> None:
-        self._header = header
-        self._projection = Projection("pending")
-        self._rows: dict[tuple[str, str], StateRow] = {}
+    _header: RunHeader
+    _projection: Projection = msgspec.field(default_factory=lambda: Projection("pending"))
+    _rows: dict[tuple[str, str], StateRow] = {}
 
     def apply_batch(self, batch: Batch) -> None:
         """Follow a batch that was committed."""

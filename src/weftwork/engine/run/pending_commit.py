@@ -2,12 +2,14 @@
 
 A request from outside (`RunRequest`) gets its answer from the commit that holds its consequences, and its
 idempotency record is written in that commit. Nodes wait for some of their inputs as well, such as claims and model
-answers; `notify_waiters` resolves those after the commit, from the folded state.
+answers; `notify_waiters` resolves those after the commit, from the folded state. The inbox of a run (`Inbox`) has what
+no commit has taken yet.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -21,6 +23,12 @@ from weftwork.engine.decide.inputs import (
     InterruptPassed,
     ItemsRecorded,
     ModelAnswered,
+    NodeAwaitsChildren,
+    NodeCompleted,
+    NodeFailed,
+    NodeReexecuted,
+    NodeSuspended,
+    Step,
     VersionRequested,
 )
 from weftwork.engine.run.append import BatchBuilder
@@ -70,21 +78,18 @@ class RunRequest(msgspec.Struct):
             self.done.set_exception(error)
 
 
-class PendingCommit:
+class PendingCommit(msgspec.Struct, eq=False):
     """Events on their way, the inputs they follow from, and what is to be done once they are durable."""
 
-    __slots__ = ("builder", "inputs", "interrupt", "is_partial", "launches", "request", "started_at", "stop")
-
-    def __init__(self, builder: BatchBuilder, started_at: int) -> None:
-        self.builder = builder
-        self.started_at = started_at
-        self.inputs: list[Input] = []
-        self.launches: list[str] = []
-        self.request: RunRequest | None = None
-        self.stop = False
-        self.interrupt = False
-        self.is_partial = False
-        """There is more to do: the batch was full, or took long."""
+    builder: BatchBuilder
+    started_at: int
+    inputs: list[Input] = []
+    launches: list[str] = []
+    request: RunRequest | None = None
+    stop: bool = False
+    interrupt: bool = False
+    is_partial: bool = False
+    """There is more to do: the batch was full, or took long."""
 
     def apply_decision(self, given: Input, decision: Decision) -> None:
         """Remember what a decision asks for. Whoever asked for something that is refused is told now."""
@@ -141,3 +146,88 @@ def notify_waiters(state: RunState, inputs: Iterable[Input]) -> bool:
 def _resolve(waiting: asyncio.Future[Any], word: Any) -> None:
     if not waiting.done():
         waiting.set_result(word)
+
+
+_NODE_ENDS: Final = (NodeCompleted, NodeFailed, NodeSuspended, NodeReexecuted, NodeAwaitsChildren)
+
+
+class Inbox(msgspec.Struct, eq=False):
+    """In the order of arrival."""
+
+    _items: deque[Input | RunRequest] = msgspec.field(default_factory=deque[Input | RunRequest])
+    _unanswered: list[RunRequest] = []
+    _filled: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether something is in here that only a run which is there can say: a claim, or word of children."""
+        return any(map(_is_claim, self._items))
+
+    def put(self, given: Input | RunRequest) -> None:
+        self._items.append(given)
+        _wake(self._filled)
+
+    async def wait_filled(self, seconds: float) -> None:
+        """Wait, not long, until there is something."""
+        if not self._items:
+            loop = asyncio.get_running_loop()
+            self._filled = loop.create_future()
+            timer = loop.call_later(seconds, _wake, self._filled)
+            try:
+                await self._filled
+            finally:
+                timer.cancel()
+                self._filled = None
+
+    def put_back(self, inputs: Iterable[Input]) -> None:
+        """What was taken and has to be taken again, first of all."""
+        self._items.extendleft(reversed(list(inputs)))
+
+    def take(self, work: PendingCommit) -> Input:
+        """The next input, or a step. One request per commit: its record belongs to that commit and no other."""
+        if not self._items or (work.request is not None and isinstance(self._items[0], RunRequest)):
+            return Step()
+        item = self._items.popleft()
+        if isinstance(item, RunRequest):
+            work.request = item
+            self._unanswered = [*(asked for asked in self._unanswered if not asked.done.done()), item]
+            return item.given
+        work.inputs.append(item)
+        return item
+
+    def drop_stale(self, state: RunState) -> None:
+        """Drop word of entries that are not in the log after all: the next ones may get the same numbers."""
+        running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
+        self._items = deque(item for item in self._items if not _is_stale(item, running))
+
+    def reported_nodes(self, state: RunState) -> set[str]:
+        """Running nodes whose end is in here, or that they start again; word of an older entry of a node is none."""
+        found = [item for item in self._items if isinstance(item, _NODE_ENDS)]
+        running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
+        return {item.node_id for item in found if running.get(item.node_id) == item.entry_sequence}
+
+    def refuse_requests(self, reason: Exception) -> None:
+        """Nobody waits for ever: requests that were not answered get a reason."""
+        waiting = [*self._unanswered, *(item for item in self._items if isinstance(item, RunRequest))]
+        self._items = deque(item for item in self._items if not isinstance(item, RunRequest))
+        for request in waiting:
+            request.refuse(reason)
+
+
+def _is_claim(item: Input | RunRequest) -> bool:
+    if isinstance(item, NodeCompleted):
+        return any(draft.child is not None for draft in item.effects)
+    return isinstance(item, EffectClaimed | NodeAwaitsChildren)
+
+
+def _is_stale(item: Input | RunRequest, running: dict[str, int]) -> bool:
+    entered: int = getattr(item, "entry_sequence", -1)
+    return entered != -1 and running.get(getattr(item, "node_id", "")) != entered
+
+
+def _wake(waiting: "asyncio.Future[None] | None") -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)

@@ -200,21 +200,20 @@ async def generate_envelope(
     return _out_of_turns()
 
 
-class _ModelTurn:
+class _ModelTurn(msgspec.Struct, eq=False):
     """The envelopes of one answer, one after the other."""
 
-    def __init__(self, context: NodeContext, call: NodeCall, contract: EnvelopeContract, rounds: int = 0) -> None:
-        self._context = context
-        self._call = call
-        self._contract = contract
-        self._sent = 0
-        self.checked: list[CheckedEnvelope] = []
-        """The envelopes of the newest answer that have passed the check; of a complete answer, all of them."""
-        self.rounds = rounds
-        self.clarified = False
-        self.others: list[Accepted] = []
-        self.fragments: list[str] = []
-        """What the model is told in the next turn."""
+    _context: NodeContext
+    _call: NodeCall
+    _contract: EnvelopeContract
+    rounds: int = 0
+    _sent: int = 0
+    checked: list[CheckedEnvelope] = []
+    """The envelopes of the newest answer that have passed the check; of a complete answer, all of them."""
+    clarified: bool = False
+    others: list[Accepted] = []
+    fragments: list[str] = []
+    """What the model is told in the next turn."""
 
     def emission(self, answer: ModelAnswer) -> Emission:
         return Emission(answer.turn, self._sent, self.rounds, self._contract)

@@ -4,17 +4,77 @@ Theory. A reader joins the feed of a run before it first reads the log, so nothi
 While it keeps up it is served from the feed's short tail, whose events are encoded once for everybody;
 when it lags behind the tail it reads pages of the log, at its own pace, until it has caught up.
 Neither costs more memory than a few events: a page is bounded in bytes, and so are all tails together.
+
+Notifications are not events of the log, such as a new annotation, and have no sequence in it, so a reader cannot resume
+from one. A reader that connects later, or is so slow that newer notifications have taken its place, does not get it;
+what it announces can be read in another way.
 """
 
 import asyncio
+from collections import deque
 from itertools import takewhile
 from typing import Final
 
-from weftwork.engine.streams.notifications import Notification, Notifications
+import msgspec
+
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.run.events import Event, take_bytes
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.wire.streams import StreamFrame
+
+MAX_NOTIFICATION_BYTES: Final = 1_048_576
+"""What all notes may weigh; beyond it the oldest are dropped."""
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """A frame that comes behind the event `sequence`. `number` is its place among the notes of all runs."""
+
+    number: int
+    sequence: int
+    frame: StreamFrame
+
+    @property
+    def size(self) -> int:
+        return len(self.frame.data)
+
+
+class Notifications(msgspec.Struct, eq=False):
+    """The newest notes of all runs that somebody reads."""
+
+    count: int = 0
+    _runs: dict[RunKey, deque[Notification]] = {}
+    _order: deque[RunKey] = msgspec.field(default_factory=deque[RunKey])
+    """The run of each note, oldest first."""
+    _size: int = 0
+
+    def add(self, run: RunKey, sequence: int, frame: StreamFrame) -> None:
+        self.count += 1
+        note = Notification(self.count, sequence, frame)
+        self._runs.setdefault(run, deque()).append(note)
+        self._order.append(run)
+        self._size += note.size
+        while self._size > MAX_NOTIFICATION_BYTES and len(self._order) > 1:
+            self._drop_oldest()
+
+    def after(self, run: RunKey, told: int) -> list[Notification]:
+        """The notes of a run behind number `told`, oldest first."""
+        kept = self._runs.get(run)
+        return [note for note in kept if note.number > told] if kept is not None else []
+
+    def forget(self, run: RunKey) -> None:
+        """Nobody reads this run any more."""
+        kept = self._runs.pop(run, None)
+        if kept is not None:
+            self._size -= sum([note.size for note in kept])
+            self._order = deque([each for each in self._order if each != run])
+
+    def _drop_oldest(self) -> None:
+        run = self._order.popleft()
+        kept = self._runs[run]
+        self._size -= kept.popleft().size
+        if not kept:
+            del self._runs[run]
+
 
 TAIL_EVENTS: Final = 64
 TAIL_BYTES: Final = 1_048_576
@@ -29,17 +89,14 @@ WAKE_BATCH: Final = 128
 """Readers woken in one turn of the event loop. Requests that come in meanwhile have theirs in between."""
 
 
-class Feed:
+class Feed(msgspec.Struct, eq=False):
     """The tail of one run's log, kept while somebody reads it."""
 
-    __slots__ = ("closed", "readers", "size", "tail", "waiters")
-
-    def __init__(self) -> None:
-        self.tail: list[Event] = []
-        self.size = 0
-        self.waiters: set[asyncio.Future[None]] = set()
-        self.readers = 0
-        self.closed = False
+    tail: list[Event] = []
+    size: int = 0
+    waiters: set[asyncio.Future[None]] = set()
+    readers: int = 0
+    closed: bool = False
 
     def add(self, events: tuple[Event, ...]) -> None:
         """Keep the newest, as far as they fit: one is kept however large it is, since all readers want it."""
@@ -86,36 +143,21 @@ def _end_wait(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-class Reader:
+class Reader(msgspec.Struct, eq=False):
     """One reader's place in one run. `sequence` is the last event it was given."""
 
-    __slots__ = (
-        "_feed",
-        "_last_number",
-        "_log",
-        "_notifications",
-        "_reads",
-        "_run",
-        "ended",
-        "sequence",
-        "wants_notifications",
-    )
-
-    def __init__(
-        self, feed: Feed, notes: Notifications, log: EventLog, reads: asyncio.Semaphore, run: RunKey, sequence: int
-    ) -> None:
-        self._feed = feed
-        self._notifications = notes
-        self._last_number = notes.count
-        self._log = log
-        self._reads = reads
-        self._run = run
-        self.sequence = sequence
-        self.ended = False
-        """No further event will come: the run is over, or the host is shutting down."""
-        self.wants_notifications = False
-        """Whether this reader wants notifications; then `next` returns early while there is one, and
-        `take_notifications` gives it."""
+    _feed: Feed
+    _notifications: Notifications
+    _last_number: int
+    _log: EventLog
+    _reads: asyncio.Semaphore
+    _run: RunKey
+    sequence: int
+    ended: bool = False
+    """No further event will come: the run is over, or the host is shutting down."""
+    wants_notifications: bool = False
+    """Whether this reader wants notifications; then `next` returns early while there is one, and
+    `take_notifications` gives it."""
 
     @property
     def has_notification(self) -> bool:
@@ -239,7 +281,8 @@ class Feeds:
             feed.closed = self._closed
         feed.readers += 1
         self.readers += 1
-        return Reader(feed, self._notifications, self._log, self._reads, run, sequence)
+        notes = self._notifications
+        return Reader(feed, notes, notes.count, self._log, self._reads, run, sequence)
 
     def leave(self, run: RunKey) -> None:
         feed = self._feeds[run]

@@ -11,7 +11,7 @@ from tests.live import KEY, InProcessHost, Stream, delays, echoes, frames, in_th
 from tests.live.listening_host import until
 from weftwork.adapters.http.response_writer import CHUNK_BYTES
 from weftwork.adapters.http.sse import SseStream
-from weftwork.engine.api import event_streams
+from weftwork.engine.api import runs
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.storage.event_log import StoreUnavailable
 
@@ -43,7 +43,7 @@ async def test_an_answer_ends_at_its_cap_and_goes_on_from_there(path: str, json_
             headers = {"accept": "application/json"} if json_only else {}
             answer = await inside.call("GET", url, headers=headers)
             answers += 1
-            assert len(answer.body) < event_streams.PAGE_BYTES + 2 * len(LARGE)
+            assert len(answer.body) < runs.PAGE_BYTES + 2 * len(LARGE)
             page = answer.document
             seen += [event["sequence"] for event in page["events"]]
             if page["isComplete"]:

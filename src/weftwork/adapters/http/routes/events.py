@@ -4,9 +4,8 @@ from typing import Final
 
 from weftwork.adapters.http.message import Request, Response
 from weftwork.adapters.http.sse import SnapshotCache, SseStream
-from weftwork.engine.api.event_streams import EventStreams
 from weftwork.engine.api.keyring import Keyring
-from weftwork.engine.api.runs import Runs
+from weftwork.engine.api.runs import EventStreams, Runs
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.projection import Projection
 from weftwork.protocol.wire import streams

@@ -4,8 +4,7 @@ from typing import Final
 
 from weftwork.adapters.http.message import JSON, Request, Response, json_response, replay_headers
 from weftwork.engine.api.annotations import Annotations
-from weftwork.engine.api.bundles import Bundles, BundleStream
-from weftwork.engine.api.run_diff import RunDiffs
+from weftwork.engine.api.review import Bundles, BundleStream, RunDiffs
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
 from weftwork.protocol.wire.route import MAX_CURSOR

@@ -1,0 +1,138 @@
+"""Debug bundles and comparisons of runs for callers.
+
+The log of a run is read page by page and written in chunks. To compare two runs, their logs are read in parallel.
+"""
+
+import asyncio
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.engine.api.keyring import Principal, require_run
+from weftwork.engine.api.runs import Runs
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.runtime import Runtime
+from weftwork.ports.storage.assets import StoredAsset
+from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.review.debug_bundle import MAX_BYTES, AssetLink, DebugBundle
+from weftwork.protocol.review.run_diff import RunDiff
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.projection import StoredRun
+
+PAGE_EVENTS: Final = 256
+PAGE_BYTES: Final = 65_536
+"""Read of the log at once; the event that reaches it is the last."""
+MAX_CONCURRENT_READS: Final = 4
+"""Pages read at the same time, however many bundles are being written."""
+
+
+class BundleStream(msgspec.Struct, eq=False):
+    """bundle-07: one bundle on its way. It holds one page of the log at a time, and spans up to their bound."""
+
+    _bundle: DebugBundle
+    _log: EventLog
+    _run: RunKey
+    _reads: asyncio.Semaphore
+    _next: bytes | None
+    _sequence: int = -1
+    _ended: bool = False
+
+    async def next_chunk(self) -> bytes | None:
+        """The next piece; None behind the last one. Raises StoreUnavailable, or ClientFault for a run that was deleted
+        meanwhile: what was given until then is no document."""
+        if self._next is not None:
+            piece, self._next = self._next, None
+            return piece
+        if self._ended:
+            return None
+        if self._bundle.is_full or self._sequence >= self._bundle.last_sequence:
+            self._ended = True
+            return self._bundle.tail()
+        async with self._reads:
+            # Stores that have everything at hand do not wait, and others must have their turn.
+            await asyncio.sleep(0)
+            page = require_run(await self._log.read(self._run, self._sequence, PAGE_EVENTS, PAGE_BYTES))
+        self._sequence = page[-1].sequence
+        return self._bundle.write_events(page)
+
+
+class Bundles(msgspec.Struct, eq=False):
+    """Raises ClientFault or StoreUnavailable."""
+
+    _runtime: Runtime
+    _service: Runs
+    version: str
+    _reads: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_READS))
+
+    async def open(
+        self, principal: Principal, run_id: str, most_events: int | None = None, cap: int = MAX_BYTES
+    ) -> BundleStream:
+        """A bundle of the caller's run, as it stands now."""
+        run = await self._service.read_run(principal, run_id)
+        snapshot = await self._service.make_snapshot(run)
+        link = self.media_link(principal.partition, run_id)
+        bundle = DebugBundle(run, snapshot, self.version, self._runtime.clock.now(), most_events, cap, link)
+        return BundleStream(bundle, self._runtime.log, run.header.key, self._reads, bundle.head)
+
+    def media_link(self, partition: str, run_id: str) -> AssetLink | None:
+        """bundle-08: makes the URLs that the host gives to media of a run; None where no assets are kept."""
+        assets = self._runtime.assets
+        if assets is None:
+            return None
+
+        def made(sha256: bytes, media_type: str, name: str) -> str:
+            # Only what names it matters here: inline media are kept as assets when they are recorded.
+            asset = StoredAsset(partition, sha256.hex(), "", 0, media_type, 0, 0)
+            return assets.url(asset, media_type, run_id, name)
+
+        return made
+
+
+DIFF_PAGE_EVENTS: Final = 256
+DIFF_PAGE_BYTES: Final = 262_144
+"""Read of each log at once; the event that reaches it is the last."""
+MAX_CONCURRENT_DIFFS: Final = 2
+"""Comparisons that are made at the same time; each holds two states, two pages and what it found."""
+
+
+class RunDiffs(msgspec.Struct, eq=False):
+    """Raises ClientFault or StoreUnavailable."""
+
+    _runtime: Runtime
+    _executor: Executor
+    _slots: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_DIFFS))
+
+    async def compare(self, principal: Principal, run_id: str, against: str) -> dict[str, Any]:
+        """How run b, the other one, differs from run a, as both stand now."""
+        async with self._slots:
+            a = await self._read_run(principal, run_id)
+            b = a if run_id == against else await self._read_run(principal, against)
+            diff = RunDiff(a, b)
+            while diff.has_next:
+                await self._compare_page(diff, a, b)
+        return diff.document()
+
+    async def _compare_page(self, diff: RunDiff, a: StoredRun, b: StoredRun) -> None:
+        """Compare as far as one page of each log reaches."""
+        start = diff.next_sequence
+        pages = [await self._page(run, start, diff.last_sequence) for run in (a, b)]
+        while diff.has_next:
+            at = diff.next_sequence - start
+            pair = [page[at] if at < len(page) else None for page in pages]
+            for run, event in zip((a, b), pair, strict=True):
+                if event is None and run.projection.last_sequence >= diff.next_sequence:
+                    return  # its page is at an end, and its log is not
+            diff.add(*pair)
+
+    async def _page(self, run: StoredRun, start: int, last: int) -> list[Event]:
+        """Events of the run from `start` on, and not behind `last`; at least one if there is one."""
+        end = min(run.projection.last_sequence, last)
+        if start > end:
+            return []
+        # Nothing, if it was deleted meanwhile.
+        most = min(DIFF_PAGE_EVENTS, end - start + 1)
+        return require_run(await self._runtime.log.read(run.header.key, start - 1, most, DIFF_PAGE_BYTES))
+
+    async def _read_run(self, principal: Principal, run_id: str) -> StoredRun:
+        return require_run(await self._executor.read_run(principal.run(run_id)))
