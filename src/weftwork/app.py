@@ -7,6 +7,7 @@ from typing import Any
 
 from weftwork.adapters.admin.server import AdminServer
 from weftwork.adapters.http.app import App, Handler
+from weftwork.adapters.http.routes.assets import AssetRoutes
 from weftwork.adapters.http.routes.events import EventRoutes
 from weftwork.adapters.http.routes.host_info import HealthRoutes, NodeTypeRoutes, SchemaRoutes, StaticDocument
 from weftwork.adapters.http.routes.interrupts import InterruptRoutes
@@ -22,6 +23,7 @@ from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
 from weftwork.adapters.system.lock_file import LockFile
 from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.annotations import Annotations
+from weftwork.engine.api.assets import TenantAssets
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
@@ -32,6 +34,8 @@ from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.host.sweeper import Sweeper
+from weftwork.engine.media.asset_sweep import AssetSweep
+from weftwork.engine.media.assets import Assets
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
@@ -47,10 +51,12 @@ from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
 from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
 from weftwork.protocol.wire.openapi import openapi
+from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_TOKEN_PREFIX
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES
 from weftwork.protocol.workflow.registration import find_gated_node
 from weftwork.settings import Settings
+from weftwork.wiring.blob_store import build_blobs
 from weftwork.wiring.data_folder import (
     ADMIN_SOCKET,
     DATABASE_FILE,
@@ -62,7 +68,6 @@ from weftwork.wiring.data_folder import (
 )
 from weftwork.wiring.dependencies import require_evaluator
 from weftwork.wiring.envelope_kinds import load_kinds
-from weftwork.wiring.media import MediaWiring
 from weftwork.wiring.models import build_providers, load_templates
 from weftwork.wiring.node_types import builtin_node_types, declarations_by_type, load_python_nodes
 
@@ -100,8 +105,18 @@ class Host:
         self._feeds = Feeds(self._store.log)
         self.kinds = load_kinds(settings).with_displayed(MEDIA_KINDS)
         self._signer = Signer(self._store.signing, self._clock, self._ids)
-        self.media = MediaWiring(settings, self._store.assets, self._signer, self._clock, self._ids)
-        self.assets = self.media.assets
+        self.blobs = build_blobs(settings, self._clock, self._ids)
+        self.assets = Assets(
+            self._store.assets,
+            self.blobs,
+            self._signer,
+            self._clock,
+            settings.limits(),
+            settings.media_base(),
+            ASSET_PREFIXES,
+        )
+        self._tenant_assets = TenantAssets(self.assets, self._clock, settings.limits())
+        self._asset_sweep = AssetSweep(self._store.assets, self.blobs, self._clock, self.assets.unconfirmed_keys)
         runtime = Runtime(
             self._store.log,
             self._store.queries,
@@ -142,7 +157,7 @@ class Host:
             store.retention, store.log, store.records, self._clock, self._executor, settings.retention_days
         )
         self._sweeper = Sweeper(
-            store.records, store.retention, self._clock, self._retention.delete_expired, self.media.sweep.sweep_all
+            store.records, store.retention, self._clock, self._retention.delete_expired, self._asset_sweep.sweep_all
         )
         self._admin: AdminServer | None = None
         self._fixtures: list[str] = []
@@ -162,12 +177,12 @@ class Host:
         fault_point("boot.seated")
         try:
             await self._store.open()
-            await self.media.blobs.open()
+            await self.blobs.open()
             await self.keyring.load()
             await self._signer.load()
             if not self._in_memory:
                 administration = Administration(
-                    self.keyring, self._retention, self.catalog, self._signer, self.media.sweep
+                    self.keyring, self._retention, self.catalog, self._signer, self._asset_sweep
                 )
                 self._admin = AdminServer(self.settings.data_folder / ADMIN_SOCKET, administration)
                 await self._admin.start()
@@ -176,7 +191,7 @@ class Host:
             recovered = await self._executor.recover()
         except BaseException as error:
             await self._executor.close()
-            await self.media.blobs.close()
+            await self.blobs.close()
             await self._store.close()
             self._lock.release()
             if isinstance(error, OSError):
@@ -237,6 +252,7 @@ class Host:
         steering = RunControlRoutes(self._control)
         interrupts = InterruptRoutes(self._interrupts)
         bundle = BundleRoutes(self._bundles)
+        assets = AssetRoutes(self._tenant_assets, self.settings.limits(), self.settings.media_reach)
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
         all_handlers: dict[str, Handler] = {
             "getCapabilities": StaticDocument(discovery_document(offer), b"capabilities-etag").serve,
@@ -274,7 +290,10 @@ class Host:
             "diffRun": review.diff_run,
             "getRunAncestry": run_tree.ancestry,
             "getRunTree": run_tree.tree,
-            **self.media.handlers(),
+            "uploadAsset": assets.upload,
+            "listAssets": assets.list_assets,
+            "getAsset": assets.serve,
+            "getSampleAsset": assets.serve,
         }
         if self.settings.test_seams:
             from weftwork.conformance.test_endpoints import endpoint_handlers
@@ -288,7 +307,7 @@ class Host:
                 kinds=self.kinds,
                 player=self.script_player,
                 model_input=ModelInput(self.models, self.assets, self.outbound, limits.max_bytes_per_part),
-                assets=self.media.tenant_assets,
+                assets=self._tenant_assets,
                 runs=self.service,
                 control=self._control,
                 workflows=self._workflows,
@@ -313,6 +332,6 @@ class Host:
         await self.outbound.close()
         self._library.stop()
         fault_point("drain.close")
-        await self.media.blobs.close()
+        await self.blobs.close()
         await self._store.close()
         self._lock.release()

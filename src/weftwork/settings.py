@@ -93,28 +93,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return OutboundPolicy(frozenset(self.fetch_ports), self.fetch_http, self.allow_private_network)
 
     def limits(self) -> Limits:
-        return Limits(
-            max_node_executions=self.max_node_executions,
-            max_run_duration_ms=self.max_run_duration_ms,
-            max_request_body_bytes=self.max_request_body_bytes,
-            max_parallel_nodes=self.max_parallel_nodes,
-            max_live_runs=self.max_live_runs,
-            max_live_children=self.max_live_children,
-            max_live_runs_per_tenant=self.max_live_runs_per_tenant,
-            max_nodes_per_tenant=self.max_nodes_per_tenant,
-            max_loop_iterations=self.max_loop_iterations,
-            max_run_depth=self.max_run_depth,
-            max_descendants=self.max_descendants,
-            max_node_threads=self.max_node_threads,
-            max_streams=self.max_streams,
-            max_connections=self.max_connections,
-            max_workflows_per_tenant=self.max_workflows_per_tenant,
-            max_inline_media_bytes=self.max_inline_media_bytes,
-            max_bytes_per_part=self.max_bytes_per_part,
-            max_upload_bytes=self.max_upload_bytes,
-            max_asset_bytes_per_tenant=self.max_asset_bytes_per_tenant,
-            upload_days=self.upload_days,
-        )
+        """The limits that can be set, and the others as they are."""
+        return Limits(**{name: getattr(self, name) for name in Limits.__struct_fields__ if name in _FIELDS})
 
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}

@@ -15,14 +15,11 @@ def require_evaluator() -> None:
     if problem is None:
         return
     needed = [text for text in metadata.requires("weftwork") or () if text.startswith(_EVALUATOR)]
+    try:
+        installed = metadata.version(_EVALUATOR)
+    except metadata.PackageNotFoundError:
+        installed = "(nothing)"
     raise HostFault(
-        f"expressions cannot be trusted: {problem}. Installed is {_EVALUATOR} {_installed()}, tested is "
+        f"expressions cannot be trusted: {problem}. Installed is {_EVALUATOR} {installed}, tested is "
         f"{', '.join(needed)}; install that, or weftwork again, with pip."
     )
-
-
-def _installed() -> str:
-    try:
-        return metadata.version(_EVALUATOR)
-    except metadata.PackageNotFoundError:
-        return "(nothing)"

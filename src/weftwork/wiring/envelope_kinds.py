@@ -62,11 +62,9 @@ def _load_file(file: Path, place: str) -> KindRegistration:
     schema = {name: value for name, value in document.items() if name not in (VERSION_MEMBER, "$id")}
     kind = KindDefinition(file.name.removesuffix(SCHEMA_SUFFIX), document.get(VERSION_MEMBER, 1), schema)
     if wrong := check_kind(kind, legacy=True):
-        raise SettingsError(f"{place}: this cannot be a kind:{_location(wrong[0].pointer)} {wrong[0].message}")
+        # Where it is in the file, which is the schema and has the version in it.
+        pointer = wrong[0].pointer
+        inside = f"/{VERSION_MEMBER}" if pointer == "/version" else pointer.removeprefix("/schema")
+        location = f" at {inside}" if inside else ""
+        raise SettingsError(f"{place}: this cannot be a kind:{location} {wrong[0].message}")
     return KindRegistration(kind, place)
-
-
-def _location(pointer: str) -> str:
-    """Where it is in the file, which is the schema and has the version in it."""
-    inside = f"/{VERSION_MEMBER}" if pointer == "/version" else pointer.removeprefix("/schema")
-    return f" at {inside}" if inside else ""

@@ -1,7 +1,7 @@
 """The model providers of a host, and its prompt templates: those of the conformance workflows, and those that the
 settings name."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -44,17 +44,14 @@ def load_templates(settings: Settings) -> PromptTemplates:
         from weftwork.conformance.workflows import conformance_prompts
 
         found += conformance_prompts()
+    for folder in map(Path, settings.prompts):
+        if not folder.is_dir():
+            raise SettingsError(f"--prompts {folder}: there is no such folder")
+        found += map(_load_file, sorted(folder.glob("*.json")))
     try:
-        return PromptTemplates([*found, *(each for folder in settings.prompts for each in _load_folder(Path(folder)))])
+        return PromptTemplates(found)
     except ValueError as error:
         raise SettingsError(f"--prompts: {error}") from None
-
-
-def _load_folder(folder: Path) -> Iterator[PromptTemplate]:
-    if not folder.is_dir():
-        raise SettingsError(f"--prompts {folder}: there is no such folder")
-    for file in sorted(folder.glob("*.json")):
-        yield _load_file(file)
 
 
 def _load_file(file: Path) -> PromptTemplate:

@@ -31,7 +31,7 @@ from tests.live.child_workflows import (
 from tests.live.host import TIMEOUT_SECONDS, environment
 from tests.live.host import command as line_of
 from tests.live.steering import answer_over_http, cancel, flow
-from weftwork.cli.follow import run_tree_watch
+from weftwork.cli.follow import run_watch
 
 SOME = "kin-some"
 
@@ -263,7 +263,7 @@ def test_a_host_is_not_asked_in_a_hurry(foreign: ForeignHost, monkeypatch: pytes
     """However fast events come, there is a rest between two looks."""
     rests: list[float] = []
     monkeypatch.setattr(
-        run_tree_watch.BackgroundThread, "wait_for_change", lambda self: rests.append(1) or self.changed.wait(0.01)
+        run_watch.BackgroundThread, "wait_for_change", lambda self: rests.append(1) or self.changed.wait(0.01)
     )
     looks = [tree_document("running")] * 5 + [tree_document("completed")]
     foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = lambda _: CannedResponse(

@@ -14,7 +14,7 @@ from tests.live import start_host, write_workflows
 from tests.live.child_workflows import GRANDPARENT, child_workflows
 from tests.live.host import TIMEOUT_SECONDS
 from tests.live.steering import cancel
-from weftwork.cli.follow import follow_run, run_tree_watch
+from weftwork.cli.follow import follow_run, run_watch
 
 
 def ended_run(foreign: ForeignHost, *trees: CannedResponse) -> Result:
@@ -64,7 +64,7 @@ def test_without_another_look_they_would_be_counted_wrongly(
 
 
 def test_children_that_go_on_are_not_waited_for_long(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_tree_watch, "END_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(run_watch, "END_GRACE_SECONDS", 0.1)
     assert ended_run(foreign, tree_with("running", "cancelled")).stderr.endswith("1 running, 1 cancelled\n")
     # A host that does not tell is asked once.
     foreign.requests.clear()

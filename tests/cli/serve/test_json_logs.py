@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from weftwork.cli.serve.json_logs import JsonLogFormatter
+from weftwork.cli.serve.startup import JsonLogFormatter
 
 
 def line(**extra: Any) -> dict[str, Any]:

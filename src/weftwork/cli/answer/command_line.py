@@ -1,4 +1,4 @@
-"""The answer that the command line gives, and which options go together."""
+"""The answer that the command line gives, and which options go together; also approvals that are asked for."""
 
 import json
 from collections.abc import Mapping, Sequence

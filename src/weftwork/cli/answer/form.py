@@ -166,8 +166,13 @@ def build_form(question: dict[str, Any]) -> AnswerForm:
     """The form for a question of any kind, of any host."""
     about, schema = as_object(question.get("data")), as_object(question.get("resumeSchema"))
     kind = question.get("kind")
-    if kind == "clarification" and (asked := _question_fields(about)):
-        return AnswerForm(asked, schema, nested_under="answers")
+    if kind == "clarification":
+        rows = [each for each in objects(about.get("questions")) if isinstance(each.get("id"), str) and each["id"]]
+        own = [each["schema"] if is_object(each.get("schema")) else TEXT_SCHEMA for each in rows]
+        if rows:
+            texts = [str(each.get("question", "")) for each in rows]
+            asked = map(AnswerField, [each["id"] for each in rows], texts, own)
+            return AnswerForm(tuple(asked), schema, nested_under="answers")
     if kind == "conversation.exchange" and is_object(about.get("outcomeSchema")):
         schema = schema or about["outcomeSchema"]
     if kind == "external-event" and is_object(about.get("correlation")):
@@ -185,16 +190,6 @@ def build_form(question: dict[str, Any]) -> AnswerForm:
 def _is_hidden(value: Any) -> bool:
     """Whether a marker stands somewhere in it for what the host does not show: that is nothing to send back."""
     return "[REDACTED:" in json.dumps(value)
-
-
-def _question_fields(about: dict[str, Any]) -> tuple[AnswerField, ...]:
-    return tuple(
-        AnswerField(
-            each["id"], str(each.get("question", "")), each["schema"] if is_object(each.get("schema")) else TEXT_SCHEMA
-        )
-        for each in objects(about.get("questions"))
-        if isinstance(each.get("id"), str) and each["id"]
-    )
 
 
 def _event_form(correlation: dict[str, Any], schema: dict[str, Any]) -> AnswerForm:

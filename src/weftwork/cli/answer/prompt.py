@@ -29,8 +29,8 @@ class TerminalPrompt:
     """Puts questions, and puts them again until what is written fits."""
 
     def __init__(self, read: Callable[[], str] | None = None) -> None:
-        self._read = read or _read_line
-        self._flush_input = _flush_typed_input if read is None else _do_nothing
+        self._read = read or sys.stdin.readline
+        self._flush_input = _flush_typed_input if read is None else lambda: None
 
     def text(self, words: str, required: bool = False) -> str:
         """A line; empty only if it may be left out."""
@@ -112,16 +112,8 @@ class TerminalPrompt:
             return text.rstrip("\r\n")
 
 
-def _read_line() -> str:
-    return sys.stdin.readline()
-
-
 def _flush_typed_input() -> None:
     import termios
 
     with contextlib.suppress(termios.error, OSError):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-
-
-def _do_nothing() -> None:
-    pass

@@ -1,4 +1,4 @@
-"""Sending an answer, and telling what became of it."""
+"""Sending an answer and telling what became of it, or making a link to the question for somebody without a key."""
 
 import uuid
 from datetime import UTC, datetime
@@ -92,7 +92,13 @@ def print_link(
     if as_json:
         say_json(made)
         return
-    say(_link_url(client, made))
+    url, path = made.get("url"), client.url + str(made.get("path"))
+    if not (isinstance(url, str) and _is_link(url)):
+        # The host does not say it: by the address that it was reached at.
+        if not str(made.get("path")).startswith("/") or not _is_link(path):
+            raise HostUnreachable(f"{client.url} does not say which link it made.")
+        url = path
+    say(url)
     may = "see the question" if made.get("intent") == "inspect" else "answer"
     until = format_time(made.get("expiresAt"))
     left = due_text({"dueAt": made.get("expiresAt")}, datetime.now(UTC))
@@ -115,16 +121,6 @@ def _create_link(client: Client, target: AnswerTarget, wanted: dict[str, Any]) -
         # Not handed out: whoever gets it expects the question that was meant.
         raise RequestRefused(409, "interrupt_already_resolved", "meanwhile the node asks something else")
     return made
-
-
-def _link_url(client: Client, made: dict[str, Any]) -> str:
-    """The link as the host says it, else by the address that it was reached at."""
-    url, path = made.get("url"), made.get("path")
-    if isinstance(url, str) and _is_link(url):
-        return url
-    if isinstance(path, str) and path.startswith("/") and _is_link(client.url + path):
-        return client.url + path
-    raise HostUnreachable(f"{client.url} does not say which link it made.")
 
 
 def _is_link(text: str) -> bool:

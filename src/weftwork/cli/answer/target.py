@@ -10,7 +10,7 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_open_interrupts, open_interrupts
 from weftwork.cli.client.run_tree import find_waiting_runs, read_tree, run_tree_path
 from weftwork.cli.console.text import clean
-from weftwork.cli.follow.run_history import read_history
+from weftwork.cli.follow.run_watch import read_history
 from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import path_for
@@ -56,9 +56,13 @@ def find_target(client: Client, name: str) -> AnswerTarget:
     if len(nodes) > 1:
         listed = "".join(f"\n  {quote_id(f'{run_id}/{each}')}" for each in sorted(nodes)[:_MAX_LISTED])
         raise click.UsageError(f"several nodes of {clean(run_id)} ask something; name one:{listed}")
-    return AnswerTarget(
-        run_id, nodes.pop(), str(run.get("workflowId") or ""), _with_event_details(client, run_id, rows[0])
-    )
+    row = rows[0]
+    if "data" not in row or "interruptId" not in row:
+        # A brief snapshot: the question with what only the events say of it.
+        past = read_history(client, run_id).nodes.get(row["nodeId"])
+        more = (past.interrupt if past is not None else None) or {}
+        row = {**more, **row} if row.get("key", more.get("key")) == more.get("key") else row
+    return AnswerTarget(run_id, nodes.pop(), str(run.get("workflowId") or ""), row)
 
 
 def _get_run(client: Client, run_id: str) -> dict[str, Any]:
@@ -96,22 +100,10 @@ def _nothing_to_answer(client: Client, run: dict[str, Any], run_id: str, node_id
         listed = ", ".join(clean(each, 60) for each in asks[:_MAX_LISTED])
         return RequestRefused(404, "interrupt_not_found", f"{clean(node_id, 60)} asks nothing; what asks is {listed}")
     status = clean(run.get("status", "?"), 40)
-    if below := _waiting_descendants(client, run, run_id):
+    # Who asks in place of a run that has started others, as the command takes it.
+    top = read_tree(client.try_get(run_tree_path(run_id))) if run.get("childRuns") else None
+    if top is not None and (found := find_waiting_runs(top)[:_MAX_LISTED]):
+        names = [f"{each.run_id}/{each.detail}" if each.detail else each.run_id for each in found]
+        below = ", ".join(map(quote_id, names))
         return RequestRefused(409, "", f"{clean(run_id)} waits for runs below it; what asks is {below}")
     return RequestRefused(409, "", f"{clean(run_id)} waits for no answer; it is {status}")
-
-
-def _waiting_descendants(client: Client, run: dict[str, Any], run_id: str) -> str:
-    """Who asks in place of a run that has started others, as the command takes it."""
-    top = read_tree(client.try_get(run_tree_path(run_id))) if run.get("childRuns") else None
-    found = find_waiting_runs(top)[:_MAX_LISTED] if top is not None else []
-    return ", ".join(quote_id(f"{each.run_id}/{each.detail}" if each.detail else each.run_id) for each in found)
-
-
-def _with_event_details(client: Client, run_id: str, row: dict[str, Any]) -> dict[str, Any]:
-    """The question with what only the events say of it, where a snapshot is brief."""
-    if "data" in row and "interruptId" in row:
-        return row
-    past = read_history(client, run_id).nodes.get(row["nodeId"])
-    more = (past.interrupt if past is not None else None) or {}
-    return {**more, **row} if row.get("key", more.get("key")) == more.get("key") else row

@@ -35,22 +35,21 @@ class AdminSession:
     def request(self, operation: str, arguments: dict[str, Any], makes_store: bool = False) -> dict[str, Any]:
         """The answer. Raises what click shows to the user. Only some operations make a store where there is none."""
         request = {"operation": operation, "arguments": arguments}
-        answer = self._ask_host(request) if self._store is None else None
+        answer = None
+        if self._store is None:
+            from weftwork.adapters.admin.client import send_request
+            from weftwork.wiring.data_folder import ADMIN_SOCKET
+
+            try:
+                answer = send_request(self._folder / ADMIN_SOCKET, request)
+            except OSError as error:
+                raise click.ClickException(f"the host in {self._folder} does not answer: {error}") from None
         if answer is None:
             administration, _ = self._store = self._store or self._open_store(makes_store)
             answer = self._runner.run(administration.handle(request))
         if "error" in answer:
             raise click.ClickException(str(answer["message"]))
         return answer
-
-    def _ask_host(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        from weftwork.adapters.admin.client import send_request
-        from weftwork.wiring.data_folder import ADMIN_SOCKET
-
-        try:
-            return send_request(self._folder / ADMIN_SOCKET, request)
-        except OSError as error:
-            raise click.ClickException(f"the host in {self._folder} does not answer: {error}") from None
 
     def _open_store(self, makes_store: bool) -> tuple[Any, Any]:
         from weftwork.ports.storage.event_log import StoreUnavailable

@@ -3,10 +3,14 @@
 Nothing here is shown; texts are kept as they came.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from weftwork.cli.console.documents import as_object, as_text, objects
+from weftwork.cli.console.units import count_of
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.wire.v1.paths import path_for
@@ -17,25 +21,24 @@ def run_tree_path(run_id: str) -> str:
     return path_for("getRunTree", runId=run_id)
 
 
-class TreeRun:
+class TreeRun(msgspec.Struct, eq=False):
     """What is known of one run of a tree."""
 
-    def __init__(self, run_id: str, workflow_id: str = "", status: str = "", node_id: str = "") -> None:
-        self.run_id = run_id
-        self.workflow_id = workflow_id
-        self.status = status
-        self.node_id = node_id
-        """Of its parent, which started it."""
-        self.detail = ""
-        """The node where it waits, or the code of its error."""
-        self.is_awaited = False
-        """Whether its parent is known to wait for it."""
-        self.interrupt: dict[str, Any] | None = None
-        """What it asks, where that is known: its node, kind, data and what else was said of it."""
-        self.started_at: Any = None
-        self.ended_at: Any = None
-        """Both as the host wrote them."""
-        self.children: list[TreeRun] = []
+    run_id: str
+    workflow_id: str = ""
+    status: str = ""
+    node_id: str = ""
+    """Of its parent, which started it."""
+    detail: str = ""
+    """The node where it waits, or the code of its error."""
+    is_awaited: bool = False
+    """Whether its parent is known to wait for it."""
+    interrupt: dict[str, Any] | None = None
+    """What it asks, where that is known: its node, kind, data and what else was said of it."""
+    started_at: Any = None
+    ended_at: Any = None
+    """Both as the host wrote them."""
+    children: "list[TreeRun]" = []
 
     @property
     def is_terminal(self) -> bool:
@@ -145,16 +148,13 @@ def find_waiting_runs(top: TreeRun) -> list[TreeRun]:
 
 def describe_children(runs: Sequence[TreeRun]) -> str:
     """How many child runs there are, and how they stand."""
-    return f"{len(runs)} child {'run' if len(runs) == 1 else 'runs'}: {format_status_counts(runs)}"
+    return f"{count_of(len(runs), 'child run')}: {format_status_counts(runs)}"
 
 
 def format_status_counts(runs: Iterable[TreeRun]) -> str:
     """How they stand, the most of them first: `3 completed, 1 failed`."""
-    counts: dict[str, int] = {}
-    for run in runs:
-        counts[run.status or "started"] = counts.get(run.status or "started", 0) + 1
-    ordered = sorted(counts.items(), key=lambda each: -each[1])
-    return ", ".join(f"{number} {status}" for status, number in ordered)
+    counts = Counter(run.status or "started" for run in runs)
+    return ", ".join(f"{number} {status}" for status, number in counts.most_common())
 
 
 def _text(row: dict[str, Any], member: str) -> str:

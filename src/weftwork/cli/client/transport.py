@@ -88,9 +88,13 @@ class Transport:
             data = json.dumps(body).encode()
             sent["Content-Type"] = _JSON
         target = self._base.path + path + (f"?{text}" if (text := _encode_query(query or {})) else "")
-        connection = self._new_connection(
-            self._timeout if most is None else max(_MIN_TIMEOUT, min(most, self._timeout))
-        )
+        host, port = self._base.hostname or "", self._base.port
+        timeout = self._timeout if most is None else max(_MIN_TIMEOUT, min(most, self._timeout))
+        if self._base.scheme == "https":
+            context = ssl.create_default_context()
+            connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
+        else:
+            connection = http.client.HTTPConnection(host, port, timeout=timeout)
         try:
             try:
                 connection.connect()
@@ -111,16 +115,15 @@ class Transport:
             raise
         return OpenResponse(response, line, self._timeout, connection.close)
 
-    def _new_connection(self, timeout: float) -> http.client.HTTPConnection:
-        host, port = self._base.hostname or "", self._base.port
-        if self._base.scheme == "https":
-            context = ssl.create_default_context()
-            return http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
-        return http.client.HTTPConnection(host, port, timeout=timeout)
-
     def _read(self, response: http.client.HTTPResponse, heard: Callable[[int], None] | None = None) -> bytes:
+        data = bytearray()
         try:
-            data = response.read(MAX_RESPONSE_BYTES + 1) if heard is None else _read_chunks(response, heard)
+            if heard is None:
+                data += response.read(MAX_RESPONSE_BYTES + 1)
+            else:
+                while len(data) <= MAX_RESPONSE_BYTES and (piece := response.read(_CHUNK_BYTES)):
+                    data += piece
+                    heard(len(data))
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self.connection_lost(error) from None
         if response.length and len(data) <= MAX_RESPONSE_BYTES:
@@ -130,7 +133,7 @@ class Transport:
             raise HostUnreachable(
                 f"the answer of {self.url} is larger than {MAX_RESPONSE_BYTES // 2**20} MiB and was not read."
             )
-        return data
+        return bytes(data)
 
     def _decode(self, data: bytes) -> Any:
         if not data.strip():
@@ -188,14 +191,6 @@ class Transport:
                 f"{self.url} does not speak HTTP; see --url, also whether it must start with https://."
             )
         return ConnectionLost(f"the connection to {self.url} broke before its answer was complete; try again.")
-
-
-def _read_chunks(response: http.client.HTTPResponse, heard: Callable[[int], None]) -> bytes:
-    data = bytearray()
-    while len(data) <= MAX_RESPONSE_BYTES and (piece := response.read(_CHUNK_BYTES)):
-        data += piece
-        heard(len(data))
-    return bytes(data)
 
 
 def _parse_base_url(url: str) -> SplitResult:

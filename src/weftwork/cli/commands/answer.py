@@ -16,7 +16,7 @@ from weftwork.cli.client.options import client_options, suggest_waiting_runs
 from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import parse_duration
 from weftwork.cli.follow.follow_run import follow_run
-from weftwork.cli.follow.run_tree_watch import print_interrupt
+from weftwork.cli.follow.run_watch import print_interrupt
 from weftwork.cli.render.interrupt_text import LOW_CONFIDENCE_ACTIONS, accepts_actions
 
 _MAX_PREVIEW: Final = 400

@@ -24,16 +24,10 @@ from weftwork.cli.client.listing import list_assets
 from weftwork.cli.client.options import client_options, data_option, suggest_runs
 from weftwork.cli.client.transport import OpenResponse, Transport
 from weftwork.cli.client.upload import Upload, spool_standard_input, transfer_progress, upload_asset
+from weftwork.cli.console import units
 from weftwork.cli.console.table import print_table
 from weftwork.cli.console.text import clean, say, say_json
-from weftwork.cli.console.units import (
-    count_of,
-    format_duration,
-    format_recent_time,
-    format_size,
-    format_time,
-    parse_time,
-)
+from weftwork.cli.console.units import count_of, format_size
 from weftwork.protocol.json.values import is_object
 
 TIMEOUT: Final = 30
@@ -296,7 +290,7 @@ def put(
             made.append({"file": file, **answer})
             if not as_json:
                 say(clean(answer["mediaRef"], 200))
-                until = format_time(answer.get("expiresAt"))
+                until = units.format_time(answer.get("expiresAt"))
                 held = f", stays until {until} UTC, or as long as a run refers to it" if until else ""
                 kind = clean(answer.get("mimeType", "?"), 80)
                 say(f"{clean(upload.path, 200)}: {kind}, {format_size(upload.size)}{held}", err=True)
@@ -313,14 +307,14 @@ def _asset_row(asset: dict[str, Any]) -> list[str]:
     """As in HEAD. What is piped on has whole names and times."""
     at_terminal = sys.stdout.isatty()
     ref, count = str(asset.get("mediaRef", "?")), asset.get("bytes")
-    made = parse_time(asset.get("createdAt"))
+    made = units.parse_time(asset.get("createdAt"))
     return [
         ref.rpartition(":")[2][:_SHORT_DIGEST] if at_terminal else ref,
         str(asset.get("mimeType", "?")),
         format_size(count) if at_terminal and isinstance(count, int) else str(count),
-        format_duration((datetime.now(UTC) - made).total_seconds() * 1000) if made is not None else "",
+        units.format_duration((datetime.now(UTC) - made).total_seconds() * 1000) if made is not None else "",
         str(asset.get("runs", "?")),
-        (format_recent_time if at_terminal else format_time)(asset.get("heldUntil")),
+        (units.format_recent_time if at_terminal else units.format_time)(asset.get("heldUntil")),
     ]
 
 

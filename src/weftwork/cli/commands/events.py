@@ -10,7 +10,7 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, suggest_runs
 from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.text import json_line, say, say_lines
-from weftwork.cli.follow.run_tree_watch import is_still_open, print_node_interrupt
+from weftwork.cli.follow.run_watch import is_still_open, print_node_interrupt
 from weftwork.cli.render.event_line import is_repeat, run_event_line
 from weftwork.cli.render.run_progress import INTERRUPT_EVENTS, RunProgress
 from weftwork.protocol.wire.streams import UPDATE_TYPES

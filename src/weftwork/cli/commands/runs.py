@@ -20,9 +20,8 @@ from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import print_listing
 from weftwork.cli.console.text import can_draw, clean, say, say_document, say_json, say_lines
 from weftwork.cli.console.units import count_of, format_elapsed, format_recent_time, format_time, parse_duration
-from weftwork.cli.follow.run_history import known_children, node_times, read_history
-from weftwork.cli.follow.run_tree_watch import MAX_RUNS, RunEventsWatch
 from weftwork.cli.follow.run_views import JsonTreeView, LineTreeView, LiveTreeView, RunTreeView, print_tree
+from weftwork.cli.follow.run_watch import MAX_RUNS, RunEventsWatch, known_children, node_times, read_history
 from weftwork.cli.render.run_details import run_detail_lines
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES

@@ -86,8 +86,7 @@ def serve(config: str | None, **options: Any) -> None:
 
 def _start_host(settings: Settings) -> None:
     # Imported late: `weftwork --help` and `weftwork keys` need none of it.
-    from weftwork.cli.serve.json_logs import configure_logging
-    from weftwork.cli.serve.startup import run_host
+    from weftwork.cli.serve.startup import configure_logging, run_host
     from weftwork.wiring.node_types import load_python_nodes
 
     configure_logging(settings.log_level)

@@ -21,17 +21,7 @@ from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import print_listing
 from weftwork.cli.console.text import clean, say, say_json, say_lines
 from weftwork.cli.console.units import format_time
-from weftwork.cli.render.definition_file import (
-    Problems,
-    check_definition,
-    load_node_types,
-    locate_problems,
-    parse_definition,
-    problem_line,
-    read_definition,
-    require_valid_shape,
-    unreadable_problem,
-)
+from weftwork.cli.render import definition_file
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
@@ -123,13 +113,13 @@ def validate(files: tuple[str, ...], nodes: tuple[str, ...], as_json: bool) -> N
     Example:
       weftwork workflows validate --nodes acme.nodes flows/*.json
     """
-    types = load_node_types(nodes)
-    found: Problems = []
+    types = definition_file.load_node_types(nodes)
+    found: definition_file.Problems = []
     for name in files:
-        summary, problems = check_definition(name, types)
+        summary, problems = definition_file.check_definition(name, types)
         found += problems
         if not as_json:
-            say_lines(map(problem_line, problems))
+            say_lines(map(definition_file.problem_line, problems))
             if not problems:
                 say(f"{clean(name)}: ok ({summary})")
     if as_json:
@@ -153,14 +143,14 @@ def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
       weftwork workflows add flows/greet.json flows/bill.json
     """
     added: list[Any] = []
-    problems: Problems = []
+    problems: definition_file.Problems = []
     for name in files:
         answer, found = _add(client, name)
         problems += found
         if not found:
             added.append(answer)
         if not as_json:
-            say_lines(map(problem_line, found))
+            say_lines(map(definition_file.problem_line, found))
             if not found:
                 known = as_object(answer)
                 since = format_time(known.get("createdAt"))
@@ -172,12 +162,12 @@ def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
         raise SystemExit(1)
 
 
-def _add(client: Client, name: str) -> tuple[Any, Problems]:
+def _add(client: Client, name: str) -> tuple[Any, definition_file.Problems]:
     try:
-        data = read_definition(name)
+        data = definition_file.read_definition(name)
     except OSError as error:
-        return None, [unreadable_problem(name, error)]
-    document, problems = parse_definition(name, data)
+        return None, [definition_file.unreadable_problem(name, error)]
+    document, problems = definition_file.parse_definition(name, data)
     if problems:
         return None, problems
     try:
@@ -187,9 +177,9 @@ def _add(client: Client, name: str) -> tuple[Any, Problems]:
             asked = method_and_path("registerWorkflow")
             text = f"this host takes no definitions: {asked} is not part of every OpenWOP host."
             raise click.ClickException(text) from None
-        placed = locate_problems(name, data, refused.message, refused.details)
+        placed = definition_file.locate_problems(name, data, refused.message, refused.details)
         if not placed and refused.status in (400, 409, 413, 422):
-            placed = locate_problems(name, data, refused.message, {"pointer": ""})
+            placed = definition_file.locate_problems(name, data, refused.message, {"pointer": ""})
         if not placed:
             raise
         return None, placed
@@ -231,7 +221,7 @@ def show(
         raise click.UsageError("Name either a workflow of the host or a file with --file.")
     if file is not None:
         try:
-            document = require_valid_shape(file, read_definition(file))
+            document = definition_file.require_valid_shape(file, definition_file.read_definition(file))
         except OSError as error:
             raise click.ClickException(f"{clean(file)} cannot be read: {error.strerror}") from None
         say(json.dumps(document, indent=2) if as_json else _draw(document, style))
@@ -243,7 +233,7 @@ def show(
         say_json(found)
         return
     text = json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    say(_draw(require_valid_shape(workflow_id, text), style))
+    say(_draw(definition_file.require_valid_shape(workflow_id, text), style))
 
 
 def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:

@@ -34,7 +34,9 @@ def check_host(url: str, key: str | None, named: bool) -> Iterator[Finding]:
     connection = Transport(url, key, TIMEOUT_SECONDS)
     before = time.time()
     try:
-        document, date = _discover(connection)
+        with closing(connection.open("GET", path_for("getCapabilities"))) as opened:
+            date = opened.response.headers.get("Date")
+        document = connection.request("GET", path_for("getCapabilities"))
     except (HostUnreachable, RequestRefused) as error:
         said = clean(error.format_message())
         yield Finding("fail" if named else "warn", "host", said, "" if named else "no matter if none should run")
@@ -46,12 +48,6 @@ def check_host(url: str, key: str | None, named: bool) -> Iterator[Finding]:
     yield _check_status(connection, "health", path_for("getHealth"))
     yield _check_status(connection, "readiness", path_for("getReadiness"))
     yield from _check_key(connection, url, key)
-
-
-def _discover(connection: Transport) -> tuple[Any, str | None]:
-    with closing(connection.open("GET", path_for("getCapabilities"))) as opened:
-        date = opened.response.headers.get("Date")
-    return connection.request("GET", path_for("getCapabilities")), date
 
 
 def _check_protocol(document: Any) -> Iterator[Finding]:

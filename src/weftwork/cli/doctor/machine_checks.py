@@ -19,7 +19,7 @@ from weftwork.adapters.http.server.http_server import bind
 from weftwork.adapters.sqlite.database.connection import OUTAGES, check_library, load_migrations, open_reader
 from weftwork.adapters.system.lock_file import LockFile
 from weftwork.cli.console.text import clean
-from weftwork.cli.console.units import format_size
+from weftwork.cli.console.units import count_of, format_size
 from weftwork.ports.storage.host_lock import HostLocked
 from weftwork.protocol.errors import HostFault
 from weftwork.settings import Settings, SettingsError, load_settings
@@ -54,9 +54,17 @@ def check_machine(data: str | None) -> Iterator[Finding]:
         return
     yield Finding("ok", "settings", "can be used")
     yield from _check_data_folder(settings.data_folder)
-    yield from _check_store(settings)
+    database, is_held = settings.data_folder / DATABASE_FILE, _is_host_running(settings.data_folder)
+    if settings.store == "memory":
+        yield Finding("ok", "store", "in memory")
+    elif not database.exists():
+        yield Finding("ok", "store", "is not there yet; the first start makes it")
+    elif is_held:
+        yield Finding("ok", "store", "in use by a running host, and not looked into")
+    else:
+        yield check_store(database)
     yield check_assets(settings)
-    yield check_port(settings.host, settings.port, _is_host_running(settings.data_folder))
+    yield check_port(settings.host, settings.port, is_held)
     yield from _check_file_limit(settings.max_connections)
     yield from check_nodes(settings.nodes)
 
@@ -138,18 +146,6 @@ def check_space(free: int) -> Finding:
     return Finding("warn" if free >= MIN_FREE_BYTES else "fail", "disk", said, advice)
 
 
-def _check_store(settings: Settings) -> Iterator[Finding]:
-    path = settings.data_folder / DATABASE_FILE
-    if settings.store == "memory":
-        yield Finding("ok", "store", "in memory")
-    elif not path.exists():
-        yield Finding("ok", "store", "is not there yet; the first start makes it")
-    elif _is_host_running(settings.data_folder):
-        yield Finding("ok", "store", "in use by a running host, and not looked into")
-    else:
-        yield check_store(path)
-
-
 def _is_host_running(folder: Path) -> bool:
     """Whether a host has the store."""
     if not (folder / LOCK_FILE).exists():
@@ -212,6 +208,8 @@ _RESTORE_ADVICE: Final = "stop using it and restore a backup; docs/operate/sqlit
 
 def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
     """SQLite's own quick check, and whether this release can read the store."""
+    import apsw
+
     end = time.monotonic() + seconds
     size = f"{path.stat().st_size / 2**20:.1f} MiB"
     late = False
@@ -222,7 +220,7 @@ def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
         return late
 
     try:
-        check_library(_version())
+        check_library(apsw.sqlite_lib_version())
         connection: Any = open_reader(path, None)
         try:
             connection.set_progress_handler(is_late, _STEPS)
@@ -246,12 +244,6 @@ def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
     return Finding("ok", "store", f"{size}, whole, version {version}")
 
 
-def _version() -> str:
-    import apsw
-
-    return apsw.sqlite_lib_version()
-
-
 COUNT_SECONDS: Final = 5.0
 """Counting ends after this long."""
 
@@ -271,12 +263,8 @@ def check_assets(settings: Settings, seconds: float = COUNT_SECONDS) -> Finding:
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return Finding("fail", "assets", f"{place} cannot be written by this user", "run as its owner, or chown it")
     count, total, whole = _measure(folder, time.monotonic() + seconds)
-    least = "" if whole else "at least "
-    return Finding(
-        "ok",
-        "assets",
-        f"{place} can be written; {least}{format_size(total)} in {count} file{'' if count == 1 else 's'}",
-    )
+    found = f"{'' if whole else 'at least '}{format_size(total)} in {count_of(count, 'file')}"
+    return Finding("ok", "assets", f"{place} can be written; {found}")
 
 
 def _measure(folder: Path, end: float) -> tuple[int, int, bool]:

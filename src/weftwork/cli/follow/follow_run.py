@@ -11,14 +11,14 @@ from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.run_tree import CHILD_EVENTS
 from weftwork.cli.console.text import clean, say
-from weftwork.cli.follow.run_tree_watch import (
+from weftwork.cli.follow.run_views import LineView, LiveView, RunView, pick_view
+from weftwork.cli.follow.run_watch import (
     RunTreeWatch,
     await_child_ends,
     is_still_open,
     print_child_interrupt,
     print_node_interrupt,
 )
-from weftwork.cli.follow.run_views import LineView, LiveView, RunView, pick_view
 from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.cli.render.outline import outline
 from weftwork.cli.render.run_progress import INTERRUPT_EVENTS, RunProgress

@@ -1,4 +1,4 @@
-"""Three ways to show a run while it goes on: a picture on a terminal, a line for each event, or JSON lines."""
+"""Three ways to show a run, or a tree of runs, while it goes on: a picture on a terminal, lines, or JSON lines."""
 
 import signal
 import sys

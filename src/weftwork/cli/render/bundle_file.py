@@ -16,6 +16,7 @@ from weftwork.cli.console.table import align
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import format_elapsed, format_size, format_time
 from weftwork.cli.render.event_line import run_event_line
+from weftwork.cli.render.run_details import error_rows, time_rows
 from weftwork.cli.render.run_progress import RunProgress
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
@@ -136,17 +137,8 @@ def bundle_head(found: BundleFile) -> Iterator[tuple[str, str]]:
     yield "workflow", clean(run.get("workflowId", "?"), 200)
     own, status = run.get("hostStatus"), clean(run.get("status", "?"), 60)
     yield "status", status if own in (None, run.get("status")) else f"{status}, which the host calls {clean(own, 60)}"
-    begun = run.get("startedAt", run.get("createdAt"))
-    if format_time(begun):
-        yield "started", f"{format_time(begun)} UTC"
-    if format_time(run.get("endedAt")):
-        took = format_elapsed(begun, run.get("endedAt"))
-        yield "ended", f"{format_time(run.get('endedAt'))} UTC" + (f", took {took}" if took else "")
-    error = run.get("error")
-    if is_object(error):
-        yield "error", f"{clean(error.get('code', '?'), 100)}: {clean(error.get('message', ''))}"
-        if is_object(error.get("details")) and error["details"]:
-            yield "details", clean(error["details"])
+    yield from time_rows(run.get("startedAt", run.get("createdAt")), run.get("endedAt"))
+    yield from error_rows(run.get("error"), 100)
     made = " ".join(clean(found.host.get(each, ""), 60) for each in ("name", "version")).strip()
     when = format_time(document.get("generatedAt"))
     yield "made", ", ".join(each for each in (f"by {made}" if made else "", f"{when} UTC" if when else "") if each)

@@ -69,12 +69,11 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "weftwork.interrupt.reminder": ("number",),
     "weftwork.run.cancel-requested": ("reason",),
     "weftwork.run.pause-requested": ("reason", "drainPolicy"),
+    "output.chunk": ("chunk", "isLast"),
+    "ai.message.chunk": ("chunk", "isLast"),
 }
 """What is shown of each type; of others, the whole payload as far as it fits."""
 _MESSAGE_CHUNK: Final = "ai.message.chunk"
-_CHUNKS: Final = ("output.chunk", _MESSAGE_CHUNK)
-_INTERRUPT_REQUESTED: Final = "interrupt.requested"
-_DECIDED: Final = "runOrchestrator.decided"
 _MAX_FIELDS: Final = 20
 
 
@@ -103,20 +102,16 @@ def event_line(frame: ReceivedFrame, more: Mapping[str, Any] | None = None) -> s
         clean(frame.event_type, 100),
         _field(node),
     ]
-    return " ".join([*head, *_payload_fields(frame.event_type, payload, known)])
-
-
-def _payload_fields(kind: str, payload: Any, known: dict[str, Any]) -> Iterator[str]:
-    if kind in _CHUNKS:
-        yield from _members(known, ("chunk", "isLast"))
-    elif kind == _DECIDED and is_object(decision := known.get("decision")):
-        yield from _members({**known, **decision}, _FIELDS[kind])
-    elif kind in _FIELDS:
-        yield from _members(
-            {**known, "message": _interrupt_message(known)} if kind == _INTERRUPT_REQUESTED else known, _FIELDS[kind]
-        )
-    elif payload not in (None, {}, ""):
-        yield f"payload={_text(payload)}"
+    kind = frame.event_type
+    if kind in _FIELDS:
+        if kind == "runOrchestrator.decided":
+            known |= as_object(known.get("decision"))
+        elif kind == "interrupt.requested":
+            # What a question says to the one who answers, which `data` may be too long for.
+            said = as_object(as_object(known.get("data")).get("payload")).get("message")
+            known["message"] = said if isinstance(said, str) else None
+        return " ".join([*head, *_members(known, _FIELDS[kind])])
+    return " ".join([*head, *([f"payload={_text(payload)}"] if payload not in (None, {}, "") else [])])
 
 
 def _members(known: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
@@ -138,21 +133,13 @@ def named_values(fields: dict[str, Any]) -> list[str]:
     return told if len(fields) <= _MAX_FIELDS else [*told, f"and {len(fields) - _MAX_FIELDS} more"]
 
 
-def _interrupt_message(known: dict[str, Any]) -> str | None:
-    """What a question says to the one who answers, which `data` may be too long for."""
-    found = as_object(as_object(known.get("data")).get("payload")).get("message")
-    return found if isinstance(found, str) else None
-
-
 def _text(value: Any) -> str:
     """A value on its line: bare if it is one plain word, else as JSON."""
-    if isinstance(value, str):
-        return value if value and _BARE_CHARACTERS.issuperset(value) and len(value) <= _MAX_VALUE else _quoted(value)
-    return clean(value, _MAX_VALUE)
-
-
-def _quoted(text: str) -> str:
-    return '"' + clean(text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"), _MAX_VALUE) + '"'
+    if not isinstance(value, str):
+        return clean(value, _MAX_VALUE)
+    if value and _BARE_CHARACTERS.issuperset(value) and len(value) <= _MAX_VALUE:
+        return value
+    return '"' + clean(value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"), _MAX_VALUE) + '"'
 
 
 def _field(value: Any) -> str:

@@ -4,12 +4,13 @@ Every text of the host goes through `clean`. The nodes that are chosen are those
 neighbours.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import clean
-from weftwork.cli.console.units import format_duration
+from weftwork.cli.console.units import count_of, format_duration
 from weftwork.cli.render.interrupt_text import answer_command, question_lines
 from weftwork.cli.render.run_progress import ACTIVE_STATES, NodeProgress
 
@@ -44,14 +45,21 @@ def style(row: NodeProgress) -> str:
 
 def state_text(row: NodeProgress, now: float | None) -> str:
     """How it stands; nothing about a node that has not begun. `now` is the host's time."""
-    told = [each for each in (_attempt(row, now), _round(row), _items(row), _children(row)) if each]
-    time = duration_text(row.started, now if row.state in ACTIVE_STATES else row.ended)
-    if time and row.state not in ("skipped", "pending") and not _awaits_retry(row, now):
-        told.append(time)
     if row.state == "pending":
         return "paused" if row.started is not None else ""
-    if row.state not in ("completed", "running") and not _awaits_retry(row, now):
-        told.insert(0, row.state)
+    awaits_retry = row.state == "retrying" and row.retry_at is not None and now is not None and row.retry_at > now
+    told = [row.state] if row.state not in ("completed", "running") and not awaits_retry else []
+    if row.attempt >= 2:
+        told.append(f"attempt {row.attempt}" + (f" in {duration_text(now, row.retry_at)}" if awaits_retry else ""))
+    if row.round >= 2:
+        told.append(f"{row.round} rounds" if row.state == "completed" else f"round {row.round}")
+    if row.items:
+        told.append(count_of(row.items, "item"))
+    if row.children:
+        told.append(count_of(len(row.children), "child run"))
+    time = duration_text(row.started, now if row.state in ACTIVE_STATES else row.ended)
+    if time and row.state != "skipped" and not awaits_retry:
+        told.append(time)
     return ", ".join(told)
 
 
@@ -83,35 +91,8 @@ def error_text(error: dict[str, Any]) -> str:
     return ": ".join(parts) or "failed"
 
 
-def _awaits_retry(row: NodeProgress, now: float | None) -> bool:
-    return row.state == "retrying" and row.retry_at is not None and now is not None and row.retry_at > now
-
-
-def _attempt(row: NodeProgress, now: float | None) -> str:
-    if row.attempt < 2:
-        return ""
-    wait = f" in {duration_text(now, row.retry_at)}" if _awaits_retry(row, now) else ""
-    return f"attempt {row.attempt}{wait}"
-
-
-def _round(row: NodeProgress) -> str:
-    if row.round < 2:
-        return ""
-    return f"{row.round} rounds" if row.state == "completed" else f"round {row.round}"
-
-
-def _items(row: NodeProgress) -> str:
-    return ("1 item" if row.items == 1 else f"{row.items} items") if row.items else ""
-
-
-def _children(row: NodeProgress) -> str:
-    count = len(row.children)
-    return f"{count} child {'run' if count == 1 else 'runs'}" if count else ""
-
-
 _PRIORITY: Final = ("failed", "suspended", "retrying", "running")
 """The first ones first."""
-_STATE_WORDS: Final = {"pending": "waiting"}
 
 
 class HiddenRows(NamedTuple):
@@ -140,10 +121,7 @@ def select_rows(rows: Sequence[NodeProgress], room: int, height: Callable[[int],
 
 def hidden_rows_text(rows: Sequence[NodeProgress]) -> str:
     """How many there are, and how they stand."""
-    counts: dict[str, int] = {}
-    for row in rows:
-        state = _STATE_WORDS.get(row.state, row.state)
-        counts[state] = counts.get(state, 0) + 1
+    counts = Counter("waiting" if row.state == "pending" else row.state for row in rows)
     if len(counts) == 1:
         return f"{len(rows)} more {next(iter(counts))}"
     return f"{len(rows)} more: " + ", ".join(f"{number} {state}" for state, number in counts.items())

@@ -24,7 +24,7 @@ _EXAMPLE: Final = re.compile(r"```json\n(.*?)\n```\s*\Z", re.DOTALL)
 
 def node_type_lines(node: dict[str, Any]) -> Iterator[str]:
     """Line by line."""
-    yield from align([[name, text] for name, text in _head(node)])
+    yield from align(_head(node))
     description = _EXAMPLE.sub("", str(node.get("description") or "")).strip()
     if description and description != node.get("title"):
         yield ""
@@ -41,29 +41,22 @@ def node_type_lines(node: dict[str, Any]) -> Iterator[str]:
 
 def example(node: dict[str, Any]) -> dict[str, Any]:
     """A node of this type: the one that its description ends with, or one that the schemas give."""
-    given = _example_in(str(node.get("description") or ""))
+    described = _EXAMPLE.search(str(node.get("description") or ""))
+    try:
+        given = as_object(json.loads(described[1])) if described else {}
+    except ValueError:
+        given = {}
+    # The inputs that must be there, each with a fixed value.
+    values = as_object(SchemaText(node.get("inputs")).sample())
+    inputs = {name: {"type": "static", "value": value} for name, value in values.items()}
     return {
         "id": "example",
         "typeId": node.get("typeId"),
         "name": "Example",
         "position": {"x": 0, "y": 0},
         "config": given.get("config", as_object(SchemaText(node.get("config")).sample())),
-        "inputs": given.get("inputs", _example_inputs(node)),
+        "inputs": given.get("inputs", inputs),
     }
-
-
-def _example_in(description: str) -> dict[str, Any]:
-    found = _EXAMPLE.search(description)
-    try:
-        return as_object(json.loads(found[1])) if found else {}
-    except ValueError:
-        return {}
-
-
-def _example_inputs(node: dict[str, Any]) -> dict[str, Any]:
-    """The inputs that must be there, each with a fixed value."""
-    values = as_object(SchemaText(node.get("inputs")).sample())
-    return {name: {"type": "static", "value": value} for name, value in values.items()}
 
 
 def _head(node: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ Reads what any host may send, so nothing in it is taken for granted.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,7 +12,7 @@ from typing import Any, Final
 from weftwork.cli.client.run_tree import TreeRun, format_status_counts, update_statuses
 from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.table import align
-from weftwork.cli.console.text import clean
+from weftwork.cli.console.text import MAX_LENGTH, clean
 from weftwork.cli.console.units import format_elapsed, format_time
 from weftwork.cli.render.interrupt_text import answer_command, curl_lines, describe_interrupt, quote_id, status_lines
 from weftwork.protocol.json.values import is_object
@@ -25,7 +26,9 @@ _CHILD_INDENT: Final = "  "
 
 def child_lines(run: dict[str, Any], past: Sequence[TreeRun]) -> Iterator[str]:
     """Of the snapshot's children, and of those that only events tell of: a snapshot names the first ones."""
-    told = _listed_children(run)
+    rows = map(as_object, as_list(run.get("childRuns")))
+    members = ("workflowId", "status", "nodeId")
+    told = [TreeRun(str(row.get("runId", "")) or "?", *(str(row.get(each, "")) for each in members)) for row in rows]
     update_statuses(past, run)
     found = list({each.run_id: each for each in (*told, *past)}.values())
     if not found:
@@ -34,28 +37,22 @@ def child_lines(run: dict[str, Any], past: Sequence[TreeRun]) -> Iterator[str]:
     status = clean(format_status_counts(found), 200)
     yield ""
     yield f"child runs, the first {len(found)} of more: {status}" if more else f"child runs: {status}"
-    rows = list(_select_children(found))
-    yield from align([_child_row(each) for each in rows], _CHILD_INDENT)
-    if more or len(found) > len(rows):
-        rest = "" if more else f"and {len(found) - len(rows)} more; "
+    chosen = list(_select_children(found))
+    yield from align(map(_child_row, chosen), _CHILD_INDENT)
+    if more or len(found) > len(chosen):
+        rest = "" if more else f"and {len(found) - len(chosen)} more; "
         parent = quote_id(str(run.get("runId", "RUN")))
         yield f"{_CHILD_INDENT}{rest}`weftwork runs ls --parent {parent} --all` lists all"
 
 
-def _listed_children(run: dict[str, Any]) -> list[TreeRun]:
-    rows = map(as_object, as_list(run.get("childRuns")))
-    texts = ([str(row.get(name, "")) for name in ("runId", "workflowId", "status", "nodeId")] for row in rows)
-    return [TreeRun(run_id or "?", workflow_id, status, node_id) for run_id, workflow_id, status, node_id in texts]
-
-
 def _select_children(runs: Sequence[TreeRun]) -> Iterator[TreeRun]:
     """A few of each kind. What failed stands first, then what waits, what goes on, and what is over."""
-    seen: dict[tuple[str, str], int] = {}
+    seen: Counter[tuple[str, str]] = Counter()
     count = 0
     for run in sorted(runs, key=_rank):
-        kind = (run.workflow_id, run.status)
-        seen[kind] = seen.get(kind, 0) + 1
-        if count < _MAX_CHILDREN and seen[kind] <= (_MAX_URGENT if _rank(run) < 2 else _MAX_PER_STATUS):
+        seen[run.workflow_id, run.status] += 1
+        most = _MAX_URGENT if _rank(run) < 2 else _MAX_PER_STATUS
+        if count < _MAX_CHILDREN and seen[run.workflow_id, run.status] <= most:
             count += 1
             yield run
 
@@ -67,14 +64,8 @@ def _rank(run: TreeRun) -> int:
 
 
 def _child_row(run: TreeRun) -> list[str]:
-    known = (
-        run.run_id,
-        run.status or "started",
-        run.workflow_id,
-        run.node_id,
-        run.detail if run.status == "failed" else "",
-    )
-    return [clean(each, 60) for each in known]
+    why = run.detail if run.status == "failed" else ""
+    return [clean(each, 60) for each in (run.run_id, run.status or "started", run.workflow_id, run.node_id, why)]
 
 
 _MAX_VALUE: Final = 100
@@ -106,7 +97,7 @@ def run_detail_lines(
     `times` says of some nodes how long they took, `questions` more of what they ask than the snapshot does, and
     `children` of runs that it has started.
     """
-    yield from align([[name, text] for name, text in _head(run)])
+    yield from align(_head(run))
     for each in _open_interrupts(run)[:_MAX_ROWS]:
         yield ""
         yield from _interrupt_lines(run, as_object(each), url, questions)
@@ -123,29 +114,34 @@ def run_detail_lines(
 def _head(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, member in (("run", "runId"), ("workflow", "workflowId"), ("status", "status")):
         yield name, clean(run.get(member, "?"))
-    yield from _times(run)
+    created, started, ended = (run.get(member) for member in ("createdAt", "startedAt", "completedAt"))
+    if format_time(created) != format_time(started):
+        yield "created", f"{format_time(created)} UTC"
+    yield from time_rows(started, ended)
     for name, member in (("at node", "currentNodeId"), ("child of", "parentRunId")):
         if run.get(member):
             yield name, clean(run[member])
     if tags := as_list(run.get("tags")):
         yield "tags", clean(", ".join(map(str, tags)), _MAX_VALUE)
-    error = run.get("error")
-    if is_object(error):
-        yield "error", f"{clean(error.get('code', '?'))}: {clean(error.get('message', ''))}"
-        if is_object(error.get("details")) and error["details"]:
-            yield "details", clean(error["details"])
+    yield from error_rows(run.get("error"))
     yield from (("next", advice) for advice in _next_steps(run))
 
 
-def _times(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    created, started, ended = (run.get(member) for member in ("createdAt", "startedAt", "completedAt"))
-    if format_time(created) != format_time(started):
-        yield "created", f"{format_time(created)} UTC"
+def time_rows(started: Any, ended: Any) -> Iterator[tuple[str, str]]:
+    """When a run started and ended, as far as that is known."""
     if format_time(started):
         yield "started", f"{format_time(started)} UTC"
     if format_time(ended):
         took = format_elapsed(started, ended)
         yield "ended", f"{format_time(ended)} UTC" + (f", took {took}" if took else "")
+
+
+def error_rows(error: Any, most: int = MAX_LENGTH) -> Iterator[tuple[str, str]]:
+    """Why a run failed; at most so many characters of the code."""
+    if is_object(error):
+        yield "error", f"{clean(error.get('code', '?'), most)}: {clean(error.get('message', ''))}"
+        if is_object(error.get("details")) and error["details"]:
+            yield "details", clean(error["details"])
 
 
 def _next_steps(run: dict[str, Any]) -> Iterator[str]:
@@ -168,12 +164,11 @@ def _next_steps(run: dict[str, Any]) -> Iterator[str]:
 
 
 def _sections(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[str, list[list[str]]]]:
-    yield (
-        "nodes",
-        [_node_row(name, state, times.get(name, "")) for name, state in as_object(run.get("nodeStates")).items()],
-    )
-    for title, member in (("inputs", "inputs"), ("variables", "variables"), ("outputs", "outputs")):
-        yield title, [[clean(name, 60), _value(value)] for name, value in as_object(run.get(member)).items()]
+    states = as_object(run.get("nodeStates")).items()
+    yield "nodes", [_node_row(name, state, times.get(name, "")) for name, state in states]
+    for title in ("inputs", "variables", "outputs"):
+        values = {name: json.dumps(value, ensure_ascii=False) for name, value in as_object(run.get(title)).items()}
+        yield title, [[clean(name, 60), clean(text, _MAX_VALUE)] for name, text in values.items()]
     yield "artifacts", [_artifact_row(name, made) for name, made in as_object(run.get("artifacts")).items()]
 
 
@@ -215,7 +210,3 @@ def _artifact_row(name: str, made: Any) -> list[str]:
     known = as_object(made)
     version = f"version {clean(known['version'], 20)}" if "version" in known else ""
     return [clean(name, 60), clean(known.get("artifactType", ""), 60), version, clean(known.get("nodeId", ""), 60)]
-
-
-def _value(value: Any) -> str:
-    return clean(json.dumps(value, ensure_ascii=False), _MAX_VALUE)

@@ -15,21 +15,10 @@ from rich.text import Text
 from weftwork.cli.client.run_tree import MAX_LISTED_INTERRUPTS, TreeRun, describe_children, find_waiting_runs
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import clean
+from weftwork.cli.render import node_lines
 from weftwork.cli.render.event_line import named_values
 from weftwork.cli.render.interrupt_text import answer_command
-from weftwork.cli.render.node_lines import (
-    DetailLine,
-    HiddenRows,
-    detail_lines,
-    duration_text,
-    error_text,
-    hidden_rows_text,
-    interrupt_lines,
-    select_rows,
-    state_text,
-    style,
-    symbol,
-)
+from weftwork.cli.render.node_lines import DetailLine, HiddenRows
 from weftwork.cli.render.run_progress import NodeProgress, RunProgress
 from weftwork.cli.render.run_tree_lines import LEVEL_WIDTH, OutlineRow, branch_prefixes, rich_line, run_tree_lines
 from weftwork.protocol.run.header import TERMINAL_STATUSES
@@ -97,7 +86,7 @@ class RunDisplay:
         tree = self._tree
         ended = tree.status in ("completed", "failed", "cancelled")
         status = "waiting" if not ended and (tree.waiting_nodes or tree.has_waiting_child) else tree.status
-        time_taken = duration_text(tree.started, tree.last_event_at if ended else self._now())
+        time_taken = node_lines.duration_text(tree.started, tree.last_event_at if ended else self._now())
         name = (clean(tree.workflow_id or "run", 100), "bold")
         run_id = (f"  {clean(tree.run_id, 60)}", "dim")
         how = (f"  {clean(status, 40)}", "magenta" if status == "waiting" else colour(tree.status))
@@ -112,31 +101,25 @@ class RunDisplay:
         def height(at: int) -> int:
             # Only what may be shown is put into words: there may be thousands, several times a second.
             if at not in below:
-                below[at] = self._details(rows[at], is_cut)
+                found = node_lines.detail_lines(rows[at], self._url, self._tree.run_id)
+                below[at] = self._shorten(found, _DETAIL_LINES) if is_cut else found
             return 1 + len(below[at])
 
-        parts = select_rows(rows, room, height)
-        places = [self._outline_row(rows, each) for each in parts]
+        parts = node_lines.select_rows(rows, room, height)
+        # A line for several stands where the first of them does.
+        names = [rows[each.first if isinstance(each, HiddenRows) else each].node_id for each in parts]
+        places = [self._tree.outline.get(node_id, OutlineRow(node_id)) for node_id in names]
         deepest = max(1, self._console.width // (4 * LEVEL_WIDTH))
         found: list[Text] = []
         for part, (beside, under) in zip(parts, branch_prefixes(places, deepest, self._is_ascii), strict=True):
             if isinstance(part, HiddenRows):
-                more = hidden_rows_text(rows[part.first : part.end])
+                more = node_lines.hidden_rows_text(rows[part.first : part.end])
                 found.append(_line((f"{_MARGIN}{beside}{'...' if self._is_ascii else '…'} {more}", "dim")))
                 continue
             found.append(self._node(rows[part], beside, is_cut))
             for text, how, is_pasted in below.get(part, ()):
                 found.append(_line((_MARGIN if is_pasted else f"{_MARGIN}{under} ", "dim"), (text, how)))
         return found
-
-    def _outline_row(self, rows: list[NodeProgress], part: int | HiddenRows) -> OutlineRow:
-        """Where a row stands; a line for several stands where the first of them does."""
-        node_id = rows[part.first if isinstance(part, HiddenRows) else part].node_id
-        return self._tree.outline.get(node_id, OutlineRow(node_id))
-
-    def _details(self, row: NodeProgress, is_cut: bool) -> list[DetailLine]:
-        found = detail_lines(row, self._url, self._tree.run_id)
-        return self._shorten(found, _DETAIL_LINES) if is_cut else found
 
     def _shorten(self, found: list[DetailLine], most: int) -> list[DetailLine]:
         """Long words in a few lines: the screen has to hold more than this."""
@@ -153,7 +136,7 @@ class RunDisplay:
         return [*kept, *pasted]
 
     def _node(self, row: NodeProgress, beside: str, is_cut: bool) -> Text:
-        told = state_text(row, self._now())
+        told = node_lines.state_text(row, self._now())
         told = f"  {told}" if told else ""
         kind = f"  {clean(row.type_id, _MAX_NAME)}" if row.type_id else ""
         room = self._console.width - len(_MARGIN) - len(beside) - 2 - cell_len(told)
@@ -163,13 +146,13 @@ class RunDisplay:
             kind = ""
         if is_cut and cell_len(name) > room:
             name = clean(row.node_id, max(_MIN_WIDTH, min(room, _MAX_NAME)))
-        faint = "dim" if style(row) == "dim" else ""
+        faint = "dim" if node_lines.style(row) == "dim" else ""
         return _line(
             (f"{_MARGIN}{beside}", "dim"),
-            (f"{symbol(row, self._is_ascii)} ", style(row)),
+            (f"{node_lines.symbol(row, self._is_ascii)} ", node_lines.style(row)),
             (name, faint),
             (kind, "dim"),
-            (told, style(row)),
+            (told, node_lines.style(row)),
         )
 
     def _descendants(self) -> list[Text]:
@@ -192,7 +175,7 @@ class RunDisplay:
         """What a run below asks, as far as that is known, and how to answer it."""
         name = clean(run.workflow_id or "run", _MAX_NAME)
         words = [DetailLine(f"{name} waits; answer it with", "magenta")] if run.interrupt is None else []
-        told = words or interrupt_lines(f"{name} asks", run.interrupt or {})
+        told = words or node_lines.interrupt_lines(f"{name} asks", run.interrupt or {})
         return [*told, DetailLine(answer_command(self._url, run.run_id, run.detail), "", True)]
 
     def _children(self) -> list[Text]:
@@ -220,7 +203,7 @@ class RunDisplay:
     def _result(self) -> list[Text]:
         tree = self._tree
         if tree.status == "failed" and tree.error:
-            return [Text(""), Text(error_text(tree.error), "red")]
+            return [Text(""), Text(node_lines.error_text(tree.error), "red")]
         if tree.status == "cancelled" and tree.reason:
             return [Text(""), Text(f"cancelled: {clean(tree.reason, 400)}", "yellow")]
         if tree.status == "completed" and tree.outputs not in (None, {}):

@@ -4,7 +4,7 @@ Works with the events of any host: unknown types change nothing. Texts are kept 
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from weftwork.cli.client.event_stream import ReceivedFrame
@@ -152,56 +152,86 @@ class RunProgress:
         if frame.sequence is not None:
             self.sequence = max(self.sequence, frame.sequence)
         known = as_object(document.get("payload"))
-        if (of_run := _RUN_EVENTS.get(frame.event_type)) is not None:
-            of_run(self, known)
-            return
         node_id = document.get("nodeId") or known.get("nodeId")
-        change = _NODE_EVENTS.get(frame.event_type)
-        if change is not None and isinstance(node_id, str):
-            change(self, self.nodes.setdefault(node_id, NodeProgress(node_id)), known)
-        if (of_child := CHILD_EVENTS.get(frame.event_type)) is not None and isinstance(node_id, str):
-            of_child(self.nodes.setdefault(node_id, NodeProgress(node_id)).children, node_id, known, document)
-        if frame.event_type == "log.appended":
-            _append_log_line(self, as_text(node_id), known)
+        if _apply_run_event(self, frame.event_type, as_text(node_id), known) or not isinstance(node_id, str):
+            return
+        row = self.nodes.get(node_id) or NodeProgress(node_id)
+        of_child = CHILD_EVENTS.get(frame.event_type)
+        if _apply_node_event(self, row, frame.event_type, known) or of_child is not None:
+            self.nodes[node_id] = row
+        if of_child is not None:
+            of_child(row.children, node_id, known, document)
 
 
-def _append_log_line(tree: RunProgress, node_id: str, payload: dict[str, Any]) -> None:
-    if isinstance(message := payload.get("message"), str):
-        tree.dropped_lines += len(tree.log_lines) == MAX_LOG_LINES
-        tree.log_lines.append((as_text(payload.get("level")), node_id, message, as_object(payload.get("fields"))))
+def _apply_run_event(tree: RunProgress, kind: str, node_id: str, payload: dict[str, Any]) -> bool:
+    """False for an event that tells nothing of the run itself."""
+    match kind:
+        case "run.started":
+            tree.status, tree.started = "running", tree.last_event_at
+            tree.workflow_id = as_text(payload.get("workflowId")) or tree.workflow_id
+        case "run.completed":
+            tree.status, tree.outputs = "completed", payload.get("outputs")
+        case "run.failed":
+            tree.status, tree.error = "failed", _error(payload.get("error"))
+        case "run.cancelled":
+            tree.status, tree.reason = "cancelled", as_text(payload.get("reason"))
+            for row in tree.nodes.values():
+                row.interrupt = None
+        case "run.paused":
+            tree.status = "paused"
+            for row in tree.nodes.values():
+                if row.state in ACTIVE_STATES:
+                    row.state = "pending"
+        case "run.resumed":
+            tree.status = "running"
+        case "weftwork.run.cancel-requested":
+            tree.status = "cancelling"
+        case "log.appended":
+            if isinstance(message := payload.get("message"), str):
+                tree.dropped_lines += len(tree.log_lines) == MAX_LOG_LINES
+                fields = as_object(payload.get("fields"))
+                tree.log_lines.append((as_text(payload.get("level")), node_id, message, fields))
+        case _:
+            return False
+    return True
 
 
-def _run_started(tree: RunProgress, payload: dict[str, Any]) -> None:
-    tree.status, tree.started = "running", tree.last_event_at
-    tree.workflow_id = as_text(payload.get("workflowId")) or tree.workflow_id
+def _apply_node_event(tree: RunProgress, row: NodeProgress, kind: str, payload: dict[str, Any]) -> bool:
+    """False for an event that changes nothing about a node."""
+    match kind:
+        case "node.started":
+            _start_node(tree, row, payload)
+        case "node.completed" | "node.cancelled" | "node.failed":
+            _end_node(tree, row, kind.removeprefix("node."))
+            row.error = _error(payload.get("error")) if kind == "node.failed" else row.error
+        case "node.skipped":
+            # A loop that is over leaves its body out in the end; what the body did before is worth more.
+            if row.started is None:
+                _end_node(tree, row, "skipped")
+        case "node.retried":
+            _retry_node(tree, row, payload)
+        case "node.suspended" | "interrupt.requested":
+            _request_interrupt(tree, row, payload)
+        case "approval.requested" | "clarification.requested":
+            # Hosts may tell of a question with a type of its own as well, or with that alone.
+            row.interrupt = {"kind": kind.removesuffix(".requested"), "data": payload, **(row.interrupt or {})}
+            row.state = "suspended"
+        case "interrupt.resolved" | "node.resumed" | "approval.received" | "clarification.resolved":
+            row.interrupt = None
+            row.state = "running" if row.state == "suspended" else row.state
+        case "approval.granted":
+            if row.interrupt is not None:
+                row.interrupt = {**row.interrupt, "progress": payload.get("quorumProgress")}
+        case "output.chunk":
+            row.model_text = (row.model_text + as_text(payload.get("chunk")))[-200:]
+        case "weftwork.map.item":
+            row.items += 1
+        case _:
+            return False
+    return True
 
 
-def _run_completed(tree: RunProgress, payload: dict[str, Any]) -> None:
-    tree.status, tree.outputs = "completed", payload.get("outputs")
-
-
-def _run_failed(tree: RunProgress, payload: dict[str, Any]) -> None:
-    tree.status, tree.error = "failed", _error(payload.get("error"))
-
-
-def _run_cancelled(tree: RunProgress, payload: dict[str, Any]) -> None:
-    tree.status, tree.reason = "cancelled", as_text(payload.get("reason"))
-    for row in tree.nodes.values():
-        row.interrupt = None
-
-
-def _run_paused(tree: RunProgress, payload: dict[str, Any]) -> None:
-    tree.status = "paused"
-    for row in tree.nodes.values():
-        if row.state in ACTIVE_STATES:
-            row.state = "pending"
-
-
-def _becomes(status: str) -> Callable[[RunProgress, dict[str, Any]], None]:
-    return lambda tree, payload: setattr(tree, "status", status)
-
-
-def _node_started(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
+def _start_node(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
     attempt = payload.get("attempt")
     again = attempt if isinstance(attempt, int) else 1
     if row.state in _TERMINAL_STATES and again <= 1:
@@ -214,22 +244,11 @@ def _node_started(tree: RunProgress, row: NodeProgress, payload: dict[str, Any])
     row.state, row.ended, row.error, row.model_text = "running", None, {}, ""
 
 
-def _node_failed(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    _end_node(tree, row, "failed")
-    row.error = _error(payload.get("error"))
-
-
-def _node_skipped(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    # A loop that is over leaves its body out in the end; what the body did before is worth more.
-    if row.started is None:
-        _end_node(tree, row, "skipped")
-
-
 def _end_node(tree: RunProgress, row: NodeProgress, state: str) -> None:
     row.state, row.ended, row.interrupt = state, tree.last_event_at, None
 
 
-def _node_retried(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
+def _retry_node(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
     row.state = "retrying"
     row.error = _error(payload.get("lastError")) or row.error
     attempt = payload.get("attempt")
@@ -240,7 +259,7 @@ def _node_retried(tree: RunProgress, row: NodeProgress, payload: dict[str, Any])
     )
 
 
-def _interrupt_requested(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
+def _request_interrupt(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
     told = {name: payload[name] for name in _INTERRUPT_FIELDS if name in payload}
     if isinstance(limit := told.get("timeoutMs"), int) and tree.last_event_at is not None:
         told["dueAt"] = add_milliseconds(tree.last_event_at, limit)
@@ -251,64 +270,5 @@ def _interrupt_requested(tree: RunProgress, row: NodeProgress, payload: dict[str
     row.state = "suspended"
 
 
-def _interrupt_resolved(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    row.interrupt = None
-    if row.state == "suspended":
-        row.state = "running"
-
-
-def _approval_granted(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    if row.interrupt is not None:
-        row.interrupt = {**row.interrupt, "progress": payload.get("quorumProgress")}
-
-
-def _map_item(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    row.items += 1
-
-
-def _output_chunk(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    row.model_text = (row.model_text + as_text(payload.get("chunk")))[-200:]
-
-
-def _requested_as(kind: str) -> "Callable[[RunProgress, NodeProgress, dict[str, Any]], None]":
-    """Hosts may tell of a question with a type of its own as well, or with that alone."""
-
-    def asks(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-        row.interrupt = {"kind": kind, "data": payload, **(row.interrupt or {})}
-        row.state = "suspended"
-
-    return asks
-
-
 def _error(value: Any) -> dict[str, Any]:
     return value if is_object(value) else {"message": value} if isinstance(value, str) else {}
-
-
-_RUN_EVENTS: Final[dict[str, Callable[[RunProgress, dict[str, Any]], None]]] = {
-    "run.started": _run_started,
-    "run.completed": _run_completed,
-    "run.failed": _run_failed,
-    "run.cancelled": _run_cancelled,
-    "run.paused": _run_paused,
-    "run.resumed": _becomes("running"),
-    "weftwork.run.cancel-requested": _becomes("cancelling"),
-}
-_NODE_EVENTS: Final[dict[str, Callable[[RunProgress, NodeProgress, dict[str, Any]], None]]] = {
-    "node.started": _node_started,
-    "node.completed": lambda tree, row, _: _end_node(tree, row, "completed"),
-    "node.failed": _node_failed,
-    "node.skipped": _node_skipped,
-    "node.cancelled": lambda tree, row, _: _end_node(tree, row, "cancelled"),
-    "node.retried": _node_retried,
-    "node.suspended": _interrupt_requested,
-    "interrupt.requested": _interrupt_requested,
-    "interrupt.resolved": _interrupt_resolved,
-    "node.resumed": _interrupt_resolved,
-    "approval.requested": _requested_as("approval"),
-    "approval.received": _interrupt_resolved,
-    "approval.granted": _approval_granted,
-    "clarification.requested": _requested_as("clarification"),
-    "clarification.resolved": _interrupt_resolved,
-    "output.chunk": _output_chunk,
-    "weftwork.map.item": _map_item,
-}

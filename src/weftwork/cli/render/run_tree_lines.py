@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
+
 from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import clean
@@ -67,15 +69,14 @@ StyledText = tuple[str, str]
 """A text and its style."""
 
 
-class HiddenSiblings:
+class HiddenSiblings(msgspec.Struct):
     """Siblings that stand alike and are not shown."""
 
-    def __init__(self, is_all: bool, is_named: bool) -> None:
-        self.runs: list[TreeRun] = []
-        self.is_all = is_all
-        """None of them is shown."""
-        self.is_named = is_named
-        """There are siblings of other workflows."""
+    is_all: bool
+    """None of them is shown."""
+    is_named: bool
+    """There are siblings of other workflows."""
+    runs: list[TreeRun] = []
 
 
 class TreeLine(NamedTuple):
@@ -91,7 +92,13 @@ class TreeLine(NamedTuple):
 
 def run_tree_lines(top: TreeRun, is_ascii: bool, most: int | None = None, only_open: bool = False) -> list[TreeLine]:
     """The tree, in at most so many lines. With `only_open`, runs that are over are counted where they would stand."""
-    open_runs = _open_runs(top) if only_open else None
+    open_runs: set[int] | None = None
+    if only_open:
+        # The runs that are not over, and those above them. From the last one up: each stands behind its parent.
+        open_runs = set()
+        for run in reversed(list(top.walk())):
+            if not run.is_terminal or any(id(each) in open_runs for each in run.children):
+                open_runs.add(id(run))
     rows = list(_rows(top, MAX_SIBLINGS, open_runs))
     for few in _FEWER_SIBLINGS:
         if most is None or len(rows) <= most:
@@ -100,12 +107,9 @@ def run_tree_lines(top: TreeRun, is_ascii: bool, most: int | None = None, only_o
     places = [OutlineRow("", "", level, at) for at, (_, level) in enumerate(rows)]
     drawn: list[TreeLine] = []
     for (each, _), (beside, _) in zip(rows, branch_prefixes(places, MAX_DEPTH, is_ascii), strict=True):
-        drawn.append(
-            TreeLine(
-                beside,
-                run_parts(each) if isinstance(each, TreeRun) else [(_hidden_siblings_text(each, is_ascii), "dim")],
-            )
-        )
+        hidden = isinstance(each, HiddenSiblings)
+        parts = [(_hidden_siblings_text(each, is_ascii), "dim")] if hidden else run_parts(each)
+        drawn.append(TreeLine(beside, parts))
     if most is None or len(drawn) <= most:
         return drawn
     dots = "..." if is_ascii else "…"
@@ -180,13 +184,3 @@ def _hidden_siblings_text(more: HiddenSiblings, is_ascii: bool) -> str:
     kept = "" if more.is_all else " more"
     status = clean(first.status or "started", 40)
     return f"{'...' if is_ascii else '…'} {word}{count}{kept}{name} ({status}){tail}"
-
-
-def _open_runs(top: TreeRun) -> set[int]:
-    """The runs that are not over, and those above them."""
-    found: set[int] = set()
-    # From the last one up: each stands behind its parent.
-    for run in reversed(list(top.walk())):
-        if not run.is_terminal or any(id(each) in found for each in run.children):
-            found.add(id(run))
-    return found

@@ -20,49 +20,44 @@ class SchemaText:
 
     def __init__(self, shape: Any, root: Any = None) -> None:
         self._root: dict[str, Any] = (root if root is not None else shape) if is_object(shape) else {}
-        self._shape = self._resolve(shape)
+        self.shape = self._resolve(shape)
+        """The schema itself, with what it refers to."""
 
     def rows(self, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
         """Name, type with its bounds, default or `required`, and meaning of each member and of those inside it."""
         required = self._get("required", list)
         for name, shape in self._get("properties", dict).items():
             inner = SchemaText(shape, self._root)
-            default = inner.default_text() or ("required" if name in required else "")
+            default = "required" if name in required else ""
+            if "default" in inner.shape:
+                default = dumps(inner.shape["default"], ensure_ascii=False)
             yield f"{prefix}{name}", inner.type_text(), default, inner.description()
             if depth < MAX_DEPTH:
                 yield from inner.rows(f"{prefix}{name}.", depth + 1)
-        items = self._shape.get("items")
+        items = self.shape.get("items")
         if is_object(items) and prefix and depth < MAX_DEPTH:
             yield from SchemaText(items, self._root).rows(f"{prefix.rstrip('.')}[].", depth + 1)
 
     @property
-    def shape(self) -> dict[str, Any]:
-        """The schema itself, with what it refers to."""
-        return self._shape
-
-    @property
     def is_open(self) -> bool:
         """Whether it takes members that it does not name."""
-        return self._shape.get("additionalProperties", True) is not False
+        return self.shape.get("additionalProperties", True) is not False
 
     def description(self) -> str:
-        return str(self._shape.get("description") or "")
-
-    def default_text(self) -> str:
-        return dumps(self._shape["default"], ensure_ascii=False) if "default" in self._shape else ""
+        return str(self.shape.get("description") or "")
 
     def type_text(self, depth: int = 0) -> str:
         """The type in words."""
-        if "const" in self._shape:
-            return dumps(self._shape["const"], ensure_ascii=False)
+        if "const" in self.shape:
+            return dumps(self.shape["const"], ensure_ascii=False)
         if choices := self._get("enum", list):
             return " or ".join(dumps(value, ensure_ascii=False) for value in choices)
         branches = self._get("anyOf", list) or self._get("oneOf", list)
         if branches and depth < MAX_DEPTH:
             return " or ".join(dict.fromkeys(SchemaText(each, self._root).type_text(depth + 1) for each in branches))
-        named = self._shape.get("type", "any")
+        named = self.shape.get("type", "any")
         word = " or ".join(map(str, named)) if is_array(named) else str(named)
-        items = self._shape.get("items")
+        items = self.shape.get("items")
         if named == "array" and is_object(items) and depth < MAX_DEPTH:
             word = f"array of {SchemaText(items, self._root).type_text(depth + 1)}"
         return ", ".join([word, *self._bounds()])
@@ -73,12 +68,12 @@ class SchemaText:
             if values := self._get(keyword, list):
                 return values[0]
         for keyword in ("default", "const"):
-            if keyword in self._shape:
-                return self._shape[keyword]
+            if keyword in self.shape:
+                return self.shape[keyword]
         branches = self._get("anyOf", list) or self._get("oneOf", list)
         if branches and depth < MAX_DEPTH:
             return SchemaText(branches[0], self._root).sample(depth + 1)
-        kind = self._shape.get("type")
+        kind = self.shape.get("type")
         kind = kind[0] if is_array(kind) and kind else kind
         if kind == "object" and depth < MAX_DEPTH:
             members = self._get("properties", dict)
@@ -94,21 +89,21 @@ class SchemaText:
         return small.get(str(kind), "text")
 
     def _number(self) -> Any:
-        least, most = self._shape.get("minimum"), self._shape.get("maximum")
+        least, most = self.shape.get("minimum"), self.shape.get("maximum")
         if isinstance(least, int | float) and least > 1:
             return least
         return most if isinstance(most, int | float) and most < 1 else 1
 
     def _bounds(self) -> Iterator[str]:
         for (least, most), unit in _RANGES.items():
-            low, high = self._shape.get(least), self._shape.get(most)
+            low, high = self.shape.get(least), self.shape.get(most)
             if high is not None:
                 yield f"{low if low is not None else 'up'} to {high}{unit}"
             elif low is not None:
                 yield f"{low} or more{unit}"
 
     def _get(self, keyword: str, kind: type) -> Any:
-        found = self._shape.get(keyword)
+        found = self.shape.get(keyword)
         return found if isinstance(found, kind) else kind()
 
     def _resolve(self, shape: Any) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Starting up: keys, workflows, listener, and what the operator is told."""
+"""Starting up: keys, workflows, listener, what the operator is told, and the form of log lines.
+
+A log line is one JSON object, with everything that the line was given and nothing that could break it.
+"""
 
 import asyncio
 import errno
@@ -8,9 +11,10 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
+import msgspec
 
 from weftwork.adapters.http.server.http_server import bind, serve
 from weftwork.adapters.http.server.limits import connections_within
@@ -23,6 +27,7 @@ from weftwork.ports.storage.host_lock import HostLocked
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.ids import parse_api_key
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.paths import path_for
 from weftwork.protocol.workflow.registration import MAX_DEFINITION_BYTES
 from weftwork.settings import Settings, SettingsError
@@ -39,7 +44,11 @@ FIRST_TENANT: Final = "default"
 
 async def run_host(settings: Settings) -> int:
     """Run the host until it is told to stop; returns the exit code."""
-    _tune_gc()
+    # Code stays, and what runs and requests leave behind goes by itself: look for cycles elsewhere, and seldom. Before
+    # anything is loaded from the store: what is frozen and held by a cycle would never go.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
     host = Host(settings)
     end = _Shutdown(host)
     code = 1
@@ -50,7 +59,8 @@ async def run_host(settings: Settings) -> int:
         return code
     try:
         _accept_configured_keys(host)
-        count = await _workflow_counts(host)
+        files, registered = await host.catalog.count_workflows()
+        count = f"{files} from files, {registered} registered" if registered else str(files)
         fault_point("boot.ready")
         try:
             listener = bind(settings.host, settings.port)
@@ -60,11 +70,13 @@ async def run_host(settings: Settings) -> int:
             click.echo(f"weftwork: cannot listen on {where}: {error.strerror}; choose another {option}.", err=True)
             return code
         # Made last: a key that is stored but never shown would be lost.
-        first_key = await _first_key(host)
+        first_key = None if host.keyring.all() else (await host.keyring.create(FIRST_TENANT, label="first key"))[0]
         address = _address(settings.host, listener.getsockname()[1])
-        host.media.assets.base = settings.media_base(listener.getsockname()[1])
+        host.assets.base = settings.media_base(listener.getsockname()[1])
         app = host.build()
-        most = _connection_limit(settings.max_connections)
+        most = connections_within(settings.max_connections, raise_file_limit())
+        if most < settings.max_connections:
+            log.warning("fewer connections than set: the process may not open more files", extra={"count": most})
         await serve(app, listener, end.begin, lambda: _print_banner(host, address, first_key, count, recovered), most)
         code = 0
     except StoreUnavailable as error:
@@ -72,24 +84,6 @@ async def run_host(settings: Settings) -> int:
     finally:
         await end.finish(code)
     return code
-
-
-def _connection_limit(wanted: int) -> int:
-    """How many connections there may be: as many as are wanted, unless the process may not open so many files."""
-    most = connections_within(wanted, raise_file_limit())
-    if most < wanted:
-        log.warning("fewer connections than set: the process may not open more files", extra={"count": most})
-    return most
-
-
-def _tune_gc() -> None:
-    """Code stays, and what runs and requests leave behind goes by itself: look for cycles elsewhere, and seldom.
-
-    Called before anything is loaded from the store: what is frozen and held by a cycle would never go.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
 
 
 class _Shutdown:
@@ -138,14 +132,6 @@ def _accept_configured_keys(host: Host) -> None:
             click.echo(f"weftwork: {text}", err=True)
 
 
-async def _first_key(host: Host) -> str | None:
-    """Make the first key of a host that has none."""
-    if host.keyring.all():
-        return None
-    key, _ = await host.keyring.create(FIRST_TENANT, label="first key")
-    return key
-
-
 async def _register_workflows(host: Host) -> None:
     """Register workflows; a bad file is reported by name and pointer and does not stop the others."""
     if host.settings.conformance:
@@ -156,12 +142,6 @@ async def _register_workflows(host: Host) -> None:
         for file in sorted(Path(folder).glob("*.json")):
             for problem in await _register_file(host, file):
                 click.echo(f"weftwork: {file}: {problem}", err=True)
-
-
-async def _workflow_counts(host: Host) -> str:
-    """How many workflows there are."""
-    files, registered = await host.catalog.count_workflows()
-    return f"{files} from files, {registered} registered" if registered else str(files)
 
 
 async def _register_file(host: Host, file: Path) -> list[str]:
@@ -202,12 +182,65 @@ def _banner(host: Host, address: str, key: str | None, count: str, recovered: in
     shown = key or "$KEY"
     ids = host.catalog.public_ids()
     if ids:
-        body = f"-H 'Content-Type: application/json' -d '{{\"workflowId\":\"{_example_workflow(ids)}\"}}'"
+        # One that needs no inputs would be best to try, and hello and noop need none.
+        tried = next((name for name in ("hello", "conformance-noop") if name in ids), ids[0])
+        body = f"-H 'Content-Type: application/json' -d '{{\"workflowId\":\"{tried}\"}}'"
         yield f'  try        curl -s {address}{path_for("createRun")} -H "Authorization: Bearer {shown}" {body}'
     else:
         yield f'  try        curl -s {address}{path_for("listRuns")} -H "Authorization: Bearer {shown}"'
 
 
-def _example_workflow(ids: list[str]) -> str:
-    """The workflow to try: one that needs no inputs would be best, and hello and noop need none."""
-    return next((name for name in ("hello", "conformance-noop") if name in ids), ids[0])
+MAX_TEXT: Final = 256
+_STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# JSON escapes the other control characters. These would still move a terminal's cursor or split a line elsewhere.
+_UNSAFE_RANGES = (
+    range(0x7F, 0xA0),  # delete, and the C1 control characters
+    range(0x2028, 0x202F),  # line and paragraph separators, and embedding of text directions
+    range(0x2066, 0x206A),  # isolation of text directions
+    range(0xD800, 0xE000),  # lone surrogates, which cannot be encoded at all
+)
+_UNSAFE_CHARACTERS = {code: f"\\u{code:04x}" for codes in _UNSAFE_RANGES for code in codes}
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        text = value[:MAX_TEXT]
+        return text if text.isascii() and text.isprintable() else text.translate(_UNSAFE_CHARACTERS)
+    return (
+        value
+        if value is None or isinstance(value, bool | int | float)
+        else str(value)[:MAX_TEXT].translate(_UNSAFE_CHARACTERS)
+    )
+
+
+class JsonLogFormatter(logging.Formatter):
+    """Formats a record as one line of JSON. A traceback stays one field."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": iso(int(record.created * 1000)),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _clean(record.getMessage()),
+        }
+        for name, value in vars(record).items():
+            if name not in _STANDARD_FIELDS and value is not None:
+                line[name] = _clean(value)
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info).translate(_UNSAFE_CHARACTERS)
+        return msgspec.json.encode(line).decode()
+
+
+def configure_logging(level: str) -> None:
+    """Log to standard error; the server's own loggers only speak up when something is wrong."""
+    # No line tells the thread, the process or the place in the code, so nobody has to look for them.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    for name, value in (("logAsyncioTasks", False), ("_srcfile", None)):
+        setattr(logging, name, value)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLogFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger("asyncio").setLevel(logging.WARNING)

@@ -96,28 +96,30 @@ class Administration:
         self._retention = retention
         self._catalog = catalog
         self._signer = signer
-        self._operations: dict[str, Callable[[Any], Awaitable[dict[str, Any]]]] = {
-            "assets.count": self._count_assets,
-            "assets.prune": self._prune_assets,
-            "keys.create": self._create_key,
-            "keys.list": self._list_keys,
-            "keys.revoke": self._revoke_key,
-            "runs.count": self._count_runs,
-            "runs.prune": self._prune_runs,
-            "signing.list": self._list_signing,
-            "signing.rotate": self._rotate_signing,
-            "signing.drop": self._drop_signing,
-            "workflows.get": self._get_workflow,
-            "workflows.list": self._list_workflows,
+        self._operations: dict[str, tuple[Any, Callable[[Any], Awaitable[dict[str, Any]]]]] = {
+            "assets.count": (Any, self._count_assets),
+            "assets.prune": (Any, self._prune_assets),
+            "keys.create": (CreateKey, self._create_key),
+            "keys.list": (Any, self._list_keys),
+            "keys.revoke": (RevokeKey, self._revoke_key),
+            "runs.count": (EndedRunsFilter, self._count_runs),
+            "runs.prune": (EndedRunsFilter, self._prune_runs),
+            "signing.list": (Any, self._list_signing),
+            "signing.rotate": (Any, self._rotate_signing),
+            "signing.drop": (DropSigningKey, self._drop_signing),
+            "workflows.get": (GetWorkflow, self._get_workflow),
+            "workflows.list": (ListWorkflows, self._list_workflows),
         }
+        """What each operation takes, and what answers it."""
 
     async def handle(self, request: Any) -> dict[str, Any]:
         """The result, or an error envelope. Never raises for a bad request."""
         try:
-            operation = self._operations.get(str(request.get("operation"))) if is_object(request) else None
-            if operation is None:
+            known = self._operations.get(str(request.get("operation"))) if is_object(request) else None
+            if known is None:
                 raise invalid("Unknown operation.", "/operation")
-            return await operation(request.get("arguments", {}))
+            kind, operation = known
+            return await operation(msgspec.convert(request.get("arguments", {}), kind))
         except ClientFault as fault:
             return error_document(fault.code, fault.message, fault.details)
         except msgspec.ValidationError as error:
@@ -127,35 +129,32 @@ class Administration:
         except HostFault as error:
             return error_document("internal_error", str(error))
 
-    async def _create_key(self, arguments: Any) -> dict[str, Any]:
-        wanted = msgspec.convert(arguments, CreateKey)
+    async def _create_key(self, wanted: CreateKey) -> dict[str, Any]:
         key, row = await self._keyring.create(
             wanted.tenant, wanted.scopes, wanted.mode, wanted.label, wanted.expires_at
         )
         return {"key": key, **_key_document(row)}
 
-    async def _list_keys(self, arguments: Any) -> dict[str, Any]:
+    async def _list_keys(self, _: Any) -> dict[str, Any]:
         return {"keys": [_key_document(row) for row in self._keyring.all()]}
 
-    async def _revoke_key(self, arguments: Any) -> dict[str, Any]:
-        return _key_document(await self._keyring.revoke(msgspec.convert(arguments, RevokeKey).key_id))
+    async def _revoke_key(self, wanted: RevokeKey) -> dict[str, Any]:
+        return _key_document(await self._keyring.revoke(wanted.key_id))
 
-    async def _count_runs(self, arguments: Any) -> dict[str, Any]:
-        wanted = msgspec.convert(arguments, EndedRunsFilter)
+    async def _count_runs(self, wanted: EndedRunsFilter) -> dict[str, Any]:
         return {"runs": await self._retention.count(wanted.completed_before, wanted.tenant)}
 
-    async def _prune_runs(self, arguments: Any) -> dict[str, Any]:
+    async def _prune_runs(self, wanted: EndedRunsFilter) -> dict[str, Any]:
         """A slice of the work; ask again as long as there is more."""
-        wanted = msgspec.convert(arguments, EndedRunsFilter)
         limit = max(1, min(wanted.limit, MAX_PER_CALL))
         pruned = await self._retention.prune(wanted.completed_before, wanted.tenant, limit)
         return {"deleted": pruned.deleted, "more": pruned.more}
 
-    async def _count_assets(self, arguments: Any) -> dict[str, Any]:
+    async def _count_assets(self, _: Any) -> dict[str, Any]:
         found = await self._require_sweeper().count()
         return {"assets": found.count, "bytes": found.size}
 
-    async def _prune_assets(self, arguments: Any) -> dict[str, Any]:
+    async def _prune_assets(self, _: Any) -> dict[str, Any]:
         """A slice of the work; ask again as long as there is more. The last one clears away stray bytes too."""
         swept = await self._require_sweeper().prune()
         strays = 0 if swept.more else await self._require_sweeper().delete_strays()
@@ -166,14 +165,14 @@ class Administration:
             raise HostFault("Assets cannot be pruned here.")
         return self._sweeper
 
-    async def _list_signing(self, arguments: Any) -> dict[str, Any]:
+    async def _list_signing(self, _: Any) -> dict[str, Any]:
         return {"keys": [self._signing_key_document(row) for row in self._signer.all()]}
 
-    async def _rotate_signing(self, arguments: Any) -> dict[str, Any]:
+    async def _rotate_signing(self, _: Any) -> dict[str, Any]:
         return self._signing_key_document(await self._signer.rotate())
 
-    async def _drop_signing(self, arguments: Any) -> dict[str, Any]:
-        dropped = await self._signer.drop(msgspec.convert(arguments, DropSigningKey).kid)
+    async def _drop_signing(self, wanted: DropSigningKey) -> dict[str, Any]:
+        dropped = await self._signer.drop(wanted.kid)
         return {"dropped": dropped.kid, "signs": self._signer.kid}
 
     def _signing_key_document(self, row: SigningKey) -> dict[str, Any]:
@@ -181,16 +180,14 @@ class Administration:
         shown: dict[str, Any] = {"kid": row.kid, "createdAt": iso(row.created_at), "signs": row.kid == self._signer.kid}
         return {**shown, "retiredAt": iso(row.retired_at)} if row.retired_at is not None else shown
 
-    async def _get_workflow(self, arguments: Any) -> dict[str, Any]:
-        wanted = msgspec.convert(arguments, GetWorkflow)
+    async def _get_workflow(self, wanted: GetWorkflow) -> dict[str, Any]:
         found = await self._catalog.read_definition(wanted.tenant, wanted.workflow_id, wanted.version)
         if found is None:
             raise ClientFault("not_found", "There is no such workflow for this tenant.")
         # As text: a definition may be as deep as a request may be.
         return {"definition": found.decode()}
 
-    async def _list_workflows(self, arguments: Any) -> dict[str, Any]:
-        wanted = msgspec.convert(arguments, ListWorkflows)
+    async def _list_workflows(self, wanted: ListWorkflows) -> dict[str, Any]:
         found, more = await self._catalog.list_workflows(wanted.tenant, wanted.after, WORKFLOW_PAGE_SIZE)
         return {"workflows": [_workflow_document(each) for each in found], "more": more}
 

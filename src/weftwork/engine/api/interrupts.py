@@ -25,20 +25,9 @@ from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.people import interrupt_tokens
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, Answerer
-from weftwork.protocol.people.interrupt_tokens import (
-    PURPOSE,
-    READ_TOKEN_MS,
-    Intent,
-    InterruptToken,
-    decode_token,
-    encode_token,
-    expired_token_fault,
-    is_person_name,
-    signed_bytes,
-    token_expiry,
-    unknown_token_fault,
-)
+from weftwork.protocol.people.interrupt_tokens import Intent, InterruptToken
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import answer_refusal
 from weftwork.protocol.run.projection import StoredRun
@@ -73,7 +62,7 @@ class InterruptLinks(msgspec.Struct, eq=False):
 
     def for_reader(self, run: RunKey, row: dict[str, Any], intent: Intent) -> str:
         """tok-03 (readings, Interrupt tokens): the token that comes with a read of an open interrupt."""
-        return self._sign(run, row, intent, None, READ_TOKEN_MS)[0]
+        return self._sign(run, row, intent, None, interrupt_tokens.READ_TOKEN_MS)[0]
 
     def for_person(
         self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, seconds: int | None
@@ -89,14 +78,14 @@ class InterruptLinks(msgspec.Struct, eq=False):
 
         Its form first, then its signature, then its time; nothing has been looked up for a token that we did not make.
         """
-        found = decode_token(text)
+        found = interrupt_tokens.decode_token(text)
         if found is None:
-            raise unknown_token_fault()
+            raise interrupt_tokens.unknown_token_fault()
         token, payload, signature = found
-        if not self._signer.verify(PURPOSE, token.kid, payload, signature):
-            raise unknown_token_fault()
+        if not self._signer.verify(interrupt_tokens.PURPOSE, token.kid, payload, signature):
+            raise interrupt_tokens.unknown_token_fault()
         if token.is_expired(self._clock.now()):
-            raise expired_token_fault()
+            raise interrupt_tokens.expired_token_fault()
         return token
 
     def _sign(
@@ -108,12 +97,12 @@ class InterruptLinks(msgspec.Struct, eq=False):
             run_id=run.run_id,
             interrupt_id=row["interruptId"],
             intent=intent,
-            expires_at=token_expiry(self._clock.now(), lasts, _due(row)),
+            expires_at=interrupt_tokens.token_expiry(self._clock.now(), lasts, _due(row)),
             jti=self._ids.event_ids(1)[0],
             person=person,
         )
-        payload = signed_bytes(token)
-        return encode_token(payload, self._signer.sign(PURPOSE, payload)), token
+        payload = interrupt_tokens.signed_bytes(token)
+        return interrupt_tokens.encode_token(payload, self._signer.sign(interrupt_tokens.PURPOSE, payload)), token
 
 
 def _due(row: dict[str, Any]) -> int | None:
@@ -191,7 +180,7 @@ class Interrupts(msgspec.Struct, eq=False):
         schema.require("interrupt-link-request", document)
         intent: Intent = document.get("intent", "resolve")
         person: str | None = document.get("for")
-        if person is not None and not is_person_name(person):
+        if person is not None and not interrupt_tokens.is_person_name(person):
             raise invalid("for is a name without control characters.", "/for")
         if person is not None and person not in (principal.key_id, principal.label):
             require_scope(principal, DELEGATE_SCOPE)
@@ -226,7 +215,7 @@ class Interrupts(msgspec.Struct, eq=False):
         stored = await self._executor.read_run(RunKey(token.tenant, token.run_id))
         mine = [row for row in _interrupt_rows(stored) if row["interruptId"] == token.interrupt_id] if stored else []
         if stored is None or not mine:
-            raise unknown_token_fault()
+            raise interrupt_tokens.unknown_token_fault()
         if mine[0]["status"] != "open":
             raise answer_refusal(mine[0]["status"])
         me = _voter(token)
@@ -256,7 +245,9 @@ class Interrupts(msgspec.Struct, eq=False):
             return await idempotent(self._runtime, bearer, operation, key, document, ControlOutcome, answer)
         except ClientFault as fault:
             # A run that was deleted, or of a store from before it: as if the token were forged.
-            raise (unknown_token_fault() if fault.code in ("not_found", "interrupt_not_found") else fault) from None
+            raise (
+                interrupt_tokens.unknown_token_fault() if fault.code in ("not_found", "interrupt_not_found") else fault
+            ) from None
 
     async def _answer(
         self, run: RunKey, node_id: str, interrupt_id: str, document: Any, by: Answerer, claim: IdempotencyClaim

@@ -10,7 +10,7 @@ from weftwork.engine.media.assets import Assets
 from weftwork.engine.models.message_media import RUN_ERROR_CODES, MessageMedia
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
 from weftwork.ports.models import ModelProviders, ModelRequest, input_modalities
-from weftwork.ports.node_outcome import Failed, StepFailed
+from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.envelopes.gate_rules import EnvelopeContract, RecordedOutcome
@@ -41,15 +41,11 @@ class ModelInput(msgspec.Struct, eq=False):
         try:
             return await media.resolve(wanted, input_modalities(provider, wanted.model))
         except StepFailed as failed:
-            raise _to_client_fault(failed.failure) from None
-
-
-def _to_client_fault(failure: Failed) -> ClientFault:
-    """A failure of a node as the wire says it. 404 would say that the endpoint is not there."""
-    code = _WIRE_CODES.get(failure.code)
-    if code is not None:
-        return ClientFault(code, failure.message, failure.details)
-    return ClientFault("validation_error", failure.message, {**(failure.details or {}), "code": failure.code})
+            # A failure of a node as the wire says it. 404 would say that the endpoint is not there.
+            failure, details = failed.failure, failed.failure.details
+            if (code := _WIRE_CODES.get(failure.code)) is None:
+                code, details = "validation_error", {**(details or {}), "code": failure.code}
+            raise ClientFault(code, failure.message, details) from None
 
 
 class EnvelopeRecords(msgspec.Struct, eq=False):

@@ -77,7 +77,9 @@ class Retention(msgspec.Struct, eq=False):
             raise await self._refusal(run) from None
         fault_point("delete.durable")
         if require_run(deleted) is True:
-            self._purge_soon()
+            self._has_leftovers = True
+            if self._purge_task is None:
+                self._purge_task = asyncio.create_task(self._purge_all())
         return isinstance(deleted, SlotTaken)
 
     async def prune(self, completed_before: int, tenant: str | None = None, limit: int = MAX_PER_CALL) -> PruneResult:
@@ -142,11 +144,6 @@ class Retention(msgspec.Struct, eq=False):
             return StoreUnavailable("the run is about to end")
         details = {"runStatus": standing.status}
         return ClientFault("conflict", "The run has not ended; cancel it first.", details)
-
-    def _purge_soon(self) -> None:
-        self._has_leftovers = True
-        if self._purge_task is None:
-            self._purge_task = asyncio.create_task(self._purge_all())
 
     async def _purge_all(self) -> None:
         try:

@@ -111,7 +111,8 @@ class RunControl(msgspec.Struct, eq=False):
     async def _cancel(self, run: RunKey, reason: str | None, claim: IdempotencyClaim) -> ControlOutcome | SlotTaken:
         """A run that has ended answers with how it ended."""
         outcome = ControlOutcome(run.run_id, "", claim.now)
-        return await apply_control(self._executor, run, claim, CancelRequested(reason), outcome, _status_of)
+        given = CancelRequested(reason)
+        return await apply_control(self._executor, run, claim, given, outcome, lambda run: run.projection.status)
 
     async def pause_run(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
@@ -165,10 +166,6 @@ def refuse_ended(run: StoredRun) -> str:
     """Most of what is asked of a run comes too late when it has ended. Raises ClientFault."""
     status = run.projection.status
     raise ClientFault("conflict", f"The run has ended: it is {status}.", {"runStatus": status})
-
-
-def _status_of(run: StoredRun) -> str:
-    return run.projection.status
 
 
 async def apply_control(

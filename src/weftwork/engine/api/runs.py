@@ -84,6 +84,9 @@ class Runs:
         plan = await self._check_create(principal, document)
         inputs: dict[str, Any] = document.get("inputs", {})
         shown, hidden = hide_inputs(plan, inputs)
+        # The assets that the request names, anywhere in it, are those of the run.
+        members = ("inputs", "configurable", "metadata")
+        given = [document[name] for name in members if document.get(name)] if len(document) > 1 else []
         header = RunHeader(
             run_id=self._runtime.ids.run_id(claim.now),
             partition=principal.partition,
@@ -98,7 +101,7 @@ class Runs:
             scope_id=document.get("scopeId"),
             callback_url=document.get("callbackUrl"),
             traceparent=traceparent,
-            assets=_assets_in_request(document, principal.partition) if len(document) > 1 else (),
+            assets=tuple(sorted(referenced_assets(encode_stored(given), principal.partition))) if given else (),
         )
         outcome = RunOutcome(header.run_id, "pending")
         record = claim.make_record(outcome)
@@ -227,12 +230,6 @@ def rate_limited(message: str, scope: str) -> ClientFault:
     """One more than a limit of the scope allows; the caller is told when to try again."""
     details = {"retryAfter": RETRY_AFTER_S, "retryAfterMs": RETRY_AFTER_S * 1000, "scope": scope}
     return ClientFault("rate_limited", message, details)
-
-
-def _assets_in_request(document: dict[str, Any], partition: str) -> tuple[str, ...]:
-    """The assets that a request for a run names, anywhere in it."""
-    given = [document[name] for name in ("inputs", "configurable", "metadata") if document.get(name)]
-    return tuple(sorted(referenced_assets(encode_stored(given), partition))) if given else ()
 
 
 PAGE_BYTES: Final = 4 * 2**20

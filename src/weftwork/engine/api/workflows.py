@@ -19,16 +19,9 @@ from weftwork.ports.storage.definitions import (
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.timestamps import iso
+from weftwork.protocol.workflow import registration
 from weftwork.protocol.workflow.definition import Workflow
 from weftwork.protocol.workflow.plan import Plan
-from weftwork.protocol.workflow.registration import (
-    MAX_DESCRIPTION,
-    capability_required,
-    check_version_length,
-    find_gated_node,
-    read_test_definition,
-    registration_refusal,
-)
 
 log = logging.getLogger("weftwork.workflows")
 
@@ -60,10 +53,7 @@ class Workflows(msgspec.Struct, eq=False):
     async def list(self, principal: Principal, after: str | None, limit: int) -> dict[str, Any]:
         """A page of what the caller can start, by id."""
         found, more = await self._catalog.list_workflows(principal.tenant, after, limit)
-        items = [
-            _listing_of_registered(each) if isinstance(each, ListedWorkflow) else _listing_of_file(each)
-            for each in found
-        ]
+        items = [_listing(each) for each in found]
         document: dict[str, Any] = {"workflows": items}
         if more:
             document["nextCursor"] = items[-1]["workflowId"]
@@ -75,7 +65,7 @@ class Workflows(msgspec.Struct, eq=False):
 
     async def register_sample(self, principal: Principal, body: Any, key: str | None = None) -> RegistrationOutcome:
         """The same for the bodies of the test endpoint."""
-        document, at = read_test_definition(body)
+        document, at = registration.read_test_definition(body)
         return await self._register(principal, "registerSampleWorkflow", key, body, document, at)
 
     async def _register(
@@ -105,14 +95,14 @@ class Workflows(msgspec.Struct, eq=False):
 
     async def _check(self, principal: Principal, document: Any, at: str) -> Plan:
         """wf-09, wf-10, wf-11: what may be registered."""
-        gate = find_gated_node(document, self._catalog.types)
+        gate = registration.find_gated_node(document, self._catalog.types)
         if gate is not None:
-            raise capability_required(gate, at)
+            raise registration.capability_required(gate, at)
         plan, violations = await self._catalog.check_async(document)
         if plan is not None:
-            violations = check_version_length(plan.workflow.version)
+            violations = registration.check_version_length(plan.workflow.version)
         if plan is None or violations:
-            raise registration_refusal(violations, at)
+            raise registration.registration_refusal(violations, at)
         _check_tenant(document, principal.tenant, at)
         return plan
 
@@ -125,13 +115,10 @@ def _check_tenant(document: dict[str, Any], tenant: str, at: str) -> None:
 
 
 def _registration(tenant: str, workflow: Workflow, now: int) -> WorkflowRegistration:
-    name, description = _name_and_description(workflow)
+    name, description = workflow.document["name"], workflow.document.get("description")
+    if description is not None:
+        description = description[: registration.MAX_DESCRIPTION]
     return WorkflowRegistration(tenant, workflow.id, workflow.version, workflow.digest, now, name, description)
-
-
-def _name_and_description(workflow: Workflow) -> tuple[str, str | None]:
-    description: str | None = workflow.document.get("description")
-    return workflow.document["name"], description[:MAX_DESCRIPTION] if description is not None else None
 
 
 def _existing_outcome(there: WorkflowRegistration, offered: WorkflowRegistration, at: str) -> RegistrationOutcome:
@@ -146,19 +133,13 @@ def _outcome(of: WorkflowRegistration, created: bool) -> RegistrationOutcome:
     return RegistrationOutcome(of.workflow_id, of.version, of.digest, of.created_at, created)
 
 
-def _listing_of_registered(listed: ListedWorkflow) -> dict[str, Any]:
-    of = listed.current
-    item = _listing(of.workflow_id, of.name, of.version, listed.versions, of.description)
-    return {**item, "createdAt": iso(of.created_at)}
-
-
-def _listing_of_file(workflow: Workflow) -> dict[str, Any]:
-    name, description = _name_and_description(workflow)
-    return _listing(workflow.id, name, workflow.version, (workflow.version,), description)
-
-
-def _listing(
-    workflow_id: str, name: str, version: str, versions: tuple[str, ...], description: str | None
-) -> dict[str, Any]:
-    item = {"workflowId": workflow_id, "name": name, "version": version, "versions": versions}
-    return item if description is None else {**item, "description": description}
+def _listing(found: ListedWorkflow | Workflow) -> dict[str, Any]:
+    if isinstance(found, ListedWorkflow):
+        of, versions = found.current, found.versions
+    else:
+        # A file has no time of registration.
+        of, versions = _registration("", found, 0), (found.version,)
+    item = {"workflowId": of.workflow_id, "name": of.name, "version": of.version, "versions": versions}
+    if of.description is not None:
+        item["description"] = of.description
+    return {**item, "createdAt": iso(of.created_at)} if isinstance(found, ListedWorkflow) else item

@@ -46,15 +46,16 @@ def record_envelope(state: RunState, given: EnvelopeEmitted) -> Decision:
     running = running_node(state, given.node_id, given.entry_sequence)
     if running is None or state.stop is not None or judged.correlation_id in state.envelopes:
         return NOTHING
-    drafts = tuple(draft for draft in outcome_events(judged, given.contract) if _is_wanted(state, draft))
+    logged = payloads.LogAppended.event_type
+    drafts = tuple(
+        draft
+        for draft in outcome_events(judged, given.contract)
+        if draft.type != logged or passes_log_level(state, draft.payload["level"])
+    )
     if question is not None and question.key not in state.resolutions and request_refusal(state, question) is None:
         asked = suspend_node(state, NodeSuspended(given.node_id, question, given.entry_sequence))
         drafts += with_cause(asked, judged.correlation_id, judged.outcome.content_trust)
     return Decision(drafts)
-
-
-def _is_wanted(state: RunState, draft: Draft) -> bool:
-    return draft.type != payloads.LogAppended.event_type or passes_log_level(state, draft.payload["level"])
 
 
 def project_envelope(judged: JudgedEnvelope, contract: EnvelopeContract, asked_before: int) -> tuple[Draft, ...]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from weftwork.engine.decide import inputs
 from weftwork.engine.decide.child_runs import await_children, await_timeout, receive_results, recheck_children
 from weftwork.engine.decide.decision import (
     NOTHING,
@@ -22,37 +23,7 @@ from weftwork.engine.decide.decision import (
 )
 from weftwork.engine.decide.effect_claims import claim_effect, pin_version, record_effect
 from weftwork.engine.decide.envelopes import record_answer, record_envelope
-from weftwork.engine.decide.inputs import (
-    AnswerReceived,
-    AwaitTimedOut,
-    CancelRequested,
-    ChildrenRecheck,
-    ChildResultsReceived,
-    EffectClaimed,
-    EffectEnded,
-    EnvelopeEmitted,
-    HostFailed,
-    Input,
-    InterruptPassed,
-    InterruptTimedOut,
-    ItemsRecorded,
-    ModelAnswered,
-    NodeAwaitsChildren,
-    NodeCompleted,
-    NodeEmitted,
-    NodeFailed,
-    NodeReexecuted,
-    NodeStopped,
-    NodeSuspended,
-    PauseRequested,
-    ReminderDue,
-    ResumeRequested,
-    RetryDue,
-    RunTimedOut,
-    Step,
-    VariablesOverwritten,
-    VersionRequested,
-)
+from weftwork.engine.decide.inputs import Input
 from weftwork.engine.decide.interrupts import (
     answer_interrupt,
     pass_interrupt,
@@ -90,63 +61,63 @@ def decide(state: RunState, bounds: RunBounds, given: Input) -> Decision:
     if state.completed_at is not None:
         return NOTHING
     match given:
-        case Step():
+        case inputs.Step():
             return _step(state, bounds)
-        case NodeCompleted(node_id, outputs, effects, entered):
+        case inputs.NodeCompleted(node_id, outputs, effects, entered):
             completed = cancel_open_children(state, Draft.of(payloads.NodeCompleted(node_id, outputs), node_id))
             return _append_if_running(state, node_id, entered, (*effects, completed))
-        case NodeFailed():
+        case inputs.NodeFailed():
             return _fail_node(state, given)
-        case NodeSuspended() | InterruptPassed():
+        case inputs.NodeSuspended() | inputs.InterruptPassed():
             return _request_interrupt(state, given)
-        case ItemsRecorded(node_id, items, _, entered):
+        case inputs.ItemsRecorded(node_id, items, _, entered):
             return _record_items(state, node_id, items, entered)
-        case NodeAwaitsChildren():
+        case inputs.NodeAwaitsChildren():
             return _await_children(state, given)
-        case ChildrenRecheck(node_id, entered):
+        case inputs.ChildrenRecheck(node_id, entered):
             return recheck_children(state, node_id, entered)
-        case ChildResultsReceived():
+        case inputs.ChildResultsReceived():
             return receive_results(state, given)
-        case AwaitTimedOut():
+        case inputs.AwaitTimedOut():
             late = await_timeout(state, given)
             return _fail_node(state, late) if late is not None else NOTHING
-        case NodeReexecuted(node_id, entered):
+        case inputs.NodeReexecuted(node_id, entered):
             return _reexecute(state, bounds, node_id, entered)
-        case NodeEmitted(node_id, events, entered):
+        case inputs.NodeEmitted(node_id, events, entered):
             return _append_if_running(state, node_id, entered, events)
-        case EffectClaimed():
+        case inputs.EffectClaimed():
             return claim_effect(state, given, closing=not bounds.parallel)
-        case EffectEnded():
+        case inputs.EffectEnded():
             return record_effect(state, given)
-        case ModelAnswered():
+        case inputs.ModelAnswered():
             return record_answer(state, given)
-        case EnvelopeEmitted():
+        case inputs.EnvelopeEmitted():
             return record_envelope(state, given)
-        case VersionRequested():
+        case inputs.VersionRequested():
             return pin_version(state, given)
-        case NodeStopped(node_id):
+        case inputs.NodeStopped(node_id):
             if not state.stop:
                 return NOTHING
             return _append_if_running(state, node_id, -1, (Draft.of(payloads.NodeCancelled(node_id), node_id),))
-        case RetryDue(node_id, attempt):
+        case inputs.RetryDue(node_id, attempt):
             return _retry_node(state, bounds, node_id, attempt)
-        case CancelRequested(reason, parent):
+        case inputs.CancelRequested(reason, parent):
             return cancel(state, reason, parent)
-        case PauseRequested(policy, reason):
+        case inputs.PauseRequested(policy, reason):
             return pause(state, bounds, policy, reason)
-        case ResumeRequested(reason):
+        case inputs.ResumeRequested(reason):
             return resume(state, reason)
-        case AnswerReceived():
+        case inputs.AnswerReceived():
             return answer_interrupt(state, given)
-        case VariablesOverwritten(values):
+        case inputs.VariablesOverwritten(values):
             return overwrite_variables(state, values)
-        case InterruptTimedOut(name):
+        case inputs.InterruptTimedOut(name):
             return time_out_interrupt(state, name)
-        case ReminderDue(name, number):
+        case inputs.ReminderDue(name, number):
             return remind_of_interrupt(state, name, number)
-        case RunTimedOut(limit, observed):
+        case inputs.RunTimedOut(limit, observed):
             return _time_up(state, limit, observed)
-        case HostFailed():
+        case inputs.HostFailed():
             return Decision((Draft.of(payloads.RunFailed(HOST_ERROR)),))
 
 
@@ -154,11 +125,11 @@ def _append_if_running(state: RunState, node_id: str, entered: int, drafts: tupl
     return Decision(drafts) if is_running(state, node_id, entered) else NOTHING
 
 
-def _await_children(state: RunState, given: NodeAwaitsChildren) -> Decision:
+def _await_children(state: RunState, given: inputs.NodeAwaitsChildren) -> Decision:
     if not is_running(state, given.node_id, given.entry_sequence) or state.stop is not None:
         return NOTHING
     decided = await_children(state, given)
-    return _fail_node(state, decided) if isinstance(decided, NodeFailed) else decided
+    return _fail_node(state, decided) if isinstance(decided, inputs.NodeFailed) else decided
 
 
 def _record_items(state: RunState, node_id: str, items: tuple[tuple[int, Any], ...], entered: int) -> Decision:
@@ -170,7 +141,7 @@ def _record_items(state: RunState, node_id: str, items: tuple[tuple[int, Any], .
     return Decision(tuple(drafts)) if drafts else NOTHING
 
 
-def _fail_node(state: RunState, given: NodeFailed) -> Decision:
+def _fail_node(state: RunState, given: inputs.NodeFailed) -> Decision:
     """node-12 (readings, Retries): tried again while there are attempts left and it can get better."""
     node_id = given.node_id
     if not is_running(state, node_id, given.entry_sequence):
@@ -186,16 +157,20 @@ def _fail_node(state: RunState, given: NodeFailed) -> Decision:
     return Decision((*given.effects, cancel_open_children(state, Draft.of(ended, node_id), given.cause)))
 
 
-def _request_interrupt(state: RunState, given: NodeSuspended | InterruptPassed) -> Decision:
+def _request_interrupt(state: RunState, given: inputs.NodeSuspended | inputs.InterruptPassed) -> Decision:
     """A question that cannot be asked here fails the node that asks it."""
     node_id, entered = given.node_id, given.entry_sequence
     if not is_running(state, node_id, entered) or state.stop is not None:
         return NOTHING
-    if isinstance(given, InterruptPassed) and given.interrupt.key in state.resolutions:
+    if isinstance(given, inputs.InterruptPassed) and given.interrupt.key in state.resolutions:
         return NOTHING
-    if (text := request_refusal(state, given.interrupt, isinstance(given, InterruptPassed))) is not None:
-        return _fail_node(state, NodeFailed(node_id, "node_misused", text, retryable=False, entry_sequence=entered))
-    return Decision(suspend_node(state, given) if isinstance(given, NodeSuspended) else pass_interrupt(state, given))
+    if (text := request_refusal(state, given.interrupt, isinstance(given, inputs.InterruptPassed))) is not None:
+        return _fail_node(
+            state, inputs.NodeFailed(node_id, "node_misused", text, retryable=False, entry_sequence=entered)
+        )
+    return Decision(
+        suspend_node(state, given) if isinstance(given, inputs.NodeSuspended) else pass_interrupt(state, given)
+    )
 
 
 def _time_up(state: RunState, limit: int, observed: int) -> Decision:

@@ -176,14 +176,12 @@ class ChildMessages(msgspec.Struct, eq=False):
                     continue
             await self._sleep(STORE_RETRY_MS)
 
-    def _is_rechecking(self, run: RunKey) -> bool:
-        return (live := self._find_live(run)) is not None and live.is_rechecking
-
     async def _acknowledge(self) -> None:
         while self._delivered and not self._closed:
             await self._sleep(ACKNOWLEDGE_DELAY_MS)
             # A parent that is still rechecking may have more to do about a result than is stored.
-            looking = {each.parent for each in self._delivered if self._is_rechecking(each.parent)}
+            parents = {each.parent: self._find_live(each.parent) for each in self._delivered}
+            looking = {run for run, live in parents.items() if live is not None and live.is_rechecking}
             heard = tuple(each for each in self._delivered if each.parent not in looking)
             self._delivered = [each for each in self._delivered if each.parent in looking]
             try:

@@ -18,21 +18,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from weftwork.engine.decide.inputs import HostFailed, Input, Step
+from weftwork.engine.host import run_loader
 from weftwork.engine.host.admission import Admission
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.host.child_start import ChildStarter
-from weftwork.engine.host.run_loader import (
-    LoadedRun,
-    LoadsInProgress,
-    RecentRuns,
-    RunLoader,
-    load_with_retry,
-    recover_run,
-    recover_runs,
-    unloadable_error,
-)
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
 from weftwork.engine.run.pending_commit import RecordMaker, RequestResult, RunNotLive
 from weftwork.engine.runtime import Runtime
@@ -70,10 +61,10 @@ class Executor:
         """Runs that somebody is about to ask something, so that they stay in memory until it is answered."""
         self._unconfirmed = UnconfirmedCreates(runtime.clock, self._wake)
         self._alarm = Alarm(runtime.queries, runtime.clock, self._wake_and_settle, self._live.__contains__)
-        self._loads = LoadsInProgress()
+        self._loads = run_loader.LoadsInProgress()
         self._admission = Admission(runtime.limits.max_live_children, runtime.clock, self._wake)
-        self._recent_runs = RecentRuns()
-        self._loader = RunLoader(runtime, catalog)
+        self._recent_runs = run_loader.RecentRuns()
+        self._loader = run_loader.RunLoader(runtime, catalog)
         self._child_messages = ChildMessages(
             runtime.child_runs,
             runtime.clock,
@@ -189,7 +180,7 @@ class Executor:
                     if stored is None or stored.projection.status in TERMINAL_STATUSES:
                         return stored
                     if woken:
-                        raise await unloadable_error(self._catalog, stored)
+                        raise await run_loader.unloadable_error(self._catalog, stored)
                     woken = True
                 if live is not None:
                     try:
@@ -197,28 +188,25 @@ class Executor:
                     except RunNotLive:
                         continue
         finally:
-            self._release_request(run)
-
-    def _release_request(self, run: RunKey) -> None:
-        """One fewer wants the run in memory."""
-        self._pending_requests[run] -= 1
-        if not self._pending_requests[run]:
-            del self._pending_requests[run]
-            if (live := self._live.get(run)) is not None:
-                live.park_if_idle()
+            self._pending_requests[run] -= 1
+            if not self._pending_requests[run]:
+                # Nobody else wants the run in memory.
+                del self._pending_requests[run]
+                if (live := self._live.get(run)) is not None:
+                    live.park_if_idle()
 
     def forget(self, run: RunKey) -> bool:
         """Keep nothing of an ended run, and end its readers; False, and nothing is done, for one that is executed."""
         if run in self._live or run in self._loads:
             return False
         self._recent_runs.forget(run)
-        self._loader.forget(run)
+        self._loader.take(run)
         self._runtime.feeds.end(run)
         return True
 
     async def recover(self) -> int:
         """Go on with every unfinished run that is not parked; returns how many went on. Raises StoreUnavailable."""
-        count = await recover_runs(self._runtime.queries, self._recover_run)
+        count = await run_loader.recover_runs(self._runtime.queries, self._recover_run)
         await self._child_messages.recover()
         self._alarm.start()
         return count
@@ -228,13 +216,13 @@ class Executor:
         crowded = self._live.counts.total >= self._runtime.limits.max_live_runs
         if crowded and not self._admission.admit(run):
             return True
-        if not (woken := await recover_run(self._wake, run)):
+        if not (woken := await run_loader.recover_run(self._wake, run)):
             self._admission.free(run)
         return woken
 
     async def _wake_and_settle(self, run: RunKey) -> bool:
         """Wake a run; what it has to do now is done soon after, mostly before this returns."""
-        woken = await recover_run(self._wake, run)
+        woken = await run_loader.recover_run(self._wake, run)
         if (live := self._live.get(run)) is not None:
             await live.settle(1.0)
         return woken
@@ -277,7 +265,11 @@ class Executor:
             del self._live[live.key]
         self._recent_runs.add(live.key, live.committed_run())
         self._admission.free(live.key)
-        log_run_end(live.state)
+        # One line for the host's operator.
+        state, header = live.state, live.state.header
+        code = state.error["code"] if state.error else None
+        known = {"runId": header.run_id, "tenant": header.owner.tenant, "status": state.status, "errorCode": code}
+        log.info("run ended", extra=known)
 
     def _on_failed(self, live: LiveRun) -> None:
         """An error of ours: the run ends as failed instead of hanging, if the log still lets us say so."""
@@ -285,7 +277,7 @@ class Executor:
         self._loads.start(live.key, self._fail_run(live.key))
 
     async def _fail_run(self, run: RunKey) -> LiveRun | None:
-        state = await load_with_retry(self._runtime, self._catalog, run)
+        state = await run_loader.load_with_retry(self._runtime, self._catalog, run)
         if state is None:
             return None
         callbacks = msgspec.structs.replace(self._callbacks, on_failed=self._give_up)
@@ -299,7 +291,7 @@ class Executor:
             self._live.discard(live.key)
         fault_point("run.parked")
         if live.parked:
-            self._loader.park(LoadedRun(live.state, live.committed_run(), live.log_bytes, live.redactor))
+            self._loader.park(run_loader.LoadedRun(live.state, live.committed_run(), live.log_bytes, live.redactor))
         self._alarm.schedule(live.committed_run().projection.wake_at)
         self._admission.free(live.key)
 
@@ -396,10 +388,3 @@ class UnconfirmedCreates(msgspec.Struct, eq=False):
                     log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
                 del self._runs[run]
         self._task = None
-
-
-def log_run_end(state: RunState) -> None:
-    """One line for the host's operator."""
-    header, code = state.header, state.error["code"] if state.error else None
-    known = {"runId": header.run_id, "tenant": header.owner.tenant, "status": state.status, "errorCode": code}
-    log.info("run ended", extra=known)

@@ -77,10 +77,8 @@ class RunLoader(msgspec.Struct, eq=False):
         while kept and (len(kept) > most or self._parked_bytes > MAX_PARKED_BYTES):
             self._parked_bytes -= kept.popitem(last=False)[1].log_bytes
 
-    def forget(self, run: RunKey) -> None:
-        self._pop(run)
-
-    def _pop(self, run: RunKey) -> LoadedRun | None:
+    def take(self, run: RunKey) -> LoadedRun | None:
+        """The state of a parked run, which is not kept any more."""
         known = self._parked[True].pop(run, None) or self._parked[False].pop(run, None)
         if known is not None:
             self._parked_bytes -= known.log_bytes
@@ -88,7 +86,7 @@ class RunLoader(msgspec.Struct, eq=False):
 
     async def load(self, run: RunKey) -> LoadedRun | None:
         """The run, or None if it is over or not there, or cannot be moved by this host. Raises StoreUnavailable."""
-        if (known := self._pop(run)) is not None:
+        if (known := self.take(run)) is not None:
             return known
         stored = await self._runtime.log.read_run(run)
         if stored is None or stored.projection.status in TERMINAL_STATUSES:
@@ -130,20 +128,17 @@ class RecentRuns(msgspec.Struct, eq=False):
         return self._runs.get(run)
 
     def add(self, run: RunKey, stored: StoredRun) -> None:
-        if _memory_size(stored) <= MAX_RECENT_RUN_BYTES:
+        # About how much memory it costs; inputs are counted as the variables they became.
+        size = sum(len(row.value) for row in stored.rows) + len(stored.projection.outputs or b"")
+        if stored.header.configurable:
+            size += len(encode_stored(stored.header.configurable))
+        if size <= MAX_RECENT_RUN_BYTES:
             self._runs[run] = stored
             if len(self._runs) > MAX_RECENT:
                 self._runs.popitem(last=False)
 
     def forget(self, run: RunKey) -> None:
         self._runs.pop(run, None)
-
-
-def _memory_size(run: StoredRun) -> int:
-    """About how much memory a kept run costs; inputs are counted as the variables they became."""
-    options = run.header.configurable
-    size = sum(len(row.value) for row in run.rows) + len(run.projection.outputs or b"")
-    return size + (len(encode_stored(options)) if options else 0)
 
 
 async def recover_runs(queries: RunQueries, wake: Callable[[RunKey], Awaitable[bool]]) -> int:

@@ -119,7 +119,10 @@ class Assets(msgspec.Struct, eq=False):
                 asset = await self._rows.add(made, self._limits.max_asset_bytes_per_tenant)
             except QuotaReached as reached:
                 await self._blobs.delete(blob.key)
-                raise _quota_reached(reached) from None
+                text = "The tenant's assets take up all the room it has."
+                advice = "Delete runs that are not needed, and prune assets."
+                details = {"quota": reached.quota, "used": reached.used}
+                raise ClientFault("payload_too_large", f"{text} {advice}", details) from None
             except StoreUnavailable:
                 if away is None:
                     self.unconfirmed_keys.append(blob.key)
@@ -216,11 +219,6 @@ class Assets(msgspec.Struct, eq=False):
 
     async def usage(self, partition: str) -> AssetUsage:
         return await self._rows.usage(partition)
-
-
-def _quota_reached(reached: QuotaReached) -> ClientFault:
-    message = "The tenant's assets take up all the room it has. Delete runs that are not needed, and prune assets."
-    return ClientFault("payload_too_large", message, {"quota": reached.quota, "used": reached.used})
 
 
 async def _chunks_of(pieces: AsyncIterator[bytes] | bytes) -> AsyncIterator[bytes]:

@@ -96,6 +96,7 @@ class EnvelopeGate(msgspec.Struct, eq=False):
             pointer = str((wrong.details or {}).get("pointer", ""))
             detail = OutcomeDetail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
             return GateResult(Invalid("envelope_invalid", wrong.message, (detail,)))
+        kind = self._kinds(emission).find(verdict.type)
         judged = JudgedEnvelope(
             self._node_id,
             verdict.type,
@@ -103,7 +104,7 @@ class EnvelopeGate(msgspec.Struct, eq=False):
             verdict.envelope_id,
             outcome,
             verdict.schema_version,
-            self._kind_version(verdict.type, emission),
+            kind.version if kind is not None else None,
             self._rendering(complete, outcome) if verdict.type in MEDIA_KINDS else None,
         )
         # An item of a map waits by way of its map.
@@ -141,10 +142,6 @@ class EnvelopeGate(msgspec.Struct, eq=False):
         turn = f"{self._item}/{self._call.visit}.{node.failures}.{emission.turn}"
         trust = "untrusted" if self._is_untrusted() else "trusted"
         return EnvelopeOrigin(self._call.run_id, self._node_id, turn, emission.index, node.first_started_at, trust)
-
-    def _kind_version(self, name: str, emission: Emission) -> int | None:
-        kind = self._kinds(emission).find(name)
-        return kind.version if kind is not None else None
 
     def _kinds(self, emission: Emission) -> KindSet:
         kinds = self._runtime.kinds.with_missing(self._state.plan.workflow.envelope_kinds)

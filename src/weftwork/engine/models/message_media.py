@@ -9,7 +9,7 @@ were fetched, are held as long as the request; those of assets are read when the
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -66,7 +66,8 @@ class MessageMedia(msgspec.Struct, eq=False):
             if isinstance(parsed, PartError):
                 raise StepFailed(part_failure(parsed))
             known = await self._identify_assets(parsed, offered)
-            room = MAX_TOTAL_BYTES - sum(len(part.value) for part in _media_parts(parsed) if part.source == "data")
+            media = [part for parts in parsed for part in parts if isinstance(part, MediaInput)]
+            room = MAX_TOTAL_BYTES - sum(len(part.value) for part in media if part.source == "data")
             for (_, message), parts in zip(unseen, parsed, strict=True):
                 made: list[ModelTextPart | ModelMediaPart] = []
                 for part in parts:
@@ -216,7 +217,3 @@ def _loaded_part(part: MediaInput, data: bytes) -> ModelMediaPart:
         return data
 
     return ModelMediaPart(part.modality, part.media_type, len(data), hashlib.sha256(data).hexdigest(), read)
-
-
-def _media_parts(parsed: Iterable[tuple[InputPart, ...]]) -> Iterable[MediaInput]:
-    return (part for parts in parsed for part in parts if isinstance(part, MediaInput))

@@ -123,8 +123,11 @@ class EntryModelCalls:
         known = self._state.nodes[self._node_id].model_answers.get(name)
         if known is not None:
             return _recorded_answer(known, turn)
+        # The identity of the call, over all attempts to make it.
+        whole = f"{self._call.run_id}:{self._node_id}:{self._call.visit}:{name}"
+        key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         ids = {"node_id": self._node_id, "run_id": self._call.run_id, "partition": self._state.header.partition}
-        ids["key"] = self._call_key(name)
+        ids["key"] = key
         try:
             answer = await self._call_provider(msgspec.structs.replace(request, **ids))
         except StepFailed as error:
@@ -140,11 +143,6 @@ class EntryModelCalls:
                 raise StepFailed(made)
             drafts += made
         return _recorded_answer(await self._record(answer_record(self._node_id, name, answer), drafts), turn)
-
-    def _call_key(self, name: str) -> str:
-        """The identity of a call, over all attempts to make it."""
-        whole = f"{self._call.run_id}:{self._node_id}:{self._call.visit}:{name}"
-        return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     async def _record(self, record: model_payloads.ModelAnswered, along: Iterable[Draft] = ()) -> dict[str, Any]:
         """Record what a call came to, with what follows from it; the record that is there then."""
@@ -187,7 +185,9 @@ class EntryModelCalls:
             raise
         except Exception as error:
             # Not its words: they may hold what was sent, or a key.
-            where = f"{type(error).__name__} in {_raised_at(error)}"
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "nowhere"
+            where = f"{type(error).__name__} in {place}"
             log.error("provider raised", extra={**self._log_fields, "error": where})
             raise StepFailed(PROVIDER_FAILED) from None
 
@@ -310,9 +310,3 @@ def _recorded_answer(record: dict[str, Any], turn: str) -> ModelAnswer:
     if (fault := fault_from_record(record)) is not None:
         raise StepFailed(Failed(fault.code, fault.message, retryable=fault.retryable))
     return answer_from_record(record, turn)
-
-
-def _raised_at(error: BaseException) -> str:
-    """Where in the code it was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "nowhere"

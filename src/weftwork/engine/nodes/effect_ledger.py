@@ -114,7 +114,14 @@ class EffectLedger(msgspec.Struct, eq=False):
         place = EffectRef(name, self._item)
         known = self._node.effects.get(place) or EffectState()
         if known.status == "open" and effect == "once":
-            known = await self.record(place, _record_of_report(self._reported_outcome(place, known)))
+            answer = self._reported_outcome(place, known)
+            # Nothing, if it did not happen.
+            told: dict[str, Any] = {}
+            if answer["outcome"] == "done":
+                told = {"output": answer.get("output")}
+            elif answer["outcome"] == "failed":
+                told = {"error": error_object(_REPORTED_FAILED.code, _REPORTED_FAILED.message)}
+            known = await self.record(place, told)
         if known.status in ("free", "open"):
             # One that is sent again is claimed again: whoever is first sends it.
             await self._claim(place, known.claim if known.status == "open" else "")
@@ -182,17 +189,6 @@ def _reported_outputs(answer: dict[str, Any]) -> dict[str, Any]:
     """The outputs that somebody says a node gave."""
     output = answer.get("output")
     return output if is_object(output) else {} if output is None else {"output": output}
-
-
-def _record_of_report(answer: dict[str, Any]) -> dict[str, Any]:
-    """What is recorded when somebody has said what became of an effect; nothing if it did not happen."""
-    if answer["outcome"] == "done":
-        return {"output": answer.get("output")}
-    return (
-        {"error": error_object(_REPORTED_FAILED.code, _REPORTED_FAILED.message)}
-        if answer["outcome"] == "failed"
-        else {}
-    )
 
 
 def _recorded_failure(known: EffectState) -> Failed:

@@ -8,14 +8,7 @@ from weftwork.engine.node_events import OUTPUT_TOO_LARGE, effect_events, interru
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeEffect, NodeOutcome, Suspended
 from weftwork.ports.nodes import Arrival, NodeCall
-from weftwork.protocol.fold.data_flow import (
-    FailedInput,
-    MissingInput,
-    NodeScope,
-    edge_values,
-    resolve_inputs,
-    untrusted_inputs,
-)
+from weftwork.protocol.fold import data_flow
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_too_large
@@ -34,11 +27,11 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     place = state.plan.nodes[node_id]
     node, declaration = place.node, place.node.declaration
     entered = state.nodes[node_id].entry_sequence
-    inputs = resolve_inputs(state, node_id)
-    if isinstance(inputs, MissingInput):
+    inputs = data_flow.resolve_inputs(state, node_id)
+    if isinstance(inputs, data_flow.MissingInput):
         message = f"The input {inputs.port} has no value: {inputs.source} is not set."
         return NodeFailed(node_id, "node_input_missing", message, retryable=False, entry_sequence=entered)
-    if isinstance(inputs, FailedInput):
+    if isinstance(inputs, data_flow.FailedInput):
         message = f"The expression of the input {inputs.port} gave no value: {inputs.message}"
         return NodeFailed(node_id, inputs.code, message, {"port": inputs.port}, retryable=False, entry_sequence=entered)
     known = state.nodes[node_id]
@@ -46,13 +39,13 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     wrong = check_node_inputs(declaration.inputs, inputs) if not known.children else None
     if wrong is not None:
         return NodeFailed(node_id, wrong.code, wrong.message, wrong.details, retryable=False, entry_sequence=entered)
-    untrusted = untrusted_inputs(state, node_id)
+    untrusted = data_flow.untrusted_inputs(state, node_id)
     return NodeCall(
         state.header.run_id,
         node_id,
         inputs,
         node.config,
-        NodeScope(state, node_id, inputs, declaration.instant, untrusted),
+        data_flow.NodeScope(state, node_id, inputs, declaration.instant, untrusted),
         state.loop_rounds.get(place.counted_loop, 0) if place.counted_loop is not None else 0,
         _make_arrivals(state, node_id) if declaration.gathers_edges else (),
         state.resolutions,
@@ -83,7 +76,9 @@ def check_node_inputs(wanted: dict[str, Any], inputs: dict[str, Any]) -> Failed 
 
 
 def _make_arrivals(state: RunState, node_id: str) -> tuple[Arrival, ...]:
-    return tuple(Arrival(edge.source, edge.target_input, value) for edge, value in edge_values(state, node_id))
+    return tuple(
+        Arrival(edge.source, edge.target_input, value) for edge, value in data_flow.edge_values(state, node_id)
+    )
 
 
 def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome: NodeOutcome) -> Input:

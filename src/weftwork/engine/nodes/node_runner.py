@@ -218,7 +218,8 @@ async def run_within(clock: Clock, work: Awaitable[NodeOutcome], started_at: int
     """
     task = asyncio.ensure_future(work)
     timer = asyncio.ensure_future(clock.sleep_until(started_at + limit))
-    task.add_done_callback(_consume_exception)
+    # Nobody asks a task that was left behind what it came to.
+    task.add_done_callback(lambda task: task.cancelled() or task.exception())
     try:
         await asyncio.wait((task, timer), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
@@ -234,9 +235,3 @@ async def run_within(clock: Clock, work: Awaitable[NodeOutcome], started_at: int
         timer.cancel()
         # What it raised knows this frame, which must not know it in turn.
         del task
-
-
-def _consume_exception(task: "asyncio.Future[NodeOutcome]") -> None:
-    """Nobody asks a task that was left behind what it came to."""
-    if not task.cancelled():
-        task.exception()

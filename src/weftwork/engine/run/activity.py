@@ -14,16 +14,8 @@ from typing import Any
 
 import msgspec
 
-from weftwork.engine.decide.inputs import (
-    AwaitTimedOut,
-    ChildrenRecheck,
-    Input,
-    InterruptTimedOut,
-    NodeReexecuted,
-    ReminderDue,
-    RetryDue,
-    RunTimedOut,
-)
+from weftwork.engine.decide import inputs
+from weftwork.engine.decide.inputs import ChildrenRecheck, Input
 from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.engine.run.pending_commit import PendingCommit
 from weftwork.engine.runtime import Runtime
@@ -100,7 +92,7 @@ class Activity:
                     if not cold and has_unrepeatable_effect(state.running[node_id].effects, entered, orphans):
                         return False
                     if cold and self._is_reexecuted(state, node_id):
-                        self._report(NodeReexecuted(node_id, entered))
+                        self._report(inputs.NodeReexecuted(node_id, entered))
                     else:
                         self._runner.launch(state, node_id)
             for node_id, node in state.awaiting_children.items():
@@ -168,14 +160,14 @@ class Timers(msgspec.Struct, eq=False):
         if state.status != "paused":
             for node_id, node in state.retrying.items():
                 # With the entry: a run may have gone on to the next attempt without a word.
-                again = RetryDue(node_id, node.attempt)
+                again = inputs.RetryDue(node_id, node.attempt)
                 waits["retry", node_id, node.entry_sequence] = node.retry_at, lambda again=again: again
         for asked in state.open_interrupts.values():
             waits |= self._interrupt_timers(asked)
         resting = state.status == "paused" or state.pausing is not None
         for node_id, node in state.awaiting_children.items() if not resting else ():
             if (limit := state.plan.nodes[node_id].node.timeout_ms) > 0:
-                late = AwaitTimedOut(node_id, node.entry_sequence)
+                late = inputs.AwaitTimedOut(node_id, node.entry_sequence)
                 waits["await", node_id, node.entry_sequence] = node.time_limit_start + limit, lambda late=late: late
         return waits
 
@@ -183,7 +175,7 @@ class Timers(msgspec.Struct, eq=False):
         waits: dict[TimerKey, tuple[int, MakeInput]] = {}
         name = asked.interrupt_id
         if asked.due is not None:
-            waits["due", name, 0] = asked.due, lambda: InterruptTimedOut(name)
+            waits["due", name, 0] = asked.due, lambda: inputs.InterruptTimedOut(name)
         if asked.next_reminder is not None and (asked.due is None or asked.next_reminder < asked.due):
             waits["remind", name, asked.reminders_sent] = asked.next_reminder, lambda: self._reminder(asked)
         return waits
@@ -191,7 +183,7 @@ class Timers(msgspec.Struct, eq=False):
     def _reminder(self, asked: InterruptState) -> Input:
         """One word for all reminders that came due while nobody was there to give them."""
         elapsed = self._clock.now() - asked.requested_at
-        return ReminderDue(asked.interrupt_id, sum(after <= elapsed for after in asked.remind_after_ms))
+        return inputs.ReminderDue(asked.interrupt_id, sum(after <= elapsed for after in asked.remind_after_ms))
 
     async def _wait(self, place: TimerKey, when: int, due: MakeInput) -> None:
         await self._clock.sleep_until(when)
@@ -204,7 +196,7 @@ class RunDeadline(msgspec.Struct, eq=False):
 
     _clock: Clock
     _limit: int | None
-    _report: Callable[[RunTimedOut], None]
+    _report: Callable[[inputs.RunTimedOut], None]
     _task: asyncio.Task[None] | None = None
 
     def start(self, start: int) -> None:
@@ -222,7 +214,7 @@ class RunDeadline(msgspec.Struct, eq=False):
 
     async def _wait(self, start: int, limit: int) -> None:
         await self._clock.sleep_until(start + limit + 1)
-        self._report(RunTimedOut(limit, self._clock.now() - start))
+        self._report(inputs.RunTimedOut(limit, self._clock.now() - start))
 
 
 def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:

@@ -13,24 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.engine.decide import inputs
 from weftwork.engine.decide.decision import Decision
 from weftwork.engine.decide.effect_claims import holds_claim, is_item_recorded
-from weftwork.engine.decide.inputs import (
-    EffectClaimed,
-    EffectEnded,
-    EnvelopeEmitted,
-    Input,
-    InterruptPassed,
-    ItemsRecorded,
-    ModelAnswered,
-    NodeAwaitsChildren,
-    NodeCompleted,
-    NodeFailed,
-    NodeReexecuted,
-    NodeSuspended,
-    Step,
-    VersionRequested,
-)
+from weftwork.engine.decide.inputs import Input
 from weftwork.engine.run.append import BatchBuilder
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.idempotency import IdempotencyRecords, SlotTaken
@@ -111,31 +97,31 @@ def notify_waiters(state: RunState, inputs: Iterable[Input]) -> bool:
     ours = True
     for given in inputs:
         match given:
-            case ItemsRecorded(durable=durable):
+            case inputs.ItemsRecorded(durable=durable):
                 _resolve(durable, None)
-            case EffectEnded(node_id=node_id, effect_ref=place, durable=durable):
+            case inputs.EffectEnded(node_id=node_id, effect_ref=place, durable=durable):
                 if (known := state.nodes[node_id].effects.get(place)) is not None:
                     _resolve(durable, known)
                 elif is_item_recorded(state, given):
                     ours = False
-            case EffectClaimed(granted=granted):
+            case inputs.EffectClaimed(granted=granted):
                 held = holds_claim(state, given)
                 if held is not None:
                     ours = ours and held
                     _resolve(granted, held)
-            case ModelAnswered(node_id=node_id, answer=answer, durable=durable):
+            case inputs.ModelAnswered(node_id=node_id, answer=answer, durable=durable):
                 if (node := state.nodes.get(node_id)) is not None and answer.call in node.model_answers:
                     _resolve(durable, node.model_answers[answer.call])
-            case EnvelopeEmitted(judged=judged, recorded=recorded):
+            case inputs.EnvelopeEmitted(judged=judged, recorded=recorded):
                 if judged.correlation_id in state.envelopes:
                     _resolve(recorded, state.envelopes[judged.correlation_id])
-            case InterruptPassed(node_id=node_id, interrupt=interrupt, passed=passed, entry_sequence=entered):
+            case inputs.InterruptPassed(node_id=node_id, interrupt=interrupt, passed=passed, entry_sequence=entered):
                 if interrupt.key in state.resolutions:
                     _resolve(passed, state.resolutions[interrupt.key])
                 elif (node := state.running.get(node_id)) is None or node.entry_sequence != entered:
                     # It was refused, and its node failed with it.
                     _resolve(passed, None)
-            case VersionRequested(change_id=change_id, pinned=pinned):
+            case inputs.VersionRequested(change_id=change_id, pinned=pinned):
                 if change_id in state.versions:
                     _resolve(pinned, state.versions[change_id])
             case _:
@@ -148,7 +134,13 @@ def _resolve(waiting: asyncio.Future[Any], word: Any) -> None:
         waiting.set_result(word)
 
 
-_NODE_ENDS: Final = (NodeCompleted, NodeFailed, NodeSuspended, NodeReexecuted, NodeAwaitsChildren)
+_NODE_ENDS: Final = (
+    inputs.NodeCompleted,
+    inputs.NodeFailed,
+    inputs.NodeSuspended,
+    inputs.NodeReexecuted,
+    inputs.NodeAwaitsChildren,
+)
 
 
 class Inbox(msgspec.Struct, eq=False):
@@ -189,7 +181,7 @@ class Inbox(msgspec.Struct, eq=False):
     def take(self, work: PendingCommit) -> Input:
         """The next input, or a step. One request per commit: its record belongs to that commit and no other."""
         if not self._items or (work.request is not None and isinstance(self._items[0], RunRequest)):
-            return Step()
+            return inputs.Step()
         item = self._items.popleft()
         if isinstance(item, RunRequest):
             work.request = item
@@ -218,9 +210,9 @@ class Inbox(msgspec.Struct, eq=False):
 
 
 def _is_claim(item: Input | RunRequest) -> bool:
-    if isinstance(item, NodeCompleted):
+    if isinstance(item, inputs.NodeCompleted):
         return any(draft.child is not None for draft in item.effects)
-    return isinstance(item, EffectClaimed | NodeAwaitsChildren)
+    return isinstance(item, inputs.EffectClaimed | inputs.NodeAwaitsChildren)
 
 
 def _is_stale(item: Input | RunRequest, running: dict[str, int]) -> bool:

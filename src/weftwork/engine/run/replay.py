@@ -37,8 +37,13 @@ async def load_state(
     # A deep copy: readers are shown the header, which keeps its masks.
     inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
     state = RunState(plan, header, inputs)
+    # What the redactor learnt when it was hidden: inputs, variables and outputs, and not the words in which a node that
+    # hides what it makes spoke of them.
     state.hidden_values = [
-        value for number in sorted(removed) for at, value in removed[number] if _is_learnt(number, at)
+        value
+        for number in sorted(removed)
+        for at, value in removed[number]
+        if number == -1 or at == "/next" or at.startswith(("/outputs/", "/inputs/"))
     ]
     del state.hidden_values[MAX_LEARNT_VALUES:]
     while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
@@ -46,12 +51,6 @@ async def load_state(
             add_size(event.size)
             apply(state, fact_of_event(event, removed.get(event.sequence, ())))
     return state
-
-
-def _is_learnt(sequence: int, pointer: str) -> bool:
-    """Whether the redactor learnt this when it was hidden: inputs, variables and outputs, and not the words in which a
-    node that hides what it makes spoke of them."""
-    return sequence == -1 or pointer == "/next" or pointer.startswith(("/outputs/", "/inputs/"))
 
 
 async def reload_run(

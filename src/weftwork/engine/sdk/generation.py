@@ -262,18 +262,15 @@ class _ModelTurn(msgspec.Struct, eq=False):
             self.fragments.append(f"Answers to your questions, by id:\n{fenced}")
         elif outcome.type == SCHEMA_REQUEST_KIND:
             self.rounds += 1
-            self.fragments.append(self._schema_fragment(outcome.payload["envelopeType"]))
+            known = self._context.envelope_kind(outcome.payload["envelopeType"])
+            self.fragments.append(
+                schema_response_text(known.name, known.version, known.schema)
+                if known is not None
+                else unknown_kind_text(UNIVERSAL_KINDS)
+            )
         elif outcome.type == ERROR_KIND or outcome.type not in UNIVERSAL_KINDS:
             self.others.append(outcome)
         return None
-
-    def _schema_fragment(self, name: str) -> str:
-        known = self._context.envelope_kind(name)
-        return (
-            schema_response_text(known.name, known.version, known.schema)
-            if known is not None
-            else unknown_kind_text(UNIVERSAL_KINDS)
-        )
 
 
 def _as_envelope(document: Any, wanted: KindDefinition) -> Any:
@@ -296,15 +293,11 @@ def _correction(name: str, schema: dict[str, Any], unfit: MismatchedAnswer) -> s
 def _events_of_answer(
     node_id: str, request: ModelRequest, said: tuple[EmitEvent | AppendLog, ...], answer: ModelAnswer
 ) -> tuple[EmitEvent | AppendLog, ...]:
-    return (*said, *_refusal_events(node_id, request, answer))
-
-
-def _refusal_events(node_id: str, request: ModelRequest, answer: ModelAnswer) -> tuple[EmitEvent | AppendLog, ...]:
     if answer.stop != "content-filter":
-        return ()
+        return said
     prompts = [request.system, *(message.text for message in request.messages)]
     refusal = refusal_event(node_id, answer.provider, answer.model, answer.refusal, answer.safety_category, prompts)
-    return (EmitEvent.of(refusal),)
+    return (*said, EmitEvent.of(refusal))
 
 
 def _with_directive(request: ModelRequest, directive: str) -> ModelRequest:

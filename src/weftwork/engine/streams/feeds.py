@@ -54,7 +54,11 @@ class Notifications(msgspec.Struct, eq=False):
         self._order.append(run)
         self._size += note.size
         while self._size > MAX_NOTIFICATION_BYTES and len(self._order) > 1:
-            self._drop_oldest()
+            oldest = self._order.popleft()
+            kept = self._runs[oldest]
+            self._size -= kept.popleft().size
+            if not kept:
+                del self._runs[oldest]
 
     def after(self, run: RunKey, told: int) -> list[Notification]:
         """The notes of a run behind number `told`, oldest first."""
@@ -67,13 +71,6 @@ class Notifications(msgspec.Struct, eq=False):
         if kept is not None:
             self._size -= sum([note.size for note in kept])
             self._order = deque([each for each in self._order if each != run])
-
-    def _drop_oldest(self) -> None:
-        run = self._order.popleft()
-        kept = self._runs[run]
-        self._size -= kept.popleft().size
-        if not kept:
-            del self._runs[run]
 
 
 TAIL_EVENTS: Final = 64

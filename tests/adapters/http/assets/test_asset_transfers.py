@@ -57,13 +57,13 @@ class Noted:
 def watch(served: ListeningHost, good: int | None = None) -> list[str]:
     """Has an entry for each source that was closed; `good` is where reading begins to fail."""
     closed: list[str] = []
-    honest = served.host.media.blobs.source
+    honest = served.host.blobs.source
 
     async def source(key: str) -> Any:
         found = await honest(key)
         return Noted(found, good, closed) if found is not None else None
 
-    served.host.media.blobs.source = source  # type: ignore[method-assign]
+    served.host.blobs.source = source  # type: ignore[method-assign]
     return closed
 
 

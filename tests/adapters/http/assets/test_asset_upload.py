@@ -237,8 +237,8 @@ async def test_a_store_that_is_down_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
     async with open_in_process() as inside:
         made = (await inside.call("POST", UPLOADS, {"a": 1})).document
-        monkeypatch.setattr(inside.host.media.blobs, "sink", away)
-        monkeypatch.setattr(inside.host.media.blobs, "source", away)
+        monkeypatch.setattr(inside.host.blobs, "sink", away)
+        monkeypatch.setattr(inside.host.blobs, "source", away)
         answer = await inside.call("POST", UPLOADS, {"a": 2})
         assert refused(answer, 503, "service_unavailable") == {"retryAfter": 1}
         answer = await inside.call("GET", path_of(made["url"]))

@@ -1,6 +1,8 @@
-"""Threads that watch a run and its child runs in the background, and the interrupts of the child runs.
+"""What a host says of a run that is followed: its child runs, what they and the run itself ask, and its past events.
 
-What a child run asks is only in its own snapshot, so each one that waits is asked for it.
+Threads watch in the background. What a child run asks is only in its own snapshot, so each one that waits is asked for
+it. Interrupts are told on standard error where no picture shows them, so that lines of events stay lines. Events say
+what a snapshot does not: how long nodes took, and what an answer has to look like.
 """
 
 import threading
@@ -8,29 +10,25 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Self
 
+from weftwork.cli.client import run_tree
 from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, RequestRefused
+from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import open_interrupts
-from weftwork.cli.client.run_tree import (
-    MAX_LISTED_INTERRUPTS,
-    TreeRun,
-    find_waiting_runs,
-    read_tree,
-    run_tree_path,
-    update_statuses,
-)
+from weftwork.cli.client.run_tree import TreeRun
 from weftwork.cli.console.documents import as_object, objects
 from weftwork.cli.console.text import clean, say
+from weftwork.cli.console.units import format_duration
 from weftwork.cli.render.interrupt_text import answer_command, question_lines
 from weftwork.cli.render.run_progress import NodeProgress, RunProgress
-from weftwork.protocol.json.values import is_object
+from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.wire.v1.paths import path_for
 
 
-def load_interrupts(client: Client, top: TreeRun, most: int = MAX_LISTED_INTERRUPTS) -> list[TreeRun]:
+def load_interrupts(client: Client, top: TreeRun, most: int = run_tree.MAX_LISTED_INTERRUPTS) -> list[TreeRun]:
     """The runs that ask something, in the order of the tree; the first ones with what they ask, if the host tells."""
-    found = find_waiting_runs(top)
+    found = run_tree.find_waiting_runs(top)
     for run in found[:most]:
         snapshot = client.try_get(path_for("getRun", runId=run.run_id))
         rows = open_interrupts(as_object(snapshot))
@@ -87,7 +85,7 @@ class RunTreeWatch(BackgroundThread):
     def __init__(self, client: Client, run_id: str, take: Callable[[TreeRun], None]) -> None:
         super().__init__()
         self._client = client
-        self._path = f"{run_tree_path(run_id)}?limit={MAX_RUNS}"
+        self._path = f"{run_tree.run_tree_path(run_id)}?limit={MAX_RUNS}"
         self._on_tree = take
 
     def notify_change(self) -> None:
@@ -99,7 +97,7 @@ class RunTreeWatch(BackgroundThread):
     def run(self) -> None:
         tries = _MAX_FAILURES
         while not self._stopped.is_set():
-            top = read_tree(self._client.try_get(self._path, TREE_TIMEOUT))
+            top = run_tree.read_tree(self._client.try_get(self._path, TREE_TIMEOUT))
             if top is not None:
                 tries = _MAX_FAILURES
                 load_interrupts(self._client, top)
@@ -141,8 +139,8 @@ def await_child_ends(client: Client, run_id: str, children: Sequence[TreeRun]) -
     """
     end = time.monotonic() + END_GRACE_SECONDS
     while any(not child.is_terminal for child in children):
-        document = client.try_get(f"{run_tree_path(run_id)}?limit={MAX_RUNS}", TREE_TIMEOUT)
-        update_statuses(children, document)
+        document = client.try_get(f"{run_tree.run_tree_path(run_id)}?limit={MAX_RUNS}", TREE_TIMEOUT)
+        run_tree.update_statuses(children, document)
         if document is None or time.monotonic() > end:
             return
         time.sleep(_POLL_SECONDS)
@@ -164,7 +162,7 @@ def print_node_interrupt(url: str, run_id: str, row: NodeProgress) -> None:
 
 def print_child_interrupt(client: Client, child: TreeRun) -> None:
     """Which run waits, of a child and those below it, what it asks, and a command that answers."""
-    top = read_tree(client.try_get(run_tree_path(child.run_id))) or child
+    top = run_tree.read_tree(client.try_get(run_tree.run_tree_path(child.run_id))) or child
     for run in load_interrupts(client, top, 1)[:1]:
         at = f" at {clean(run.detail, 60)}" if run.detail else ""
         say(f"the run {clean(run.run_id, 60)} of {clean(run.workflow_id or '?', 60)} waits{at}", err=True)
@@ -194,3 +192,41 @@ def is_still_open(client: Client, tree: RunProgress, row: NodeProgress) -> bool:
     if found is not None and row.interrupt is not None and "votes" in found:
         row.interrupt = {**row.interrupt, "votes": found["votes"]}
     return found is not None
+
+
+MAX_PAGES: Final = 5
+"""Of a run with more events than this many answers hold, the first ones are read."""
+PAGE_SIZE: Final = 1000
+
+
+def read_history(client: Client, run_id: str) -> RunProgress:
+    """The run as far as its events tell; what the host does not give is left out."""
+    tree = RunProgress(run_id)
+    for _ in range(MAX_PAGES):
+        last = tree.sequence
+        try:
+            page = client.get(path_for("pollRunEvents", runId=run_id), lastSequence=last, timeout=1)
+        except (RequestRefused, HostUnreachable):
+            break
+        events = page.get("events") if is_object(page) else None
+        if not is_array(events):
+            break
+        for event in events:
+            tree.apply(ReceivedFrame("", event, ""))
+        if len(events) < PAGE_SIZE or tree.sequence <= last:
+            break
+    return tree
+
+
+def known_children(tree: RunProgress) -> list[TreeRun]:
+    """The runs that it has started; none if there are more events than were read, which may tell another story."""
+    return tree.children if tree.sequence + 1 < MAX_PAGES * PAGE_SIZE else []
+
+
+def node_times(tree: RunProgress) -> dict[str, str]:
+    """By node, for those whose last attempt is over."""
+    return {
+        row.node_id: format_duration(row.ended - row.started)
+        for row in tree.nodes.values()
+        if row.started is not None and row.ended is not None
+    }
