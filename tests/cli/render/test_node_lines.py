@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from weftwork.cli.client.event_stream import ReceivedFrame
-from weftwork.cli.render import run_display as drawing
+from weftwork.cli.render import node_lines
 from weftwork.cli.render.node_lines import HiddenRows, hidden_rows_text, select_rows
 from weftwork.cli.render.outline import outline
 from weftwork.cli.render.run_display import MIN_FINAL_LINES, RunDisplay
@@ -103,7 +103,7 @@ def test_what_stays_does_not_flood_the_terminal() -> None:
 
 
 def test_without_the_fold_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "select_rows", lambda rows, room, height: list(range(len(rows))))
+    monkeypatch.setattr(node_lines, "select_rows", lambda rows, room, height: list(range(len(rows))))
     assert len(lines_of(fan(1000), 80, 24, whole=True)) > 1000
 
 

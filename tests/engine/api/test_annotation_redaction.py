@@ -9,6 +9,7 @@ from tests.engine.api.test_annotations import FLAG, GATE, listed, refusal, say
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
 from weftwork.engine.api.annotations import MAX_CACHED_REDACTORS, SecretScanner
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
 from weftwork.protocol.privacy.secret_matcher import redaction_marker
@@ -109,7 +110,7 @@ async def test_a_run_whose_definition_cannot_be_read_is_judged_by_what_is_stored
     bench = EngineHarness()
     await bench.store.open()
     key = await bench.start(GUARDED, inputs={"secret": CANARY}) if hides else await _foreign(bench)
-    monkeypatch.setattr(bench.catalog, "pinned_plan", _unreadable)
+    monkeypatch.setattr(WorkflowCatalog, "pinned_plan", _unreadable)
     shown = await say(bench, key, {**SAYING, "target": {"nodeId": "a"}})
     texts = [shown["note"], shown["signal"]["label"], shown["signal"]["correction"]]
     assert texts == ([redaction_marker(COPY_NAME)] * 3 if hides else [SAYING["note"], CANARY, f"not {CANARY}"])

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until
 from tests.harness.retained_runs import GATE, open_sqlite_store, retention_of, store_long_run
 from weftwork.engine.api import retention as module
-from weftwork.engine.api.retention import DAY_MS, DELETE_BATCH, MAX_PER_CALL, PruneResult
+from weftwork.engine.api.retention import DAY_MS, DELETE_BATCH, MAX_PER_CALL, PruneResult, Retention
 from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
@@ -95,11 +95,13 @@ async def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pyte
     assert [record.__dict__["count"] for record in said] == ([MAX_PER_CALL + 5] if days else [])
 
 
-async def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_sweeper_goes_on_when_the_store_is_away(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench = EngineHarness()
     await bench.store.open()
     retention = retention_of(bench, 1)
-    real, calls = retention.prune, 0
+    real, calls = Retention.prune, 0
 
     async def prune(*arguments: Any) -> PruneResult:
         nonlocal calls
@@ -108,7 +110,7 @@ async def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptur
             raise StoreUnavailable("gone")
         return await real(*arguments)
 
-    retention.prune = prune  # type: ignore[method-assign]
+    monkeypatch.setattr(Retention, "prune", prune)
     sweeper = Sweeper(bench.store.records, bench.store.retention, bench.clock, retention.delete_expired)
     sweeper.start()
     await until(lambda: calls == 1)

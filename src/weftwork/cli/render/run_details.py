@@ -26,9 +26,10 @@ _CHILD_INDENT: Final = "  "
 
 def child_lines(run: dict[str, Any], past: Sequence[TreeRun]) -> Iterator[str]:
     """Of the snapshot's children, and of those that only events tell of: a snapshot names the first ones."""
-    rows = map(as_object, as_list(run.get("childRuns")))
-    members = ("workflowId", "status", "nodeId")
-    told = [TreeRun(str(row.get("runId", "")) or "?", *(str(row.get(each, "")) for each in members)) for row in rows]
+    told: list[TreeRun] = []
+    for row in map(as_object, as_list(run.get("childRuns"))):
+        run_id, name, status, node_id = (str(row.get(each, "")) for each in ("runId", "workflowId", "status", "nodeId"))
+        told.append(TreeRun(run_id or "?", name, status, node_id))
     update_statuses(past, run)
     found = list({each.run_id: each for each in (*told, *past)}.values())
     if not found:

@@ -45,7 +45,7 @@ class _Reporter(msgspec.Struct, eq=False):
             self._report(given)
 
 
-class NodeRunner(msgspec.Struct, eq=False):
+class NodeRunner(msgspec.Struct, eq=False, weakref=True):
     """Calls node types and reports each outcome as an input. Outcomes of abandoned nodes are dropped."""
 
     _runtime: Runtime

@@ -92,10 +92,10 @@ class PendingCommit(msgspec.Struct, eq=False):
         return self.request is not None and isinstance(self.request.given, kind)
 
 
-def notify_waiters(state: RunState, inputs: Iterable[Input]) -> bool:
+def notify_waiters(state: RunState, taken: Iterable[Input]) -> bool:
     """Resolve what nodes wait for, by the state after the commit; False if another executor moves the run."""
     ours = True
-    for given in inputs:
+    for given in taken:
         match given:
             case inputs.ItemsRecorded(durable=durable):
                 _resolve(durable, None)
@@ -174,9 +174,9 @@ class Inbox(msgspec.Struct, eq=False):
                 timer.cancel()
                 self._filled = None
 
-    def put_back(self, inputs: Iterable[Input]) -> None:
+    def put_back(self, taken: Iterable[Input]) -> None:
         """What was taken and has to be taken again, first of all."""
-        self._items.extendleft(reversed(list(inputs)))
+        self._items.extendleft(reversed(list(taken)))
 
     def take(self, work: PendingCommit) -> Input:
         """The next input, or a step. One request per commit: its record belongs to that commit and no other."""

@@ -147,14 +147,16 @@ def test_the_log_of_a_host_holds_no_token(host: Host) -> None:
     assert mark not in host.output
 
 
-async def test_the_path_of_a_request_that_fails_is_logged_without_its_token(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_path_of_a_request_that_fails_is_logged_without_its_token(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def fail(*given: Any) -> Any:
         raise RuntimeError("a bug")
 
     async def work() -> str:
         async with open_in_process() as inside:
             url = (await inside.call("POST", UPLOADS, {"a": 1})).document["url"]
-            inside.host.assets.open = fail  # type: ignore[method-assign]
+            monkeypatch.setattr(Assets, "open", fail)
             answer = await inside.call("GET", path_of(url))
             assert answer.status == 500
             assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
