@@ -48,9 +48,9 @@ class PruneResult(msgspec.Struct, frozen=True):
 
 
 class Retention(msgspec.Struct, eq=False):
-    """Deletes ended runs. Without `executing` nobody uses the store but the caller.
+    """Deletes ended runs. Without `_live_runs` nobody uses the store but the caller.
 
-    With `keep_days` above 0, `tidy` deletes runs that ended so many days ago.
+    With `_keep_days` above 0, `delete_expired` deletes runs that ended so many days ago.
     """
 
     _runs: RunRetention

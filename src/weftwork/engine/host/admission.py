@@ -40,7 +40,7 @@ class _TenantSlots(msgspec.Struct):
 
 
 class Admission(msgspec.Struct, eq=False):
-    """`wake` executes a run that is stored."""
+    """`_wake` executes a run that is stored."""
 
     _max_slots: int
     _clock: Clock

@@ -22,8 +22,8 @@ RETRY_FAILED_MS: Final = 600_000
 
 
 class Alarm(msgspec.Struct, eq=False):
-    """`wake` loads a run, whose own timers do the rest, lets it go on for a while, and says whether it could; `is_live`
-    knows those that are loaded."""
+    """`_wake` loads a run, whose own timers do the rest, lets it go on for a while, and says whether it could;
+    `_is_live` knows those that are loaded."""
 
     _queries: RunQueries
     _clock: Clock

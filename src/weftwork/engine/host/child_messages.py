@@ -45,10 +45,10 @@ SendInput = Callable[[RunKey, Input], Awaitable[object]]
 class ChildMessages(msgspec.Struct, eq=False):
     """Delivers child results to parents and cancel requests to children. One instance per host.
 
-    send_input: wakes a run and gives it an input; returns when the consequences are durable.
-    start: executes a child that is stored.
-    confirm_create: finds out whether a child is stored, and executes it if so.
-    find_live: returns a run that is in memory.
+    _send_input: wakes a run and gives it an input; returns when the consequences are durable.
+    _start: executes a child that is stored.
+    _confirm_create: finds out whether a child is stored, and executes it if so.
+    _find_live: returns a run that is in memory.
     """
 
     _child_runs: ChildRuns

@@ -46,7 +46,7 @@ _RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class MessageMedia(msgspec.Struct, eq=False):
-    """On behalf of one partition. `away` waits for a store that cannot be reached; without it, that is raised."""
+    """On behalf of one partition. Without `_wait_for_store`, a store that cannot be reached is raised."""
 
     _assets: Assets | None
     _outbound: Outbound | None

@@ -38,7 +38,7 @@ MAX_STEP_BYTES: Final = 64 * 2**20
 
 
 class EffectLedger(msgspec.Struct, eq=False):
-    """What a node, or an item of a map, does to the world. `node_id` is the node of the graph it belongs to."""
+    """What a node, or an item of a map, does to the world. `_node_id` is the node of the graph it belongs to."""
 
     _runtime: Runtime
     _report: Callable[[Input], None]

@@ -192,7 +192,7 @@ class Timers(msgspec.Struct, eq=False):
 
 
 class RunDeadline(msgspec.Struct, eq=False):
-    """Reports RunTimedOut once, unless it is cancelled before. `limit` None is no limit."""
+    """Reports RunTimedOut once, unless it is cancelled before. `_limit` None is no limit."""
 
     _clock: Clock
     _limit: int | None
