@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.annotations import MemoryAnnotations
+from weftwork.adapters.memory.run_ports import MemoryAnnotations
 from weftwork.ports.storage.annotations import Annotation, AnnotationPage
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.header import RunKey

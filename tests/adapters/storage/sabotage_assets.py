@@ -145,7 +145,7 @@ def refer_everywhere(port: MemoryAssets, real: Any) -> Any:
 
 def refer_first(port: Any, real: Any) -> Any:
     async def append(run: RunKey, expected: int, batch: Any) -> Any:
-        port._table._assets.add_references(run, batch.assets)
+        port._table.assets.add_references(run, batch.assets)
         return await real(run, expected, batch)
 
     return append

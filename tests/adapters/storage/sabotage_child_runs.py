@@ -91,12 +91,12 @@ def acknowledge_everything(port: Any, real: Any) -> Any:
 
 def keep_first_result(port: Any, real: Any) -> Any:
     async def child_results(after: PendingChildResult | None, limit: int) -> Any:
-        numbers = [*port._table.tree._results]
+        numbers = [*port._table.tree.results]
         place = 0
         if after is not None:
             child = port._table.runs.get(RunKey(after.parent.partition, after.result.child_run_id))
             place = numbers.index(child.number) + 1 if child is not None and child.number in numbers else len(numbers)
-        return [port._table.tree._results[number] for number in numbers[place:]][:limit]
+        return [port._table.tree.results[number] for number in numbers[place:]][:limit]
 
     return child_results
 
@@ -106,7 +106,7 @@ def store_result_always(port: Any, real: Any) -> Any:
         answer = await real(run, expected, batch)
         found = port._table.runs[run]
         if batch.child_result is not None and found.parent is not None:
-            port._table.tree._results[found.number] = PendingChildResult(found.parent.key, batch.child_result)
+            port._table.tree.results[found.number] = PendingChildResult(found.parent.key, batch.child_result)
         return answer
 
     return append
@@ -117,7 +117,7 @@ def delete_unacknowledged(port: Any, real: Any) -> Any:
         try:
             return await real(run, *rest)
         except StillLive:
-            port._table.tree._results.pop(port._table.runs[run].number, None)
+            port._table.tree.results.pop(port._table.runs[run].number, None)
             return await real(run, *rest)
 
     return delete
@@ -128,7 +128,7 @@ def keep_last_request(port: Any, real: Any) -> Any:
         for order in batch.cancel_requests:
             child = port._table.runs.get(RunKey(run.partition, order.child_run_id))
             if child is not None:
-                port._table.tree._cancel_requests.pop(child.number, None)
+                port._table.tree.cancel_requests.pop(child.number, None)
         return await real(run, expected, batch)
 
     return append
@@ -147,7 +147,7 @@ def cancel_all_children(port: Any, real: Any) -> Any:
 
 def reverse_requests(port: Any, real: Any) -> Any:
     async def cancel_requests(after: RunKey | None, limit: int) -> Any:
-        given = [*port._table.tree._cancel_requests.values()]
+        given = [*port._table.tree.cancel_requests.values()]
         names = [each.child for each in given]
         place = names.index(after) + 1 if after in names else 0
         return given[place : place + limit]

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.definitions import MemoryDefinitions
+from weftwork.adapters.memory.store import MemoryDefinitions
 from weftwork.ports.storage.definitions import VersionExists, VersionRegistered, WorkflowRegistration
 
 Wrap = Callable[[Any, Any], Any]

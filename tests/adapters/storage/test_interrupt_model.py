@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.harness.definitions import example_count
-from weftwork.adapters.memory import interrupts as in_memory
+from weftwork.adapters.memory import run_table as in_memory
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite import interrupts as in_sqlite
 from weftwork.adapters.sqlite.store import SqliteStore

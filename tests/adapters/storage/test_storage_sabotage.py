@@ -13,7 +13,7 @@ from tests.adapters.storage.sabotage_deletes import DELETES
 from tests.adapters.storage.sabotage_interrupts import INTERRUPTS
 from tests.adapters.storage.sabotage_reads import READS
 from tests.adapters.storage.sabotage_writes import WRITES
-from weftwork.adapters.memory import event_log
+from weftwork.adapters.memory import run_ports
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.testing import storage
 
@@ -48,7 +48,7 @@ def test_a_check_goes_red_when_its_promise_is_broken(check: storage.Check, monke
     assert not fails(check, store)
     store = MemoryStore()
     if check.__name__ == INCONSISTENT_BATCH:
-        monkeypatch.setattr(event_log, "check_batch", lambda *_: None)
+        monkeypatch.setattr(run_ports, "check_batch", lambda *_: None)
     else:
         path, wrap = SABOTAGE[check.__name__]
         port_name, method = path.split(".")

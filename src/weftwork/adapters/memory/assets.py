@@ -5,7 +5,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.open_state import OpenState
+from weftwork.adapters.memory.port import MemoryPort, OpenState
 from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
 from weftwork.protocol.run.header import RunKey
 
@@ -19,11 +19,11 @@ class _MemoryAsset:
         self.runs: set[str] = set()
 
 
-class MemoryAssets:
+class MemoryAssets(MemoryPort):
     """Implements ports.storage.assets.AssetIndex. No method awaits anything, so each is atomic on the event loop."""
 
     def __init__(self, state: OpenState) -> None:
-        self._state = state
+        super().__init__(state)
         self._partitions: dict[str, dict[str, _MemoryAsset]] = {}
         """By digest, in the order of creation."""
         self._references: dict[RunKey, set[str]] = {}
@@ -31,7 +31,6 @@ class MemoryAssets:
         self._created = 0
 
     async def add(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
-        self._state.check_open()
         known = await self.hold(asset.partition, asset.sha256, asset.held_until)
         if known is not None:
             return known
@@ -44,7 +43,6 @@ class MemoryAssets:
         return asset
 
     async def hold(self, partition: str, sha256: str, until: int) -> StoredAsset | None:
-        self._state.check_open()
         known = self._partitions.get(partition, {}).get(sha256)
         if known is None:
             return None
@@ -52,7 +50,6 @@ class MemoryAssets:
         return known.asset
 
     async def rekey(self, partition: str, sha256: str, key: str) -> StoredAsset | None:
-        self._state.check_open()
         known = self._partitions.get(partition, {}).get(sha256)
         if known is None:
             return None
@@ -60,12 +57,10 @@ class MemoryAssets:
         return known.asset
 
     async def find(self, partition: str, sha256: str) -> AssetEntry | None:
-        self._state.check_open()
         kept = self._partitions.get(partition, {}).get(sha256)
         return AssetEntry(kept.asset, min(len(kept.runs), 1)) if kept is not None else None
 
     async def page(self, partition: str, query: AssetQuery) -> list[AssetEntry]:
-        self._state.check_open()
         own = self._partitions.get(partition, {})
         end = _page_start(own, query.after) if query.after is not None else self._created
         newest = (kept for kept in reversed(own.values()) if kept.number < end)
@@ -73,15 +68,12 @@ class MemoryAssets:
         return [AssetEntry(kept.asset, len(kept.runs)) for kept in islice(found, max(query.limit, 0))]
 
     async def usage(self, partition: str) -> AssetUsage:
-        self._state.check_open()
         return _usage(kept.asset for kept in self._partitions.get(partition, {}).values())
 
     async def unreferenced_usage(self, now: int) -> AssetUsage:
-        self._state.check_open()
         return _usage(self._unreferenced(now))
 
     async def tombstone_unreferenced(self, now: int, limit: int) -> AssetUsage:
-        self._state.check_open()
         dropped = self._unreferenced(now)[: max(limit, 0)]
         for asset in dropped:
             del self._partitions[asset.partition][asset.sha256]
@@ -89,16 +81,13 @@ class MemoryAssets:
         return _usage(dropped)
 
     async def tombstones(self, limit: int) -> list[str]:
-        self._state.check_open()
         return list(islice(self._tombstones, max(limit, 0)))
 
     async def clear_tombstones(self, keys: list[str]) -> None:
-        self._state.check_open()
         for key in keys:
             self._tombstones.pop(key, None)
 
     async def known_keys(self, keys: list[str]) -> set[str]:
-        self._state.check_open()
         rows = {kept.asset.key for kept in self._all_entries()}
         return {key for key in keys if key in rows or key in self._tombstones}
 

@@ -1,21 +1,257 @@
-"""The table of all runs in memory, with its indexes. The ports about runs share one table."""
+"""The table of all runs in memory, with its indexes: the family tree, parked runs by their wake-up, open interrupts.
 
-from collections import defaultdict
+Every run has a number, the order of creation in the whole store. A run holds its children by number; messages between
+parent and child runs are kept by the number of the child.
+"""
+
+import heapq
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from weftwork.adapters.memory.assets import MemoryAssets
-from weftwork.adapters.memory.interrupts import OpenInterrupts
-from weftwork.adapters.memory.open_state import OpenState
-from weftwork.adapters.memory.runs import FamilyTree, MemoryRun, WakeIndex, index_of
+from weftwork.adapters.memory.port import MemoryIdempotencyRecords, MemoryPort
+from weftwork.ports.storage.annotations import Annotation
+from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, OpenInterrupt
 from weftwork.protocol.run.batch import Batch, HiddenValue
-from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, RunKey
+from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow, StoredRun
+
+MAX_CANDIDATES: Final = 10_000
+MAX_PAGE_BYTES: Final = 4_194_304
+"""A page of interrupts ends with the row that reaches it."""
+
+Position = tuple[int, str, str]
+"""Where an open interrupt stands: when it was requested, its run, its id."""
+
+T = TypeVar("T")
+
+_encode_header = msgspec.json.Encoder().encode
+_decode_header = msgspec.json.Decoder(RunHeader).decode
+_decode_position = msgspec.json.Decoder(Position).decode
+
+
+class MemoryRun:
+    """`number` is the order of creation in the whole store."""
+
+    def __init__(self, header: RunHeader, hidden: tuple[HiddenValue, ...], number: int) -> None:
+        self.key = header.key
+        self.number = number
+        self.workflow_id = header.workflow_id
+        self.scope_id = header.scope_id
+        self.tags = frozenset(header.tags)
+        self.parent_link = header.parent
+        self.parent: MemoryRun | None = None
+        self.children: dict[int, MemoryRun] = {}
+        # Bytes, as in every store: what the caller does to its header later does not reach us.
+        self.header = _encode_header(header)
+        self.projection = Projection("pending")
+        self.events: list[Event] = []
+        self.hidden: list[HiddenValue] = list(hidden)
+        self.annotations: dict[str, Annotation] = {}
+        self.rows: dict[tuple[str, str], StateRow] = {}
+
+    @property
+    def has_ended(self) -> bool:
+        return self.projection.status in TERMINAL_STATUSES
+
+    def apply(self, batch: Batch) -> None:
+        """Add a checked batch."""
+        self.events += batch.events
+        self.hidden += batch.hidden
+        # Where an interrupt is listed is known to the lists, as in every store.
+        for row in batch.rows:
+            self.rows[row.kind, row.name] = row if row.listing is None else replace(row, listing=None)
+        self.projection = batch.projection
+
+    def stored(self, with_rows: bool) -> StoredRun:
+        rows: Any = (row for _, row in sorted(self.rows.items())) if with_rows else ()
+        projection = self.projection if with_rows else replace(self.projection, outputs=None)
+        return StoredRun(_decode_header(self.header), projection, tuple(rows))
+
+
+class FamilyTree:
+    """Parent and child runs of the whole store, and the messages between them. `find` gives a run that is there."""
+
+    def __init__(self, find: Callable[[RunKey], MemoryRun | None]) -> None:
+        self._find = find
+        self.descendant_counts: Counter[RunKey] = Counter()
+        self.results: dict[int, PendingChildResult] = {}
+        self.cancel_requests: dict[int, PendingCancelRequest] = {}
+
+    def add_child(self, run: MemoryRun, parent: Parent) -> None:
+        """Record a new run as the child of the parent that its header names, which may be gone."""
+        self.descendant_counts[RunKey(run.key.partition, parent.root)] += 1
+        run.parent = self._find(RunKey(run.key.partition, parent.run_id))
+        if run.parent is not None:
+            run.parent.children[run.number] = run
+
+    def remove_child(self, run: MemoryRun) -> None:
+        """Remove a run that is deleted from its tree."""
+        if run.parent_link is not None:
+            self.descendant_counts[RunKey(run.key.partition, run.parent_link.root)] -= 1
+        if run.parent is not None:
+            run.parent.children.pop(run.number)
+
+    def apply_messages(self, run: MemoryRun, batch: Batch) -> None:
+        """Record what a batch says to the parent and to the children; a run that has ended gets no messages."""
+        for order in batch.cancel_requests:
+            child = self._find(RunKey(run.key.partition, order.child_run_id))
+            if child is not None and child.number in run.children:
+                self._add_cancel_request(run, child, order.reason)
+        if (cascade := batch.cascade_cancel) is not None:
+            for child in run.children.values():
+                link = child.parent_link
+                if link is not None and (link.awaited if cascade.awaited_only else link.cascade):
+                    self._add_cancel_request(run, child, cascade.reason)
+        parent = run.parent
+        if batch.child_result is not None and parent is not None and not parent.has_ended:
+            self.results[run.number] = PendingChildResult(parent.key, batch.child_result)
+        if run.has_ended:
+            self.cancel_requests.pop(run.number, None)
+            for number in run.children:
+                self.results.pop(number, None)
+
+    def has_pending_result(self, run: MemoryRun) -> bool:
+        return run.number in self.results
+
+    def acknowledge_result(self, run: MemoryRun, sequence: int) -> None:
+        """Drop the result of a child if it is not newer than `sequence`."""
+        kept = self.results.get(run.number)
+        if kept is not None and kept.result.sequence <= sequence:
+            del self.results[run.number]
+
+    def _add_cancel_request(self, run: MemoryRun, child: MemoryRun, reason: str) -> None:
+        if not child.has_ended:
+            self.cancel_requests.setdefault(child.number, PendingCancelRequest(child.key, run.key.run_id, reason))
+
+
+def after_number(kept: dict[int, T], number: int | None, limit: int) -> list[T]:
+    """What is kept for the runs behind that one, in the order of their creation."""
+    if number is None:
+        return []
+    found = heapq.nsmallest(max(limit, 0), (each for each in kept if each > number))
+    return [kept[each] for each in found]
+
+
+def index_of(siblings: list[MemoryRun], number: int) -> int:
+    """Where the run of that number stands, or would stand."""
+    return bisect_left(siblings, number, key=lambda run: run.number)
+
+
+class WakeIndex:
+    """Parked runs by the instant at which they have something to do; of equal instants the older run comes first."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[int, int, RunKey]] = []
+
+    def add(self, run: MemoryRun) -> None:
+        """Take in a run as it stands."""
+        entry = _wake_entry(run)
+        if entry is not None:
+            insort(self._runs, entry)
+
+    def remove(self, run: MemoryRun) -> None:
+        """Take out a run that still stands as it was taken in."""
+        entry = _wake_entry(run)
+        if entry is not None:
+            del self._runs[bisect_left(self._runs, entry)]
+
+    def next_wake(self, after: int) -> int | None:
+        at = bisect_left(self._runs, after + 1, key=lambda entry: entry[0])
+        return self._runs[at][0] if at < len(self._runs) else None
+
+    def due(self, until: int, limit: int) -> list[RunKey]:
+        end = bisect_left(self._runs, until + 1, key=lambda entry: entry[0])
+        return [run for _, _, run in self._runs[: min(end, max(limit, 0))]]
+
+
+def _wake_entry(run: MemoryRun) -> tuple[int, int, RunKey] | None:
+    projection = run.projection
+    if not projection.parked or projection.wake_at is None:
+        return None
+    return projection.wake_at, run.number, run.key
+
+
+class OpenInterrupts:
+    """Those of one partition, in the order in which they were requested."""
+
+    def __init__(self) -> None:
+        self._positions: list[Position] = []
+        self._open: dict[tuple[str, str], tuple[MemoryRun, InterruptListing]] = {}
+
+    def set_open(self, run: MemoryRun, row: StateRow) -> None:
+        """List an interrupt of a run as its row says, or no longer."""
+        name = (run.key.run_id, row.name)
+        self._close(name)
+        if row.listing is not None:
+            self._open[name] = (run, row.listing)
+            insort(self._positions, (row.listing.requested_at, *name))
+
+    def remove_run(self, run: MemoryRun) -> None:
+        """Forget what a deleted run has left open."""
+        for kind, name in run.rows:
+            if kind == "interrupt":
+                self._close((run.key.run_id, name))
+
+    def page(self, query: InterruptQuery) -> InterruptPage:
+        """RunQueries.list_interrupts."""
+        start = 0
+        if query.after is not None:
+            try:
+                start = bisect_right(self._positions, _decode_position(query.after))
+            except ValueError:
+                return InterruptPage((), None, False)
+        end = start + MAX_CANDIDATES
+        found: list[OpenInterrupt] = []
+        place, weight = None, 0
+        for candidate in self._positions[start:end]:
+            _, run_id, interrupt_id = candidate
+            run, listed = self._open[run_id, interrupt_id]
+            row = run.rows["interrupt", interrupt_id].value
+            each = OpenInterrupt(run_id, run.workflow_id, interrupt_id, listed, row)
+            if run.has_ended or not _matches(each, query):
+                continue
+            if len(found) >= max(query.limit, 1) or weight >= MAX_PAGE_BYTES:
+                return _page(found, place)
+            found.append(each)
+            place = candidate
+            weight += len(each.row)
+        return _page(found, self._positions[end - 1] if end < len(self._positions) else None)
+
+    def _close(self, name: tuple[str, str]) -> None:
+        known = self._open.pop(name, None)
+        if known is not None:
+            del self._positions[bisect_left(self._positions, (known[1].requested_at, *name))]
+
+
+def _page(found: list[OpenInterrupt], last: Position | None) -> InterruptPage:
+    return InterruptPage(tuple(found), msgspec.json.encode(last).decode() if last else None, last is not None)
+
+
+def _matches(each: OpenInterrupt, query: InterruptQuery) -> bool:
+    due = each.listed.due
+    return (
+        (not query.kinds or each.listed.kind in query.kinds)
+        and query.workflow_id in (None, each.workflow_id)
+        and query.run_id in (None, each.run_id)
+        and query.node_id in (None, each.listed.node_id)
+        and (query.due_before is None or (due is not None and due < query.due_before))
+    )
 
 
 class RunTable:
     """Each method changes the runs and every index of them, and awaits nothing."""
 
-    def __init__(self, state: OpenState, assets: MemoryAssets) -> None:
-        self.check_open = state.check_open
-        self._assets = assets
+    def __init__(self, records: MemoryIdempotencyRecords, assets: MemoryAssets) -> None:
+        self.records = records
+        self.assets = assets
         self.runs: dict[RunKey, MemoryRun] = {}
         self.by_partition: dict[str, list[MemoryRun]] = {}
         """In the order of creation."""
@@ -46,7 +282,7 @@ class RunTable:
         if header.parent is not None:
             self.tree.add_child(run, header.parent)
         if header.assets:
-            self._assets.add_references(run.key, header.assets)
+            self.assets.add_references(run.key, header.assets)
         return run
 
     def apply(self, run: MemoryRun, batch: Batch) -> None:
@@ -55,7 +291,7 @@ class RunTable:
         run.apply(batch)
         self.wakes.add(run)
         if batch.assets:
-            self._assets.add_references(run.key, batch.assets)
+            self.assets.add_references(run.key, batch.assets)
         for row in batch.rows:
             if row.kind == "interrupt":
                 self.interrupts[run.key.partition].set_open(run, row)
@@ -70,5 +306,14 @@ class RunTable:
         del siblings[index_of(siblings, run.number)]
         self.interrupts[run.key.partition].remove_run(run)
         self.wakes.remove(run)
-        self._assets.release_references(run.key)
+        self.assets.release_references(run.key)
         self.deleted[run.number] = (now, run.key)
+
+
+class RunPort(MemoryPort):
+    """A port about runs, which shares their table with the others."""
+
+    def __init__(self, table: RunTable) -> None:
+        super().__init__(table.records.state)
+        self._table = table
+        self._records = table.records

@@ -1,39 +1,72 @@
-"""The idempotency records port in memory, and the part of it that writes of other ports include."""
+"""What the ports of a store in memory share: whether it is open, and the idempotency records."""
 
 import heapq
-from typing import Final
+import inspect
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Final
 
 from msgspec.structs import replace
 
-from weftwork.adapters.memory.open_state import OpenState
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
 MAX_SWEEP: Final = 1000
 
+Method = Callable[..., Coroutine[Any, Any, Any]]
 
-class MemoryIdempotencyRecords:
+
+class OpenState:
+    """Whether the store is open. Shared by its ports."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+
+
+class MemoryPort:
+    """A port of one store. Its public coroutine methods raise StoreUnavailable while the store is closed.
+
+    None of them waits for anything, so each is atomic on the event loop.
+    """
+
+    def __init_subclass__(cls) -> None:
+        for name, method in list(vars(cls).items()):
+            if inspect.iscoroutinefunction(method) and not name.startswith("_"):
+                setattr(cls, name, _raise_if_closed(method))
+
+    def __init__(self, state: OpenState) -> None:
+        self.state = state
+
+
+def _raise_if_closed(method: Method) -> Method:
+    @wraps(method)
+    async def checked(port: MemoryPort, *arguments: Any, **named: Any) -> Any:
+        if not port.state.is_open:
+            raise StoreUnavailable("the store is closed")
+        return await method(port, *arguments, **named)
+
+    return checked
+
+
+class MemoryIdempotencyRecords(MemoryPort):
     """Implements ports.storage.idempotency.IdempotencyRecords."""
 
     def __init__(self, state: OpenState) -> None:
-        self._state = state
+        super().__init__(state)
         self._records: dict[tuple[str, str], IdempotencyRecord] = {}
         self._ages: list[tuple[int, str, str]] = []
 
     async def save_record(self, record: IdempotencyRecord) -> SlotTaken | None:
-        self._state.check_open()
-        taken = self.find_taken(record)
-        if taken is None:
+        if (taken := self.find_taken(record)) is None:
             self.put(record)
         return taken
 
     async def find_record(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
-        self._state.check_open()
         record = self._records.get((partition, slot))
         return record if record is not None and record.created_at >= not_before else None
 
     async def sweep(self, created_before: int) -> int:
-        self._state.check_open()
         swept = 0
         while swept < MAX_SWEEP and self._ages and self._ages[0][0] < created_before:
             created_at, partition, slot = heapq.heappop(self._ages)

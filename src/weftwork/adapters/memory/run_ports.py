@@ -1,0 +1,270 @@
+"""The ports about runs in memory: the event log, queries, child runs, retention and annotations.
+
+A run holds its annotations, so they go with it; a deleted run leaves nothing to purge.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from msgspec.structs import replace
+
+from weftwork.adapters.memory.run_table import MemoryRun, OpenInterrupts, RunPort, after_number, index_of
+from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
+from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
+from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict
+from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.ports.storage.retention import StillLive
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery
+from weftwork.protocol.errors import HostFault
+from weftwork.protocol.run.batch import (
+    Batch,
+    HiddenValue,
+    IdempotencyRecord,
+    check_batch,
+    check_first_batch,
+    check_record,
+)
+from weftwork.protocol.run.events import Event, take_bytes
+from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.protocol.run.projection import Projection, StoredRun
+
+MAX_CANDIDATES: Final = 2000
+"""Runs that one call of `list_runs` looks at."""
+MAX_FORGET: Final = 1000
+_NO_INTERRUPTS: Final = OpenInterrupts()
+
+
+class MemoryEventLog(RunPort):
+    """Implements ports.storage.event_log.EventLog for one process; nothing survives it."""
+
+    async def create(
+        self,
+        header: RunHeader,
+        hidden: tuple[HiddenValue, ...] = (),
+        record: IdempotencyRecord | None = None,
+        exclusive: bool = False,
+        first: Batch | None = None,
+    ) -> RunCreated | SlotTaken | ScopeTaken:
+        check_first_batch(header, record, first)
+        if (taken := self._records.find_taken(record)) is not None:
+            return taken
+        if exclusive:
+            for run in self._table.live.values():
+                if (run.key.partition, run.scope_id) == (header.partition, header.scope_id):
+                    return ScopeTaken(run.key.run_id)
+        if header.key in self._table.runs:
+            raise HostFault(f"the run id {header.run_id} is in use")
+        run = self._table.add(header, hidden)
+        if first is not None:
+            self._table.apply(run, first)
+        self._records.put(record)
+        return RunCreated()
+
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
+        check_batch(run, expected, batch)
+        if (taken := self._records.find_taken(batch.record)) is not None:
+            return taken
+        runs = self._table.runs
+        found = runs.get(run)
+        if found is None or found.has_ended or found.projection.last_sequence != expected:
+            raise SequenceConflict(f"the run does not stand at {expected}")
+        created = {child.header.key for child in batch.child_creates}
+        if len(created) < len(batch.child_creates) or any(key in runs for key in created):
+            raise HostFault("the run id of a child is in use")
+        self._table.apply(found, batch)
+        for child in batch.child_creates:
+            self._table.add(child.header, child.hidden)
+        self._table.tree.apply_messages(found, batch)
+        self._records.put(batch.record)
+        return None
+
+    async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
+        found = self._table.runs.get(run)
+        start = max(after, -1) + 1
+        events = found.events[start : start + max(limit, 0)] if found is not None else []
+        return events if budget is None else take_bytes(events, budget)
+
+    async def read_run(self, run: RunKey) -> StoredRun | None:
+        found = self._table.runs.get(run)
+        return found.stored(with_rows=True) if found is not None else None
+
+    async def projection(self, run: RunKey) -> Projection | None:
+        found = self._table.runs.get(run)
+        return replace(found.projection, outputs=None) if found is not None else None
+
+    async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
+        found = self._table.runs.get(run)
+        return sorted(found.hidden, key=lambda item: item.sequence) if found is not None else []
+
+    async def check_ready(self) -> None: ...
+
+
+class MemoryRunQueries(RunPort):
+    """Implements ports.storage.run_queries.RunQueries."""
+
+    async def list_runs(self, partition: str, query: RunQuery) -> RunPage:
+        siblings = self._table.by_partition.get(partition, [])
+        if query.parent is not None:
+            parent = self._table.runs.get(RunKey(partition, query.parent))
+            siblings = [*parent.children.values()] if parent is not None else []
+        end = len(siblings)
+        if query.before is not None:
+            end = index_of(siblings, self._table.number(RunKey(partition, query.before)) or 0)
+        start = max(end - MAX_CANDIDATES, 0)
+        matching = (run for run in reversed(siblings[start:end]) if _matches(run, query))
+        found = list(islice(matching, max(query.limit, 1)))
+        last = found[-1] if next(matching, None) is not None else siblings[start] if start else None
+        return RunPage(tuple(run.stored(with_rows=False) for run in found), last and last.key.run_id, last is not None)
+
+    async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
+        return self._table.interrupts.get(partition, _NO_INTERRUPTS).page(query)
+
+    async def unfinished_runs(self, after: RunKey | None, limit: int) -> list[RunKey]:
+        number = self._table.number_after(after)
+        if number is None:
+            return []
+        later = (key for key, run in self._table.live.items() if run.number > number and not run.projection.parked)
+        return list(islice(later, max(limit, 0)))
+
+    async def next_wake(self, after: int = -1) -> int | None:
+        return self._table.wakes.next_wake(after)
+
+    async def due_runs(self, until: int, limit: int) -> list[RunKey]:
+        return self._table.wakes.due(until, limit)
+
+
+def _matches(run: MemoryRun, query: RunQuery) -> bool:
+    return (
+        (not query.statuses or run.projection.status in query.statuses)
+        and query.workflow_id in (None, run.workflow_id)
+        and run.tags.issuperset(query.tags)
+    )
+
+
+class MemoryChildRuns(RunPort):
+    """Implements ports.storage.child_runs.ChildRuns."""
+
+    async def children(self, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
+        found = self._table.runs.get(run)
+        number = self._table.number_after(RunKey(run.partition, after) if after is not None else None)
+        if found is None or number is None:
+            return []
+        later = (child for child in found.children.values() if child.number > number)
+        return [child.stored(with_rows=False) for child in islice(later, max(limit, 0))]
+
+    async def count_descendants(self, run: RunKey) -> int:
+        return self._table.tree.descendant_counts[run]
+
+    async def child_results(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
+        number = self._table.number_after(_child(after) if after is not None else None)
+        return after_number(self._table.tree.results, number, limit)
+
+    async def acknowledge_results(self, heard: tuple[PendingChildResult, ...]) -> None:
+        for pending in heard:
+            child = self._table.runs.get(_child(pending))
+            if child is not None:
+                self._table.tree.acknowledge_result(child, pending.result.sequence)
+
+    async def cancel_requests(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
+        return after_number(self._table.tree.cancel_requests, self._table.number_after(after), limit)
+
+
+def _child(pending: PendingChildResult) -> RunKey:
+    return RunKey(pending.parent.partition, pending.result.child_run_id)
+
+
+class MemoryRunRetention(RunPort):
+    """Implements ports.storage.retention.RunRetention."""
+
+    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | SlotTaken:
+        check_record(run, record)
+        if (taken := self._records.find_taken(record)) is not None:
+            return taken
+        found = self._table.runs.get(run)
+        if found is None:
+            return False
+        if not found.has_ended:
+            raise StillLive(f"the run is {found.projection.status}")
+        if self._table.tree.has_pending_result(found):
+            raise StillLive("its parent has not heard that the run is over")
+        self._table.remove(found, now)
+        self._records.put(record)
+        return True
+
+    async def purge(self) -> bool:
+        return False
+
+    async def forget_deleted(self, deleted_before: int) -> int:
+        deleted = self._table.deleted
+        old = [number for number, (deleted_at, _) in deleted.items() if deleted_at < deleted_before][:MAX_FORGET]
+        for number in old:
+            del deleted[number]
+        return len(old)
+
+    async def runs_ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
+        found = ((at, run.number, run.key) for at, run in self._deletable(partition) if at < completed_before)
+        return [key for _, _, key in heapq.nsmallest(max(limit, 0), found)]
+
+    async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
+        return sum(at < completed_before for at, _ in self._deletable(partition))
+
+    def _deletable(self, partition: str | None) -> Iterator[tuple[int, MemoryRun]]:
+        """Ended runs that `delete` takes, each with its end."""
+        table = self._table
+        runs: Iterable[MemoryRun] = table.runs.values() if partition is None else table.by_partition.get(partition, ())
+        for run in runs:
+            if run.projection.completed_at is not None and not table.tree.has_pending_result(run):
+                yield run.projection.completed_at, run
+
+
+class MemoryAnnotations(RunPort):
+    """Implements ports.storage.annotations.AnnotationStore. No method awaits anything, so each is atomic."""
+
+    async def add(
+        self,
+        run: RunKey,
+        annotation: Annotation,
+        most: int,
+        record: IdempotencyRecord | None = None,
+        assets: tuple[str, ...] = (),
+    ) -> AddResult | SlotTaken:
+        check_record(run, record)
+        if (taken := self._records.find_taken(record)) is not None:
+            return taken
+        found = self._table.runs.get(run)
+        if found is None:
+            return "absent"
+        if len(found.annotations) >= most:
+            return "full"
+        if annotation.annotation_id in found.annotations:
+            raise HostFault(f"the annotation id {annotation.annotation_id} is in use")
+        found.annotations[annotation.annotation_id] = annotation
+        self._table.assets.add_references(run, assets)
+        self._records.put(record)
+        return "added"
+
+    async def find(self, run: RunKey, annotation_id: str) -> Annotation | None:
+        found = self._table.runs.get(run)
+        return found.annotations.get(annotation_id) if found is not None else None
+
+    async def page(self, run: RunKey, after: str | None, limit: int, budget: int) -> AnnotationPage | None:
+        found = self._table.runs.get(run)
+        if found is None:
+            return None
+        kept = list(found.annotations.values())
+        if after is not None:
+            kept = kept[list(found.annotations).index(after) + 1 :] if after in found.annotations else []
+        taken: list[Annotation] = []
+        for annotation in kept[: max(limit, 1)]:
+            taken.append(annotation)
+            budget -= len(annotation.document)
+            if budget <= 0:
+                break
+        return AnnotationPage(tuple(taken), len(taken) < len(kept))
+
+    async def locate(self, run: RunKey, event_id: str, within: int) -> int | None:
+        found = self._table.runs.get(run)
+        events = found.events[: max(within, 0)] if found is not None else []
+        return next((event.sequence for event in events if event.event_id == event_id), None)
