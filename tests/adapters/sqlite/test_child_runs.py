@@ -20,8 +20,7 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import StateRow
-from weftwork.testing.storage.child_messages import parent_with_children, report_result
-from weftwork.testing.storage.child_runs import child, create_children
+from weftwork.testing.storage.child_runs import child, create_children, parent_with_children, report_result
 from weftwork.testing.storage.harness import ACME, NOW, batch, catch, header, make_run, prove
 
 FEW, MANY = 30, 600

@@ -23,9 +23,9 @@ from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, HiddenValu
 from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.assets import asset, digest
-from weftwork.testing.storage.child_messages import parent_with_children, report_result
+from weftwork.testing.storage.child_runs import parent_with_children, report_result
 from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, state_of
-from weftwork.testing.storage.interrupt_queries import interrupt
+from weftwork.testing.storage.run_queries import interrupt
 
 EVENTS, ROWS = 3000, 1200
 AT_ONCE = {"runs", "run_tags", "kinship"}

@@ -21,7 +21,7 @@ from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import InterruptListing
 from weftwork.protocol.timestamps import iso
 from weftwork.testing.storage.harness import ACME, NOW, batch, make_run, prove
-from weftwork.testing.storage.interrupt_queries import (
+from weftwork.testing.storage.run_queries import (
     NONE_OPEN,
     append_rows,
     interrupt,

@@ -14,7 +14,7 @@ from weftwork.ports.storage.run_queries import OpenInterrupt
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.harness import ACME, NOW, batch, prove
-from weftwork.testing.storage.interrupt_queries import interrupt, list_all, open_interrupt, resolved_interrupt
+from weftwork.testing.storage.run_queries import interrupt, list_all, open_interrupt, resolved_interrupt
 
 KILLED = """
 import asyncio, os, signal, sys

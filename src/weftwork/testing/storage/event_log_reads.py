@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.batch import Batch, HiddenValue
-from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import Projection, StateRow
 from weftwork.testing.storage.harness import (
@@ -73,14 +72,9 @@ async def an_event_keeps_its_content_trust(store: Store) -> None:
     await store.log.append(run, -1, replace(first, events=events))
     assert [item.content_trust for item in await store.log.read(run, -1, 100)] == [*said]
     assert [item.content_trust for item in await store.log.read(run, 0, 2, 10_000)] == ["untrusted", "trusted"]
-    await store.log.create(
-        header("run-b"), first=replace(first, events=tuple(_for_run("run-b", item) for item in events))
-    )
+    theirs = tuple(replace(item, run_id="run-b") for item in events)
+    await store.log.create(header("run-b"), first=replace(first, events=theirs))
     assert [item.content_trust for item in await store.log.read(RunKey(run.partition, "run-b"), -1, 100)] == [*said]
-
-
-def _for_run(run_id: str, item: Event) -> Event:
-    return replace(item, run_id=run_id)
 
 
 async def a_row_is_the_last_one_written(store: Store) -> None:

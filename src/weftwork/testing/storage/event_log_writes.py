@@ -1,20 +1,16 @@
-"""Checks of `EventLog.append`: order, atomicity and refusal.
-
-Checks of `EventLog.create`.
-"""
+"""Checks of `EventLog.append` and `EventLog.create`: order, atomicity and refusal."""
 
 import asyncio
 from collections import Counter
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, ChildResult, HiddenValue
-from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, Parent, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 from weftwork.testing.storage.harness import (
@@ -142,19 +138,17 @@ async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
     good = batch(run, 0, 2)
     kinship = Parent(run.run_id, "n", "k", "core.dispatch", run.run_id)
     for bad in (
-        msgspec.structs.replace(good, events=(event(run, 1), event(run, 3))),
-        msgspec.structs.replace(good, events=(event(run, 0), event(run, 1))),
-        msgspec.structs.replace(good, events=(event(run, 1), event(header("other").key, 2))),
-        msgspec.structs.replace(good, projection=Projection("running", 1)),
-        msgspec.structs.replace(good, projection=Projection("running", 2, completed_at=NOW)),
-        msgspec.structs.replace(good, projection=Projection("completed", 2)),
-        msgspec.structs.replace(good, record=record(partition=OTHER)),
-        msgspec.structs.replace(good, child_creates=(ChildCreate(header("child")),)),
-        msgspec.structs.replace(
-            good, child_creates=(ChildCreate(header("child", parent=Parent("b", "n", "k", "c", "b"))),)
-        ),
-        msgspec.structs.replace(good, child_creates=(ChildCreate(header("child", OTHER, parent=kinship)),)),
-        msgspec.structs.replace(good, child_result=ChildResult("child", "n", "k", 0, "running")),
+        replace(good, events=(event(run, 1), event(run, 3))),
+        replace(good, events=(event(run, 0), event(run, 1))),
+        replace(good, events=(event(run, 1), event(header("other").key, 2))),
+        replace(good, projection=Projection("running", 1)),
+        replace(good, projection=Projection("running", 2, completed_at=NOW)),
+        replace(good, projection=Projection("completed", 2)),
+        replace(good, record=record(partition=OTHER)),
+        replace(good, child_creates=(ChildCreate(header("child")),)),
+        replace(good, child_creates=(ChildCreate(header("child", parent=Parent("b", "n", "k", "c", "b"))),)),
+        replace(good, child_creates=(ChildCreate(header("child", OTHER, parent=kinship)),)),
+        replace(good, child_result=ChildResult("child", "n", "k", 0, "running")),
     ):
         assert await catch(store.log.append(run, 0, bad)) is not None
         assert await state_of(store, run) == before
@@ -184,8 +178,7 @@ async def a_cancelled_caller_leaves_all_or_nothing(store: Store) -> None:
 
 
 def _single_event_batch(run: RunKey, projection: Projection, event_id: str = "event") -> Batch:
-    given: Event = event(run, projection.last_sequence, event_id=event_id)
-    return Batch((given,), projection)
+    return Batch((event(run, projection.last_sequence, event_id=event_id),), projection)
 
 
 async def a_new_run_is_pending_and_empty(store: Store) -> None:
@@ -236,7 +229,7 @@ async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
         batch(given.key, 0),
         batch(header("else").key, -1),
         batch(given.key, -1, record=record("own")),
-        msgspec.structs.replace(first, projection=Projection("running", 7)),
+        replace(first, projection=Projection("running", 7)),
     ):
         assert isinstance(await catch(store.log.create(given, first=unsound)), HostFault)
     assert await state_of(store, given.key) == (None, [], [])

@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from weftwork.ports.storage.event_log import RunCreated
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.ports.storage.store import Store
@@ -137,6 +139,20 @@ async def stored_run(store: Store, run: RunKey) -> StoredRun:
 async def run_ids(store: Store, query: RunQuery = ALL_RUNS) -> list[str]:
     """The ids of the runs on a page."""
     return [found.header.run_id for found in (await store.queries.list_runs(ACME, query)).runs]
+
+
+async def list_all_runs(store: Store, query: RunQuery) -> list[StoredRun]:
+    """The runs of all pages."""
+    found: list[StoredRun] = []
+    while True:
+        page = await store.queries.list_runs(ACME, query)
+        assert len(page.runs) <= query.limit
+        found += page.runs
+        if not page.more:
+            return found
+        assert page.last is not None
+        assert page.last != query.before
+        query = replace(query, before=page.last)
 
 
 async def walk(page_after: Callable[[Item | None], Awaitable[list[Item]]], limit: int) -> list[Item]:

@@ -1,11 +1,7 @@
-"""Checks of the keys port.
-
-Checks of the signing keys port.
-"""
+"""Checks of the ports of API keys and of signing keys."""
 
 import asyncio
 
-import msgspec
 from msgspec.structs import replace
 
 from weftwork.ports.storage.api_keys import ApiKeyRow
@@ -30,8 +26,8 @@ async def keys_are_listed_oldest_first(store: Store) -> None:
     assert await store.keys.all() == []
     rows = [
         key("k3", 30),
-        msgspec.structs.replace(key("k1", 10), mode="test", scopes=(), label="", expires_at=11),
-        msgspec.structs.replace(key("k2", 20), tenant="other", revoked_at=21, digest=b"\xff" * 32),
+        replace(key("k1", 10), mode="test", scopes=(), label="", expires_at=11),
+        replace(key("k2", 20), tenant="other", revoked_at=21, digest=b"\xff" * 32),
     ]
     for row in rows:
         await store.keys.put(row)
@@ -42,7 +38,7 @@ async def a_key_is_replaced_by_its_id(store: Store) -> None:
     """Putting a known key id replaces that key and no other, and does not move it."""
     await store.keys.put(key("k1"))
     await store.keys.put(key("k2"))
-    revoked = msgspec.structs.replace(key("k1"), revoked_at=NOW + 1, scopes=("runs:read",))
+    revoked = replace(key("k1"), revoked_at=NOW + 1, scopes=("runs:read",))
     await store.keys.put(revoked)
     assert await store.keys.all() == [revoked, key("k2")]
 

@@ -14,8 +14,13 @@ from weftwork.protocol.run.batch import CancelRequest, HiddenValue
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.annotations import annotation
 from weftwork.testing.storage.assets import asset
-from weftwork.testing.storage.child_messages import parent_with_children, report_result, result_batch
-from weftwork.testing.storage.child_runs import child, create_children
+from weftwork.testing.storage.child_runs import (
+    child,
+    create_children,
+    parent_with_children,
+    report_result,
+    result_batch,
+)
 from weftwork.testing.storage.definitions import MAX_REGISTRATIONS, register, registration
 from weftwork.testing.storage.harness import (
     ACME,
@@ -32,15 +37,16 @@ from weftwork.testing.storage.harness import (
     run_ids,
     state_of,
 )
-from weftwork.testing.storage.interrupt_queries import (
+from weftwork.testing.storage.keys import key, signing_key
+from weftwork.testing.storage.run_queries import (
     append_rows,
     interrupt,
     list_all,
+    make_parked_run,
     open_interrupt,
+    parked_batch,
     resolved_interrupt,
 )
-from weftwork.testing.storage.keys import key, signing_key
-from weftwork.testing.storage.run_queries import make_parked_run, parked_batch
 
 
 async def everything_survives_a_restart(make: Callable[[], Store]) -> None:

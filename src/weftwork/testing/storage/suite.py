@@ -1,25 +1,13 @@
 """The checks of all modules, which are found and not listed: one that is written is run."""
 
 import inspect
+import pkgutil
 from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from weftwork.testing.storage import (
-    annotations,
-    assets,
-    child_messages,
-    child_runs,
-    definitions,
-    event_log_reads,
-    event_log_writes,
-    idempotency,
-    interrupt_queries,
-    keys,
-    restarts,
-    retention,
-    run_queries,
-)
 from weftwork.testing.storage.harness import Check, RestartCheck
 
 
@@ -36,20 +24,10 @@ def checks_that_take(parameter: str, modules: Iterable[ModuleType]) -> tuple[Any
     )
 
 
-_MODULES: Final = (
-    event_log_writes,
-    idempotency,
-    event_log_reads,
-    run_queries,
-    interrupt_queries,
-    child_runs,
-    child_messages,
-    retention,
-    definitions,
-    keys,
-    annotations,
-    assets,
-    restarts,
-)
+_MODULES: Final = [
+    import_module(f"weftwork.testing.storage.{found.name}")
+    for found in pkgutil.iter_modules([str(Path(__file__).parent)])
+    if found.name not in ("harness", "suite")
+]
 CHECKS: Final[tuple[Check, ...]] = checks_that_take("store", _MODULES)
 RESTART_CHECKS: Final[tuple[RestartCheck, ...]] = checks_that_take("make", _MODULES)
