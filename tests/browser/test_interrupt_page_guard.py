@@ -9,8 +9,8 @@ from tests.browser.chromium import Chromium
 from tests.browser.open_page import made_no_requests, open_question
 from tests.browser.question_server import QuestionServer
 from weftwork.adapters.http.page import markup, pages
-from weftwork.adapters.http.page.display_text import mark_hidden
 from weftwork.adapters.http.page.layout import HEADERS
+from weftwork.adapters.http.page.markup import mark_hidden
 
 pytestmark = pytest.mark.slow
 

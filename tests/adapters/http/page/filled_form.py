@@ -5,8 +5,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tests.adapters.http.page.page_tree import Element, parse
-from weftwork.adapters.http.page.display_text import mark_hidden
 from weftwork.adapters.http.page.form_answer import decode_form, resume_value
+from weftwork.adapters.http.page.markup import mark_hidden
 from weftwork.adapters.http.page.pages import render_question
 
 

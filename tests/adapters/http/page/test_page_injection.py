@@ -14,7 +14,7 @@ from tests.adapters.http.page.sample_questions import KINDS
 from tests.adapters.http.page.text_places import text_paths, with_text, with_text_everywhere
 from tests.harness.definitions import example_count
 from weftwork.adapters.http.page import markup, pages
-from weftwork.adapters.http.page.display_text import HIDDEN_CHARACTERS, mark_hidden
+from weftwork.adapters.http.page.markup import HIDDEN_CHARACTERS, mark_hidden
 from weftwork.protocol.errors import ClientFault, invalid
 
 ELEMENTS = set(

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from weftwork.adapters.http.page import form_answer, form_view, value_view
+from weftwork.adapters.http.page import form_answer, form_view, question_view
 from weftwork.adapters.http.page.form_fields import SHORT_TEXT
 from weftwork.adapters.http.page.layout import HEADERS
 from weftwork.adapters.http.page.pages import ADVICE_BY_CODE
@@ -24,7 +24,7 @@ def test_bounds() -> None:
         form_answer.MAX_FIELDS,
         form_answer.MAX_NAME,
         form_answer.MAX_VALUE,
-        value_view.MAX_CHARACTERS,
+        question_view.MAX_CHARACTERS,
         SHORT_TEXT,
     ):
         assert re.search(rf"(?<![\d,]){bound:,}(?![\d,])", TEXT), bound

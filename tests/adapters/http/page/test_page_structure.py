@@ -20,7 +20,7 @@ from weftwork.adapters.http.page import pages
 from weftwork.adapters.http.page.form_answer import decode_form, resume_value
 from weftwork.adapters.http.page.form_plan import MAX_EDITABLE
 from weftwork.adapters.http.page.pages import ADVICE_BY_CODE
-from weftwork.adapters.http.page.value_view import MAX_CHARACTERS
+from weftwork.adapters.http.page.question_view import MAX_CHARACTERS
 from weftwork.protocol.errors import ERRORS, ClientFault
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)

@@ -42,14 +42,13 @@ def decode_form(body: bytes) -> list[tuple[str, str]]:
         raise invalid(f"The form is larger than {MAX_FORM_BYTES} bytes.")
     if body.count(b"&") >= MAX_FIELDS:
         raise invalid(f"The form has more than {MAX_FIELDS} fields.")
-    return [_pair(pair) for pair in body.split(b"&")] if body else []
-
-
-def _pair(pair: bytes) -> tuple[str, str]:
-    name, equals, value = pair.partition(b"=")
-    if not equals or not name or _ENCODED.fullmatch(pair) is None:
-        raise invalid("The form is not as a browser sends it.")
-    return _text(name, MAX_NAME), _text(value, MAX_VALUE)
+    fields: list[tuple[str, str]] = []
+    for pair in body.split(b"&") if body else ():
+        name, equals, value = pair.partition(b"=")
+        if not equals or not name or _ENCODED.fullmatch(pair) is None:
+            raise invalid("The form is not as a browser sends it.")
+        fields.append((_text(name, MAX_NAME), _text(value, MAX_VALUE)))
+    return fields
 
 
 def _text(encoded: bytes, limit: int) -> str:
@@ -78,7 +77,11 @@ def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any
     for name, text in fields:
         sent.setdefault(name, []).append(text)
     choice = _pressed_button(plan, sent.pop(ACTION_FIELD, []))
-    _check_names(plan, sent)
+    known: set[str] = set()
+    for field in (field for button in plan.buttons for field in button.fields):
+        known |= {field.name, field.name + JSON_SUFFIX} if field.control == "free" else {field.name}
+    if not sent.keys() <= known:
+        raise invalid("The form has a field that was not asked for.", _ANSWER_POINTER)
     value = _build_answer(choice, sent)
     if plan.schema is not None:
         wrong = schema_violations(plan.schema, value, _ANSWER_POINTER)
@@ -96,7 +99,9 @@ def read_field(field: FormField, sent: list[str], as_json: bool = False) -> Any:
     filled = sent if field.control == "several" else [text for text in sent if text.strip()]
     if len(filled) > 1 and field.control != "several":
         raise UnreadableField("was sent more than once")
-    value = _value(field, filled, as_json) if filled else _empty_value(field)
+    if not filled and field.empty == "refuse":
+        raise UnreadableField("is still empty")
+    value = _value(field, filled, as_json) if filled else {"omit": ABSENT, "null": None, "list": []}[field.empty]
     if value is ABSENT:
         return value
     if field.schema is not None and (wrong := schema_violations(field.schema, value, "")):
@@ -110,18 +115,6 @@ def schema_violations(schema: dict[str, Any], value: Any, at: str) -> list[Viola
         return check_value(schema, value, at)
     except (HostFault, ValidationError):
         return []
-
-
-def _empty_value(field: FormField) -> Any:
-    match field.empty:
-        case "omit":
-            return ABSENT
-        case "null":
-            return None
-        case "list":
-            return list[Any]()
-        case "refuse":
-            raise UnreadableField("is still empty")
 
 
 def _value(field: FormField, sent: list[str], as_json: bool) -> Any:
@@ -181,26 +174,19 @@ def _pressed_button(plan: FormPlan, actions: list[str]) -> FormButton:
     return found[0]
 
 
-def _check_names(plan: FormPlan, sent: dict[str, list[str]]) -> None:
-    known: set[str] = set()
-    for field in (field for choice in plan.buttons for field in choice.fields):
-        known |= {field.name, field.name + JSON_SUFFIX} if field.control == "free" else {field.name}
-    if not sent.keys() <= known:
-        raise invalid("The form has a field that was not asked for.", _ANSWER_POINTER)
-
-
 def _build_answer(choice: FormButton, sent: dict[str, list[str]]) -> Any:
-    value, wrong = deepcopy(choice.base), list[tuple[FormField, str]]()
+    value, wrong = deepcopy(choice.base), list[dict[str, str]]()
     for field in choice.fields:
         try:
             found = read_field(field, sent.get(field.name, []), field.name + JSON_SUFFIX in sent)
         except UnreadableField as error:
-            wrong.append((field, str(error)))
+            pointer = _ANSWER_POINTER + "".join(f"/{printable_token(name)}" for name in field.path)
+            wrong.append({"pointer": pointer, "field": field.name, "message": f"{field.subject} {error}."})
             continue
         if found is not ABSENT:
             value = _set_path(value, field.path, found)
     if wrong:
-        raise _validation_fault(wrong)
+        raise invalid(wrong[0]["message"], wrong[0]["pointer"], field=wrong[0]["field"], violations=wrong)
     return value
 
 
@@ -212,16 +198,3 @@ def _set_path(value: Any, path: tuple[str, ...], found: Any) -> Any:
         place = place[name]
     place[path[-1]] = found
     return value
-
-
-def _validation_fault(wrong: list[tuple[FormField, str]]) -> ClientFault:
-    listed = [
-        {
-            "pointer": _ANSWER_POINTER + "".join(f"/{printable_token(name)}" for name in field.path),
-            "field": field.name,
-            "message": f"{field.subject} {text}.",
-        }
-        for field, text in wrong
-    ]
-    first = listed[0]
-    return invalid(first["message"], first["pointer"], field=first["field"], violations=listed)

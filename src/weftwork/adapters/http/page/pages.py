@@ -8,13 +8,17 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.http.page.display_text import shorten
 from weftwork.adapters.http.page.form_plan import plan_for
 from weftwork.adapters.http.page.form_view import SubmittedForm, error_summary, render_form
 from weftwork.adapters.http.page.layout import fact_list, format_time, render_document, workflow_region
-from weftwork.adapters.http.page.markup import Child, element
-from weftwork.adapters.http.page.question_view import approval_status, question_content, question_heading
-from weftwork.adapters.http.page.value_view import WORKFLOW_TEXT, DisplayBudget
+from weftwork.adapters.http.page.markup import Child, element, shorten
+from weftwork.adapters.http.page.question_view import (
+    WORKFLOW_TEXT,
+    DisplayBudget,
+    approval_status,
+    question_content,
+    question_heading,
+)
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.values import is_object
 
