@@ -7,6 +7,7 @@ request do so per turn of the loop, so that many large bodies together do not st
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from dataclasses import InitVar, dataclass, field
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote
 
@@ -57,10 +58,7 @@ def replay_headers(replayed: bool) -> Headers:
 class LoopSlices:
     """Grants slices of the event loop: whoever has one may keep the loop busy until its next await."""
 
-    __slots__ = ("_busy_loop",)
-
-    def __init__(self) -> None:
-        self._busy_loop: asyncio.AbstractEventLoop | None = None
+    _busy_loop: asyncio.AbstractEventLoop | None = None
 
     async def next_slice(self) -> None:
         """Wait for a turn of the loop in which no other slice was granted. Tasks that are ready run first."""
@@ -79,49 +77,34 @@ class LoopSlices:
 _loop_slices = LoopSlices()
 
 
+@dataclass(slots=True, eq=False)
 class Request:
     """One request on its way to a route."""
 
-    __slots__ = (
-        "_has_unread_body",
-        "_query",
-        "_receive",
-        "caller_traceparent",
-        "error_renderer",
-        "headers",
-        "max_body_bytes",
-        "params",
-        "path",
-        "principal",
-        "route",
-        "scope",
-        "traceparent",
-        "writer",
-    )
+    scope: Scope
+    _receive: Receive
+    send: InitVar[Send]
+    max_body_bytes: int
+    path: str = field(init=False)
+    headers: dict[bytes, bytes] = field(init=False)
+    writer: ResponseWriter = field(init=False)
+    has_unread_body: bool = field(init=False)
+    """Whether a body is on its way that nobody has read to its end."""
+    params: dict[str, str] = field(default_factory=dict)
+    route: Route | None = None
+    principal: Principal | None = None
+    error_renderer: Callable[[ClientFault], Response] | None = None
+    """How a fault is told, where the one who asked reads no JSON."""
+    traceparent: str = ""
+    caller_traceparent: str | None = None
+    """What the caller sent, if it is a traceparent."""
+    _query: list[tuple[str, str]] | None = None
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, cap: int) -> None:
-        self.scope = scope
-        self.path: str = scope["path"]
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.writer = ResponseWriter(scope, send)
-        self.max_body_bytes = cap
-        self.params: dict[str, str] = {}
-        self.route: Route | None = None
-        self.principal: Principal | None = None
-        self.error_renderer: Callable[[ClientFault], Response] | None = None
-        """How a fault is told, where the one who asked reads no JSON."""
-        self.traceparent = ""
-        self.caller_traceparent: str | None = None
-        """What the caller sent, if it is a traceparent."""
-        self._receive = receive
-        self._query: list[tuple[str, str]] | None = None
-        length = self.headers.get(b"content-length", b"0")
-        self._has_unread_body = b"transfer-encoding" in self.headers or length != b"0"
-
-    @property
-    def has_unread_body(self) -> bool:
-        """Whether a body is on its way that nobody has read to its end."""
-        return self._has_unread_body
+    def __post_init__(self, send: Send) -> None:
+        self.path = self.scope["path"]
+        self.headers = headers = dict(self.scope["headers"])
+        self.writer = ResponseWriter(self.scope, send)
+        self.has_unread_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
 
     def check_headers(self) -> None:
         """Refuse a header that says two things."""
@@ -199,7 +182,7 @@ class Request:
                 raise body_too_large(self.max_body_bytes)
             received.append(chunk)
             if not message.get("more_body", False):
-                self._has_unread_body = False
+                self.has_unread_body = False
                 return b"".join(received)
 
     async def body_chunks(self) -> AsyncGenerator[bytes, None]:
@@ -212,7 +195,7 @@ class Request:
             if message.get("body"):
                 yield message["body"]
             if not message.get("more_body", False):
-                self._has_unread_body = False
+                self.has_unread_body = False
                 return
 
     def check_encoding(self) -> None:
@@ -265,7 +248,7 @@ class Request:
         ClientDisconnected."""
         connection = self.writer.connection
         task = asyncio.current_task()
-        if connection is None or task is None or self._has_unread_body:
+        if connection is None or task is None or self.has_unread_body:
             return await self._race_with_disconnect(work)
         # The connection itself tells, so this needs no task that waits for it.
         gone = False

@@ -1,19 +1,18 @@
 """The router: a tree of path segments made from the wire table."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.routes import split_path
 
 
+@dataclass(slots=True)
 class _PathNode:
-    __slots__ = ("fixed", "param", "routes")
-
-    def __init__(self) -> None:
-        self.fixed: dict[str, _PathNode] = {}
-        self.param: tuple[str, _PathNode] | None = None
-        self.routes: dict[str, dict[str, Route | None]] = {}
-        """verb -> method -> route; None marks a path that is known but not offered."""
+    fixed: "dict[str, _PathNode]" = field(default_factory=dict)
+    param: "tuple[str, _PathNode] | None" = None
+    routes: dict[str, dict[str, Route | None]] = field(default_factory=dict)
+    """verb -> method -> route; None marks a path that is known but not offered."""
 
 
 class Router:

@@ -9,11 +9,12 @@ are sent the same one (SnapshotCache), and a reader is disconnected while too ma
 """
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakValueDictionary
 
 from weftwork.adapters.http.message import Request
-from weftwork.adapters.http.response_writer import ResponseAborted
+from weftwork.adapters.http.response_writer import ResponseAborted, ResponseWriter
 from weftwork.engine.api.keyring import Keyring, Principal
 from weftwork.engine.api.runs import EventStreams, Reader, Runs
 from weftwork.ports.fault_points import fault_point
@@ -46,15 +47,13 @@ _HEADERS: Final = [
 ]
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Snapshot:
     """The frame of a snapshot. `is_final`: the run had ended."""
 
-    __slots__ = ("__weakref__", "body", "is_final", "sequence")
-
-    def __init__(self, body: bytes, sequence: int, is_final: bool) -> None:
-        self.body = body
-        self.sequence = sequence
-        self.is_final = is_final
+    body: bytes
+    sequence: int
+    is_final: bool
 
 
 class SnapshotCache:
@@ -87,47 +86,27 @@ class SnapshotCache:
             return kept
 
 
+@dataclass(slots=True, eq=False)
 class SseStream:
     """Streams one run to one client. Ends after the terminal event, on disconnect, or when the host drains."""
 
-    __slots__ = (
-        "_buffer_seconds",
-        "_caller",
-        "_cursor",
-        "_keepalive",
-        "_keepalive_at",
-        "_keyring",
-        "_modes",
-        "_request",
-        "_run_id",
-        "_snapshots",
-        "_streams",
-        "_writer",
-    )
+    _streams: EventStreams
+    _keyring: Keyring
+    _snapshots: SnapshotCache
+    _request: Request
+    _modes: frozenset[StreamMode]
+    _cursor: Cursor
+    _buffer_seconds: float
+    _keepalive: float
+    _keepalive_at: float = 0.0
+    _writer: ResponseWriter = field(init=False)
+    _caller: Principal = field(init=False)
+    _run_id: str = field(init=False)
 
-    def __init__(
-        self,
-        streams: EventStreams,
-        keyring: Keyring,
-        snapshots: SnapshotCache,
-        request: Request,
-        modes: frozenset[StreamMode],
-        cursor: Cursor,
-        buffer_ms: int,
-        keepalive: float,
-    ) -> None:
-        self._streams = streams
-        self._keyring = keyring
-        self._snapshots = snapshots
-        self._request = request
-        self._writer = request.writer
-        self._caller = request.caller
-        self._run_id = request.params["runId"]
-        self._modes = modes
-        self._cursor = cursor
-        self._buffer_seconds = buffer_ms / 1000
-        self._keepalive = keepalive
-        self._keepalive_at = 0.0
+    def __post_init__(self) -> None:
+        self._writer = self._request.writer
+        self._caller = self._request.caller
+        self._run_id = self._request.params["runId"]
 
     async def run(self) -> None:
         # A reader who saw an output.chunk but not its projected chunk must be given that event again.

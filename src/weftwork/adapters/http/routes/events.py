@@ -36,7 +36,7 @@ class EventRoutes:
         if streams.wants_json(request.header(b"accept")):
             return await self._events_page(request, first, limit)
         stream = SseStream(
-            self._streams, self._keyring, self._snapshots, request, modes, cursor, buffer_ms, self._keepalive
+            self._streams, self._keyring, self._snapshots, request, modes, cursor, buffer_ms / 1000, self._keepalive
         )
         await stream.run()
         return None
