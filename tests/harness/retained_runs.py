@@ -8,7 +8,7 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import Retention
 from weftwork.protocol.wire.v1.routes import SCOPES
-from weftwork.testing.storage.harness import batch, make_run
+from weftwork.testing.storage.samples import batch, make_run
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))

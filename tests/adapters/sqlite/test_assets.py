@@ -17,7 +17,8 @@ from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.assets import AssetCursor, AssetQuery
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.assets import FAR_FUTURE, add_assets, asset, digest, reference_assets
-from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove
+from weftwork.testing.storage.harness import prove
+from weftwork.testing.storage.samples import ACME, NOW, batch, header, make_run
 
 FEW, MANY = 30, 900
 LONG = RunKey(ACME, "long")

@@ -15,7 +15,7 @@ from weftwork.ports.storage.assets import AssetCursor, AssetQuery
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey, Status
 from weftwork.testing.storage.assets import asset, digest
 from weftwork.testing.storage.child_runs import child
-from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, header
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header
 
 NAMES = st.sampled_from([f"n{number}" for number in range(6)])
 NAMED = st.lists(NAMES, max_size=4).map(lambda names: tuple(map(digest, names)))

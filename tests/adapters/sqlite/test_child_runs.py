@@ -21,7 +21,8 @@ from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, Chi
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.child_runs import child, create_children, parent_with_children, report_result
-from weftwork.testing.storage.harness import ACME, NOW, batch, catch, header, make_run, prove
+from weftwork.testing.storage.harness import catch, prove
+from weftwork.testing.storage.samples import ACME, NOW, batch, header, make_run
 
 FEW, MANY = 30, 600
 PARENT, CHILD = RunKey(ACME, "run-a"), RunKey(ACME, "run-a-1")

@@ -14,14 +14,15 @@ from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChild
 from weftwork.protocol.run.batch import Batch, CancelRequest
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.child_runs import child, result_batch
-from weftwork.testing.storage.harness import ACME, batch, prove
+from weftwork.testing.storage.harness import prove
+from weftwork.testing.storage.samples import ACME, batch
 
 KILLED = """
 import asyncio, os, signal, sys
 from weftwork.adapters.sqlite import transactions
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.fault_points import arm
-from weftwork.testing.storage.harness import make_run
+from weftwork.testing.storage.samples import make_run
 from weftwork.testing.storage.child_runs import result_batch
 from tests.adapters.sqlite.test_child_runs_kill import PARENTS, born, step
 

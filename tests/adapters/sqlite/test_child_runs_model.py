@@ -16,7 +16,7 @@ from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.header import STATUSES, Parent, RunKey, Status
 from weftwork.testing.storage.child_runs import child
-from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, header
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header
 
 STEPS: tuple[Status, ...] = ("running",) * 6 + ("waiting-input", "cancelling", "completed", "cancelled")
 

@@ -24,8 +24,9 @@ from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.assets import asset, digest
 from weftwork.testing.storage.child_runs import parent_with_children, report_result
-from weftwork.testing.storage.harness import ACME, NOW, batch, header, make_run, prove, state_of
+from weftwork.testing.storage.harness import prove, state_of
 from weftwork.testing.storage.run_queries import interrupt
+from weftwork.testing.storage.samples import ACME, NOW, batch, header, make_run
 
 EVENTS, ROWS = 3000, 1200
 AT_ONCE = {"runs", "run_tags", "kinship"}
@@ -197,7 +198,7 @@ def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
 KILLED = """
 import asyncio, os, signal, sys
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.testing.storage.harness import ACME, NOW
+from weftwork.testing.storage.samples import ACME, NOW
 from weftwork.protocol.run.header import RunKey
 
 async def work(path, pieces):

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from tests.adapters.sqlite.instruction_counts import instructions_of
 from weftwork.adapters.sqlite import retention
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, make_run, prove
+from weftwork.testing.storage.harness import prove
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, make_run
 
 FEW, MANY = 200, 2000
 SEARCHES: dict[str, Callable[[Any], Any]] = {

@@ -24,7 +24,7 @@ from weftwork.adapters.sqlite.database.connection import (
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.protocol.errors import HostFault
 from weftwork.testing.storage.definitions import register, registration
-from weftwork.testing.storage.harness import batch, make_run, record
+from weftwork.testing.storage.samples import batch, make_run, record
 
 
 def test_the_name_of_a_new_store_is_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.protocol.run.projection import StateRow, StoredRun
 from weftwork.testing import storage
-from weftwork.testing.storage.harness import ACME, batch, make_run
+from weftwork.testing.storage.samples import ACME, batch, make_run
 
 CHECKS = {check.__name__: check for check in storage.CHECKS}
 ORDERED = "a_cancel_request_stands_until_the_child_has_ended"

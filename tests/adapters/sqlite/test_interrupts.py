@@ -20,7 +20,7 @@ from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import InterruptListing
 from weftwork.protocol.timestamps import iso
-from weftwork.testing.storage.harness import ACME, NOW, batch, make_run, prove
+from weftwork.testing.storage.harness import prove
 from weftwork.testing.storage.run_queries import (
     NONE_OPEN,
     append_rows,
@@ -29,6 +29,7 @@ from weftwork.testing.storage.run_queries import (
     open_interrupt,
     resolved_interrupt,
 )
+from weftwork.testing.storage.samples import ACME, NOW, batch, make_run
 
 FEW, MANY = 300, 3000
 FILTERED = [

@@ -13,8 +13,9 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.run_queries import OpenInterrupt
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunKey
-from weftwork.testing.storage.harness import ACME, NOW, batch, prove
+from weftwork.testing.storage.harness import prove
 from weftwork.testing.storage.run_queries import interrupt, list_all, open_interrupt, resolved_interrupt
+from weftwork.testing.storage.samples import ACME, NOW, batch
 
 KILLED = """
 import asyncio, os, signal, sys
@@ -22,7 +23,7 @@ from weftwork.adapters.sqlite import transactions
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.fault_points import arm
 from tests.adapters.sqlite.test_interrupts_kill import RUNS, step
-from weftwork.testing.storage.harness import make_run
+from weftwork.testing.storage.samples import make_run
 
 async def work(path, name, times, late):
     store = SqliteStore(path)

@@ -15,7 +15,7 @@ from weftwork.adapters.sqlite.runs import find_run, read_events
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.header import RunKey, Status
-from weftwork.testing.storage.harness import ACME, OTHER, batch, make_run
+from weftwork.testing.storage.samples import ACME, OTHER, batch, make_run
 
 FEW, MANY = 300, 3000
 

@@ -21,7 +21,8 @@ from weftwork.ports.storage.run_queries import InterruptQuery, RunQuery
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import InterruptListing, StateRow
-from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, fields_of, header, record
+from weftwork.testing.storage.harness import fields_of
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, record
 
 PARTITIONS = st.sampled_from([ACME, OTHER])
 RUN_IDS = st.sampled_from([f"run-{number}" for number in range(4)])

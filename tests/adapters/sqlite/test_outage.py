@@ -20,7 +20,8 @@ from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.event_log import RunCreated, StoreUnavailable
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.projection import StateRow
-from weftwork.testing.storage.harness import ACME, NOW, batch, catch, header, make_run, prove, record, state_of
+from weftwork.testing.storage.harness import catch, prove, state_of
+from weftwork.testing.storage.samples import ACME, NOW, batch, header, make_run, record
 
 KEY = ApiKeyRow("key-1", b"digest", "acme", "live", ("runs:read",), "", NOW)
 

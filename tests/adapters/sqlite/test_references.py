@@ -24,7 +24,8 @@ from weftwork.testing.storage.assets import (
     reference_assets,
     reference_count,
 )
-from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, catch, header, make_run, prove
+from weftwork.testing.storage.harness import catch, prove
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, make_run
 
 COUNTED = """
     SELECT a.asset_no, a.refs, (SELECT count(*) FROM asset_refs r WHERE r.asset_no = a.asset_no) AS wanted

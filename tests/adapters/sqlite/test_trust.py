@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate
 from weftwork.adapters.sqlite.store import SqliteStore
-from weftwork.testing.storage.harness import batch, header, make_run
+from weftwork.testing.storage.samples import batch, header, make_run
 
 
 def test_events_of_a_store_from_before_trust_are_read_and_followed_by_others(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.projection import StateRow
-from weftwork.testing.storage.harness import batch, catch, header, make_run, prove
+from weftwork.testing.storage.harness import catch, prove
+from weftwork.testing.storage.samples import batch, header, make_run
 
 Scenario = Callable[[SqliteStore], Awaitable[None]]
 

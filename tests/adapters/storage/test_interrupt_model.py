@@ -17,8 +17,9 @@ from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, OpenInterrupt
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import InterruptListing, StateRow
-from weftwork.testing.storage.harness import ACME, NOW, OTHER, Store, make_run, prove
+from weftwork.testing.storage.harness import Store, prove
 from weftwork.testing.storage.run_queries import append_rows, interrupt, open_interrupt, resolved_interrupt
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, make_run
 
 RUNS = [RunKey(partition, f"run-{number}") for partition in (ACME, OTHER) for number in range(3)]
 WORKFLOWS = ("greet", "order")

@@ -15,7 +15,7 @@ from weftwork.adapters.admin.client import send_request
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.cli.main import main
 from weftwork.protocol.run.header import RunKey
-from weftwork.testing.storage.harness import NOW, batch, make_run
+from weftwork.testing.storage.samples import NOW, batch, make_run
 from weftwork.wiring.data_folder import ADMIN_SOCKET, DATABASE_FILE
 
 OLD = NOW - 1

@@ -15,7 +15,7 @@ from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import RunKey
-from weftwork.testing.storage.harness import NOW, batch, make_run
+from weftwork.testing.storage.samples import NOW, batch, make_run
 
 
 async def make_ended(store: Any, count: int, partition: str = "live:acme", days: int = 40) -> list[RunKey]:

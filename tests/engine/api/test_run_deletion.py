@@ -13,7 +13,7 @@ from weftwork.engine.api.retention import PruneResult, Retention
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault
-from weftwork.testing.storage.harness import NOW, batch
+from weftwork.testing.storage.samples import NOW, batch
 
 
 async def refusal(retention: Retention, run_id: str, key: str | None = None, caller: Principal = CALLER) -> ClientFault:

@@ -18,7 +18,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import ChildCreate
 from weftwork.protocol.run.header import Parent
 from weftwork.protocol.run.projection import MAX_CHILDREN, StateRow
-from weftwork.testing.storage.harness import batch, header, make_run
+from weftwork.testing.storage.samples import batch, header, make_run
 
 STRANGER = Principal.of("key_2", "other", "live", frozenset({"runs:read"}))
 TREES = st.lists(st.integers(0, 100), max_size=25).map(lambda picks: [pick % (at + 1) for at, pick in enumerate(picks)])

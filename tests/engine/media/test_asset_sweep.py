@@ -17,7 +17,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.testing.deterministic import ManualClock, SequentialIds
-from weftwork.testing.storage.harness import batch, header
+from weftwork.testing.storage.samples import batch, header
 
 PLACE = "acme~live"
 

@@ -7,19 +7,8 @@ from weftwork.ports.storage.annotations import Annotation
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.header import RunKey
-from weftwork.testing.storage.harness import (
-    ACME,
-    NOW,
-    OTHER,
-    Store,
-    batch,
-    catch,
-    event,
-    make_run,
-    purge,
-    record,
-    state_of,
-)
+from weftwork.testing.storage.harness import Store, catch, purge, state_of
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, make_run, record
 
 MAX_ANNOTATIONS: Final = 1000
 BUDGET: Final = 2**20

@@ -15,20 +15,8 @@ from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.testing.storage.child_runs import child, create_children
-from weftwork.testing.storage.harness import (
-    ACME,
-    NOW,
-    OTHER,
-    Store,
-    batch,
-    catch,
-    header,
-    make_run,
-    opened,
-    purge,
-    record,
-    walk,
-)
+from weftwork.testing.storage.harness import Store, catch, opened, purge, walk
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, make_run, record
 
 HOLD_MS: Final = 1000
 FAR_FUTURE: Final = NOW + 10**9

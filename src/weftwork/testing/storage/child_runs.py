@@ -2,6 +2,7 @@
 exchange messages with it: results for the parent, and cancel requests for children.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,21 +17,8 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.header import Parent, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
-from weftwork.testing.storage.harness import (
-    ACME,
-    NOW,
-    OTHER,
-    Store,
-    batch,
-    catch,
-    header,
-    list_all_runs,
-    make_run,
-    record,
-    run_ids,
-    state_of,
-    walk,
-)
+from weftwork.testing.storage.harness import Store, catch, list_all_runs, opened, run_ids, state_of, walk
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, make_run, record
 
 
 def child(parent: RunKey, run_id: str, root: str | None = None, **fields: Any) -> ChildCreate:
@@ -475,3 +463,29 @@ async def a_refused_append_sends_no_child_messages(store: Store) -> None:
         assert await store.log.append(run, expected, replace(given, record=record())) == SlotTaken(record())
         assert await store.child_runs.child_results(None, 10) == [kept]
         assert await store.child_runs.cancel_requests(None, 10) == ordered
+
+
+async def child_messages_survive_a_restart(make: Callable[[], Store]) -> None:
+    """Children, news and orders are there, and runs that end then take with them what was for them."""
+    async with opened(make()) as store:
+        parent, (one, two, three) = await parent_with_children(store)
+        kept = [await report_result(store, parent, run, -1) for run in (one, two)]
+        await store.log.append(
+            parent, 0, replace(batch(parent, 0), cancel_requests=(CancelRequest(three.run_id, "why"),))
+        )
+    async with opened(make()) as store:
+        assert [found.header.key for found in await store.child_runs.children(parent, None, 10)] == [one, two, three]
+        assert await store.child_runs.count_descendants(parent) == 3
+        assert await store.child_runs.child_results(None, 10) == kept
+        assert await store.child_runs.cancel_requests(None, 10) == [PendingCancelRequest(three, parent.run_id, "why")]
+        kept[0] = await report_result(store, parent, one, 0, "completed")
+        await store.child_runs.acknowledge_results((kept[1],))
+        assert await store.child_runs.child_results(None, 10) == kept[:1]
+        assert isinstance(await catch(store.retention.delete(one, NOW)), StillLive)
+        await store.log.append(three, -1, result_batch(three, -1, "cancelled"))
+        assert await store.child_runs.cancel_requests(None, 10) == []
+        await create_children(store, parent, 1, child(parent, "new"))
+        await store.log.append(parent, 2, batch(parent, 2, status="completed"))
+        assert await store.child_runs.child_results(None, 10) == []
+        assert await store.retention.delete(one, NOW) is True
+        assert [found.header.run_id for found in await store.child_runs.children(parent, two.run_id, 10)][-1] == "new"

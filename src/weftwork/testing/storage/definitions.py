@@ -11,7 +11,8 @@ from weftwork.ports.storage.definitions import (
     WorkflowRegistration,
 )
 from weftwork.ports.storage.idempotency import SlotTaken
-from weftwork.testing.storage.harness import ACME, NOW, Store, record
+from weftwork.testing.storage.harness import Store
+from weftwork.testing.storage.samples import ACME, NOW, record
 
 MAX_REGISTRATIONS: Final = 1000
 

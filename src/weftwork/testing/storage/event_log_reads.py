@@ -9,20 +9,8 @@ from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import Projection, StateRow
-from weftwork.testing.storage.harness import (
-    ACME,
-    NOW,
-    OTHER,
-    Store,
-    batch,
-    catch,
-    event,
-    header,
-    make_run,
-    record,
-    state_of,
-    stored_run,
-)
+from weftwork.testing.storage.harness import Store, catch, state_of, stored_run
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, header, make_run, record
 
 
 async def a_page_of_events_starts_after_its_cursor(store: Store) -> None:

@@ -13,22 +13,8 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, ChildResult, HiddenValue
 from weftwork.protocol.run.header import Owner, Parent, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
-from weftwork.testing.storage.harness import (
-    ACME,
-    NOW,
-    OTHER,
-    Store,
-    batch,
-    catch,
-    event,
-    fields_of,
-    header,
-    make_run,
-    record,
-    run_ids,
-    state_of,
-    stored_run,
-)
+from weftwork.testing.storage.harness import Store, catch, fields_of, run_ids, state_of, stored_run
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, header, make_run, record
 
 
 async def sequences_have_no_gaps(store: Store) -> None:

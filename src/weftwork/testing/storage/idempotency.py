@@ -8,7 +8,8 @@ from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.projection import StateRow
-from weftwork.testing.storage.harness import ACME, NOW, Store, batch, header, make_run, record, run_ids, state_of
+from weftwork.testing.storage.harness import Store, run_ids, state_of
+from weftwork.testing.storage.samples import ACME, NOW, batch, header, make_run, record
 
 
 async def a_record_is_stored_with_its_run(store: Store) -> None:

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.signing_keys import SigningKey
-from weftwork.testing.storage.harness import NOW, Store
+from weftwork.testing.storage.harness import Store
+from weftwork.testing.storage.samples import NOW
 
 
 def key(key_id: str, created_at: int = NOW) -> ApiKeyRow:

@@ -2,51 +2,18 @@
 
 from collections.abc import Awaitable, Callable
 
-from msgspec.structs import replace
-
 from weftwork.ports.storage.assets import AssetQuery
-from weftwork.ports.storage.child_runs import PendingCancelRequest
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
-from weftwork.ports.storage.retention import StillLive
 from weftwork.ports.storage.run_queries import InterruptQuery, RunQuery
-from weftwork.protocol.run.batch import CancelRequest, HiddenValue
+from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.annotations import annotation
 from weftwork.testing.storage.assets import asset
-from weftwork.testing.storage.child_runs import (
-    child,
-    create_children,
-    parent_with_children,
-    report_result,
-    result_batch,
-)
 from weftwork.testing.storage.definitions import MAX_REGISTRATIONS, register, registration
-from weftwork.testing.storage.harness import (
-    ACME,
-    NOW,
-    OTHER,
-    Store,
-    batch,
-    catch,
-    fields_of,
-    header,
-    make_run,
-    opened,
-    record,
-    run_ids,
-    state_of,
-)
+from weftwork.testing.storage.harness import Store, catch, fields_of, opened, run_ids, state_of
 from weftwork.testing.storage.keys import key, signing_key
-from weftwork.testing.storage.run_queries import (
-    append_rows,
-    interrupt,
-    list_all,
-    make_parked_run,
-    open_interrupt,
-    parked_batch,
-    resolved_interrupt,
-)
+from weftwork.testing.storage.samples import ACME, OTHER, batch, header, make_run, record
 
 
 async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
@@ -96,53 +63,6 @@ async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
         assert [item["sequence"] for item in fields_of(await store.log.read(run, -1, 10))] == [0, 1]
         await make_run(store, "run-b")
         assert await run_ids(store) == ["run-b", "ended", "run-a"]
-
-
-async def waiting_runs_are_found_after_a_restart(make: Callable[[], Store]) -> None:
-    """Open interrupts, parked runs and their instants are as they were, and a cursor of the time before still holds."""
-    async with opened(make()) as store:
-        parked = await make_parked_run(store, "parked", NOW + 5)
-        awake = await make_run(store, "awake")
-        rows = [interrupt(f"i{number}", number) for number in range(4)]
-        await append_rows(store, awake, -1, *rows)
-        await append_rows(store, awake, 0, resolved_interrupt("i2"))
-        cursor = (await store.queries.list_interrupts(ACME, InterruptQuery(limit=1))).last
-    async with opened(make()) as store:
-        assert await store.queries.unfinished_runs(None, 10) == [awake]
-        assert (await store.queries.next_wake(), await store.queries.due_runs(NOW + 5, 10)) == (NOW + 5, [parked])
-        assert await list_all(store) == [open_interrupt(awake, rows[number]) for number in (0, 1, 3)]
-        await append_rows(store, awake, 1, resolved_interrupt("i0"))
-        assert await list_all(store, InterruptQuery(after=cursor)) == [
-            open_interrupt(awake, rows[number]) for number in (1, 3)
-        ]
-        await store.log.append(parked, 0, parked_batch(parked, 0, NOW + 9))
-        assert (await store.queries.next_wake(), await store.queries.due_runs(NOW + 8, 10)) == (NOW + 9, [])
-
-
-async def child_messages_survive_a_restart(make: Callable[[], Store]) -> None:
-    """Children, news and orders are there, and runs that end then take with them what was for them."""
-    async with opened(make()) as store:
-        parent, (one, two, three) = await parent_with_children(store)
-        kept = [await report_result(store, parent, run, -1) for run in (one, two)]
-        await store.log.append(
-            parent, 0, replace(batch(parent, 0), cancel_requests=(CancelRequest(three.run_id, "why"),))
-        )
-    async with opened(make()) as store:
-        assert [found.header.key for found in await store.child_runs.children(parent, None, 10)] == [one, two, three]
-        assert await store.child_runs.count_descendants(parent) == 3
-        assert await store.child_runs.child_results(None, 10) == kept
-        assert await store.child_runs.cancel_requests(None, 10) == [PendingCancelRequest(three, parent.run_id, "why")]
-        kept[0] = await report_result(store, parent, one, 0, "completed")
-        await store.child_runs.acknowledge_results((kept[1],))
-        assert await store.child_runs.child_results(None, 10) == kept[:1]
-        assert isinstance(await catch(store.retention.delete(one, NOW)), StillLive)
-        await store.log.append(three, -1, result_batch(three, -1, "cancelled"))
-        assert await store.child_runs.cancel_requests(None, 10) == []
-        await create_children(store, parent, 1, child(parent, "new"))
-        await store.log.append(parent, 2, batch(parent, 2, status="completed"))
-        assert await store.child_runs.child_results(None, 10) == []
-        assert await store.retention.delete(one, NOW) is True
-        assert [found.header.run_id for found in await store.child_runs.children(parent, two.run_id, 10)][-1] == "new"
 
 
 async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:

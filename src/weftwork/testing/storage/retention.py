@@ -14,21 +14,8 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import StateRow
-from weftwork.testing.storage.harness import (
-    ACME,
-    NOW,
-    OTHER,
-    Store,
-    batch,
-    catch,
-    header,
-    make_run,
-    opened,
-    purge,
-    record,
-    run_ids,
-    state_of,
-)
+from weftwork.testing.storage.harness import Store, catch, opened, purge, run_ids, state_of
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, make_run, record
 
 NO_STATE: Final[tuple[Any, ...]] = (None, [], [])
 QUERIES: Final = (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet"), RunQuery(statuses=("completed",)))

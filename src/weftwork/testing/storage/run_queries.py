@@ -2,6 +2,7 @@
 when time has passed.
 """
 
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from typing import Any, Final
@@ -14,22 +15,8 @@ from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, Op
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey, Status
 from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow, StoredRun
-from weftwork.testing.storage.harness import (
-    ACME,
-    NOW,
-    OTHER,
-    Store,
-    batch,
-    catch,
-    event,
-    header,
-    list_all_runs,
-    make_run,
-    purge,
-    record,
-    stored_run,
-    walk,
-)
+from weftwork.testing.storage.harness import Store, catch, list_all_runs, opened, purge, stored_run, walk
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, header, make_run, record
 
 _WORKFLOWS = ("greet", "order", "report")
 
@@ -464,3 +451,24 @@ async def _fill_interrupts(store: Store) -> list[OpenInterrupt]:
         await append_rows(store, theirs, -1, *rows)
         made += [open_interrupt(run, row, workflow) for row in rows if row.name != "i4"]
     return sorted(made, key=_place)
+
+
+async def waiting_runs_are_found_after_a_restart(make: Callable[[], Store]) -> None:
+    """Open interrupts, parked runs and their instants are as they were, and a cursor of the time before still holds."""
+    async with opened(make()) as store:
+        parked = await make_parked_run(store, "parked", NOW + 5)
+        awake = await make_run(store, "awake")
+        rows = [interrupt(f"i{number}", number) for number in range(4)]
+        await append_rows(store, awake, -1, *rows)
+        await append_rows(store, awake, 0, resolved_interrupt("i2"))
+        cursor = (await store.queries.list_interrupts(ACME, InterruptQuery(limit=1))).last
+    async with opened(make()) as store:
+        assert await store.queries.unfinished_runs(None, 10) == [awake]
+        assert (await store.queries.next_wake(), await store.queries.due_runs(NOW + 5, 10)) == (NOW + 5, [parked])
+        assert await list_all(store) == [open_interrupt(awake, rows[number]) for number in (0, 1, 3)]
+        await append_rows(store, awake, 1, resolved_interrupt("i0"))
+        assert await list_all(store, InterruptQuery(after=cursor)) == [
+            open_interrupt(awake, rows[number]) for number in (1, 3)
+        ]
+        await store.log.append(parked, 0, parked_batch(parked, 0, NOW + 9))
+        assert (await store.queries.next_wake(), await store.queries.due_runs(NOW + 8, 10)) == (NOW + 9, [])

@@ -27,7 +27,7 @@ def checks_that_take(parameter: str, modules: Iterable[ModuleType]) -> tuple[Any
 _MODULES: Final = [
     import_module(f"weftwork.testing.storage.{found.name}")
     for found in pkgutil.iter_modules([str(Path(__file__).parent)])
-    if found.name not in ("harness", "suite")
+    if found.name not in ("harness", "samples", "suite")
 ]
 CHECKS: Final[tuple[Check, ...]] = checks_that_take("store", _MODULES)
 RESTART_CHECKS: Final[tuple[RestartCheck, ...]] = checks_that_take("make", _MODULES)

@@ -12,7 +12,7 @@ from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, in_thread
 from tests.live.listening_host import until as eventually
 from weftwork.adapters.http import app
 from weftwork.protocol.json import schema
-from weftwork.testing.storage.harness import batch, make_run
+from weftwork.testing.storage.samples import batch, make_run
 
 DELAY = "conformance-cancellable"
 NOOP = "conformance-noop"
