@@ -7,7 +7,6 @@ import asyncio
 import os
 import signal
 import sys
-from functools import partial
 from typing import Any
 
 from weftwork.adapters.http.routes import events
@@ -117,7 +116,7 @@ def store_key_separately() -> None:
 
     async def create(self: SqliteEventLog, header: Any, hidden: Any, record: Any, *rest: Any) -> Any:
         if record is not None:
-            await self._write(partial(save_record, record))
+            await self._write(save_record, record)
             os.kill(os.getpid(), signal.SIGKILL)
         return await _create(self, header, hidden, record, *rest)
 

@@ -58,9 +58,9 @@ class Watched(InProcessHost):
         ]
 
         def counted(name: str, each: Any) -> Any:
-            def submit(*arguments: Any) -> Any:
+            def submit(*arguments: Any, **named: Any) -> Any:
                 self.asked[name] += 1
-                return each(*arguments)
+                return each(*arguments, **named)
 
             return submit
 

@@ -61,10 +61,10 @@ class StoreAuditor:
         return content, self._good[content]
 
     def _check_run(self, connection: Any, run: RunKey) -> None:
-        stored = find_run(run, connection)
+        stored = find_run(connection, run)
         assert stored is not None
-        events = read_events(run, -1, 1_000_000, connection)
-        hidden = read_hidden(run, connection)
+        events = read_events(connection, run, -1, 1_000_000)
+        hidden = read_hidden(connection, run)
         referred = stored_references(connection, run.partition, run.run_id)
         known = msgspec.json.encode((stored, fields_of(events), hidden, sorted(referred)))
         if known not in self._good_runs:
@@ -91,7 +91,7 @@ class StoreAuditor:
 
     def _check_records(self, connection: Any, runs: RunPositions) -> None:
         for run_id, slot in self._keyed.items():
-            record = find_record(CALLER.partition, slot, 0, connection)
+            record = find_record(connection, CALLER.partition, slot, 0)
             assert record is not None or run_id not in runs, f"the run {run_id} without its record"
             if record is not None:
                 said = msgspec.json.decode(record.outcome, type=RunOutcome)
@@ -100,7 +100,7 @@ class StoreAuditor:
 
     def _plan(self, connection: Any, digest: str) -> Plan:
         if digest not in self._plans:
-            document = get_definition(digest, connection)
+            document = get_definition(connection, digest)
             assert document is not None, f"the definition {digest} is not there"
             self._plans[digest] = plan_of(msgspec.json.decode(document))
         return self._plans[digest]
@@ -130,7 +130,7 @@ def _run_synchronously(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _listed(connection: Any, *tags: str) -> dict[str, StoredRun]:
-    page = list_runs(CALLER.partition, RunQuery(tags=tags, limit=1000), connection)
+    page = list_runs(connection, CALLER.partition, RunQuery(tags=tags, limit=1000))
     assert not page.more
     return {run.header.run_id: run for run in page.runs}
 

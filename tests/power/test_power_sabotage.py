@@ -52,7 +52,7 @@ def test_an_answer_before_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     def eager(writer: Any, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
         opened = writer._healthy_connection()
         opened.execute("BEGIN IMMEDIATE")
-        settle([TaskResult(task.future, task.job(opened)) for task in tasks])
+        settle([TaskResult(each.future, each.job(opened, *each.arguments, **each.named)) for each in tasks])
         opened.execute("COMMIT")
 
     with monkeypatch.context() as patch:

@@ -112,10 +112,10 @@ class TurnBasedLog:
         await self._commit_turn(self._writes)
         submit = self._store._writer.submit
         await asyncio.gather(
-            self._count_busy(submit, partial(assets._tombstone_unreferenced, 0, 2)),
+            self._count_busy(submit, assets._tombstone_unreferenced, 0, 2),
             self._count_busy(
                 submit,
-                lambda connection: assets._clear_tombstones(tuple(assets._tombstones(1, connection)), connection),
+                lambda connection: assets._clear_tombstones(connection, tuple(assets._tombstones(connection, 1))),
             ),
         )
 

@@ -56,11 +56,11 @@ def test_a_question_about_assets_is_seen(listening: Any, monkeypatch: pytest.Mon
 
 def test_each_asset_that_is_named_is_one_statement(listening: Any) -> None:
     given, heads = header(assets=(digest("a"), digest("b"))), RunHeadCache()
-    transactions.create_run(heads, given, b"{}", (), None, False, None, listening)
+    transactions.create_run(listening, heads, given, b"{}", (), None, False, None)
     assert of_assets(listening) == [assets.ADD_REFERENCE] * 2
     listening.heard.clear()
     named = replace(batch(given.key, -1, 3), assets=(digest("a"),))
-    transactions.append_batch(heads, given.key, -1, named, (), listening)
+    transactions.append_batch(listening, heads, given.key, -1, named, ())
     assert of_assets(listening) == [assets.ADD_REFERENCE]
 
 
@@ -79,32 +79,32 @@ def writing(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def named(connection: Any) -> None:
     given = replace(batch(LONG, 0), assets=(digest("long-1"), digest("loose-1")))
-    transactions.append_batch(RunHeadCache(), LONG, 0, given, (), connection)
+    transactions.append_batch(connection, RunHeadCache(), LONG, 0, given, ())
 
 
 GONE = AssetCursor(NOW, digest("nobody"))
 KEYS = (asset("live-3").key, asset("gone-1").key, "nobody")
 WRITES: dict[str, Callable[[Any], Any]] = {
-    "keep": writing(lambda connection: assets._add(asset("new"), 10**9, connection)),
-    "keep again": writing(lambda connection: assets._add(asset("live-1", held_until=FAR_FUTURE), 10**9, connection)),
-    "hold": writing(lambda connection: assets._hold(ACME, digest("live-1"), FAR_FUTURE, connection)),
-    "rekey": writing(lambda connection: assets._rekey(ACME, digest("live-1"), "new", connection)),
-    "doom": writing(lambda connection: assets._tombstone_unreferenced(NOW, 5, connection)),
-    "bury": writing(lambda connection: assets._clear_tombstones(KEYS, connection)),
+    "keep": writing(lambda connection: assets._add(connection, asset("new"), 10**9)),
+    "keep again": writing(lambda connection: assets._add(connection, asset("live-1", held_until=FAR_FUTURE), 10**9)),
+    "hold": writing(lambda connection: assets._hold(connection, ACME, digest("live-1"), FAR_FUTURE)),
+    "rekey": writing(lambda connection: assets._rekey(connection, ACME, digest("live-1"), "new")),
+    "doom": writing(lambda connection: assets._tombstone_unreferenced(connection, NOW, 5)),
+    "bury": writing(lambda connection: assets._clear_tombstones(connection, KEYS)),
     "refer": writing(named),
 }
 READS: dict[str, Callable[[Any], Any]] = {
-    "find": lambda connection: assets._find(ACME, digest("common"), connection),
-    "page": lambda connection: assets._page(ACME, AssetQuery(limit=10), connection),
-    "page behind": lambda connection: assets._page(ACME, AssetQuery(after=asset("long-9").cursor, limit=5), connection),
-    "page behind what is gone": lambda connection: assets._page(ACME, AssetQuery(after=GONE, limit=5), connection),
-    "page behind all": lambda connection: assets._page(ACME, AssetQuery(after=replace(GONE, created_at=0)), connection),
-    "page of a run": lambda connection: assets._page(ACME, AssetQuery("long", limit=5), connection),
-    "usage": lambda connection: assets._usage(ACME, connection),
-    "idle": lambda connection: assets._unreferenced_usage(NOW, connection),
-    "nothing to doom": lambda connection: assets._unreferenced(NOW - 1, 10, connection),
-    "doomed": lambda connection: assets._tombstones(2, connection),
-    "known": lambda connection: assets._known_keys(KEYS, connection),
+    "find": lambda connection: assets._find(connection, ACME, digest("common")),
+    "page": lambda connection: assets._page(connection, ACME, AssetQuery(limit=10)),
+    "page behind": lambda connection: assets._page(connection, ACME, AssetQuery(after=asset("long-9").cursor, limit=5)),
+    "page behind what is gone": lambda connection: assets._page(connection, ACME, AssetQuery(after=GONE, limit=5)),
+    "page behind all": lambda connection: assets._page(connection, ACME, AssetQuery(after=replace(GONE, created_at=0))),
+    "page of a run": lambda connection: assets._page(connection, ACME, AssetQuery("long", limit=5)),
+    "usage": lambda connection: assets._usage(connection, ACME),
+    "idle": lambda connection: assets._unreferenced_usage(connection, NOW),
+    "nothing to doom": lambda connection: assets._unreferenced(connection, NOW - 1, 10),
+    "doomed": lambda connection: assets._tombstones(connection, 2),
+    "known": lambda connection: assets._known_keys(connection, KEYS),
     **WRITES,
 }
 

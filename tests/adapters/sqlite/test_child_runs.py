@@ -35,7 +35,7 @@ def writing(run: RunKey, expected: int, given: Batch) -> Callable[[Any], Any]:
 
     def work(connection: Any) -> Any:
         connection.execute("BEGIN IMMEDIATE")
-        assert transactions.append_batch(RunHeadCache(), run, expected, given, brood, connection) is None
+        assert transactions.append_batch(connection, RunHeadCache(), run, expected, given, brood) is None
         changed = connection.total_changes()
         connection.execute("ROLLBACK")
         return changed
@@ -52,14 +52,14 @@ WRITES: dict[str, Callable[[Any], Any]] = {
     "end of a parent": writing(PARENT, 0, batch(PARENT, 0, status="completed")),
 }
 READS: dict[str, Callable[[Any], Any]] = {
-    "children": lambda connection: child_runs.list_children(PARENT, None, 100, connection),
-    "children behind": lambda connection: child_runs.list_children(PARENT, "run-a-0", 2, connection),
-    "descendants": lambda connection: child_runs.count_descendants(PARENT, connection),
-    "list": lambda connection: run_queries.list_runs(ACME, RunQuery(parent="run-a"), connection),
-    "news": lambda connection: child_runs.list_results(None, 10, connection),
-    "news behind": lambda connection: child_runs.list_results(TOLD, 10, connection),
-    "instructions": lambda connection: child_runs.list_cancel_requests(None, 10, connection),
-    "instructions behind": lambda connection: child_runs.list_cancel_requests(CHILD, 10, connection),
+    "children": lambda connection: child_runs.list_children(connection, PARENT, None, 100),
+    "children behind": lambda connection: child_runs.list_children(connection, PARENT, "run-a-0", 2),
+    "descendants": lambda connection: child_runs.count_descendants(connection, PARENT),
+    "list": lambda connection: run_queries.list_runs(connection, ACME, RunQuery(parent="run-a")),
+    "news": lambda connection: child_runs.list_results(connection, None, 10),
+    "news behind": lambda connection: child_runs.list_results(connection, TOLD, 10),
+    "instructions": lambda connection: child_runs.list_cancel_requests(connection, None, 10),
+    "instructions behind": lambda connection: child_runs.list_cancel_requests(connection, CHILD, 10),
     **WRITES,
 }
 
@@ -162,11 +162,11 @@ def of_kin(listening: Any) -> list[str]:
 def lonely_life(listening: Any) -> None:
     """A run that is made, works, is parked and ends, all of it in the memory of the writer and not."""
     given, heads = header(), RunHeadCache()
-    transactions.create_run(heads, given, b"{}", (), None, False, None, listening)
+    transactions.create_run(listening, heads, given, b"{}", (), None, False, None)
     parked = batch(given.key, 0, status="waiting-input", rows=(StateRow("variable", "v", b"1"),))
     parked = replace(parked, projection=replace(parked.projection, parked=True))
     for expected, step in enumerate((batch(given.key, -1), parked, batch(given.key, 1, status="completed")), -1):
-        transactions.append_batch(heads, given.key, expected, step, (), listening)
+        transactions.append_batch(listening, heads, given.key, expected, step, ())
 
 
 def test_a_run_without_child_runs_queries_none(listening: Any) -> None:
@@ -189,17 +189,16 @@ def test_a_query_for_child_runs_is_seen(listening: Any, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("count", [3, 300])
 def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
     heads, parent = RunHeadCache(), header()
-    transactions.create_run(heads, parent, b"{}", (), None, False, None, listening)
+    transactions.create_run(listening, heads, parent, b"{}", (), None, False, None)
     spawns = tuple(child(parent.key, f"c-{number}") for number in range(count))
     brood = tuple((each, b"{}") for each in spawns)
-    transactions.append_batch(
-        heads, parent.key, -1, replace(batch(parent.key, -1), child_creates=spawns), brood, listening
-    )
+    first = replace(batch(parent.key, -1), child_creates=spawns)
+    transactions.append_batch(listening, heads, parent.key, -1, first, brood)
     listening.heard.clear()
     last = replace(batch(parent.key, 0, status="cancelled"), cascade_cancel=CascadeCancel("why"))
-    transactions.append_batch(heads, parent.key, 0, last, (), listening)
+    transactions.append_batch(listening, heads, parent.key, 0, last, ())
     assert of_kin(listening) == [child_runs.CASCADE_TO_CHILDREN, child_runs._DELETE_RESULTS]
-    assert len(child_runs.list_cancel_requests(None, 1000, listening)) == count
+    assert len(child_runs.list_cancel_requests(listening, None, 1000)) == count
 
 
 def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:

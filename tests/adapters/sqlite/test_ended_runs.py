@@ -16,10 +16,10 @@ from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, make_run
 
 FEW, MANY = 200, 2000
 SEARCHES: dict[str, Callable[[Any], Any]] = {
-    "of one partition": lambda connection: retention.list_ended(NOW, 20, ACME, connection),
-    "of all": lambda connection: retention.list_ended(NOW, 20, None, connection),
-    "none of one": lambda connection: retention.list_ended(0, 20, ACME, connection),
-    "count of all": lambda connection: retention.count_ended(NOW, None, connection),
+    "of one partition": lambda connection: retention.list_ended(connection, NOW, 20, ACME),
+    "of all": lambda connection: retention.list_ended(connection, NOW, 20, None),
+    "none of one": lambda connection: retention.list_ended(connection, 0, 20, ACME),
+    "count of all": lambda connection: retention.count_ended(connection, NOW, None),
 }
 
 

@@ -294,9 +294,8 @@ def interrupted(path: Path, before: str, read: Callable[[Any], Any]) -> Any:
         at = next(expected)
         rows = (StateRow("variable", "last", b"%d" % (at + 1)),)
         writer.execute("BEGIN IMMEDIATE")
-        transactions.append_batch(
-            RunHeadCache(), made, at, batch(made, at, status=statuses.pop(0), rows=rows), (), writer
-        )
+        given = batch(made, at, status=statuses.pop(0), rows=rows)
+        transactions.append_batch(writer, RunHeadCache(), made, at, given, ())
         writer.execute("COMMIT")
 
     try:
@@ -311,7 +310,7 @@ def test_a_stored_run_is_one_view(tmp_path: Path) -> None:
     found: StoredRun = interrupted(
         tmp_path / "store.db",
         runs._READ_ROWS,
-        lambda connection: runs.find_run(RunKey(ACME, "run-a"), connection),
+        lambda connection: runs.find_run(connection, RunKey(ACME, "run-a")),
     )
     assert found.rows[0].value == b"%d" % found.projection.last_sequence
 
@@ -319,7 +318,7 @@ def test_a_stored_run_is_one_view(tmp_path: Path) -> None:
 def test_a_page_is_one_view(tmp_path: Path) -> None:
     query = RunQuery(statuses=("running", "paused"))
     page = interrupted(
-        tmp_path / "store.db", run_queries.BY_STATUS, lambda connection: run_queries.list_runs(ACME, query, connection)
+        tmp_path / "store.db", run_queries.BY_STATUS, lambda connection: run_queries.list_runs(connection, ACME, query)
     )
     assert len(page.runs) == 1
 

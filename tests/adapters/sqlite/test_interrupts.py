@@ -51,15 +51,15 @@ QUERIES = [
 
 
 def lister(query: InterruptQuery) -> Callable[[Any], Any]:
-    return lambda connection: interrupts.list_interrupts(ACME, query, connection)
+    return lambda connection: interrupts.list_interrupts(connection, ACME, query)
 
 
 READS: dict[str, Callable[[Any], Any]] = {
     **{repr(query): lister(query) for query in QUERIES},
-    "unfinished": lambda connection: run_queries.list_unfinished(None, 50, connection),
-    "next wake": lambda connection: run_queries.find_next_wake(-1, connection),
-    "due": lambda connection: run_queries.list_due(NOW + 2**40, 20, connection),
-    "none due": lambda connection: run_queries.list_due(NOW - 1, 20, connection),
+    "unfinished": lambda connection: run_queries.list_unfinished(connection, None, 50),
+    "next wake": lambda connection: run_queries.find_next_wake(connection, -1),
+    "due": lambda connection: run_queries.list_due(connection, NOW + 2**40, 20),
+    "none due": lambda connection: run_queries.list_due(connection, NOW - 1, 20),
 }
 
 
@@ -131,12 +131,12 @@ def test_a_filtered_page_may_be_empty_and_say_more(stores: tuple[Path, Path], mo
     try:
         page = InterruptPage((), query.after, True)
         while page.more:
-            page = interrupts.list_interrupts(ACME, replace(query, after=page.last), connection)
+            page = interrupts.list_interrupts(connection, ACME, replace(query, after=page.last))
             found += len(page.interrupts)
             pages += 1
         assert (found, page.last) == (245, None)
         assert (FEW - 5) / 40 <= pages <= (FEW - 5) / 40 + 1
-        assert interrupts.list_interrupts(ACME, InterruptQuery(node_id="x"), connection).more
+        assert interrupts.list_interrupts(connection, ACME, InterruptQuery(node_id="x")).more
     finally:
         connection.close(True)
 
@@ -168,7 +168,7 @@ CURSORS = st.text(st.characters(), max_size=20) | st.lists(PARTS, max_size=4).ma
 def test_no_cursor_is_an_error(stores: tuple[Path, Path], after: str) -> None:
     connection = open_reader(stores[0], None)
     try:
-        page = interrupts.list_interrupts(ACME, InterruptQuery(after=after), connection)
+        page = interrupts.list_interrupts(connection, ACME, InterruptQuery(after=after))
     finally:
         connection.close(True)
     try:

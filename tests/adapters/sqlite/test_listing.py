@@ -31,13 +31,13 @@ QUERIES = [
 
 READS: dict[str, Callable[[Any], Any]] = {
     **{
-        repr(query): lambda connection, query=query: run_queries.list_runs(ACME, query, connection) for query in QUERIES
+        repr(query): lambda connection, query=query: run_queries.list_runs(connection, ACME, query) for query in QUERIES
     },
-    "unfinished": lambda connection: run_queries.list_unfinished(None, 50, connection),
-    "stored": lambda connection: find_run(RunKey(ACME, "run-200"), connection),
-    "read": lambda connection: read_events(RunKey(ACME, "run-200"), -1, 50, connection),
-    "stored, long log": lambda connection: find_run(RunKey(OTHER, "long"), connection),
-    "read, long log": lambda connection: read_events(RunKey(OTHER, "long"), 250, 20, connection),
+    "unfinished": lambda connection: run_queries.list_unfinished(connection, None, 50),
+    "stored": lambda connection: find_run(connection, RunKey(ACME, "run-200")),
+    "read": lambda connection: read_events(connection, RunKey(ACME, "run-200"), -1, 50),
+    "stored, long log": lambda connection: find_run(connection, RunKey(OTHER, "long")),
+    "read, long log": lambda connection: read_events(connection, RunKey(OTHER, "long"), 250, 20),
 }
 
 
@@ -87,7 +87,7 @@ def test_a_walk_that_cannot_use_its_index_is_seen(
     )
     query = RunQuery(workflow_id="flow-1" if statement == "BY_WORKFLOW" else None, statuses=("paused",))
     few, many = (
-        instructions_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores
+        instructions_of(path, lambda connection: run_queries.list_runs(connection, ACME, query)) for path in stores
     )
     assert many > few * 5
 
@@ -97,17 +97,17 @@ def test_a_walk_along_a_tag_is_bounded(stores: tuple[Path, Path], monkeypatch: p
     monkeypatch.setattr(run_queries, "MAX_CANDIDATES", 50)
     query = RunQuery(tags=("often", "rare"))
     few, many = (
-        instructions_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores
+        instructions_of(path, lambda connection: run_queries.list_runs(connection, ACME, query)) for path in stores
     )
     assert many <= few * 1.1
     connection = open_reader(stores[0], None)
     try:
-        page = run_queries.list_runs(ACME, query, connection)
+        page = run_queries.list_runs(connection, ACME, query)
         assert (page.runs, page.more) == ((), True)
         found = list(page.runs)
         pages = 1
         while page.more:
-            page = run_queries.list_runs(ACME, replace(query, before=page.last), connection)
+            page = run_queries.list_runs(connection, ACME, replace(query, before=page.last))
             found += page.runs
             pages += 1
         assert [run.header.run_id for run in found] == ["run-0"]
@@ -121,6 +121,6 @@ def test_an_unbounded_walk_is_seen(stores: tuple[Path, Path], monkeypatch: pytes
     monkeypatch.setattr(run_queries, "MAX_CANDIDATES", MANY)
     query = RunQuery(tags=("often", "rare"))
     few, many = (
-        instructions_of(path, lambda connection: run_queries.list_runs(ACME, query, connection)) for path in stores
+        instructions_of(path, lambda connection: run_queries.list_runs(connection, ACME, query)) for path in stores
     )
     assert many > few * 5

@@ -169,7 +169,7 @@ def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
         job = store._writer.submit
 
         def append_then_fail(connection: Any) -> None:
-            transactions.append_batch(heads_of(store), run, -1, batch(run, -1, 3), (), connection)
+            transactions.append_batch(connection, heads_of(store), run, -1, batch(run, -1, 3), ())
             raise ValueError("after the append")
 
         assert isinstance(await catch(job(append_then_fail)), HostFault)

@@ -57,9 +57,7 @@ def delete_blob_before_row() -> None:
     prune = AssetSweep.prune
 
     async def bytes_first(self: Any, limit: int = 200) -> Any:
-        for _, key, _ in await self._rows._read(
-            lambda connection: assets._unreferenced(self._clock.now(), limit, connection)
-        ):
+        for _, key, _ in await self._rows._read(assets._unreferenced, self._clock.now(), limit):
             await self._blobs.delete(key)
             fault_point("asset.deleted")
         return await prune(self, limit)

@@ -1,12 +1,11 @@
 """The annotations port on the SQLite file."""
 
-from functools import partial
 from typing import Any
 
 from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.assets import add_references
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.port import SqlitePort, reads, writes
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.adapters.sqlite.runs import SEQUENCE_BITS, existing_run_number
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
@@ -32,38 +31,15 @@ LOCATE_EVENT = f"""
 """  # noqa: S608 - nothing but constants
 
 
-class SqliteAnnotations(SqlitePort):
-    """Implements ports.storage.annotations.AnnotationStore."""
-
-    async def add(
-        self,
-        run: RunKey,
-        annotation: Annotation,
-        most: int,
-        record: IdempotencyRecord | None = None,
-        assets: tuple[str, ...] = (),
-    ) -> AddResult | SlotTaken:
-        check_record(run, record)
-        return await self._write(partial(_add, run, annotation, most, record, assets))
-
-    async def find(self, run: RunKey, annotation_id: str) -> Annotation | None:
-        return await self._read(partial(_find, run, annotation_id))
-
-    async def page(self, run: RunKey, after: str | None, limit: int, budget: int) -> AnnotationPage | None:
-        return await self._read(partial(_page, run, after, limit, budget))
-
-    async def locate(self, run: RunKey, event_id: str, within: int) -> int | None:
-        return await self._read(partial(_locate, run, event_id, within))
-
-
 def _add(
+    connection: SqliteConnection,
     run: RunKey,
     annotation: Annotation,
     most: int,
-    record: IdempotencyRecord | None,
-    assets: tuple[str, ...],
-    connection: SqliteConnection,
+    record: IdempotencyRecord | None = None,
+    assets: tuple[str, ...] = (),
 ) -> AddResult | SlotTaken:
+    check_record(run, record)
     known = idempotency.find_recorded(connection, record) if record is not None else None
     if known is not None:
         return known
@@ -82,7 +58,7 @@ def _add(
     return "added"
 
 
-def _find(run: RunKey, annotation_id: str, connection: SqliteConnection) -> Annotation | None:
+def _find(connection: SqliteConnection, run: RunKey, annotation_id: str) -> Annotation | None:
     with snapshot(connection):
         run_no = existing_run_number(connection, run)
         found = connection.execute(FIND_ANNOTATION, (run_no, annotation_id)).fetchall()
@@ -90,7 +66,7 @@ def _find(run: RunKey, annotation_id: str, connection: SqliteConnection) -> Anno
 
 
 def _page(
-    run: RunKey, after: str | None, limit: int, budget: int, connection: SqliteConnection
+    connection: SqliteConnection, run: RunKey, after: str | None, limit: int, budget: int
 ) -> AnnotationPage | None:
     with snapshot(connection):
         run_no = existing_run_number(connection, run)
@@ -118,7 +94,7 @@ def _page(
     return AnnotationPage(tuple(taken), more)
 
 
-def _locate(run: RunKey, event_id: str, within: int, connection: SqliteConnection) -> int | None:
+def _locate(connection: SqliteConnection, run: RunKey, event_id: str, within: int) -> int | None:
     with snapshot(connection):
         run_no = existing_run_number(connection, run)
         if run_no is None:
@@ -127,3 +103,12 @@ def _locate(run: RunKey, event_id: str, within: int, connection: SqliteConnectio
         within = min(max(within, 0), 1 << SEQUENCE_BITS)
         found = connection.execute(LOCATE_EVENT, (first, first + within, event_id)).fetchall()
     return found[0][0] if found else None
+
+
+class SqliteAnnotations(SqlitePort):
+    """Implements ports.storage.annotations.AnnotationStore."""
+
+    add = writes(_add)
+    find = reads(_find)
+    page = reads(_page)
+    locate = reads(_locate)

@@ -1,12 +1,11 @@
 """The assets port on the SQLite file, and the references that runs have to assets."""
 
-from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.port import SqlitePort, reads, writes
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.adapters.sqlite.runs import existing_run_number
 from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
@@ -51,78 +50,25 @@ ADD_REFERENCE = """
 _MAX_ASSET_NO = 2**63 - 1
 
 
-class SqliteAssets(SqlitePort):
-    """Implements ports.storage.assets.AssetIndex."""
-
-    async def add(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
-        kept = await self._write(partial(_add, asset, quota))
-        if isinstance(kept, QuotaReached):
-            raise kept
-        return kept
-
-    async def hold(self, partition: str, sha256: str, until: int) -> StoredAsset | None:
-        return await self._write(partial(_hold, partition, sha256, until))
-
-    async def rekey(self, partition: str, sha256: str, key: str) -> StoredAsset | None:
-        return await self._write(partial(_rekey, partition, sha256, key))
-
-    async def find(self, partition: str, sha256: str) -> AssetEntry | None:
-        return await self._read(partial(_find, partition, sha256))
-
-    async def page(self, partition: str, query: AssetQuery) -> list[AssetEntry]:
-        return await self._read(partial(_page, partition, query))
-
-    async def usage(self, partition: str) -> AssetUsage:
-        return await self._read(partial(_usage, partition))
-
-    async def unreferenced_usage(self, now: int) -> AssetUsage:
-        return await self._read(partial(_unreferenced_usage, now))
-
-    async def tombstone_unreferenced(self, now: int, limit: int) -> AssetUsage:
-        # Most of the time there is nothing to do, and then nobody has to wait for the writer.
-        loose = await self._read(partial(_unreferenced, now, 1))
-        return await self._write(partial(_tombstone_unreferenced, now, limit)) if loose else AssetUsage(0, 0)
-
-    async def tombstones(self, limit: int) -> list[str]:
-        return await self._read(partial(_tombstones, limit))
-
-    async def clear_tombstones(self, keys: list[str]) -> None:
-        await self._write(partial(_clear_tombstones, tuple(keys)))
-
-    async def known_keys(self, keys: list[str]) -> set[str]:
-        return await self._read(partial(_known_keys, tuple(keys)))
-
-
 def add_references(connection: SqliteConnection, run_no: int, partition: str, digests: tuple[str, ...]) -> None:
     """media-20 (RFC 0055 C): in the commit that names them, the run refers to those of these assets that its partition
     has, once to each."""
     connection.executemany(ADD_REFERENCE, [(run_no, partition, sha256) for sha256 in digests])
 
 
-def _add(asset: StoredAsset, quota: int, connection: SqliteConnection) -> StoredAsset | QuotaReached:
-    known = _hold(asset.partition, asset.sha256, asset.held_until, connection)
+def _add(connection: SqliteConnection, asset: StoredAsset, quota: int) -> StoredAsset | QuotaReached:
+    known = _hold(connection, asset.partition, asset.sha256, asset.held_until)
     if known is not None:
         return known
     if quota:
-        used = _usage(asset.partition, connection).size
+        used = _usage(connection, asset.partition).size
         if used + asset.size > quota:
             return QuotaReached(used, quota)
-    connection.execute(
-        _INSERT,
-        (
-            asset.partition,
-            asset.sha256,
-            asset.key,
-            asset.size,
-            asset.media_type,
-            asset.created_at,
-            asset.held_until,
-        ),
-    )
+    connection.execute(_INSERT, astuple(asset))
     return asset
 
 
-def _hold(partition: str, sha256: str, until: int, connection: SqliteConnection) -> StoredAsset | None:
+def _hold(connection: SqliteConnection, partition: str, sha256: str, until: int) -> StoredAsset | None:
     known = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
     if not known:
         return None
@@ -133,7 +79,7 @@ def _hold(partition: str, sha256: str, until: int, connection: SqliteConnection)
     return replace(asset, held_until=until)
 
 
-def _rekey(partition: str, sha256: str, key: str, connection: SqliteConnection) -> StoredAsset | None:
+def _rekey(connection: SqliteConnection, partition: str, sha256: str, key: str) -> StoredAsset | None:
     known = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
     if not known:
         return None
@@ -141,14 +87,14 @@ def _rekey(partition: str, sha256: str, key: str, connection: SqliteConnection) 
     return replace(_found_asset(known[0]).asset, key=key)
 
 
-def _find(partition: str, sha256: str, connection: SqliteConnection) -> AssetEntry | None:
+def _find(connection: SqliteConnection, partition: str, sha256: str) -> AssetEntry | None:
     found = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
     return _found_asset(found[0]) if found else None
 
 
-def _page(partition: str, query: AssetQuery, connection: SqliteConnection) -> list[AssetEntry]:
+def _page(connection: SqliteConnection, partition: str, query: AssetQuery) -> list[AssetEntry]:
     with snapshot(connection):
-        before = _page_start(partition, query.after, connection) if query.after is not None else _MAX_ASSET_NO
+        before = _page_start(connection, partition, query.after) if query.after is not None else _MAX_ASSET_NO
         limit = max(query.limit, 0)
         if query.run_id is None:
             rows = connection.execute(ASSETS_PAGE, (partition, before, limit)).fetchall()
@@ -160,7 +106,7 @@ def _page(partition: str, query: AssetQuery, connection: SqliteConnection) -> li
     return [_found_asset(row) for row in rows]
 
 
-def _page_start(partition: str, after: AssetCursor, connection: SqliteConnection) -> int:
+def _page_start(connection: SqliteConnection, partition: str, after: AssetCursor) -> int:
     """All that comes after that place has a smaller number than this."""
     last = connection.execute(FIND_ASSET, (partition, after.sha256)).fetchall()
     # The same bytes may have gone and come again, which is another place.
@@ -170,35 +116,35 @@ def _page_start(partition: str, after: AssetCursor, connection: SqliteConnection
     return left[0][0] + 1 if left else 0
 
 
-def _usage(partition: str, connection: SqliteConnection) -> AssetUsage:
+def _usage(connection: SqliteConnection, partition: str) -> AssetUsage:
     found = connection.execute(_USAGE, (partition,)).fetchall()
     return AssetUsage(*found[0]) if found else AssetUsage(0, 0)
 
 
-def _unreferenced_usage(now: int, connection: SqliteConnection) -> AssetUsage:
+def _unreferenced_usage(connection: SqliteConnection, now: int) -> AssetUsage:
     return AssetUsage(*connection.execute(UNREFERENCED_USAGE, (now,)).fetchall()[0])
 
 
-def _unreferenced(now: int, limit: int, connection: SqliteConnection) -> list[tuple[int, str, int]]:
+def _unreferenced(connection: SqliteConnection, now: int, limit: int) -> list[tuple[int, str, int]]:
     return connection.execute(UNREFERENCED, (now, max(limit, 0))).fetchall()
 
 
-def _tombstone_unreferenced(now: int, limit: int, connection: SqliteConnection) -> AssetUsage:
-    loose = _unreferenced(now, limit, connection)
+def _tombstone_unreferenced(connection: SqliteConnection, now: int, limit: int) -> AssetUsage:
+    loose = _unreferenced(connection, now, limit)
     connection.executemany(_INSERT_TOMBSTONE, [(key,) for _, key, _ in loose])
     connection.executemany(_DELETE_ASSET, [(asset_no,) for asset_no, _, _ in loose])
     return AssetUsage(len(loose), sum(size for _, _, size in loose))
 
 
-def _tombstones(limit: int, connection: SqliteConnection) -> list[str]:
+def _tombstones(connection: SqliteConnection, limit: int) -> list[str]:
     return [key for (key,) in connection.execute(TOMBSTONES, (max(limit, 0),)).fetchall()]
 
 
-def _clear_tombstones(keys: tuple[str, ...], connection: SqliteConnection) -> None:
+def _clear_tombstones(connection: SqliteConnection, keys: tuple[str, ...]) -> None:
     connection.executemany(_DELETE_TOMBSTONE, [(key,) for key in keys])
 
 
-def _known_keys(keys: tuple[str, ...], connection: SqliteConnection) -> set[str]:
+def _known_keys(connection: SqliteConnection, keys: tuple[str, ...]) -> set[str]:
     # One view: a key goes from the one table to the other in one commit.
     with snapshot(connection):
         return {key for key in keys if connection.execute(IS_KNOWN_KEY, (key, key)).fetchall()}
@@ -207,3 +153,32 @@ def _known_keys(keys: tuple[str, ...], connection: SqliteConnection) -> set[str]
 def _found_asset(row: Any) -> AssetEntry:
     _, runs, *fields = row
     return AssetEntry(StoredAsset(*fields), runs)
+
+
+class SqliteAssets(SqlitePort):
+    """Implements ports.storage.assets.AssetIndex."""
+
+    async def add(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
+        kept = await self._write(_add, asset, quota)
+        if isinstance(kept, QuotaReached):
+            raise kept
+        return kept
+
+    hold = writes(_hold)
+    rekey = writes(_rekey)
+    find = reads(_find)
+    page = reads(_page)
+    usage = reads(_usage)
+    unreferenced_usage = reads(_unreferenced_usage)
+    tombstones = reads(_tombstones)
+
+    async def tombstone_unreferenced(self, now: int, limit: int) -> AssetUsage:
+        # Most of the time there is nothing to do, and then nobody has to wait for the writer.
+        loose = await self._read(_unreferenced, now, 1)
+        return await self._write(_tombstone_unreferenced, now, limit) if loose else AssetUsage(0, 0)
+
+    async def clear_tombstones(self, keys: list[str]) -> None:
+        await self._write(_clear_tombstones, tuple(keys))
+
+    async def known_keys(self, keys: list[str]) -> set[str]:
+        return await self._read(_known_keys, tuple(keys))

@@ -5,11 +5,10 @@ The table `kinship` says whose child a run is. `news` holds the result of a chil
 children were created. Messages are written in the same transaction as the event that causes them.
 """
 
-from functools import partial
 from typing import Final
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.port import SqlitePort, reads, writes
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.adapters.sqlite.runs import find_by_number, run_number
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
@@ -25,25 +24,6 @@ CHILDREN = """
     WHERE p.partition = ? AND p.run_id = ? ORDER BY k.run_no LIMIT ?
 """
 COUNT_DESCENDANTS = "SELECT count(*) FROM kinship WHERE partition = ? AND root = ?"
-
-
-class SqliteChildRuns(SqlitePort):
-    """Implements ports.storage.child_runs.ChildRuns."""
-
-    async def children(self, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
-        return await self._read(partial(list_children, run, after, limit))
-
-    async def count_descendants(self, run: RunKey) -> int:
-        return await self._read(partial(count_descendants, run))
-
-    async def child_results(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:
-        return await self._read(partial(list_results, after, limit))
-
-    async def acknowledge_results(self, heard: tuple[PendingChildResult, ...]) -> None:
-        await self._write(partial(acknowledge_results, heard))
-
-    async def cancel_requests(self, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
-        return await self._read(partial(list_cancel_requests, after, limit))
 
 
 def insert_child(connection: SqliteConnection, run_no: int, parent_no: int, partition: str, parent: Parent) -> None:
@@ -62,7 +42,7 @@ def delete_child(connection: SqliteConnection, run_no: int) -> None:
     connection.execute(_DELETE_CHILD, (run_no,))
 
 
-def list_children(run: RunKey, after: str | None, limit: int, connection: SqliteConnection) -> list[StoredRun]:
+def list_children(connection: SqliteConnection, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
     """ChildRuns.children; behind an unknown run there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else run_number(connection, RunKey(run.partition, after))
@@ -72,7 +52,7 @@ def list_children(run: RunKey, after: str | None, limit: int, connection: Sqlite
         return list(find_by_number(connection, run.partition, [row[0] for row in found]))
 
 
-def count_descendants(run: RunKey, connection: SqliteConnection) -> int:
+def count_descendants(connection: SqliteConnection, run: RunKey) -> int:
     """ChildRuns.count_descendants."""
     return connection.execute(COUNT_DESCENDANTS, (run.partition, run.run_id)).fetchall()[0][0]
 
@@ -112,21 +92,19 @@ def delete_results(connection: SqliteConnection, parent_no: int) -> None:
 
 
 def list_results(
-    after: PendingChildResult | None, limit: int, connection: SqliteConnection
+    connection: SqliteConnection, after: PendingChildResult | None, limit: int
 ) -> list[PendingChildResult]:
     """ChildRuns.child_results; behind an unknown child there is nothing."""
     with snapshot(connection):
-        number = -1
-        if after is not None:
-            known = run_number(connection, RunKey(after.parent.partition, after.result.child_run_id))
-            if known is None:
-                return []
-            number = known
+        child = RunKey(after.parent.partition, after.result.child_run_id) if after is not None else None
+        number = -1 if child is None else run_number(connection, child)
+        if number is None:
+            return []
         found = connection.execute(RESULTS_PAGE, (number, max(limit, 0))).fetchall()
     return [PendingChildResult(RunKey(partition, parent), ChildResult(*told)) for partition, parent, *told in found]
 
 
-def acknowledge_results(heard: tuple[PendingChildResult, ...], connection: SqliteConnection) -> None:
+def acknowledge_results(connection: SqliteConnection, heard: tuple[PendingChildResult, ...]) -> None:
     """ChildRuns.acknowledge_results."""
     values = [(each.parent.partition, each.result.child_run_id, each.result.sequence) for each in heard]
     connection.executemany(_ACKNOWLEDGE_RESULT, values)
@@ -170,7 +148,7 @@ def delete_cancel_request(connection: SqliteConnection, run_no: int) -> None:
     connection.execute(_DELETE_CANCEL_REQUEST, (run_no,))
 
 
-def list_cancel_requests(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[PendingCancelRequest]:
+def list_cancel_requests(connection: SqliteConnection, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
     """ChildRuns.cancel_requests; behind an unknown child there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else run_number(connection, after)
@@ -180,3 +158,13 @@ def list_cancel_requests(after: RunKey | None, limit: int, connection: SqliteCon
     return [
         PendingCancelRequest(RunKey(partition, run_id), parent, reason) for partition, run_id, parent, reason in found
     ]
+
+
+class SqliteChildRuns(SqlitePort):
+    """Implements ports.storage.child_runs.ChildRuns."""
+
+    children = reads(list_children)
+    count_descendants = reads(count_descendants)
+    child_results = reads(list_results)
+    acknowledge_results = writes(acknowledge_results)
+    cancel_requests = reads(list_cancel_requests)

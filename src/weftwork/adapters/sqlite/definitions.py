@@ -1,10 +1,8 @@
 """The definitions port on the SQLite file."""
 
-from functools import partial
-
 from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.port import SqlitePort, reads, writes
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.ports.storage.definitions import (
     MAX_LISTED_VERSIONS,
@@ -43,56 +41,32 @@ _VERSIONS = """
 _COUNT = "SELECT count(*) FROM workflows WHERE current = 1"
 
 
-class SqliteDefinitions(SqlitePort):
-    """Implements ports.storage.definitions.Definitions."""
-
-    async def put(self, digest: str, document: bytes) -> None:
-        await self._write(partial(_put, digest, document))
-
-    async def get(self, digest: str) -> bytes | None:
-        return await self._read(partial(_get, digest))
-
-    async def register(
-        self, registration: WorkflowRegistration, document: bytes, most: int, record: IdempotencyRecord | None = None
-    ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
-        return await self._write(partial(_register, registration, document, most, record))
-
-    async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> WorkflowRegistration | None:
-        return await self._read(partial(_find, tenant, workflow_id, version))
-
-    async def workflows(self, tenant: str, after: str | None, limit: int) -> list[ListedWorkflow]:
-        return await self._read(partial(_workflows, tenant, after or "", limit))
-
-    async def count(self) -> int:
-        return await self._read(_count)
-
-
-def _put(digest: str, document: bytes, connection: SqliteConnection) -> None:
+def _put(connection: SqliteConnection, digest: str, document: bytes) -> None:
     connection.execute(_PUT, (digest, document))
 
 
-def _get(digest: str, connection: SqliteConnection) -> bytes | None:
+def _get(connection: SqliteConnection, digest: str) -> bytes | None:
     found = connection.execute(_GET, (digest,)).fetchall()
     return found[0][0] if found else None
 
 
 def _register(
+    connection: SqliteConnection,
     registration: WorkflowRegistration,
     document: bytes,
     most: int,
-    record: IdempotencyRecord | None,
-    connection: SqliteConnection,
+    record: IdempotencyRecord | None = None,
 ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
     taken = idempotency.find_recorded(connection, record) if record is not None else None
     if taken is not None:
         return taken
     new = registration
-    known = _find(new.tenant, new.workflow_id, new.version, connection)
+    known = _find(connection, new.tenant, new.workflow_id, new.version)
     if known is not None:
         return VersionExists(known)
     if connection.execute(_HAS_NTH_VERSION, (new.tenant, most - 1)).fetchall():
         return RegistrationLimitReached()
-    _put(new.digest, document, connection)
+    _put(connection, new.digest, document)
     connection.execute(_SUPERSEDE, (new.tenant, new.workflow_id))
     connection.execute(
         _REGISTER,
@@ -104,7 +78,7 @@ def _register(
 
 
 def _find(
-    tenant: str, workflow_id: str, version: str | None, connection: SqliteConnection
+    connection: SqliteConnection, tenant: str, workflow_id: str, version: str | None = None
 ) -> WorkflowRegistration | None:
     if version is None:
         found = connection.execute(_FIND_CURRENT, (tenant, workflow_id)).fetchall()
@@ -113,17 +87,28 @@ def _find(
     return WorkflowRegistration(*found[0]) if found else None
 
 
-def _workflows(tenant: str, after: str, limit: int, connection: SqliteConnection) -> list[ListedWorkflow]:
+def _workflows(connection: SqliteConnection, tenant: str, after: str | None, limit: int) -> list[ListedWorkflow]:
     with snapshot(connection):
-        rows = connection.execute(_PAGE, (tenant, after, max(limit, 0))).fetchall()
+        rows = connection.execute(_PAGE, (tenant, after or "", max(limit, 0))).fetchall()
         page = [WorkflowRegistration(*row) for row in rows]
-        return [ListedWorkflow(each, _versions(each, connection)) for each in page]
+        return [ListedWorkflow(each, _versions(connection, each)) for each in page]
 
 
-def _versions(of: WorkflowRegistration, connection: SqliteConnection) -> tuple[str, ...]:
+def _versions(connection: SqliteConnection, of: WorkflowRegistration) -> tuple[str, ...]:
     found = connection.execute(_VERSIONS, (of.tenant, of.workflow_id, MAX_LISTED_VERSIONS)).fetchall()
     return tuple(row[0] for row in found)
 
 
 def _count(connection: SqliteConnection) -> int:
     return connection.execute(_COUNT).fetchall()[0][0]
+
+
+class SqliteDefinitions(SqlitePort):
+    """Implements ports.storage.definitions.Definitions."""
+
+    put = writes(_put)
+    get = reads(_get)
+    register = writes(_register)
+    find = reads(_find)
+    workflows = reads(_workflows)
+    count = reads(_count)

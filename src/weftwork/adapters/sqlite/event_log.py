@@ -1,10 +1,8 @@
 """The event log port on one SQLite file."""
 
-from functools import partial
-
 import msgspec
 
-from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.port import SqlitePort, reads
 from weftwork.adapters.sqlite.database.reader import SqliteReaders
 from weftwork.adapters.sqlite.database.writer import SqliteWriter
 from weftwork.adapters.sqlite.runs import find_projection, find_run, read_events, read_hidden
@@ -13,9 +11,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import RunCreated, ScopeTaken
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord, check_batch, check_first_batch
-from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunHeader, RunKey
-from weftwork.protocol.run.projection import Projection, StoredRun
 
 _encode_header = msgspec.json.Encoder().encode
 
@@ -37,7 +33,7 @@ class SqliteEventLog(SqlitePort):
     ) -> RunCreated | SlotTaken | ScopeTaken:
         check_first_batch(header, record, first)
         document = _encode_header(header)
-        return await self._write(partial(create_run, self._heads, header, document, hidden, record, exclusive, first))
+        return await self._write(create_run, self._heads, header, document, hidden, record, exclusive, first)
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
         check_batch(run, expected, batch)
@@ -45,21 +41,14 @@ class SqliteEventLog(SqlitePort):
             tuple((each, _encode_header(each.header)) for each in batch.child_creates) if batch.child_creates else ()
         )
         fault_point("append.begin")
-        taken = await self._write(partial(append_batch, self._heads, run, expected, batch, brood))
+        taken = await self._write(append_batch, self._heads, run, expected, batch, brood)
         fault_point("append.durable")
         return taken
 
-    async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
-        return await self._read(partial(read_events, run, after, limit, budget=budget))
-
-    async def read_run(self, run: RunKey) -> StoredRun | None:
-        return await self._read(partial(find_run, run))
-
-    async def projection(self, run: RunKey) -> Projection | None:
-        return await self._read(partial(find_projection, run))
-
-    async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
-        return await self._read(partial(read_hidden, run))
+    read = reads(read_events)
+    read_run = reads(find_run)
+    projection = reads(find_projection)
+    hidden_values = reads(read_hidden)
 
     async def check_ready(self) -> None:
         # An empty transaction: it waits its turn, takes the lock, and mends a writer that had an outage.

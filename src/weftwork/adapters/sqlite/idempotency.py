@@ -1,10 +1,9 @@
 """The idempotency records port on one SQLite file, and the part of it that other transactions include."""
 
-from functools import partial
 from typing import Final
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.port import SqlitePort, reads, writes
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
@@ -22,22 +21,9 @@ _SWEEP = """
 """
 
 
-class SqliteIdempotencyRecords(SqlitePort):
-    """Implements ports.storage.idempotency.IdempotencyRecords."""
-
-    async def save_record(self, record: IdempotencyRecord) -> SlotTaken | None:
-        return await self._write(partial(save_record, record))
-
-    async def find_record(self, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
-        return await self._read(partial(find_record, partition, slot, not_before))
-
-    async def sweep(self, created_before: int) -> int:
-        return await self._write(partial(sweep_records, created_before))
-
-
 def find_recorded(connection: SqliteConnection, record: IdempotencyRecord) -> SlotTaken | None:
     """What is recorded in the slot, if it is taken and still counts."""
-    known = find_record(record.partition, record.slot, record.expired_before, connection)
+    known = find_record(connection, record.partition, record.slot, record.expired_before)
     return SlotTaken(known) if known is not None else None
 
 
@@ -47,7 +33,7 @@ def put_record(connection: SqliteConnection, record: IdempotencyRecord) -> None:
     connection.execute(_INSERT, row)
 
 
-def save_record(record: IdempotencyRecord, connection: SqliteConnection) -> SlotTaken | None:
+def save_record(connection: SqliteConnection, record: IdempotencyRecord) -> SlotTaken | None:
     """Fill the slot, unless it is taken."""
     known = find_recorded(connection, record)
     if known is None:
@@ -55,14 +41,22 @@ def save_record(record: IdempotencyRecord, connection: SqliteConnection) -> Slot
     return known
 
 
-def find_record(partition: str, slot: str, not_before: int, connection: SqliteConnection) -> IdempotencyRecord | None:
+def find_record(connection: SqliteConnection, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
     """The record of a slot, if it is not too old."""
     found = connection.execute(_FIND, (partition, slot)).fetchall()
     record = IdempotencyRecord(*found[0]) if found else None
     return record if record is not None and record.created_at >= not_before else None
 
 
-def sweep_records(created_before: int, connection: SqliteConnection) -> int:
+def sweep_records(connection: SqliteConnection, created_before: int) -> int:
     """Delete the oldest records, MAX_SWEEP at a time."""
     connection.execute(_SWEEP, (created_before, MAX_SWEEP))
     return connection.changes()
+
+
+class SqliteIdempotencyRecords(SqlitePort):
+    """Implements ports.storage.idempotency.IdempotencyRecords."""
+
+    save_record = writes(save_record)
+    find_record = reads(find_record)
+    sweep = writes(sweep_records)

@@ -78,7 +78,7 @@ def set_open(connection: SqliteConnection, run_no: int, row: StateRow) -> None:
         connection.execute(_INSERT_OPEN, values)
 
 
-def list_interrupts(partition: str, query: InterruptQuery, connection: SqliteConnection) -> InterruptPage:
+def list_interrupts(connection: SqliteConnection, partition: str, query: InterruptQuery) -> InterruptPage:
     """RunQueries.list_interrupts."""
     after = _START_POSITION
     if query.after is not None:

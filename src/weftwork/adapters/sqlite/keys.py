@@ -1,12 +1,11 @@
 """The ports of API keys and of signing keys on the SQLite file."""
 
 import secrets
-from functools import partial
 
 import msgspec
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.port import SqlitePort, reads, writes
 from weftwork.ports.storage.api_keys import ApiKeyRow
 from weftwork.ports.storage.signing_keys import SigningKey
 
@@ -26,20 +25,7 @@ _ALL_KEYS = """
 """
 
 
-class SqliteKeys(SqlitePort):
-    """Implements ports.storage.api_keys.ApiKeys."""
-
-    async def salt(self) -> bytes:
-        return await self._write(partial(_salt, secrets.token_bytes(32)))
-
-    async def put(self, row: ApiKeyRow) -> None:
-        await self._write(partial(_put_key, row))
-
-    async def all(self) -> list[ApiKeyRow]:
-        return await self._read(_all_keys)
-
-
-def _salt(fresh: bytes, connection: SqliteConnection) -> bytes:
+def _salt(connection: SqliteConnection, fresh: bytes) -> bytes:
     found = connection.execute(_SALT).fetchall()
     if found:
         return found[0][0]
@@ -47,22 +33,9 @@ def _salt(fresh: bytes, connection: SqliteConnection) -> bytes:
     return fresh
 
 
-def _put_key(row: ApiKeyRow, connection: SqliteConnection) -> None:
-    scopes = msgspec.json.encode(row.scopes).decode()
-    connection.execute(
-        _PUT_KEY,
-        (
-            row.key_id,
-            row.digest,
-            row.tenant,
-            row.mode,
-            scopes,
-            row.label,
-            row.created_at,
-            row.expires_at,
-            row.revoked_at,
-        ),
-    )
+def _put_key(connection: SqliteConnection, row: ApiKeyRow) -> None:
+    columns = msgspec.structs.asdict(row) | {"scopes": msgspec.json.encode(row.scopes).decode()}
+    connection.execute(_PUT_KEY, (*columns.values(),))
 
 
 def _all_keys(connection: SqliteConnection) -> list[ApiKeyRow]:
@@ -82,27 +55,32 @@ _DELETE_SIGNING_KEY = "DELETE FROM signing_keys WHERE kid = ?"
 _ALL_SIGNING_KEYS = "SELECT kid, secret, created_at, retired_at FROM signing_keys ORDER BY created_at, key_no"
 
 
-class SqliteSigningKeys(SqlitePort):
-    """Implements ports.storage.signing_keys.SigningKeys."""
-
-    async def put(self, key: SigningKey) -> None:
-        await self._write(partial(_put_signing_key, key))
-
-    async def drop(self, kid: str) -> bool:
-        return await self._write(partial(_delete_signing_key, kid))
-
-    async def all(self) -> list[SigningKey]:
-        return await self._read(_all_signing_keys)
+def _put_signing_key(connection: SqliteConnection, key: SigningKey) -> None:
+    connection.execute(_PUT_SIGNING_KEY, msgspec.structs.astuple(key))
 
 
-def _put_signing_key(key: SigningKey, connection: SqliteConnection) -> None:
-    connection.execute(_PUT_SIGNING_KEY, (key.kid, key.secret, key.created_at, key.retired_at))
-
-
-def _delete_signing_key(kid: str, connection: SqliteConnection) -> bool:
+def _delete_signing_key(connection: SqliteConnection, kid: str) -> bool:
     connection.execute(_DELETE_SIGNING_KEY, (kid,))
     return bool(connection.changes())
 
 
 def _all_signing_keys(connection: SqliteConnection) -> list[SigningKey]:
     return [SigningKey(*row) for row in connection.execute(_ALL_SIGNING_KEYS).fetchall()]
+
+
+class SqliteKeys(SqlitePort):
+    """Implements ports.storage.api_keys.ApiKeys."""
+
+    async def salt(self) -> bytes:
+        return await self._write(_salt, secrets.token_bytes(32))
+
+    put = writes(_put_key)
+    all = reads(_all_keys)
+
+
+class SqliteSigningKeys(SqlitePort):
+    """Implements ports.storage.signing_keys.SigningKeys."""
+
+    put = writes(_put_signing_key)
+    drop = writes(_delete_signing_key)
+    all = reads(_all_signing_keys)

@@ -8,14 +8,13 @@ runs, and the others whenever `purge` is called, also by the next process.
 Ended runs are in an index by partition and end, so a search over all partitions skips from one to the next.
 """
 
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from weftwork.adapters.sqlite import child_runs, idempotency
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.port import SqlitePort, reads, writes
 from weftwork.adapters.sqlite.runs import SEQUENCE_BITS
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.retention import StillLive
@@ -95,31 +94,11 @@ class _HeaderTags(msgspec.Struct):
 _decode_tags = msgspec.json.Decoder(_HeaderTags).decode
 
 
-class SqliteRunRetention(SqlitePort):
-    """Implements ports.storage.retention.RunRetention."""
-
-    async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | SlotTaken:
-        check_record(run, record)
-        return await self._write(partial(delete_run, run, now, record))
-
-    async def purge(self) -> bool:
-        # Most of the time there is nothing to purge, and then the call does not wait for the writer.
-        return await self._read(has_unpurged) and await self._write(purge_piece)
-
-    async def forget_deleted(self, deleted_before: int) -> int:
-        return await self._write(partial(forget_tombstones, deleted_before))
-
-    async def runs_ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
-        return await self._read(partial(list_ended, completed_before, limit, partition))
-
-    async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
-        return await self._read(partial(count_ended, completed_before, partition))
-
-
 def delete_run(
-    run: RunKey, now: int, record: IdempotencyRecord | None, connection: SqliteConnection
+    connection: SqliteConnection, run: RunKey, now: int, record: IdempotencyRecord | None = None
 ) -> bool | SlotTaken:
     """RunRetention.delete. Heads are kept of live runs only, so there is none to forget."""
+    check_record(run, record)
     known = idempotency.find_recorded(connection, record) if record is not None else None
     if known is not None:
         return known
@@ -159,7 +138,7 @@ def purge_piece(connection: SqliteConnection) -> bool:
     return True
 
 
-def forget_tombstones(deleted_before: int, connection: SqliteConnection) -> int:
+def forget_tombstones(connection: SqliteConnection, deleted_before: int) -> int:
     """RunRetention.forget_deleted: MAX_FORGET runs at a time, and only those that are purged."""
     connection.execute(_FORGET_TOMBSTONES, (deleted_before, MAX_FORGET))
     return connection.changes()
@@ -211,7 +190,9 @@ COUNT_ENDED_IN_ALL = f"""
 """  # noqa: S608 - nothing but constants
 
 
-def list_ended(completed_before: int, limit: int, partition: str | None, connection: SqliteConnection) -> list[RunKey]:
+def list_ended(
+    connection: SqliteConnection, completed_before: int, limit: int, partition: str | None = None
+) -> list[RunKey]:
     """RunRetention.runs_ended_before."""
     most = max(limit, 0)
     if partition is None:
@@ -221,10 +202,23 @@ def list_ended(completed_before: int, limit: int, partition: str | None, connect
     return [RunKey(*row) for row in found.fetchall()]
 
 
-def count_ended(completed_before: int, partition: str | None, connection: SqliteConnection) -> int:
+def count_ended(connection: SqliteConnection, completed_before: int, partition: str | None = None) -> int:
     """RunRetention.count_ended."""
     if partition is None:
         found = connection.execute(COUNT_ENDED_IN_ALL, (completed_before,))
     else:
         found = connection.execute(COUNT_ENDED_IN_PARTITION, (partition, completed_before))
     return found.fetchall()[0][0]
+
+
+class SqliteRunRetention(SqlitePort):
+    """Implements ports.storage.retention.RunRetention."""
+
+    delete = writes(delete_run)
+    forget_deleted = writes(forget_tombstones)
+    runs_ended_before = reads(list_ended)
+    count_ended = reads(count_ended)
+
+    async def purge(self) -> bool:
+        # Most of the time there is nothing to purge, and then the call does not wait for the writer.
+        return await self._read(has_unpurged) and await self._write(purge_piece)

@@ -8,37 +8,16 @@ looked up candidate by candidate, and the walk stops after MAX_CANDIDATES, when 
 
 import heapq
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from typing import Any, Final
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
-from weftwork.adapters.sqlite.database.port import SqlitePort
+from weftwork.adapters.sqlite.database.port import SqlitePort, reads
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.adapters.sqlite.interrupts import list_interrupts
 from weftwork.adapters.sqlite.runs import find_by_number, run_number
-from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery
+from weftwork.ports.storage.run_queries import RunPage, RunQuery
 from weftwork.protocol.run.header import STATUSES, RunKey
-
-
-class SqliteRunQueries(SqlitePort):
-    """Implements ports.storage.run_queries.RunQueries."""
-
-    async def list_runs(self, partition: str, query: RunQuery) -> RunPage:
-        return await self._read(partial(list_runs, partition, query))
-
-    async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
-        return await self._read(partial(list_interrupts, partition, query))
-
-    async def unfinished_runs(self, after: RunKey | None, limit: int) -> list[RunKey]:
-        return await self._read(partial(list_unfinished, after, limit))
-
-    async def next_wake(self, after: int = -1) -> int | None:
-        return await self._read(partial(find_next_wake, after))
-
-    async def due_runs(self, until: int, limit: int) -> list[RunKey]:
-        return await self._read(partial(list_due, until, limit))
-
 
 MAX_CANDIDATES: Final = 2000
 
@@ -65,7 +44,7 @@ BY_PARENT = """
 HAS_TAG = "SELECT 1 FROM run_tags WHERE partition = ? AND tag = ? AND run_no = ?"
 
 
-def list_runs(partition: str, query: RunQuery, connection: SqliteConnection) -> RunPage:
+def list_runs(connection: SqliteConnection, partition: str, query: RunQuery) -> RunPage:
     """RunQueries.list_runs."""
     with snapshot(connection):
         before = _MAX_RUN_NO
@@ -136,7 +115,7 @@ UNFINISHED = """
 """
 
 
-def list_unfinished(after: RunKey | None, limit: int, connection: SqliteConnection) -> list[RunKey]:
+def list_unfinished(connection: SqliteConnection, after: RunKey | None, limit: int) -> list[RunKey]:
     """RunQueries.unfinished_runs; after an unknown run there is nothing."""
     with snapshot(connection):
         number = -1 if after is None else run_number(connection, after)
@@ -153,12 +132,22 @@ DUE_RUNS = """
 """
 
 
-def find_next_wake(after: int, connection: SqliteConnection) -> int | None:
+def find_next_wake(connection: SqliteConnection, after: int = -1) -> int | None:
     """RunQueries.next_wake."""
     found = connection.execute(NEXT_WAKE, (after,)).fetchall()
     return found[0][0] if found else None
 
 
-def list_due(until: int, limit: int, connection: SqliteConnection) -> list[RunKey]:
+def list_due(connection: SqliteConnection, until: int, limit: int) -> list[RunKey]:
     """RunQueries.due_runs."""
     return [RunKey(*row) for row in connection.execute(DUE_RUNS, (until, max(limit, 0))).fetchall()]
+
+
+class SqliteRunQueries(SqlitePort):
+    """Implements ports.storage.run_queries.RunQueries."""
+
+    list_runs = reads(list_runs)
+    list_interrupts = reads(list_interrupts)
+    unfinished_runs = reads(list_unfinished)
+    next_wake = reads(find_next_wake)
+    due_runs = reads(list_due)

@@ -50,7 +50,7 @@ _FIND_DELETED_NUMBER = "SELECT max(run_no) FROM deleted_runs WHERE partition = ?
 _decode_header = msgspec.json.Decoder(RunHeader).decode
 
 
-def find_run(run: RunKey, connection: SqliteConnection) -> StoredRun | None:
+def find_run(connection: SqliteConnection, run: RunKey) -> StoredRun | None:
     """EventLog.read_run."""
     with snapshot(connection):
         found = connection.execute(_FIND_RUN, (run.partition, run.run_id)).fetchall()
@@ -61,7 +61,7 @@ def find_run(run: RunKey, connection: SqliteConnection) -> StoredRun | None:
     return StoredRun(_decode_header(header), _build_projection(*projection), tuple(StateRow(*row) for row in rows))
 
 
-def find_projection(run: RunKey, connection: SqliteConnection) -> Projection | None:
+def find_projection(connection: SqliteConnection, run: RunKey) -> Projection | None:
     """EventLog.projection."""
     found = connection.execute(_FIND_PROJECTION, (run.partition, run.run_id)).fetchall()
     return _build_projection(*found[0]) if found else None
@@ -80,7 +80,7 @@ def _build_projection(*columns: Any) -> Projection:
 
 
 def read_events(
-    run: RunKey, after: int, limit: int, connection: SqliteConnection, budget: int | None = None
+    connection: SqliteConnection, run: RunKey, after: int, limit: int, budget: int | None = None
 ) -> list[Event]:
     """EventLog.read."""
     run_id = run.run_id
@@ -102,7 +102,7 @@ def read_events(
     return events
 
 
-def read_hidden(run: RunKey, connection: SqliteConnection) -> list[HiddenValue]:
+def read_hidden(connection: SqliteConnection, run: RunKey) -> list[HiddenValue]:
     """EventLog.hidden_values."""
     found = connection.execute(_READ_HIDDEN, (run.partition, run.run_id)).fetchall()
     return [HiddenValue(*row) for row in found]

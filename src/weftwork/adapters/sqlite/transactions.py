@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
+from msgspec.structs import astuple
+
 from weftwork.adapters.sqlite import child_runs, idempotency
 from weftwork.adapters.sqlite.assets import add_references
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
@@ -41,15 +43,8 @@ class RunHead(NamedTuple):
 
 def run_head(run_no: int, projection: Projection, is_child: bool, has_children: bool) -> RunHead:
     """The head of a run that stands like this."""
-    return RunHead(
-        run_no,
-        projection.last_sequence,
-        projection.status,
-        projection.parked,
-        projection.wake_at,
-        is_child,
-        has_children,
-    )
+    now = projection
+    return RunHead(run_no, now.last_sequence, now.status, now.parked, now.wake_at, is_child, has_children)
 
 
 MAX_CACHED_HEADS: Final = 4096
@@ -104,6 +99,7 @@ _LIVE_IN_SCOPE = """
 
 
 def create_run(
+    connection: SqliteConnection,
     heads: RunHeadCache,
     header: RunHeader,
     document: bytes,
@@ -111,7 +107,6 @@ def create_run(
     record: IdempotencyRecord | None,
     exclusive: bool,
     first: Batch | None,
-    connection: SqliteConnection,
 ) -> RunCreated | SlotTaken | ScopeTaken:
     """EventLog.create of a checked first batch; `document` is the encoded header."""
     known = idempotency.find_recorded(connection, record) if record is not None else None
@@ -138,8 +133,8 @@ def create_run(
 # The number of a deleted run is not given out again while anything of that run may be there, or while it marks
 # a place in listings; the newest run may be deleted, too.
 _INSERT_RUN = """
-    INSERT INTO runs (run_no, partition, run_id, workflow_id, scope_id, status, last_sequence, started_at,
-    completed_at, current_node, executions, error, outputs, parked, wake_at, is_child)
+    INSERT INTO runs (run_no, partition, run_id, workflow_id, scope_id, is_child, status, last_sequence, started_at,
+    completed_at, current_node, error, executions, outputs, parked, wake_at)
     VALUES (max((SELECT ifnull(max(run_no), 0) FROM runs), (SELECT ifnull(max(run_no), 0) FROM deleted_runs)) + 1,
     ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (partition, run_id) DO NOTHING
 """
@@ -157,26 +152,9 @@ def insert_run(
 ) -> int:
     """A run that stands like this, with what belongs to its header; its number. Raises HostFault for an id in use."""
     partition, is_child = header.partition, header.parent is not None
-    connection.execute(
-        _INSERT_RUN,
-        (
-            partition,
-            header.run_id,
-            header.workflow_id,
-            header.scope_id,
-            now.status,
-            now.last_sequence,
-            now.started_at,
-            now.completed_at,
-            now.current_node,
-            now.executions,
-            now.error,
-            now.outputs,
-            int(now.parked),
-            now.wake_at,
-            int(is_child),
-        ),
-    )
+    # The last ten columns are the fields of a projection, in their order.
+    of_header = (partition, header.run_id, header.workflow_id, header.scope_id, is_child)
+    connection.execute(_INSERT_RUN, (*of_header, *astuple(now)))
     if not connection.changes():
         raise HostFault(f"the run id {header.run_id} is in use")
     run_no = connection.last_insert_rowid()
@@ -208,7 +186,7 @@ NewChildren = tuple[tuple[ChildCreate, bytes], ...]
 
 
 def append_batch(
-    heads: RunHeadCache, run: RunKey, expected: int, batch: Batch, brood: NewChildren, connection: SqliteConnection
+    connection: SqliteConnection, heads: RunHeadCache, run: RunKey, expected: int, batch: Batch, brood: NewChildren
 ) -> SlotTaken | None:
     """EventLog.append for a checked batch. The slot is looked at first: a retry expects what is long past."""
     record = batch.record
@@ -257,22 +235,14 @@ _UPDATE_ENDED = """
 
 
 def _update_run(connection: SqliteConnection, head: RunHead, batch: Batch) -> None:
-    projection = batch.projection
-    progress = (
-        projection.last_sequence,
-        projection.started_at,
-        projection.current_node,
-        projection.executions,
-        projection.error,
-    )
-    if projection.parked != head.parked or projection.wake_at != head.wake_at:
-        connection.execute(_UPDATE_PARKED, (int(projection.parked), projection.wake_at, head.run_no))
-    if projection.completed_at is not None:
-        connection.execute(
-            _UPDATE_ENDED, (*progress, projection.status, projection.completed_at, projection.outputs, head.run_no)
-        )
-    elif projection.status != head.status:
-        connection.execute(_UPDATE_STATUS, (*progress, projection.status, head.run_no))
+    now = batch.projection
+    progress = (now.last_sequence, now.started_at, now.current_node, now.executions, now.error)
+    if now.parked != head.parked or now.wake_at != head.wake_at:
+        connection.execute(_UPDATE_PARKED, (now.parked, now.wake_at, head.run_no))
+    if now.completed_at is not None:
+        connection.execute(_UPDATE_ENDED, (*progress, now.status, now.completed_at, now.outputs, head.run_no))
+    elif now.status != head.status:
+        connection.execute(_UPDATE_STATUS, (*progress, now.status, head.run_no))
     else:
         connection.execute(_UPDATE_PROGRESS, (*progress, head.run_no))
 

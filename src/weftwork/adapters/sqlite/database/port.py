@@ -1,7 +1,14 @@
-"""What the ports on one SQLite file share: its writer and its readers."""
+"""What the ports on one SQLite file share: its writer, its readers, and methods that are one job for either."""
 
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import SqliteReaders
 from weftwork.adapters.sqlite.database.writer import SqliteWriter
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class SqlitePort:
@@ -10,3 +17,25 @@ class SqlitePort:
     def __init__(self, writer: SqliteWriter, readers: SqliteReaders) -> None:
         self._write = writer.submit
         self._read = readers.submit
+
+
+Job = Callable[Concatenate[SqliteConnection, P], T]
+Method = Callable[Concatenate[SqlitePort, P], Coroutine[Any, Any, T]]
+
+
+def writes(job: Job[P, T]) -> Method[P, T]:
+    """The method of a port that runs this job in a transaction of the writer."""
+
+    async def method(port: SqlitePort, *arguments: P.args, **named: P.kwargs) -> T:
+        return await port._write(job, *arguments, **named)
+
+    return method
+
+
+def reads(job: Job[P, T]) -> Method[P, T]:
+    """The method of a port that runs this job on a reader."""
+
+    async def method(port: SqlitePort, *arguments: P.args, **named: P.kwargs) -> T:
+        return await port._read(job, *arguments, **named)
+
+    return method

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from queue import SimpleQueue
-from typing import Final, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import apsw
 
@@ -13,6 +13,7 @@ from weftwork.adapters.sqlite.database.connection import OUTAGES, SqliteConnecti
 from weftwork.adapters.sqlite.database.worker import Task, TaskResult, Worker
 from weftwork.ports.storage.event_log import StoreUnavailable
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 THREADS: Final = 2
@@ -59,12 +60,14 @@ class SqliteReaders:
         for worker in workers:
             await worker.join()
 
-    def submit(self, job: Callable[[SqliteConnection], T]) -> "asyncio.Future[T]":
+    def submit(
+        self, job: Callable[Concatenate[SqliteConnection, P], T], *arguments: P.args, **named: P.kwargs
+    ) -> "asyncio.Future[T]":
         """The future settles with what the job returns or raises; an outage raises StoreUnavailable."""
         if not self._accepting:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.put([Task(future, job)])
+        self._queue.put([Task(future, job, arguments, named)])
         return future
 
 
@@ -94,7 +97,7 @@ class _Reader:
         settled = partial(TaskResult, task.future)
         try:
             connection = self._connection = self._connection or self._connect()
-            return settled(task.job(connection))
+            return settled(task.job(connection, *task.arguments, **task.named))
         except OUTAGES as error:
             self.end()
             return settled(None, StoreUnavailable(f"{type(error).__name__}: {error}"))

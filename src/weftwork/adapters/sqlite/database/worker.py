@@ -1,22 +1,20 @@
 """A thread that serves a queue of tasks and settles their futures on the event loop."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple, Protocol
 
-from weftwork.adapters.sqlite.database.connection import SqliteConnection
-
-Job = Callable[[SqliteConnection], Any]
-
 
 class Task(NamedTuple):
-    """A job and the future of the caller who waits for it."""
+    """A job, its arguments behind the connection, and the future of the caller who waits for it."""
 
     future: asyncio.Future[Any]
-    job: Job
+    job: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    named: Mapping[str, Any]
 
 
 class TaskResult(NamedTuple):

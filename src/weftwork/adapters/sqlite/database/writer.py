@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Final, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import apsw
 
@@ -28,6 +28,7 @@ from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.retention import StillLive
 from weftwork.protocol.errors import HostFault
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_BATCH_JOBS: Final = 512
@@ -70,14 +71,16 @@ class SqliteWriter:
             self._queue.put(None)
             await self._worker.join()
 
-    def submit(self, job: Callable[[SqliteConnection], T]) -> "asyncio.Future[T]":
+    def submit(
+        self, job: Callable[Concatenate[SqliteConnection, P], T], *arguments: P.args, **named: P.kwargs
+    ) -> "asyncio.Future[T]":
         """The future settles when the job's transaction is durable or has failed."""
         if not self._accepting:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
         if not self._waiting:
             self._loop.call_soon(self._flush_waiting)
-        self._waiting.append(Task(future, job))
+        self._waiting.append(Task(future, job, arguments, named))
         return future
 
     def _flush_waiting(self) -> None:
@@ -125,10 +128,10 @@ class SqliteWriter:
         connection = self._healthy_connection()
         connection.execute("BEGIN IMMEDIATE")
         settled: list[TaskResult] = []
-        for future, job in tasks:
+        for future, job, arguments, named in tasks:
             before = connection.total_changes()
             try:
-                settled.append(TaskResult(future, job(connection)))
+                settled.append(TaskResult(future, job(connection, *arguments, **named)))
             except _REFUSALS as refusal:
                 if connection.total_changes() != before:
                     raise RuntimeError("a job was refused after it had written") from refusal
