@@ -1,31 +1,22 @@
 """Nodes as the kit sees them: what they really did, over all the processes that a run lives through."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
 from weftwork.adapters.python.errors import NodeExited
-from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
-from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import (
-    AppendLog,
     Completed,
-    EmitEvent,
     Failed,
     InterruptPending,
-    NewChild,
     NodeOutcome,
     NotDone,
     StepFailed,
 )
-from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.protocol.envelopes.kinds import KindDefinition
-from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
-from weftwork.protocol.limits import Limits
-from weftwork.protocol.models.answers import ModelAnswer
-from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.workflow.node_types import Effect
 
 
@@ -85,7 +76,7 @@ def record_calls(node: NodeType, living: ProcessGuard, first_attempt: int = 1) -
             return Failed("earlier_attempt", "The test begins with a later attempt.")
         begun = living.record_call(call.node_id, "", host.effect_key())
         try:
-            outcome = await work(call, _RecordingContext(call, host, living))
+            outcome = await work(call, cast("NodeContext", _RecordingContext(call, host, living)))
         except asyncio.CancelledError:
             if not living.is_dead:
                 raise
@@ -110,32 +101,31 @@ def _author_error(error: BaseException) -> BaseException:
     return error.__cause__ or error if isinstance(error, StepFailed | NodeExited) else error
 
 
+_HARMLESS: Final = ("effect_key", "envelope_kind", "check_envelope", "new_event_id")
+"""Methods of a context that change nothing outside of it."""
+
+
 class _RecordingContext:
-    """Implements ports.nodes.NodeContext around that of the host."""
+    """Implements ports.nodes.NodeContext around that of the host: for a process that is over, no call does anything."""
 
     def __init__(self, call: NodeCall, host: NodeContext, living: ProcessGuard) -> None:
         self._call = call
         self._host = host
         self._process = living
 
-    @property
-    def started_at(self) -> int:
-        return self._host.started_at
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._host, name)
+        if name in _HARMLESS or not callable(found):
+            return found
 
-    @property
-    def now(self) -> int:
-        return self._host.now
+        def checked(*arguments: Any, **named: Any) -> Any:
+            self._process.check_alive()
+            return found(*arguments, **named)
 
-    @property
-    def recorded_items(self) -> Mapping[int, Any]:
-        return self._host.recorded_items
+        async def checked_when_awaited(*arguments: Any, **named: Any) -> Any:
+            return await checked(*arguments, **named)
 
-    async def sleep_until(self, when: int) -> None:
-        self._process.check_alive()
-        await self._host.sleep_until(when)
-
-    def effect_key(self, step: str = "") -> str:
-        return self._host.effect_key(step)
+        return checked_when_awaited if inspect.iscoroutinefunction(found) else checked
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
         self._process.check_alive()
@@ -156,64 +146,3 @@ class _RecordingContext:
             return begun.output
 
         return await self._host.step(name, effect, performed, plain)
-
-    async def ask(self, interrupt: Interrupt, instead: Any = msgspec.UNSET) -> Resolution:
-        self._process.check_alive()
-        return await self._host.ask(interrupt, instead)
-
-    async def prepare_child(self, *given: Any, **more: Any) -> NewChild | Failed:
-        self._process.check_alive()
-        return await self._host.prepare_child(*given, **more)
-
-    @property
-    def untrusted(self) -> bool:
-        return self._host.untrusted
-
-    def mark_untrusted(self) -> None:
-        self._process.check_alive()
-        self._host.mark_untrusted()
-
-    @property
-    def limits(self) -> Limits:
-        return self._host.limits
-
-    async def generate(self, request: ModelRequest, along: Any) -> ModelAnswer:
-        self._process.check_alive()
-        return await self._host.generate(request, along)
-
-    def envelope_kind(self, name: str) -> KindDefinition | None:
-        return self._host.envelope_kind(name)
-
-    def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
-        return self._host.check_envelope(document, emission)
-
-    async def emit_envelope(self, envelope: Any, emission: Emission) -> EnvelopeOutcome:
-        self._process.check_alive()
-        return await self._host.emit_envelope(envelope, emission)
-
-    async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
-        self._process.check_alive()
-        return await self._host.emit_media(sent, turn)
-
-    async def read_media(self, ref: object, most: int) -> MediaBytes:
-        self._process.check_alive()
-        return await self._host.read_media(ref, most)
-
-    def new_event_id(self) -> str:
-        return self._host.new_event_id()
-
-    def emit_event(self, effect: AppendLog | EmitEvent) -> None:
-        self._process.check_alive()
-        self._host.emit_event(effect)
-
-    async def pin_version(self, change_id: str, version: int) -> int:
-        self._process.check_alive()
-        return await self._host.pin_version(change_id, version)
-
-    async def record_item(self, index: int, output: Any) -> None:
-        self._process.check_alive()
-        await self._host.record_item(index, output)
-
-    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
-        self._process.check_alive()
-        return await self._host.run_part(type_id, inputs, config, item)

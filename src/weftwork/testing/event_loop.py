@@ -8,7 +8,7 @@ goes on outside of the loop, in threads and behind sockets, is waited for in rea
 import asyncio
 import selectors
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from weftwork.testing.deterministic import ManualClock
@@ -35,9 +35,9 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
         self._deadline = time.monotonic() + seconds
         self._waiter: asyncio.Future[None] | None = None
         self._timer: int | None = None
-        selector = _HookedSelector(self._wait)
-        super().__init__(selector)
-        self._own_files = len(selector.get_map())
+        self._files = _HookedSelector(self._wait)
+        super().__init__(self._files)
+        self._own_files = len(self._files.get_map())
 
     def time(self) -> float:
         return (self._manual_clock.now() - self._began) / 1000
@@ -86,16 +86,16 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
     def _executed(self, future: "asyncio.Future[Any]") -> None:
         self._executing -= 1
 
-    def _wait(self, real: selectors.BaseSelector, timeout: float | None) -> list[Any]:
+    def _wait(self, timeout: float | None) -> list[Any]:
         """Stands for the wait of the selector. A timeout of 0: something is ready; None: no timer is set."""
         if time.monotonic() > self._deadline:
             raise Unending(f"it did not end within {self._seconds:g} real seconds")
-        found = real.select(0)
+        found = self._files.select_really(0)
         if found or timeout == 0:
             return found
         if self._executing or self._busy_threads() > 0:
-            return real.select(WORK_POLL_SECONDS)
-        if len(real.get_map()) > self._own_files and (found := real.select(SOCKET_IDLE_SECONDS)):
+            return self._files.select_really(WORK_POLL_SECONDS)
+        if len(self._files.get_map()) > self._own_files and (found := self._files.select_really(SOCKET_IDLE_SECONDS)):
             return found
         self._timer = None if timeout is None else self._manual_clock.now() + int(timeout * 1000) + 1
         if self._waiter is not None and not self._waiter.done():
@@ -105,27 +105,15 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
         return []
 
 
-class _HookedSelector(selectors.BaseSelector):
+class _HookedSelector(selectors.DefaultSelector):
     """The selector of the system, with another idea of waiting."""
 
-    def __init__(self, wait: Callable[[selectors.BaseSelector, float | None], list[Any]]) -> None:
-        self._real = selectors.DefaultSelector()
+    def __init__(self, wait: Callable[[float | None], list[Any]]) -> None:
+        super().__init__()
         self._wait = wait
 
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._real.unregister(fileobj)
-
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.modify(fileobj, events, data)
-
     def select(self, timeout: float | None = None) -> list[Any]:
-        return self._wait(self._real, timeout)
+        return self._wait(timeout)
 
-    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
-        return self._real.get_map()
-
-    def close(self) -> None:
-        self._real.close()
+    def select_really(self, timeout: float) -> list[Any]:
+        return super().select(timeout)

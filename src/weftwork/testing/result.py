@@ -7,7 +7,7 @@ import msgspec
 
 from weftwork.ports.outbound import OutboundRequest
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
-from weftwork.protocol.run.events import EFFECT_RECORDED, Event, is_author_event_type
+from weftwork.protocol.run.events import EFFECT_RECORDED, is_author_event_type
 from weftwork.protocol.run.projection import run_snapshot
 from weftwork.protocol.timestamps import iso
 from weftwork.testing.call_recorder import Performed
@@ -123,13 +123,6 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
         return sum((each.node_id, each.step) == (node_id, step) for each in self.performed)
 
 
-def run_events(events: Iterable[Event]) -> list[RunEvent]:
-    return [
-        RunEvent(event.type, msgspec.json.decode(event.payload), event.node_id, iso(event.timestamp))
-        for event in events
-    ]
-
-
 def failure(error: dict[str, Any] | None) -> Failure | None:
     return None if error is None else Failure(error["code"], error["message"], error.get("details"))
 
@@ -189,7 +182,10 @@ async def run_result(story: Scenario) -> RunResult:
     # Decoded, because a snapshot holds parts as the store has them.
     shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(run_snapshot(stored)))
     logged = await story.events()
-    events = run_events(logged)
+    events = [
+        RunEvent(event.type, msgspec.json.decode(event.payload), event.node_id, iso(event.timestamp))
+        for event in logged
+    ]
     media = [await _shown_media(story, event) for event in events if event.type in MEDIA_KINDS]
     asked = all_questions(logged, stored.rows, world.calls, stored.header)
     ended = [event.payload for event in events if event.type == "run.completed"]
