@@ -151,7 +151,7 @@ def echo_entry(request: ModelRequest) -> ScriptEntry:
     if line:
         shown = line if len(line) <= MAX_ECHO else line[:MAX_ECHO].rstrip() + " ..."
         parts.append(f"You said: {shown}")
-    if media := describe_media(request):
+    if media := ", ".join(f"{part.media_type} ({part.size} bytes)" for part in request_media(request)):
         parts.append(f"You showed: {media}.")
     return ScriptEntry(content=" ".join(parts))
 
@@ -208,10 +208,6 @@ _PLACEHOLDER: Final = re.compile(r"\{media(?:\.count|\[(\d{1,2})\]\.(modality|me
 
 def request_media(request: ModelRequest) -> list[ModelMediaPart]:
     return [part for message in request.messages for part in message.media]
-
-
-def describe_media(request: ModelRequest) -> str:
-    return ", ".join(f"{part.media_type} ({part.size} bytes)" for part in request_media(request))
 
 
 async def fill_media_placeholders(text: str, request: ModelRequest) -> str:

@@ -98,10 +98,11 @@ class ScriptedProvider:
             yield GeneratedMedia(made.kind, made.base64, made.media_type, made.alt, made.name)
         if entry.fault is not None:
             raise ProviderFault(entry.fault.code, entry.fault.message, entry.fault.retryable)
+        given = estimate_tokens(request.system) + sum(estimate_tokens(message.text) for message in request.messages)
         yield AnswerEnd(
             STOP_REASONS.get(entry.stop_reason, "other"),
             TokenUsage(
-                _input_tokens(request) if entry.input_tokens is None else entry.input_tokens,
+                given if entry.input_tokens is None else entry.input_tokens,
                 estimate_tokens("".join(parts)) if entry.output_tokens is None else entry.output_tokens,
             ),
             model,
@@ -125,7 +126,3 @@ def split_words(text: str) -> tuple[str, ...]:
 def estimate_tokens(text: str) -> int:
     """An estimate: one token for each four bytes of UTF-8, rounded up."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
-
-
-def _input_tokens(request: ModelRequest) -> int:
-    return estimate_tokens(request.system) + sum(estimate_tokens(message.text) for message in request.messages)

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from weftwork.ports.fault_points import POINTS, arm
@@ -22,7 +23,7 @@ def arm_points(text: str) -> None:
     actions: dict[tuple[str, int], Action] = {}
     for item in text.split(","):
         name, nth, action = _parse(item.strip())
-        actions[name, nth] = _logged(name, nth, action)
+        actions[name, nth] = partial(_announce, name, nth, action)
     log.warning("fault points are armed: this host breaks itself on purpose", extra={"faults": text})
     arm(actions)
 
@@ -47,31 +48,21 @@ def _action(name: str, text: str) -> Action:
         fault = POINTS[name].fault
         if fault is None:
             raise ValueError(f"nothing can be raised at {name}; it takes kill and delay")
-        return _raise_action(fault(f"fault point {name}"))
+        return partial(_fail, fault(f"fault point {name}"))
     if verb == "delay" and value.isascii() and value.isdigit() and int(value) <= MAX_DELAY_MS:
-        return _delay_action(int(value) / 1000)
+        # It blocks, on the event loop as well: a host that hangs is what is asked for.
+        return partial(time.sleep, int(value) / 1000)
     raise ValueError(f"{text!r} is no action: kill, raise, or delay=0 to delay={MAX_DELAY_MS}")
 
 
-def _logged(name: str, nth: int, action: Action) -> Action:
-    def announce() -> None:
-        log.warning("fault point reached", extra={"point": name, "count": nth})
-        action()
-
-    return announce
+def _announce(name: str, nth: int, action: Action) -> None:
+    log.warning("fault point reached", extra={"point": name, "count": nth})
+    action()
 
 
 def _kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _raise_action(fault: Exception) -> Action:
-    def fail() -> None:
-        raise fault
-
-    return fail
-
-
-def _delay_action(seconds: float) -> Action:
-    # It blocks, on the event loop as well: a host that hangs is what is asked for.
-    return lambda: time.sleep(seconds)
+def _fail(fault: Exception) -> None:
+    raise fault

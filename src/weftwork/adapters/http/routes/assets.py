@@ -95,7 +95,8 @@ class AssetRoutes:
     async def upload(self, request: Request) -> Response:
         """media-33 (host): refused by its declared length before it is read, or where it passes the cap."""
         request.check_encoding()
-        if _content_type(request) == "multipart/form-data":
+        said = request.headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
+        if said == "multipart/form-data":
             # What a form wraps around a file would become part of the asset, and nobody means that.
             raise ClientFault("unsupported_media_type", "Send the bytes themselves, not a form: --data-binary @FILE.")
         request.max_body_bytes = self._limits.max_upload_bytes
@@ -104,7 +105,9 @@ class AssetRoutes:
         expected = _expected_digests(request)
         self._assets.check_upload_size(int(request.headers.get(b"content-length", b"0")))
         async with aclosing(_verified_chunks(request, expected)) as pieces:
-            document = await self._assets.upload(request.caller, pieces, _declared_type(request), name, days)
+            document = await self._assets.upload(
+                request.caller, pieces, "" if said in UNSPECIFIC_TYPES else said, name, days
+            )
         return json_response(201, document, [(b"location", document["url"].encode())])
 
 
@@ -163,14 +166,3 @@ def _parse_digest(item: str) -> set[str]:
     if parts is None or (parts[1] == "sha-256" and len(digest) != 32):
         raise invalid("Content-Digest has the form sha-256=:BASE64:", parameter="Content-Digest")
     return {digest.hex()} if parts[1] == "sha-256" else set()
-
-
-def _content_type(request: Request) -> str:
-    """The media type that the caller has given, without parameters."""
-    return request.headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
-
-
-def _declared_type(request: Request) -> str:
-    """The same; empty if it says nothing."""
-    said = _content_type(request)
-    return "" if said in UNSPECIFIC_TYPES else said

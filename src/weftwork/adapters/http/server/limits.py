@@ -89,8 +89,10 @@ def head_problem(target: bytes, headers: Headers, version: str, upgrade: bool) -
     if version == "1.1":
         if b"host" not in names:
             return "The request has no Host header."
-        if b"transfer-encoding" in names and not _is_chunked(headers):
-            return "The only transfer coding is chunked."
+        if b"transfer-encoding" in names:
+            codings = [value.lower() for name, value in headers if name == b"transfer-encoding"]
+            if codings != [b"chunked"]:
+                return "The only transfer coding is chunked."
     elif version != "1.0":
         return "The protocol is HTTP/1.1 or HTTP/1.0."
     elif b"transfer-encoding" in names:
@@ -99,7 +101,3 @@ def head_problem(target: bytes, headers: Headers, version: str, upgrade: bool) -
         # The parser takes what follows an upgrade for something else than a body.
         return "A request that offers an upgrade must not have a body."
     return None
-
-
-def _is_chunked(headers: Headers) -> bool:
-    return [value.lower() for name, value in headers if name == b"transfer-encoding"] == [b"chunked"]
