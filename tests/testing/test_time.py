@@ -173,7 +173,7 @@ def test_a_clock_that_is_moved_for_ever_is_an_error(monkeypatch: pytest.MonkeyPa
         while True:
             await asyncio.sleep(1)
 
-    monkeypatch.setattr("weftwork.testing.scenario.MAX_CLOCK_MOVES", 100)
+    monkeypatch.setattr("weftwork.testing.simulated_host.MAX_CLOCK_MOVES", 100)
     with pytest.raises(Unending, match="the clock was moved 100 times"):
         run_node(ticks)
 

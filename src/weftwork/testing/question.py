@@ -79,7 +79,6 @@ def find_out(question: Question) -> dict[str, Any]:
 
 
 def open_questions(rows: Iterable[StateRow], seen: PerformedCalls, run: RunHeader) -> list[Question]:
-    """What the run waits for."""
     return [_question(row, seen, run) for row in _interrupts(rows) if row["status"] == "open"]
 
 

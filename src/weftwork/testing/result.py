@@ -14,7 +14,7 @@ from weftwork.testing.call_recorder import Performed
 from weftwork.testing.faults import Fault
 from weftwork.testing.media import MEDIA_EVENT_PREFIX, Shown, inline_data, shown_digest
 from weftwork.testing.question import Question, all_questions
-from weftwork.testing.scenario import Scenario
+from weftwork.testing.simulated_host import Scenario
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -115,7 +115,6 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def kinds(self) -> list[str]:
-        """The types of its events."""
         return [event.type for event in self.events]
 
     def times(self, node_id: str, step: str = "") -> int:
@@ -175,7 +174,6 @@ async def _shown_media(story: Scenario, event: RunEvent) -> Shown:
 
 
 async def run_result(story: Scenario) -> RunResult:
-    """What the story came to."""
     stored = await story.stored()
     assert stored is not None, "a story ends with a run"
     world = story.host

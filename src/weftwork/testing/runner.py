@@ -19,17 +19,15 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
-from weftwork.testing.deterministic import ManualClock
+from weftwork.testing.deterministic import ManualClock, ManualTimeLoop
 from weftwork.testing.errors import Refused, Unending, Unmet, Unreached
-from weftwork.testing.event_loop import ManualTimeLoop
 from weftwork.testing.fake_model import FakeModel, ModelAnswers
 from weftwork.testing.fake_outbound import Answers, FakeOutbound
 from weftwork.testing.faults import Crash, Fault, FaultPlan
 from weftwork.testing.media import Asset, assets_in
 from weftwork.testing.question import find_out
 from weftwork.testing.result import NodeResult, RunResult, run_result
-from weftwork.testing.scenario import Scenario
-from weftwork.testing.simulated_host import SimulatedHost
+from weftwork.testing.simulated_host import Scenario, SimulatedHost
 
 DEFAULT_SECONDS: Final = 30.0
 """How long a run may take in real time."""

@@ -20,7 +20,6 @@ def annotation(annotation_id: str = "a1", size: int = 2) -> Annotation:
 
 
 async def annotation_ids(store: Store, run: RunKey) -> list[str]:
-    """The ids of all annotations of a run, in their order."""
     page = await store.annotations.page(run, None, MAX_ANNOTATIONS, BUDGET)
     return [each.annotation_id for each in page.annotations] if page is not None else []
 

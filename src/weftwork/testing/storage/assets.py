@@ -41,7 +41,6 @@ def asset(name: str = "a", partition: str = ACME, **fields: Any) -> StoredAsset:
 
 
 async def page_keys(store: Store, partition: str = ACME, **query: Any) -> list[str]:
-    """The keys of a page."""
     return [found.asset.key for found in await store.assets.page(partition, AssetQuery(**query))]
 
 

@@ -70,19 +70,16 @@ ALL_RUNS = RunQuery()
 
 
 async def stored_run(store: Store, run: RunKey) -> StoredRun:
-    """A run that must be there."""
     found = await store.log.read_run(run)
     assert found is not None
     return found
 
 
 async def run_ids(store: Store, query: RunQuery = ALL_RUNS) -> list[str]:
-    """The ids of the runs on a page."""
     return [found.header.run_id for found in (await store.queries.list_runs(ACME, query)).runs]
 
 
 async def list_all_runs(store: Store, query: RunQuery) -> list[StoredRun]:
-    """The runs of all pages."""
     found: list[StoredRun] = []
     while True:
         page = await store.queries.list_runs(ACME, query)

@@ -11,7 +11,6 @@ from weftwork.testing.storage.samples import NOW
 
 
 def key(key_id: str, created_at: int = NOW) -> ApiKeyRow:
-    """A live key of a tenant."""
     return ApiKeyRow(key_id, b"\x00" * 32, "acme", "live", ("runs:read", "runs:create"), "Zoë's key", created_at)
 
 
@@ -45,7 +44,6 @@ async def a_key_is_replaced_by_its_id(store: Store) -> None:
 
 
 def signing_key(kid: str = "s1", created_at: int = NOW) -> SigningKey:
-    """A key that signs."""
     return SigningKey(kid, b"\x00\xff" * 16, created_at)
 
 

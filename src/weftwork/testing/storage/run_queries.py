@@ -128,7 +128,6 @@ def parked_batch(run: RunKey, expected: int, wake_at: int | None = None, parked:
 
 
 async def make_parked_run(store: Store, run_id: str, wake_at: int | None = None, partition: str = ACME) -> RunKey:
-    """A new run that is parked."""
     run = await make_run(store, run_id, partition)
     assert await store.log.append(run, -1, parked_batch(run, -1, wake_at)) is None
     return run
@@ -247,7 +246,6 @@ def interrupt(name: str, at: int = 0, kind: str = "approval", node: str = "gate"
 
 
 def resolved_interrupt(name: str) -> StateRow:
-    """The row of an interrupt that is not open any more."""
     return StateRow("interrupt", name, b'{"status":"resolved"}')
 
 
@@ -258,12 +256,10 @@ def open_interrupt(run: RunKey, row: StateRow, workflow_id: str = "greet") -> Op
 
 
 async def append_rows(store: Store, run: RunKey, expected: int, *rows: StateRow) -> None:
-    """Append one event with these rows."""
     assert await store.log.append(run, expected, batch(run, expected, 1, "waiting-approval", rows)) is None
 
 
 async def list_all(store: Store, query: InterruptQuery = ALL, partition: str = ACME) -> list[OpenInterrupt]:
-    """All pages of a list."""
     found: list[OpenInterrupt] = []
     while True:
         page = await store.queries.list_interrupts(partition, query)
