@@ -110,7 +110,7 @@ def test_the_work_does_not_grow_with_other_families(stores: tuple[Path, Path], n
         (child_runs, "COUNT_DESCENDANTS", "root", "descendants"),
         (run_queries, "BY_PARENT", "k.parent_no", "list"),
         (child_runs, "RESULTS_PAGE", "n.run_no >", "news behind"),
-        (child_runs, "_DELETE_RESULTS", "parent_no", "end of a parent"),
+        (child_runs, "DELETE_RESULTS", "parent_no", "end of a parent"),
         (child_runs, "CANCEL_REQUESTS_PAGE", "o.run_no >", "instructions behind"),
         (child_runs, "_PUT_CANCEL_REQUEST", "c.run_id", "order"),
         (child_runs, "CASCADE_TO_CHILDREN", "k.parent_no", "cascade"),
@@ -197,7 +197,7 @@ def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
     listening.heard.clear()
     last = replace(batch(parent.key, 0, status="cancelled"), cascade_cancel=CascadeCancel("why"))
     transactions.append_batch(listening, heads, parent.key, 0, last, ())
-    assert of_kin(listening) == [child_runs.CASCADE_TO_CHILDREN, child_runs._DELETE_RESULTS]
+    assert of_kin(listening) == [child_runs.CASCADE_TO_CHILDREN, child_runs.DELETE_RESULTS]
     assert len(child_runs.list_cancel_requests(listening, None, 1000)) == count
 
 

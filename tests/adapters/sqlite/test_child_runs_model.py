@@ -172,9 +172,9 @@ def walk_often(times: int) -> None:
 
 SABOTAGES: list[tuple[Any, str, Any]] = [
     (transactions, "insert_children", lambda *_: None),
-    (child_runs, "_MARK_HAS_CHILDREN", "SELECT ?"),
-    (child_runs, "_DELETE_CHILD", "SELECT ?"),
-    (child_runs, "_DELETE_RESULTS", "SELECT ?"),
+    (child_runs, "MARK_HAS_CHILDREN", "SELECT ?"),
+    (child_runs, "DELETE_CHILD", "SELECT ?"),
+    (child_runs, "DELETE_RESULTS", "SELECT ?"),
     (child_runs, "_ACKNOWLEDGE_RESULT", child_runs._ACKNOWLEDGE_RESULT.replace("<= ?", ">= 0 * ?")),
     (child_runs, "_PUT_RESULT", child_runs._PUT_RESULT.replace("AND p.completed_at IS NULL", "")),
     (child_runs, "has_pending_result", lambda *_: False),

@@ -144,7 +144,7 @@ def test_no_child_messages_are_left(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(child_runs, "_DELETE_RESULTS"), (child_runs, "_DELETE_CANCEL_REQUEST"), (child_runs, "_DELETE_CHILD")],
+    [(child_runs, "DELETE_RESULTS"), (child_runs, "_DELETE_CANCEL_REQUEST"), (child_runs, "DELETE_CHILD")],
 )
 def test_child_messages_that_are_left_are_seen(
     tmp_path: Path, module: Any, name: str, monkeypatch: pytest.MonkeyPatch

@@ -185,7 +185,7 @@ INDEXES = {
     "run_queries.BY_PARENT": "k USING COVERING INDEX kinship_by_parent (parent_no=? AND run_no<?)",
     "child_runs.CASCADE_TO_CHILDREN": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
     "child_runs.CASCADE_TO_AWAITED": "k USING COVERING INDEX kinship_by_parent (parent_no=?)",
-    "child_runs._DELETE_RESULTS": "news USING INDEX news_by_parent (parent_no=?)",
+    "child_runs.DELETE_RESULTS": "news USING INDEX news_by_parent (parent_no=?)",
     "runs._READ_HIDDEN": "h USING INDEX hidden_by_run (run_no=?)",
     "annotations.COUNT_ANNOTATIONS": "annotations USING COVERING INDEX annotations_by_run (run_no=?)",
     "annotations.FIND_ANNOTATION": "annotations USING INDEX annotations_by_id (run_no=? AND annotation_id=?)",

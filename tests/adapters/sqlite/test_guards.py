@@ -110,8 +110,8 @@ def unclamped(least: int, value: int) -> int:
         (interrupts, "IN_RUN", "? <> '' AND o.run_id = ?", "another_partition_sees_no_interrupts"),
         (interrupts, "page_query", without_end, "an_ended_run_has_no_open_interrupts"),
         (interrupts, "_decode_position", lambda _: interrupts._START_POSITION, "an_unknown_place_ends_the_list"),
-        (child_runs, "_MARK_HAS_CHILDREN", "SELECT ?", "a_cancel_request_stands_until_the_child_has_ended"),
-        (child_runs, "_DELETE_CHILD", "SELECT ?", "a_tree_is_counted_by_its_root"),
+        (child_runs, "MARK_HAS_CHILDREN", "SELECT ?", "a_cancel_request_stands_until_the_child_has_ended"),
+        (child_runs, "DELETE_CHILD", "SELECT ?", "a_tree_is_counted_by_its_root"),
         (
             child_runs,
             "COUNT_DESCENDANTS",
@@ -154,7 +154,7 @@ def unclamped(least: int, value: int) -> int:
             child_runs._ACKNOWLEDGE_RESULT.replace("partition = ?", "? <> ''"),
             "child_messages_stay_in_their_partition",
         ),
-        (child_runs, "_DELETE_RESULTS", "SELECT ?", "an_ended_run_gets_no_child_results"),
+        (child_runs, "DELETE_RESULTS", "SELECT ?", "an_ended_run_gets_no_child_results"),
         (child_runs, "has_pending_result", lambda *_: False, "a_child_stays_until_its_result_is_acknowledged"),
         (
             child_runs,

@@ -93,7 +93,6 @@ class FamilyTree:
             run.parent.children[run.number] = run
 
     def remove_child(self, run: MemoryRun) -> None:
-        """Remove a run that is deleted from its tree."""
         if run.parent_link is not None:
             self.descendant_counts[RunKey(run.key.partition, run.parent_link.root)] -= 1
         if run.parent is not None:
@@ -158,7 +157,6 @@ class WakeIndex:
             insort(self._runs, entry)
 
     def remove(self, run: MemoryRun) -> None:
-        """Take out a run that still stands as it was taken in."""
         entry = _wake_entry(run)
         if entry is not None:
             del self._runs[bisect_left(self._runs, entry)]
@@ -195,7 +193,6 @@ class OpenInterrupts:
             insort(self._positions, (row.listing.requested_at, *name))
 
     def remove_run(self, run: MemoryRun) -> None:
-        """Forget what a deleted run has left open."""
         for kind, name in run.rows:
             if kind == "interrupt":
                 self._close((run.key.run_id, name))
@@ -265,7 +262,6 @@ class RunTable:
         self._created = 0
 
     def number(self, run: RunKey) -> int | None:
-        """The number of a run that exists or was deleted."""
         if (found := self.runs.get(run)) is not None:
             return found.number
         return max((number for number, (_, key) in self.deleted.items() if key == run), default=None)
@@ -299,7 +295,6 @@ class RunTable:
             del self.live[run.key]
 
     def remove(self, run: MemoryRun, now: int) -> None:
-        """Delete an ended run."""
         self.tree.remove_child(run)
         del self.runs[run.key]
         siblings = self.by_partition[run.key.partition]

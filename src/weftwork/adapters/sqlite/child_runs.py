@@ -17,8 +17,8 @@ from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import StoredRun
 
 _INSERT_CHILD = "INSERT INTO kinship (run_no, parent_no, partition, root, awaited, cascades) VALUES (?, ?, ?, ?, ?, ?)"
-_MARK_HAS_CHILDREN = "UPDATE runs SET has_children = 1 WHERE run_no = ?"
-_DELETE_CHILD = "DELETE FROM kinship WHERE run_no = ?"
+MARK_HAS_CHILDREN = "UPDATE runs SET has_children = 1 WHERE run_no = ?"
+DELETE_CHILD = "DELETE FROM kinship WHERE run_no = ?"
 CHILDREN = """
     SELECT k.run_no FROM runs p CROSS JOIN kinship k ON k.parent_no = p.run_no AND k.run_no > ?
     WHERE p.partition = ? AND p.run_id = ? ORDER BY k.run_no LIMIT ?
@@ -27,19 +27,8 @@ COUNT_DESCENDANTS = "SELECT count(*) FROM kinship WHERE partition = ? AND root =
 
 
 def insert_child(connection: SqliteConnection, run_no: int, parent_no: int, partition: str, parent: Parent) -> None:
-    """Record a new run as the child of another one."""
     values = (run_no, parent_no, partition, parent.root, int(parent.awaited), int(parent.cascade))
     connection.execute(_INSERT_CHILD, values)
-
-
-def mark_has_children(connection: SqliteConnection, run_no: int) -> None:
-    """Record that a run has started others."""
-    connection.execute(_MARK_HAS_CHILDREN, (run_no,))
-
-
-def delete_child(connection: SqliteConnection, run_no: int) -> None:
-    """Remove a run that is deleted from its tree."""
-    connection.execute(_DELETE_CHILD, (run_no,))
 
 
 def list_children(connection: SqliteConnection, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
@@ -53,7 +42,6 @@ def list_children(connection: SqliteConnection, run: RunKey, after: str | None, 
 
 
 def count_descendants(connection: SqliteConnection, run: RunKey) -> int:
-    """ChildRuns.count_descendants."""
     return connection.execute(COUNT_DESCENDANTS, (run.partition, run.run_id)).fetchall()[0][0]
 
 
@@ -68,7 +56,7 @@ _HAS_RESULT = "SELECT 1 FROM news WHERE run_no = ?"
 _ACKNOWLEDGE_RESULT = """
     DELETE FROM news WHERE run_no = (SELECT run_no FROM runs WHERE partition = ? AND run_id = ?) AND sequence <= ?
 """
-_DELETE_RESULTS = "DELETE FROM news WHERE parent_no = ?"
+DELETE_RESULTS = "DELETE FROM news WHERE parent_no = ?"
 RESULTS_PAGE = """
     SELECT p.partition, p.run_id, c.run_id, n.node_id, n.key, n.sequence, n.status, n.outcome
     FROM news n CROSS JOIN runs c ON c.run_no = n.run_no CROSS JOIN runs p ON p.run_no = n.parent_no
@@ -86,11 +74,6 @@ def has_pending_result(connection: SqliteConnection, run_no: int) -> bool:
     return bool(connection.execute(_HAS_RESULT, (run_no,)).fetchall())
 
 
-def delete_results(connection: SqliteConnection, parent_no: int) -> None:
-    """Drop the results of all children of a parent that has ended."""
-    connection.execute(_DELETE_RESULTS, (parent_no,))
-
-
 def list_results(
     connection: SqliteConnection, after: PendingChildResult | None, limit: int
 ) -> list[PendingChildResult]:
@@ -105,7 +88,6 @@ def list_results(
 
 
 def acknowledge_results(connection: SqliteConnection, heard: tuple[PendingChildResult, ...]) -> None:
-    """ChildRuns.acknowledge_results."""
     values = [(each.parent.partition, each.result.child_run_id, each.result.sequence) for each in heard]
     connection.executemany(_ACKNOWLEDGE_RESULT, values)
 
@@ -144,7 +126,6 @@ def put_cascade(connection: SqliteConnection, run: RunKey, run_no: int, given: C
 
 
 def delete_cancel_request(connection: SqliteConnection, run_no: int) -> None:
-    """Drop the cancel request of a child that has ended."""
     connection.execute(_DELETE_CANCEL_REQUEST, (run_no,))
 
 

@@ -79,7 +79,6 @@ def set_open(connection: SqliteConnection, run_no: int, row: StateRow) -> None:
 
 
 def list_interrupts(connection: SqliteConnection, partition: str, query: InterruptQuery) -> InterruptPage:
-    """RunQueries.list_interrupts."""
     after = _START_POSITION
     if query.after is not None:
         try:
@@ -101,26 +100,17 @@ def list_interrupts(connection: SqliteConnection, partition: str, query: Interru
 
 def _plan_query(partition: str, query: InterruptQuery) -> tuple[str, tuple[str, ...], tuple[str, ...], list[Any]]:
     """Along what to walk, with its values, and what to look at on the way, with its values."""
-    filters: list[str] = []
-    values: list[Any] = []
-    kinds = tuple(dict.fromkeys(query.kinds))
-    if kinds:
-        filters.append(f"o.kind IN ({', '.join('?' * len(kinds))})")
-        values += kinds
-    if query.node_id is not None:
-        filters.append("o.node_id = ?")
-        values.append(query.node_id)
-    if query.due_before is not None:
-        filters.append("o.due < ?")
-        values.append(query.due_before)
+    where, named = IN_PARTITION, (partition,)
+    wanted: list[tuple[str, Any]] = [("o.node_id = ?", query.node_id), ("o.due < ?", query.due_before)]
     if query.run_id is not None:
-        if query.workflow_id is not None:
-            filters.append("o.workflow_id = ?")
-            values.append(query.workflow_id)
-        return IN_RUN, (partition, query.run_id), tuple(filters), values
-    if query.workflow_id is not None:
-        return IN_WORKFLOW, (partition, query.workflow_id), tuple(filters), values
-    return IN_PARTITION, (partition,), tuple(filters), values
+        where, named = IN_RUN, (partition, query.run_id)
+        wanted.append(("o.workflow_id = ?", query.workflow_id))
+    elif query.workflow_id is not None:
+        where, named = IN_WORKFLOW, (partition, query.workflow_id)
+    kinds = tuple(dict.fromkeys(query.kinds))
+    filters = (f"o.kind IN ({', '.join('?' * len(kinds))})",) if kinds else ()
+    given = [(text, value) for text, value in wanted if value is not None]
+    return where, named, (*filters, *(text for text, _ in given)), [*kinds, *(value for _, value in given)]
 
 
 def _read_page(

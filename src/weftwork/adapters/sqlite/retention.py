@@ -48,39 +48,24 @@ class _TableQueries(NamedTuple):
     delete: str
 
 
-_FIRST_EVENT: Final = f"id >= ?1 << {SEQUENCE_BITS} AND id < (?1 + 1) << {SEQUENCE_BITS}"
+def _queries(table: str, *keys: str, weight: str = "0", of_run: str = "run_no = ?1") -> _TableQueries:
+    key = " AND ".join(f"{each} = ?" for each in keys)
+    find = f"SELECT {', '.join(keys)}, {weight} FROM {table} WHERE {of_run} LIMIT ?2"  # noqa: S608 - constants
+    return _TableQueries(find, f"DELETE FROM {table} WHERE {key}")  # noqa: S608 - constants
+
+
+_EVENTS_OF_RUN: Final = f"id >= ?1 << {SEQUENCE_BITS} AND id < (?1 + 1) << {SEQUENCE_BITS} ORDER BY id"
 
 RUN_TABLES: Final[dict[str, _TableQueries]] = {
     # What must not be seen goes first.
-    "hidden": _TableQueries(
-        "SELECT hidden_no, length(value) FROM hidden WHERE run_no = ?1 LIMIT ?2",
-        "DELETE FROM hidden WHERE hidden_no = ?",
-    ),
+    "hidden": _queries("hidden", "hidden_no", weight="length(value)"),
     # What nobody refers to any more can go, and with most runs it can at once.
-    "asset_refs": _TableQueries(
-        "SELECT run_no, asset_no, 0 FROM asset_refs WHERE run_no = ?1 LIMIT ?2",
-        "DELETE FROM asset_refs WHERE run_no = ? AND asset_no = ?",
-    ),
-    "annotations": _TableQueries(
-        "SELECT annotation_no, length(document) FROM annotations WHERE run_no = ?1 LIMIT ?2",
-        "DELETE FROM annotations WHERE annotation_no = ?",
-    ),
-    "run_headers": _TableQueries(
-        "SELECT run_no, length(header) FROM run_headers WHERE run_no = ?1 LIMIT ?2",
-        "DELETE FROM run_headers WHERE run_no = ?",
-    ),
-    "open_interrupts": _TableQueries(
-        "SELECT run_no, interrupt_id, 0 FROM open_interrupts WHERE run_no = ?1 LIMIT ?2",
-        "DELETE FROM open_interrupts WHERE run_no = ? AND interrupt_id = ?",
-    ),
-    "run_state": _TableQueries(
-        "SELECT rowid, length(value) FROM run_state WHERE run_no = ?1 LIMIT ?2",
-        "DELETE FROM run_state WHERE rowid = ?",
-    ),
-    "events": _TableQueries(
-        f"SELECT id, length(payload) FROM events WHERE {_FIRST_EVENT} ORDER BY id LIMIT ?2",  # noqa: S608 - constants
-        "DELETE FROM events WHERE id = ?",
-    ),
+    "asset_refs": _queries("asset_refs", "run_no", "asset_no"),
+    "annotations": _queries("annotations", "annotation_no", weight="length(document)"),
+    "run_headers": _queries("run_headers", "run_no", weight="length(header)"),
+    "open_interrupts": _queries("open_interrupts", "run_no", "interrupt_id"),
+    "run_state": _queries("run_state", "rowid", weight="length(value)"),
+    "events": _queries("events", "id", weight="length(payload)", of_run=_EVENTS_OF_RUN),
 }
 """Tables with rows of runs, beside `runs` and its tags."""
 
@@ -111,7 +96,7 @@ def delete_run(
     if is_child:
         if child_runs.has_pending_result(connection, run_no):
             raise StillLive("its parent has not heard that the run is over")
-        child_runs.delete_child(connection, run_no)
+        connection.execute(child_runs.DELETE_CHILD, (run_no,))
     connection.execute(_DROP_RUN, (run_no,))
     tags = {(run.partition, tag, run_no) for tag in _decode_tags(header).tags}
     connection.executemany(_DROP_TAG, tags)
@@ -123,7 +108,6 @@ def delete_run(
 
 
 def has_unpurged(connection: SqliteConnection) -> bool:
-    """Whether there is anything to purge."""
     return bool(connection.execute(_NEXT_UNPURGED).fetchall())
 
 
@@ -193,7 +177,6 @@ COUNT_ENDED_IN_ALL = f"""
 def list_ended(
     connection: SqliteConnection, completed_before: int, limit: int, partition: str | None = None
 ) -> list[RunKey]:
-    """RunRetention.runs_ended_before."""
     most = max(limit, 0)
     if partition is None:
         found = connection.execute(ENDED_IN_ALL, (completed_before, most))
@@ -203,7 +186,6 @@ def list_ended(
 
 
 def count_ended(connection: SqliteConnection, completed_before: int, partition: str | None = None) -> int:
-    """RunRetention.count_ended."""
     if partition is None:
         found = connection.execute(COUNT_ENDED_IN_ALL, (completed_before,))
     else:

@@ -45,7 +45,6 @@ HAS_TAG = "SELECT 1 FROM run_tags WHERE partition = ? AND tag = ? AND run_no = ?
 
 
 def list_runs(connection: SqliteConnection, partition: str, query: RunQuery) -> RunPage:
-    """RunQueries.list_runs."""
     with snapshot(connection):
         before = _MAX_RUN_NO
         if query.before is not None:
@@ -133,13 +132,11 @@ DUE_RUNS = """
 
 
 def find_next_wake(connection: SqliteConnection, after: int = -1) -> int | None:
-    """RunQueries.next_wake."""
     found = connection.execute(NEXT_WAKE, (after,)).fetchall()
     return found[0][0] if found else None
 
 
 def list_due(connection: SqliteConnection, until: int, limit: int) -> list[RunKey]:
-    """RunQueries.due_runs."""
     return [RunKey(*row) for row in connection.execute(DUE_RUNS, (until, max(limit, 0))).fetchall()]
 
 

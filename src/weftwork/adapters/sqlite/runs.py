@@ -51,7 +51,6 @@ _decode_header = msgspec.json.Decoder(RunHeader).decode
 
 
 def find_run(connection: SqliteConnection, run: RunKey) -> StoredRun | None:
-    """EventLog.read_run."""
     with snapshot(connection):
         found = connection.execute(_FIND_RUN, (run.partition, run.run_id)).fetchall()
         if not found:
@@ -62,7 +61,6 @@ def find_run(connection: SqliteConnection, run: RunKey) -> StoredRun | None:
 
 
 def find_projection(connection: SqliteConnection, run: RunKey) -> Projection | None:
-    """EventLog.projection."""
     found = connection.execute(_FIND_PROJECTION, (run.partition, run.run_id)).fetchall()
     return _build_projection(*found[0]) if found else None
 
@@ -82,7 +80,6 @@ def _build_projection(*columns: Any) -> Projection:
 def read_events(
     connection: SqliteConnection, run: RunKey, after: int, limit: int, budget: int | None = None
 ) -> list[Event]:
-    """EventLog.read."""
     run_id = run.run_id
     # A cursor below -1 would reach into the ids of the run before.
     after = max(-1, min(after, 1 << SEQUENCE_BITS))
@@ -103,7 +100,6 @@ def read_events(
 
 
 def read_hidden(connection: SqliteConnection, run: RunKey) -> list[HiddenValue]:
-    """EventLog.hidden_values."""
     found = connection.execute(_READ_HIDDEN, (run.partition, run.run_id)).fetchall()
     return [HiddenValue(*row) for row in found]
 

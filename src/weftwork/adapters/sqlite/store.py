@@ -42,7 +42,6 @@ class SqliteStore(Store):
         self.assets = SqliteAssets(writer, readers)
 
     async def open(self) -> None:
-        """Open and migrate the file."""
         await self._writer.open()
         try:
             await self._readers.open()

@@ -63,7 +63,6 @@ class RunHeadCache:
         self._heads: dict[RunKey, RunHead] = {}
 
     def find(self, connection: SqliteConnection, run: RunKey) -> RunHead | None:
-        """The head of a run of that partition, or None."""
         kept = self._heads.get(run)
         if kept is not None:
             return kept
@@ -177,7 +176,7 @@ def link_to_parent(
     head = heads.find(connection, key)
     child_runs.insert_child(connection, run_no, 0 if head is None else head.run_no, partition, parent)
     if head is not None and not head.has_children:
-        child_runs.mark_has_children(connection, head.run_no)
+        connection.execute(child_runs.MARK_HAS_CHILDREN, (head.run_no,))
         heads.put(key, head._replace(has_children=True))
 
 
@@ -261,14 +260,13 @@ def check_run_ids_free(connection: SqliteConnection, brood: NewChildren) -> None
 
 
 def insert_children(connection: SqliteConnection, heads: RunHeadCache, parent: RunHead, brood: NewChildren) -> None:
-    """Make the children of a run, pending."""
     for spawn, document in brood:
         header = spawn.header
         run_no = insert_run(connection, heads, header, document, spawn.hidden, PENDING)
         assert header.parent is not None, "the batch was checked"
         child_runs.insert_child(connection, run_no, parent.run_no, header.partition, header.parent)
     if not parent.has_children:
-        child_runs.mark_has_children(connection, parent.run_no)
+        connection.execute(child_runs.MARK_HAS_CHILDREN, (parent.run_no,))
 
 
 def _write_child_messages(connection: SqliteConnection, run: RunKey, head: RunHead, batch: Batch) -> None:
@@ -283,7 +281,7 @@ def _write_child_messages(connection: SqliteConnection, run: RunKey, head: RunHe
         if head.is_child:
             child_runs.delete_cancel_request(connection, head.run_no)
         if head.has_children:
-            child_runs.delete_results(connection, head.run_no)
+            connection.execute(child_runs.DELETE_RESULTS, (head.run_no,))
 
 
 MAX_ROWS_PER_INSERT: Final = 8
