@@ -154,16 +154,15 @@ class Request:
             raise invalid(f"{name} must be a whole number from {low} to {high}.", parameter=name)
         return int(text)
 
-    def query_id(self, name: str, message: str) -> str | None:
+    def query_id(self, name: str, message: str, is_id: Callable[[str], object] = is_path_id) -> str | None:
         """An id, None if it was not given, or 400 with the message."""
         given = self.query(name)
-        if given is not None and not is_path_id(given):
+        if given is not None and not is_id(given):
             raise invalid(message, parameter=name)
         return given
 
-    def cursor(self) -> str | None:
-        """Where a page begins."""
-        return self.query_id("cursor", "cursor must be the nextCursor of a page.")
+    def cursor(self, is_cursor: Callable[[str], object] = is_path_id) -> str | None:
+        return self.query_id("cursor", "cursor must be the nextCursor of a page.", is_cursor)
 
     async def body(self) -> bytes:
         """wire-04 (RFC 0094 H): the body, refused by its declared length or, on the stream, at the cap."""
@@ -287,7 +286,6 @@ class Request:
         return result.result()
 
     async def wait_disconnected(self) -> None:
-        """Return when the client goes away."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 

@@ -81,7 +81,6 @@ class FormField(msgspec.Struct, frozen=True):
 
     @property
     def is_integer(self) -> bool:
-        """Whether a number must be a whole one."""
         return _type(self.schema or {})[0] == "integer"
 
     @property

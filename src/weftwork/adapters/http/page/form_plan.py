@@ -137,36 +137,22 @@ def _build_plan(question: dict[str, Any]) -> FormPlan:
 
 
 def _approval_plan(data: dict[str, Any]) -> FormPlan:
-    actions = data["actions"]
+    refine = FormField("refine", "What should change?", "text", ("refineFeedback", "text"), _COMMENT_FIELD.schema)
+    feedback = {"action": "refine", "refineFeedback": {"scope": "whole"}}
+    edit = _editable_field("edit", "Your version", data.get("artifactData"), ("editedArtifactData",))
+    edit_aside = "Change it yourself and approve what you have changed."
+    ask = FormField("ask", "Your question", "text", ("question",), _COMMENT_FIELD.schema)
+    ask_aside = "Ask before you decide. The decision stays open."
     choices = [
         FormButton("accept", "Approve", (_COMMENT_FIELD,), {"action": "accept"}),
         FormButton("reject", "Reject", (_COMMENT_FIELD,), {"action": "reject"}, "stop"),
         FormButton(
-            "refine",
-            "Ask for changes",
-            (FormField("refine", "What should change?", "text", ("refineFeedback", "text"), _COMMENT_FIELD.schema),),
-            {"action": "refine", "refineFeedback": {"scope": "whole"}},
-            "plain",
-            "Send it back and say what should change.",
+            "refine", "Ask for changes", (refine,), feedback, "plain", "Send it back and say what should change."
         ),
-        FormButton(
-            "edit-accept",
-            "Approve with my changes",
-            (_editable_field("edit", "Your version", data.get("artifactData"), ("editedArtifactData",)),),
-            {"action": "edit-accept"},
-            "plain",
-            "Change it yourself and approve what you have changed.",
-        ),
-        FormButton(
-            "ask",
-            "Ask a question",
-            (FormField("ask", "Your question", "text", ("question",), _COMMENT_FIELD.schema),),
-            {"action": "ask"},
-            "plain",
-            "Ask before you decide. The decision stays open.",
-        ),
+        FormButton("edit-accept", "Approve with my changes", (edit,), {"action": "edit-accept"}, "plain", edit_aside),
+        FormButton("ask", "Ask a question", (ask,), {"action": "ask"}, "plain", ask_aside),
     ]
-    offered = [each for each in choices if each.action in actions]
+    offered = [each for each in choices if each.action in data["actions"]]
     artifact = json_text(data.get("artifactData"))
     if len(artifact) > MAX_EDITABLE or MARKER_PREFIX in artifact:
         offered = [each for each in offered if each.action != "edit-accept"]
@@ -191,13 +177,12 @@ def _clarification_button(questions: list[dict[str, Any]]) -> FormButton:
 
 
 def _event_button(correlation: dict[str, Any], schema: dict[str, Any] | None) -> FormButton:
-    if MARKER_PREFIX in json_text(correlation):
-        # Whoever sends the event knows what belongs to it.
-        return FormButton(SEND, "Send the event", (_editable_field("answer", "The event", None, ()),))
-    found = object_fields(schema, correlation) if schema is not None else None
+    # Whoever sends the event knows what belongs to it.
+    is_hidden = MARKER_PREFIX in json_text(correlation)
+    found = object_fields(schema, correlation) if schema is not None and not is_hidden else None
     if found is not None:
         return FormButton(SEND, "Send the event", found.fields, found.base)
-    field = _editable_field("answer", "The event", correlation, ())
+    field = _editable_field("answer", "The event", None if is_hidden else correlation, ())
     return FormButton(SEND, "Send the event", (field,))
 
 

@@ -83,7 +83,6 @@ def render_value(value: Any, budget: DisplayBudget, depth: int = 0) -> Markup:
 
 
 def render_json(value: Any, budget: DisplayBudget) -> Markup:
-    """The value as JSON."""
     text = json_text(value)
     taken = budget.take(text)
     return join([element("pre", {"dir": "ltr", "lang": ""}, taken), budget.cut_note(len(taken) == len(text))])

@@ -89,7 +89,8 @@ class AssetRoutes:
         """media-36 (host): of the caller's tenant alone; another's run or cursor is one that is not there."""
         limit = request.query_integer("limit", 1, MAX_PAGE, 50)
         run_id = request.query_id("runId", "runId must be the id of a run.")
-        after = _parse_cursor(request.query("cursor"))
+        created_at, _, sha256 = (request.cursor(_CURSOR.fullmatch) or "").partition(".")
+        after = AssetCursor(int(created_at), sha256) if created_at else None
         return json_response(200, await self._assets.list(request.caller, run_id, after, limit))
 
     async def upload(self, request: Request) -> Response:
@@ -109,15 +110,6 @@ class AssetRoutes:
                 request.caller, pieces, "" if said in UNSPECIFIC_TYPES else said, name, days
             )
         return json_response(201, document, [(b"location", document["url"].encode())])
-
-
-def _parse_cursor(cursor: str | None) -> AssetCursor | None:
-    if cursor is None:
-        return None
-    if _CURSOR.fullmatch(cursor) is None:
-        raise invalid("cursor must be the nextCursor of a page.", parameter="cursor")
-    created_at, _, sha256 = cursor.partition(".")
-    return AssetCursor(int(created_at), sha256)
 
 
 async def _stream_bytes(request: Request, source: BlobSource, start: int, length: int) -> None:

@@ -41,9 +41,9 @@ class InterruptRoutes:
             kinds=_kinds(request),
             workflow_id=request.query_id("workflowId", "workflowId must be the id of a workflow."),
             run_id=request.query_id("runId", "runId must be the id of a run."),
-            node_id=_node_id(request, "nodeId"),
+            node_id=request.query_id("nodeId", "nodeId must be the id of a node.", is_node_id),
             due_before=_timestamp(request, "dueBefore"),
-            after=_cursor(request),
+            after=decode_cursor(cursor) if (cursor := request.cursor(_CURSOR.fullmatch)) is not None else None,
             limit=request.query_integer("limit", 1, MAX_PAGE, 50),
         )
         return json_response(200, await self._interrupts.list_open(request.caller, query))
@@ -119,20 +119,6 @@ def _kinds(request: Request) -> tuple[str, ...]:
     if any(name not in STATUS_BY_KIND for name in wanted):
         raise invalid("kind takes kinds that wait for an answer.", parameter="kind", supported=list(STATUS_BY_KIND))
     return tuple(dict.fromkeys(wanted))
-
-
-def _node_id(request: Request, name: str) -> str | None:
-    given = request.query(name)
-    if given is not None and not is_node_id(given):
-        raise invalid(f"{name} must be the id of a node.", parameter=name)
-    return given
-
-
-def _cursor(request: Request) -> str | None:
-    text = request.query("cursor")
-    if text is not None and _CURSOR.fullmatch(text) is None:
-        raise invalid("cursor must be the nextCursor of a page.", parameter="cursor")
-    return decode_cursor(text) if text is not None else None
 
 
 def _timestamp(request: Request, name: str) -> int | None:

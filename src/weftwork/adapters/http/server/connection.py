@@ -192,7 +192,6 @@ class Connection(HttpToolsProtocol):
 
     @property
     def is_full(self) -> bool:
-        """Whether the write buffer is above its limit."""
         return self.flow.write_paused
 
     @property
@@ -209,7 +208,6 @@ class Connection(HttpToolsProtocol):
             self.transport.set_write_buffer_limits(high=0)
 
     def restore_buffering(self) -> None:
-        """Return to the default limits of the write buffer."""
         if not self.is_lost:
             self.transport.set_write_buffer_limits()
 
@@ -409,7 +407,6 @@ class Connection(HttpToolsProtocol):
         self.transport.close()
 
     def abort_unless_flushing(self, now: float) -> None:
-        """Abort, unless the client is still reading the last response."""
         if now < self._flush_until and self.transport.get_write_buffer_size():
             self.deadline = now + LINGER_SECONDS
         else:
