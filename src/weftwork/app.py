@@ -9,10 +9,10 @@ from weftwork.adapters.admin.server import AdminServer
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.routes.assets import AssetRoutes
 from weftwork.adapters.http.routes.events import EventRoutes
-from weftwork.adapters.http.routes.host_info import HealthRoutes, NodeTypeRoutes, SchemaRoutes, StaticDocument
+from weftwork.adapters.http.routes.host_info import HostInfoRoutes, StaticDocument
 from weftwork.adapters.http.routes.interrupts import InterruptRoutes
 from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
-from weftwork.adapters.http.routes.runs import RunControlRoutes, RunRoutes, RunTreeRoutes
+from weftwork.adapters.http.routes.runs import RunRoutes
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
@@ -241,15 +241,12 @@ class Host:
         return self.app
 
     def _handlers(self, offer: HostOffer) -> dict[str, Handler]:
-        runs = RunRoutes(self.service, self._interrupts, self._retention)
+        runs = RunRoutes(self.service, self._interrupts, self._retention, self._control, self._run_tree)
         events = EventRoutes(self.service, self._streams, self.keyring, self.settings.keepalive_seconds)
-        meta = HealthRoutes(self.service, lambda: self.draining)
+        declarations = declarations_by_type(self.types)
+        host_info = HostInfoRoutes(self.service, lambda: self.draining, self.kinds, declarations)
         review = ReviewRoutes(self._annotations, self._comparison)
-        run_tree = RunTreeRoutes(self._run_tree)
         workflows = WorkflowRoutes(self._workflows)
-        types = NodeTypeRoutes(declarations_by_type(self.types))
-        schemas = SchemaRoutes(self.kinds)
-        steering = RunControlRoutes(self._control)
         interrupts = InterruptRoutes(self._interrupts)
         bundle = BundleRoutes(self._bundles)
         assets = AssetRoutes(self._tenant_assets, self.settings.limits(), self.settings.media_reach)
@@ -257,21 +254,21 @@ class Host:
         all_handlers: dict[str, Handler] = {
             "getCapabilities": StaticDocument(discovery_document(offer), b"capabilities-etag").serve,
             "getOpenApiSpec": StaticDocument(openapi(routes, self.version)).serve,
-            "getHealth": meta.health,
-            "getReadiness": meta.readiness,
+            "getHealth": host_info.health,
+            "getReadiness": host_info.readiness,
             "getWorkflow": workflows.get_workflow,
             "listWorkflows": workflows.list_workflows,
             "registerWorkflow": workflows.register_workflow,
-            "listNodeTypes": types.list_node_types,
-            "getNodeType": types.get_node_type,
-            "getSchema": schemas.wire_schema,
-            "getEnvelopeSchema": schemas.envelope_schema,
+            "listNodeTypes": host_info.list_node_types,
+            "getNodeType": host_info.get_node_type,
+            "getSchema": host_info.wire_schema,
+            "getEnvelopeSchema": host_info.envelope_schema,
             "createRun": runs.create_run,
             "listRuns": runs.list_runs,
             "getRun": runs.get_run,
-            "cancelRun": steering.cancel_run,
-            "pauseRun": steering.pause_run,
-            "resumeRun": steering.resume_run,
+            "cancelRun": runs.cancel_run,
+            "pauseRun": runs.pause_run,
+            "resumeRun": runs.resume_run,
             "listRunInterrupts": interrupts.list_for_run,
             "listInterrupts": interrupts.list_interrupts,
             "resolveInterruptByRun": interrupts.resolve,
@@ -279,8 +276,8 @@ class Host:
             "createInterruptLink": interrupts.create_link,
             "inspectInterruptByToken": interrupts.inspect,
             "resolveInterruptByToken": interrupts.resolve_by_token,
-            "getArtifact": steering.get_artifact,
-            "bulkCancelRuns": steering.bulk_cancel,
+            "getArtifact": runs.get_artifact,
+            "bulkCancelRuns": runs.bulk_cancel,
             "deleteRun": runs.delete_run,
             "streamRunEvents": events.stream,
             "pollRunEvents": events.poll,
@@ -288,8 +285,8 @@ class Host:
             "createAnnotation": review.create_annotation,
             "listAnnotations": review.list_annotations,
             "diffRun": review.diff_run,
-            "getRunAncestry": run_tree.ancestry,
-            "getRunTree": run_tree.tree,
+            "getRunAncestry": runs.ancestry,
+            "getRunTree": runs.tree,
             "uploadAsset": assets.upload,
             "listAssets": assets.list_assets,
             "getAsset": assets.serve,

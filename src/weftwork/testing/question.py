@@ -105,27 +105,15 @@ def _request_fields(event: Event) -> dict[str, Any]:
 
 
 def _question(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Question:
-    made = _from_row(row, seen, run)
-    return msgspec.structs.replace(
-        made,
-        interrupt_id=row["interruptId"],
-        status=row["status"],
-        resume_schema=row.get("resumeSchema"),
-        due_at=row.get("dueAt"),
-        votes={each["voter"]: each["action"] for each in row.get("votes", ())},
-    )
-
-
-def _from_row(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Question:
     data: dict[str, Any] = row.get("data") or {}
     node_id, key = row["nodeId"], row["key"]
+    votes = {each["voter"]: each["action"] for each in row.get("votes", ())}
+    state = (row["interruptId"], row["status"], row.get("resumeSchema"), row.get("dueAt"), votes)
     if data.get("customKind") != UNKNOWN_OUTCOME_KIND:
         own = key.startswith(f"{node_id}:")
         name = key.removeprefix(f"{node_id}:").partition(":")[2] if own else key
-        custom = "customKind" in data
-        return Question(
-            node_id, key, name, data.get("customKind", row["kind"]), data.get("payload") if custom else data
-        )
+        kind, about = (data["customKind"], data.get("payload")) if "customKind" in data else (row["kind"], data)
+        return Question(node_id, key, name, kind, about, None, False, *state)
     about: dict[str, Any] = data["payload"]
     visit = int(key.split(":")[2])
     acting = f"{node_id}[{about['item']}]" if "item" in about else node_id
@@ -133,7 +121,7 @@ def _from_row(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Ques
     performed = seen.latest(effect_key(run.owner.tenant, run.run_id, acting, visit, provider))
     # Nobody sees the name of a step that holds something sensitive, and another step may be found in its place.
     is_masked = MASK_PREFIX in about.get("step", "") or MASK_PREFIX in about.get("item", "")
-    return Question(node_id, key, about.get("step", ""), UNKNOWN_OUTCOME_KIND, about, performed, is_masked)
+    return Question(node_id, key, about.get("step", ""), UNKNOWN_OUTCOME_KIND, about, performed, is_masked, *state)
 
 
 def has_answer(question: Question, answers: Mapping[str, Any], given: int) -> bool:
@@ -155,15 +143,12 @@ def answer_to(question: Question, answers: Mapping[str, Any], given: int) -> Any
 
 
 def _find_answer(question: Question, answers: Mapping[str, Any]) -> Any:
-    return next((answers[name] for name in _answer_keys(question) if name in answers), msgspec.UNSET)
+    # An answer for a node is meant for what its author asks.
+    by_node = () if question.is_about_an_effect else (question.node_id,)
+    names = (question.key, question.name, question.kind, *by_node)
+    return next((answers[name] for name in names if name in answers), msgspec.UNSET)
 
 
 def _answers_in_order(question: Question, found: Any) -> list[Any]:
     """One answer, or for an approval those of several people."""
     return found if question.kind == "approval" and is_array(found) else [found]
-
-
-def _answer_keys(question: Question) -> tuple[str, ...]:
-    # An answer for a node is meant for what its author asks.
-    by_node = () if question.is_about_an_effect else (question.node_id,)
-    return question.key, question.name, question.kind, *by_node

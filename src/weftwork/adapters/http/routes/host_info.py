@@ -34,12 +34,24 @@ class StaticDocument:
         return Response(200, self._body, list(self._headers), self._content_type)
 
 
-class HealthRoutes:
-    """getHealth, getReadiness."""
+class HostInfoRoutes:
+    """getHealth, getReadiness, getSchema, getEnvelopeSchema, listNodeTypes, getNodeType.
 
-    def __init__(self, service: Runs, draining: Callable[[], bool]) -> None:
+    Schemas and node types stay the same while a host runs, for every tenant, and are no secret.
+    """
+
+    def __init__(
+        self,
+        service: Runs,
+        draining: Callable[[], bool],
+        kinds: KindSet,
+        declarations: Mapping[str, NodeDeclaration],
+    ) -> None:
         self._runs = service
         self._draining = draining
+        self._wire = {name: _document(schema.document(name)) for name in SERVED_SCHEMAS}
+        self._kinds = {name: _document(kind.schema) for name in kinds.names if (kind := kinds.find(name))}
+        self._declarations = declarations
 
     async def health(self, request: Request) -> Response:
         return json_response(200, {"status": "ok"})
@@ -50,19 +62,20 @@ class HealthRoutes:
         await self._runs.check_ready()
         return json_response(200, {"status": "ready"})
 
-
-class SchemaRoutes:
-    """getSchema and getEnvelopeSchema. What a host has stays the same while it runs, and is no secret."""
-
-    def __init__(self, kinds: KindSet) -> None:
-        self._wire = {name: _document(schema.document(name)) for name in SERVED_SCHEMAS}
-        self._kinds = {name: _document(kind.schema) for name in kinds.names if (kind := kinds.find(name))}
-
     async def wire_schema(self, request: Request) -> Response:
         return await _serve_document(self._wire, request)
 
     async def envelope_schema(self, request: Request) -> Response:
         return await _serve_document(self._kinds, request)
+
+    async def list_node_types(self, request: Request) -> Response:
+        return json_response(200, {"nodeTypes": describe_node_types(self._declarations.values())})
+
+    async def get_node_type(self, request: Request) -> Response:
+        found = self._declarations.get(request.params["typeId"])
+        if found is None:
+            raise ClientFault("not_found", "This host has no such node type.")
+        return json_response(200, describe_node_type(found))
 
 
 def _document(content: dict[str, object]) -> StaticDocument:
@@ -74,19 +87,3 @@ async def _serve_document(documents: dict[str, StaticDocument], request: Request
     if found is None:
         raise ClientFault("not_found", "This host has no such schema.")
     return await found.serve(request)
-
-
-class NodeTypeRoutes:
-    """listNodeTypes and getNodeType. What a host has stays the same while it runs, for every tenant."""
-
-    def __init__(self, declarations: Mapping[str, NodeDeclaration]) -> None:
-        self._declarations = declarations
-
-    async def list_node_types(self, request: Request) -> Response:
-        return json_response(200, {"nodeTypes": describe_node_types(self._declarations.values())})
-
-    async def get_node_type(self, request: Request) -> Response:
-        found = self._declarations.get(request.params["typeId"])
-        if found is None:
-            raise ClientFault("not_found", "This host has no such node type.")
-        return json_response(200, describe_node_type(found))

@@ -23,12 +23,17 @@ _EVENTS_PATH: Final = PATHS["streamRunEvents"][1]
 
 
 class RunRoutes:
-    """createRun, listRuns, getRun, deleteRun."""
+    """createRun, listRuns, getRun, deleteRun, cancelRun, bulkCancelRuns, pauseRun, resumeRun, getArtifact,
+    getRunAncestry, getRunTree."""
 
-    def __init__(self, service: Runs, interrupts: Interrupts, retention: Retention) -> None:
+    def __init__(
+        self, service: Runs, interrupts: Interrupts, retention: Retention, control: RunControl, run_trees: RunTrees
+    ) -> None:
         self._runs = service
         self._interrupts = interrupts
         self._retention = retention
+        self._control = control
+        self._run_trees = run_trees
 
     async def create_run(self, request: Request) -> Response:
         document = await request.json()
@@ -68,13 +73,6 @@ class RunRoutes:
         replayed = await self._retention.delete_run(request.caller, request.params["runId"], request.idempotency_key)
         return Response(204, b"", replay_headers(replayed))
 
-
-class RunControlRoutes:
-    """cancelRun, bulkCancelRuns, pauseRun, resumeRun, getArtifact."""
-
-    def __init__(self, control: RunControl) -> None:
-        self._control = control
-
     async def cancel_run(self, request: Request) -> Response:
         return _control_response(200, await _control(request, self._control.cancel_run))
 
@@ -92,13 +90,6 @@ class RunControlRoutes:
     async def get_artifact(self, request: Request) -> Response:
         run_id, artifact_id = request.params["runId"], request.params["artifactId"]
         return json_response(200, await self._control.get_artifact(request.caller, run_id, artifact_id))
-
-
-class RunTreeRoutes:
-    """getRunAncestry, getRunTree."""
-
-    def __init__(self, run_trees: RunTrees) -> None:
-        self._run_trees = run_trees
 
     async def ancestry(self, request: Request) -> Response:
         return json_response(200, await self._run_trees.ancestry(request.caller, request.params["runId"]))
