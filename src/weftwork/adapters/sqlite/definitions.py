@@ -1,5 +1,7 @@
 """The definitions port on the SQLite file."""
 
+from msgspec.structs import astuple
+
 from weftwork.adapters.sqlite import idempotency
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.port import SqlitePort, reads, writes
@@ -68,10 +70,7 @@ def _register(
         return RegistrationLimitReached()
     _put(connection, new.digest, document)
     connection.execute(_SUPERSEDE, (new.tenant, new.workflow_id))
-    connection.execute(
-        _REGISTER,
-        (new.tenant, new.workflow_id, new.version, new.digest, new.created_at, new.name, new.description),
-    )
+    connection.execute(_REGISTER, astuple(new))
     if record is not None:
         idempotency.put_record(connection, record)
     return VersionRegistered()

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, Final
 
-from weftwork.ports.storage.annotations import Annotation
+from weftwork.ports.storage.annotations import Annotation, AnnotationPage
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.header import RunKey
@@ -19,9 +19,17 @@ def annotation(annotation_id: str = "a1", size: int = 2) -> Annotation:
     return Annotation(annotation_id, b"\xff" * size)
 
 
+async def page_of(
+    store: Store, run: RunKey, after: str | None = None, limit: int = 10, budget: int = BUDGET
+) -> AnnotationPage:
+    """A page of a run that must be there."""
+    page = await store.annotations.page(run, after, limit, budget)
+    assert page is not None
+    return page
+
+
 async def annotation_ids(store: Store, run: RunKey) -> list[str]:
-    page = await store.annotations.page(run, None, MAX_ANNOTATIONS, BUDGET)
-    return [each.annotation_id for each in page.annotations] if page is not None else []
+    return [each.annotation_id for each in (await page_of(store, run, limit=MAX_ANNOTATIONS)).annotations]
 
 
 async def an_annotation_is_kept(store: Store) -> None:
@@ -32,9 +40,7 @@ async def an_annotation_is_kept(store: Store) -> None:
         assert await store.annotations.page(run, None, 10, BUDGET) is not None
         for each in (first, second):
             assert await store.annotations.add(run, each, MAX_ANNOTATIONS) == "added"
-        page = await store.annotations.page(run, None, 10, BUDGET)
-        assert page is not None
-        assert (page.annotations, page.more) == ((first, second), False)
+        assert await page_of(store, run) == AnnotationPage((first, second), False)
         assert await store.annotations.find(run, "a1") == first
         assert await store.annotations.find(run, "a3") is None
         assert await state_of(store, run) == before, "nothing of it is in the log"
@@ -79,16 +85,13 @@ async def annotations_are_paged_oldest_first(store: Store) -> None:
         seen: list[str] = []
         more = True
         while more:
-            page = await store.annotations.page(run, seen[-1] if seen else None, limit, BUDGET)
-            assert page is not None
+            page = await page_of(store, run, seen[-1] if seen else None, limit)
             assert 0 < len(page.annotations) <= limit
             seen += [each.annotation_id for each in page.annotations]
             more = page.more
         assert seen == names
     for unknown in ("nobody", "ba1", ""):
-        page = await store.annotations.page(run, unknown, 10, BUDGET)
-        assert page is not None
-        assert (page.annotations, page.more) == ((), False)
+        assert await page_of(store, run, unknown) == AnnotationPage((), False)
 
 
 async def a_page_ends_where_its_budget_is_reached(store: Store) -> None:
@@ -97,8 +100,7 @@ async def a_page_ends_where_its_budget_is_reached(store: Store) -> None:
     for name in "abc":
         await store.annotations.add(run, annotation(name, 10), MAX_ANNOTATIONS)
     for budget, count in ((0, 1), (1, 1), (10, 1), (11, 2), (20, 2), (21, 3), (30, 3)):
-        page = await store.annotations.page(run, None, 10, budget)
-        assert page is not None
+        page = await page_of(store, run, budget=budget)
         assert (len(page.annotations), page.more) == (count, count < 3)
 
 

@@ -265,7 +265,7 @@ async def add_assets(store: Store, *names: str, partition: str = ACME) -> tuple[
 
 async def reference_assets(store: Store, run: RunKey, after: int, *names: str, status: Status = "running") -> None:
     """An append whose event names assets."""
-    given = replace(batch(run, after, status=status), assets=tuple(digest(name) for name in names))
+    given = batch(run, after, status=status, assets=tuple(digest(name) for name in names))
     assert await store.log.append(run, after, given) is None
 
 
@@ -284,7 +284,7 @@ async def an_asset_that_a_run_names_stays(store: Store) -> None:
     parent = header(assets=digests[:1])
     assert await store.log.create(parent) == RunCreated()
     begun = header("begun")
-    first = replace(batch(begun.key, -1), assets=digests[1:2])
+    first = batch(begun.key, -1, assets=digests[1:2])
     assert await store.log.create(begun, first=first) == RunCreated()
     spawn = child(parent.key, "born")
     await create_children(store, parent.key, -1, replace(spawn, header=replace(spawn.header, assets=digests[2:3])))
@@ -350,9 +350,9 @@ async def a_refused_commit_refers_to_nothing(store: Store) -> None:
     digests = await add_assets(store, "a")
     run = await make_run(store, status="running")
     await store.records.save_record(record())
-    late = replace(batch(run, 5), assets=digests)
+    late = batch(run, 5, assets=digests)
     assert isinstance(await catch(store.log.append(run, 5, late)), SequenceConflict)
-    again = replace(batch(run, 0, record=record()), assets=digests)
+    again = batch(run, 0, record=record(), assets=digests)
     assert await store.log.append(run, 0, again) == SlotTaken(record())
     assert isinstance(await catch(store.log.create(header(assets=digests))), HostFault)
     assert await store.log.create(header("run-b", assets=digests), (), record()) == SlotTaken(record())

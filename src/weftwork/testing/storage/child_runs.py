@@ -67,9 +67,9 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
     for bad in ((good, child(parent, "ended")), (good, child(parent, "run-a")), (good, good)):
         refused = store.log.append(parent, -1, replace(plain, child_creates=bad))
         assert isinstance(await catch(refused), HostFault)
-    given = replace(batch(parent, 4), child_creates=(good,))
+    given = batch(parent, 4, child_creates=(good,))
     assert isinstance(await catch(store.log.append(parent, 4, given)), SequenceConflict)
-    given = replace(batch(ended, 0), child_creates=(child(ended, "good"),))
+    given = batch(ended, 0, child_creates=(child(ended, "good"),))
     assert isinstance(await catch(store.log.append(ended, 0, given)), SequenceConflict)
     given = replace(plain, record=record(), child_creates=(good,))
     assert await store.log.append(parent, -1, given) == SlotTaken(record())
@@ -196,7 +196,7 @@ async def _walk(store: Store, parent: RunKey, limit: int) -> list[str]:
 def result_batch(run: RunKey, expected: int, status: Status = "running", outcome: bytes = b"{}") -> Batch:
     """One event of a child with word of it for its parent."""
     told = ChildResult(run.run_id, "node-1", run.run_id, expected + 1, status, outcome)
-    return replace(batch(run, expected, status=status), child_result=told)
+    return batch(run, expected, status=status, child_result=told)
 
 
 async def report_result(
@@ -214,9 +214,8 @@ async def parent_with_children(
 ) -> Any:
     """A run that stands at 0, and its children."""
     parent = await make_run(store, run_id, partition)
-    return parent, await create_children(
-        store, parent, -1, *(child(parent, f"{run_id}-{at}", **fields) for at in range(count))
-    )
+    spawns = [child(parent, f"{run_id}-{at}", **fields) for at in range(count)]
+    return parent, await create_children(store, parent, -1, *spawns)
 
 
 async def a_child_result_is_kept_until_it_is_acknowledged(store: Store) -> None:
@@ -328,13 +327,11 @@ async def a_cancel_request_stands_until_the_child_has_ended(store: Store) -> Non
     await store.log.append(three, -1, batch(three, -1, status="completed"))
     names = (two.run_id, one.run_id, three.run_id, theirs.run_id, stranger.run_id, parent.run_id, "unknown")
     orders = tuple(CancelRequest(name, f"why {name}") for name in names)
-    await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=orders))
+    await store.log.append(parent, 0, batch(parent, 0, cancel_requests=orders))
     wanted = [PendingCancelRequest(run, parent.run_id, f"why {run.run_id}") for run in (one, two)]
     assert await store.child_runs.cancel_requests(None, 10) == wanted
-    again = replace(
-        batch(parent, 1), cancel_requests=(CancelRequest(one.run_id, "another"),), child_creates=(child(parent, "new"),)
-    )
-    again = replace(again, cancel_requests=(*again.cancel_requests, CancelRequest("new", "at once")))
+    orders = (CancelRequest(one.run_id, "another"), CancelRequest("new", "at once"))
+    again = batch(parent, 1, cancel_requests=orders, child_creates=(child(parent, "new"),))
     await store.log.append(parent, 1, again)
     new = RunKey(ACME, "new")
     added = PendingCancelRequest(new, parent.run_id, "at once")
@@ -367,16 +364,14 @@ async def a_cascade_cancels_the_selected_children(store: Store) -> None:
         await create_children(store, runs[0], -1, child(runs[0], f"{name}-grandchild", name))
         await store.log.append(runs[5], -1, batch(runs[5], -1, status="completed"))
         order = (CancelRequest(runs[4].run_id, "before"),)
-        await store.log.append(parent, 1, replace(batch(parent, 1), cancel_requests=order))
-        wanted = [
-            PendingCancelRequest(RunKey(ACME, f"{name}-{at}"), name, "before" if at == 4 else "why") for at in reached
-        ]
-        stop = replace(batch(parent, 2, status="cancelling"), cascade_cancel=cascade)
+        await store.log.append(parent, 1, batch(parent, 1, cancel_requests=order))
+        reasons = [(RunKey(ACME, f"{name}-{at}"), "before" if at == 4 else "why") for at in reached]
+        wanted = [PendingCancelRequest(run, name, reason) for run, reason in reasons]
+        stop = batch(parent, 2, status="cancelling", cascade_cancel=cascade)
         await store.log.append(parent, 2, stop)
         assert await store.child_runs.cancel_requests(None, 50) == wanted[:-1]
-        last = replace(
-            batch(parent, 3, status="cancelled"), cascade_cancel=cascade, child_creates=(child(parent, f"{name}-5"),)
-        )
+        born = (child(parent, f"{name}-5"),)
+        last = batch(parent, 3, status="cancelled", cascade_cancel=cascade, child_creates=born)
         await store.log.append(parent, 3, last)
         assert await store.child_runs.cancel_requests(None, 50) == wanted
         for each in await store.child_runs.cancel_requests(None, 50):
@@ -384,7 +379,7 @@ async def a_cascade_cancels_the_selected_children(store: Store) -> None:
             assert found is not None
             at = found.last_sequence
             await store.log.append(each.child, at, batch(each.child, at, status="cancelled"))
-        none = replace(batch(bystander, 0, status="failed"), cascade_cancel=CascadeCancel("why", awaited_only=True))
+        none = batch(bystander, 0, status="failed", cascade_cancel=CascadeCancel("why", awaited_only=True))
         await store.log.append(bystander, 0, none)
         assert len(await store.child_runs.cancel_requests(None, 50)) == 3
         for each in await store.child_runs.cancel_requests(None, 50):
@@ -398,7 +393,7 @@ async def cancel_requests_keep_their_order(store: Store) -> None:
     wanted: list[PendingCancelRequest] = []
     for parent, runs in families:
         orders = tuple(CancelRequest(run.run_id, "why") for run in reversed(runs))
-        await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=orders))
+        await store.log.append(parent, 0, batch(parent, 0, cancel_requests=orders))
         wanted += [PendingCancelRequest(run, parent.run_id, "why") for run in runs]
     assert await store.child_runs.cancel_requests(None, 0) == []
 
@@ -418,9 +413,8 @@ async def cancel_requests_keep_their_order(store: Store) -> None:
 
 async def child_messages_stay_in_their_partition(store: Store) -> None:
     """Equal ids in two partitions: news and orders are of the own family alone."""
-    (ours, our_runs), (theirs, their_runs) = [
-        await parent_with_children(store, "run-a", name) for name in (ACME, OTHER)
-    ]
+    ours, our_runs = await parent_with_children(store)
+    theirs, their_runs = await parent_with_children(store, partition=OTHER)
     our_news = await report_result(store, ours, our_runs[0], -1)
     their_news = await report_result(store, theirs, their_runs[0], -1)
     assert await store.child_runs.child_results(None, 10) == [our_news, their_news]
@@ -428,13 +422,11 @@ async def child_messages_stay_in_their_partition(store: Store) -> None:
     assert await store.child_runs.child_results(None, 10) == [our_news]
     await store.child_runs.acknowledge_results((PendingChildResult(RunKey("test:acme", "run-a"), our_news.result),))
     assert await store.child_runs.child_results(None, 10) == [our_news]
-    await store.log.append(
-        theirs, 0, replace(batch(theirs, 0), cancel_requests=(CancelRequest(their_runs[1].run_id, "why"),))
-    )
+    order = (CancelRequest(their_runs[1].run_id, "why"),)
+    await store.log.append(theirs, 0, batch(theirs, 0, cancel_requests=order))
     assert await store.child_runs.cancel_requests(None, 10) == [PendingCancelRequest(their_runs[1], "run-a", "why")]
-    await store.log.append(
-        theirs, 1, replace(batch(theirs, 1, status="cancelled"), cascade_cancel=CascadeCancel("why"))
-    )
+    last = batch(theirs, 1, status="cancelled", cascade_cancel=CascadeCancel("why"))
+    await store.log.append(theirs, 1, last)
     assert {each.child.partition for each in await store.child_runs.cancel_requests(None, 10)} == {OTHER}
     assert await store.child_runs.child_results(None, 10) == [our_news]
 
@@ -443,7 +435,7 @@ async def a_refused_append_sends_no_child_messages(store: Store) -> None:
     """At the wrong sequence, or with a slot that is taken, there are no news and no orders, and none go."""
     parent, (one, two, three) = await parent_with_children(store)
     kept = await report_result(store, parent, one, -1)
-    await store.log.append(parent, 0, replace(batch(parent, 0), cancel_requests=(CancelRequest(two.run_id, "why"),)))
+    await store.log.append(parent, 0, batch(parent, 0, cancel_requests=(CancelRequest(two.run_id, "why"),)))
     ordered = [PendingCancelRequest(two, parent.run_id, "why")]
     await store.records.save_record(record())
     full = {"cancel_requests": (CancelRequest(three.run_id, "why"),), "cascade_cancel": CascadeCancel("why")}
@@ -452,13 +444,8 @@ async def a_refused_append_sends_no_child_messages(store: Store) -> None:
         (two, -1, result_batch(two, -1, "completed")),
         (parent, 1, replace(batch(parent, 1, status="cancelled"), **full)),
     ):
-        late = batch(run, expected + 3, status="cancelled")
-        late = replace(
-            late,
-            child_result=given.child_result,
-            cancel_requests=given.cancel_requests,
-            cascade_cancel=given.cascade_cancel,
-        )
+        later = batch(run, expected + 3, status="cancelled")
+        late = replace(given, events=later.events, projection=later.projection)
         assert isinstance(await catch(store.log.append(run, expected + 3, late)), SequenceConflict)
         assert await store.log.append(run, expected, replace(given, record=record())) == SlotTaken(record())
         assert await store.child_runs.child_results(None, 10) == [kept]
@@ -470,9 +457,7 @@ async def child_messages_survive_a_restart(make: Callable[[], Store]) -> None:
     async with opened(make()) as store:
         parent, (one, two, three) = await parent_with_children(store)
         kept = [await report_result(store, parent, run, -1) for run in (one, two)]
-        await store.log.append(
-            parent, 0, replace(batch(parent, 0), cancel_requests=(CancelRequest(three.run_id, "why"),))
-        )
+        await store.log.append(parent, 0, batch(parent, 0, cancel_requests=(CancelRequest(three.run_id, "why"),)))
     async with opened(make()) as store:
         assert [found.header.key for found in await store.child_runs.children(parent, None, 10)] == [one, two, three]
         assert await store.child_runs.count_descendants(parent) == 3

@@ -49,9 +49,8 @@ async def a_definition_never_changes(store: Store) -> None:
     """Putting a digest again, or registering under it, changes nothing."""
     await store.definitions.put("d1", b"first")
     await store.definitions.put("d1", b"second")
-    assert (
-        await store.definitions.register(registration(digest="d1"), b"third", MAX_REGISTRATIONS) == VersionRegistered()
-    )
+    third = registration(digest="d1")
+    assert await store.definitions.register(third, b"third", MAX_REGISTRATIONS) == VersionRegistered()
     assert await store.definitions.get("d1") == b"first"
 
 
@@ -83,9 +82,8 @@ async def a_version_is_registered_once(store: Store) -> None:
     await register(store, registration(), registration(version="2.0"))
     for digest in ("another", registration().digest):
         again = registration(digest=digest, created_at=NOW + 1)
-        assert await store.definitions.register(again, b"another", MAX_REGISTRATIONS, record()) == VersionExists(
-            registration()
-        )
+        refused = await store.definitions.register(again, b"another", MAX_REGISTRATIONS, record())
+        assert refused == VersionExists(registration())
     assert await store.definitions.find("acme", "greet") == registration(version="2.0")
     assert await store.definitions.find("acme", "greet", "1.0") == registration()
     assert await store.definitions.get("another") is None
@@ -122,11 +120,8 @@ async def a_registration_is_stored_with_its_record(store: Store) -> None:
     for again in (registration(), registration(version="2.0")):
         assert await store.definitions.register(again, b"", 1, other) == SlotTaken(record())
     assert await store.definitions.find("acme", "greet", "2.0") is None
-    fresh = record(created_at=NOW + 2, expired_before=NOW + 1)
-    assert (
-        await store.definitions.register(registration(version="2.0"), b"", MAX_REGISTRATIONS, fresh)
-        == VersionRegistered()
-    )
+    fresh, second = record(created_at=NOW + 2, expired_before=NOW + 1), registration(version="2.0")
+    assert await store.definitions.register(second, b"", MAX_REGISTRATIONS, fresh) == VersionRegistered()
     assert await store.records.find_record(ACME, "slot-1", NOW + 1) == record(created_at=NOW + 2)
 
 

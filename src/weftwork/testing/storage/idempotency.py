@@ -36,14 +36,8 @@ async def a_taken_slot_adds_no_events(store: Store) -> None:
     run = await make_run(store)
     await store.records.save_record(record())
     before = await state_of(store, run)
-    given = batch(
-        run,
-        -1,
-        3,
-        rows=(StateRow("node", "n", b"1"),),
-        hidden=(HiddenValue(0, "/a", b"1"),),
-        record=record(fingerprint="other"),
-    )
+    rows, hidden = (StateRow("node", "n", b"1"),), (HiddenValue(0, "/a", b"1"),)
+    given = batch(run, -1, 3, rows=rows, hidden=hidden, record=record(fingerprint="other"))
     assert await store.log.append(run, -1, given) == SlotTaken(record())
     assert await state_of(store, run) == before
 
@@ -62,9 +56,8 @@ async def the_slot_is_looked_at_first(store: Store) -> None:
 async def one_of_many_takes_a_slot(store: Store) -> None:
     """64 concurrent creations with one slot make one run, and the others get its record."""
     outcomes = [record(outcome=b"%d" % number) for number in range(64)]
-    answers = await asyncio.gather(
-        *(store.log.create(header(f"run-{number}"), (), given) for number, given in enumerate(outcomes))
-    )
+    creating = (store.log.create(header(f"run-{number}"), (), given) for number, given in enumerate(outcomes))
+    answers = await asyncio.gather(*creating)
     won = [number for number, answer in enumerate(answers) if answer == RunCreated()]
     assert len(won) == 1
     assert Counter(map(repr, answers)) == {repr(RunCreated()): 1, repr(SlotTaken(outcomes[won[0]])): 63}
@@ -77,9 +70,8 @@ async def a_record_can_stand_alone(store: Store) -> None:
     assert await store.records.save_record(record()) is None
     assert await store.records.save_record(record(outcome=b"other")) == SlotTaken(record())
     assert await store.records.find_record(ACME, "slot-1", 0) == record()
-    answers = await asyncio.gather(
-        *(store.records.save_record(record("slot-2", outcome=b"%d" % at)) for at in range(16))
-    )
+    saving = (store.records.save_record(record("slot-2", outcome=b"%d" % at)) for at in range(16))
+    answers = await asyncio.gather(*saving)
     assert answers.count(None) == 1
 
 

@@ -44,12 +44,13 @@ def batch(
     rows: tuple[StateRow, ...] = (),
     hidden: tuple[HiddenValue, ...] = (),
     record: IdempotencyRecord | None = None,
+    **fields: Any,
 ) -> Batch:
-    """`count` events that follow `expected`, with a projection that fits them."""
+    """`count` events that follow `expected`, with a projection that fits them; `fields` are others of the batch."""
     events = tuple(event(run, sequence) for sequence in range(expected + 1, expected + 1 + count))
     ended = NOW + 9 if status in TERMINAL_STATUSES else None
     projection = Projection(status, expected + count, NOW, ended, "node-1", None, expected + count + 1)
-    return Batch(events, projection, rows, hidden, record)
+    return Batch(events, projection, rows, hidden, record, **fields)
 
 
 def record(slot: str = "slot-1", partition: str = ACME, **fields: Any) -> IdempotencyRecord:
