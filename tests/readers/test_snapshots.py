@@ -12,7 +12,7 @@ from tests.readers.crowd import StreamReaders, open_readers
 from weftwork.adapters.http import sse
 from weftwork.adapters.http.app import App
 from weftwork.adapters.http.sse import SnapshotCache
-from weftwork.protocol.wire.streams import snapshot_frame
+from weftwork.protocol.wire import streams
 
 WIDE = {**echoes("wide", 30), "edges": []}
 """Its snapshot is larger than what a connection takes at once."""
@@ -23,13 +23,13 @@ READERS = 6
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Snapshots that were encoded, by sequence."""
     found: list[int] = []
-    honest = snapshot_frame
+    honest = streams.snapshot_frame
 
     def watched(document: dict[str, Any], sequence: int, timestamp: int) -> Any:
         found.append(sequence)
         return honest(document, sequence, timestamp)
 
-    monkeypatch.setattr(sse, "snapshot_frame", watched)
+    monkeypatch.setattr(streams, "snapshot_frame", watched)
     return found
 
 

@@ -8,14 +8,7 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from weftwork.adapters.python.errors import NodeExited
-from weftwork.ports.node_outcome import (
-    Completed,
-    Failed,
-    InterruptPending,
-    NodeOutcome,
-    NotDone,
-    StepFailed,
-)
+from weftwork.ports.node_outcome import Completed, Failed, InterruptPending, NodeOutcome, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.workflow.node_types import Effect
 

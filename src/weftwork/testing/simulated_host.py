@@ -101,13 +101,7 @@ class HostProcess:
         # With ids of its own: those of a run do not depend on what is signed beside it.
         self.signer = Signer(world.store.signing, world.clock, SequentialIds())
         self.assets = Assets(
-            world.store.assets,
-            world.blobs,
-            self.signer,
-            world.clock,
-            world.limits,
-            MEDIA_BASE,
-            prefixes=ASSET_PREFIXES,
+            world.store.assets, world.blobs, self.signer, world.clock, world.limits, MEDIA_BASE, prefixes=ASSET_PREFIXES
         )
         runtime = Runtime(
             log,

@@ -20,18 +20,7 @@ from weftwork.engine.api.runs import EventStreams, Reader, Runs
 from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
-from weftwork.protocol.wire.streams import (
-    KEEPALIVE,
-    SNAPSHOT_TYPES,
-    Cursor,
-    StreamFrame,
-    StreamMode,
-    batch_frame,
-    encoded_frames,
-    event_frames,
-    shows_annotations,
-    snapshot_frame,
-)
+from weftwork.protocol.wire import streams
 
 MAX_CONCURRENT_SNAPSHOTS: Final = 4
 """Snapshots made at the same time; each needs the whole state of its run."""
@@ -81,7 +70,7 @@ class SnapshotCache:
             last = stored.projection.last_sequence
             if known != last:
                 timestamp = (await self._runs.get_event(caller, run_id, last)).timestamp
-            body = snapshot_frame(await self._runs.make_snapshot(stored), last, timestamp).encode()
+            body = streams.snapshot_frame(await self._runs.make_snapshot(stored), last, timestamp).encode()
             kept = self._pending[run, last] = Snapshot(body, last, stored.projection.status in TERMINAL_STATUSES)
             return kept
 
@@ -94,8 +83,8 @@ class SseStream:
     _keyring: Keyring
     _snapshots: SnapshotCache
     _request: Request
-    _modes: frozenset[StreamMode]
-    _cursor: Cursor
+    _modes: frozenset[streams.StreamMode]
+    _cursor: streams.Cursor
     _buffer_seconds: float
     _keepalive: float
     _keepalive_at: float = 0.0
@@ -112,7 +101,7 @@ class SseStream:
         # A reader who saw an output.chunk but not its projected chunk must be given that event again.
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
         reader, standing = await self._streams.join(self._caller, self._run_id, after)
-        reader.wants_notifications = shows_annotations(self._modes)
+        reader.wants_notifications = streams.shows_annotations(self._modes)
         last, over = standing.last_sequence, standing.status in TERMINAL_STATUSES
         try:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
@@ -142,7 +131,7 @@ class SseStream:
     async def _send_notifications(self, reader: Reader) -> None:
         """Frames that are in no log, so each is kept until the client has room: it is smaller than a piece."""
         for note in reader.take_notifications():
-            body = batch_frame([note.frame]).encode() if self._buffer_seconds else note.frame.encode()
+            body = streams.batch_frame([note.frame]).encode() if self._buffer_seconds else note.frame.encode()
             at = 0
             while at < len(body):
                 await self._writer.drained()
@@ -162,11 +151,11 @@ class SseStream:
         clock = asyncio.get_running_loop()
         until = clock.time() + self._buffer_seconds
         sequences: list[int] = []
-        batch: list[StreamFrame] = []
+        batch: list[streams.StreamFrame] = []
         size, flush = 0, False
         while True:
             for event in events:
-                if frames := event_frames(event, self._modes, self._cursor):
+                if frames := streams.event_frames(event, self._modes, self._cursor):
                     sequences.append(event.sequence)
                     batch += frames
                     size += event.size
@@ -176,34 +165,34 @@ class SseStream:
             if not batch or flush or left <= 0 or size >= BATCH_BYTES or reader.ended or reader.has_notification:
                 break
             events = await reader.next(left)
-        return (sequences[0], sequences[-1], batch_frame(batch).encode()) if batch else (0, 0, b"")
+        return (sequences[0], sequences[-1], streams.batch_frame(batch).encode()) if batch else (0, 0, b"")
 
     async def _reread(self, reader: Reader, first: int, last: int) -> bytes:
         """What was shown of events that were taken before, made again."""
         parts: list[bytes] = []
-        batch: list[StreamFrame] = []
+        batch: list[streams.StreamFrame] = []
         while first <= last:
             page = await reader.reread(first, last)
             if not page:
                 # The run was deleted: a frame of which a part is sent cannot be finished any more.
                 raise ResponseAborted
             if self._buffer_seconds:
-                batch += [frame for event in page for frame in event_frames(event, self._modes, self._cursor)]
+                batch += [frame for event in page for frame in streams.event_frames(event, self._modes, self._cursor)]
             else:
                 parts.append(self._encode_events(page))
             first = page[-1].sequence + 1
-        return batch_frame(batch).encode() if batch else b"".join(parts)
+        return streams.batch_frame(batch).encode() if batch else b"".join(parts)
 
     async def _next_events(self, reader: Reader) -> list[Event]:
         """The next events. Those that this reader is not shown do not put off the keep-alive."""
         await self._writer.drained()
         clock = asyncio.get_running_loop()
         if clock.time() >= self._keepalive_at:
-            await self._write_available(KEEPALIVE)
+            await self._write_available(streams.KEEPALIVE)
         return await reader.next(self._keepalive_at - clock.time())
 
     def _encode_events(self, events: list[Event]) -> bytes:
-        return b"".join([encoded_frames(event, self._modes, self._cursor) for event in events])
+        return b"".join([streams.encoded_frames(event, self._modes, self._cursor) for event in events])
 
     async def _stream_snapshots(self, reader: Reader, last: int) -> None:
         """The newest snapshot whenever one is due: a slow reader skips states, never the last one."""
@@ -217,7 +206,7 @@ class SseStream:
     async def _wait_for_snapshot(self, reader: Reader, sent: int) -> tuple[int, ...] | None:
         """If there is news that a snapshot must follow: sequence and time of the newest event, as far as known here."""
         events = await self._next_events(reader)
-        due = sent < 0 or any(event.type in SNAPSHOT_TYPES and event.sequence > sent for event in events)
+        due = sent < 0 or any(event.type in streams.SNAPSHOT_TYPES and event.sequence > sent for event in events)
         told = reader.take_notifications()
         if events and due:
             return events[-1].sequence, events[-1].timestamp

@@ -50,11 +50,7 @@ def signing_key(kid: str = "s1", created_at: int = NOW) -> SigningKey:
 async def signing_keys_are_listed_oldest_first(store: Store) -> None:
     """`all` gives every key as it was put, by the time it was made, retired ones too; its secret byte for byte."""
     assert await store.signing.all() == []
-    keys = [
-        signing_key("s3", 30),
-        SigningKey("s1", bytes(range(256)), 10, 11),
-        SigningKey("s2", b"", 20),
-    ]
+    keys = [signing_key("s3", 30), SigningKey("s1", bytes(range(256)), 10, 11), SigningKey("s2", b"", 20)]
     for key in keys:
         await store.signing.put(key)
     assert await store.signing.all() == [keys[1], keys[2], keys[0]]

@@ -61,8 +61,7 @@ ADVICE_BY_CODE: Final = {
         "The run that asked was cancelled, and its question with it. There is nothing left to do here.",
     ),
     "interrupt_expired": ErrorAdvice(
-        "This link has expired",
-        "The question may still be open. Ask whoever sent you the link for a new one.",
+        "This link has expired", "The question may still be open. Ask whoever sent you the link for a new one."
     ),
     "interrupt_not_found": ErrorAdvice(
         "This link leads nowhere",

@@ -41,11 +41,7 @@ class HostInfoRoutes:
     """
 
     def __init__(
-        self,
-        service: Runs,
-        draining: Callable[[], bool],
-        kinds: KindSet,
-        declarations: Mapping[str, NodeDeclaration],
+        self, service: Runs, draining: Callable[[], bool], kinds: KindSet, declarations: Mapping[str, NodeDeclaration]
     ) -> None:
         self._runs = service
         self._draining = draining

@@ -10,11 +10,7 @@ from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
 from weftwork.protocol.wire.route import MAX_CURSOR
 from weftwork.protocol.wire.v1.paths import path_for
 
-_HEADERS: Final = [
-    (b"content-type", JSON),
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-]
+_HEADERS: Final = [(b"content-type", JSON), (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
 class ReviewRoutes:
