@@ -7,7 +7,7 @@ end, through as many processes as it takes.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -259,7 +259,7 @@ class Scenario:
         if violations:
             listed = "\n".join(f"  {each.pointer or '/'}: {each.message}" for each in violations)
             raise Refused(f"the workflow cannot be registered:\n{listed}")
-        self._start_request(self._recover(life))
+        self._request_task = asyncio.create_task(self._recover(life))
 
     async def _recover(self, life: HostProcess) -> None:
         await life.executor.recover()
@@ -268,15 +268,12 @@ class Scenario:
             outcome = await life.service.create_run(CALLER, self._request, "start")
             self._run = CALLER.run(outcome.run_id)
 
-    def _start_request(self, work: Coroutine[Any, Any, Any]) -> None:
-        self._request_task = asyncio.create_task(work)
-
     async def _finish_request(self, done: "asyncio.Task[Any]") -> None:
         self._request_task = None
         try:
             done.result()
         except StoreUnavailable:
-            self._start_request(self._retry_later())
+            self._request_task = asyncio.create_task(self._retry_later())
         except ClientFault as fault:
             where = (fault.details or {}).get("pointer", "")
             raise Refused(f"the host refuses: {fault.code}: {fault.message} {where}".rstrip()) from None
@@ -309,7 +306,7 @@ class Scenario:
                 continue
             answer = answer_to(question, self._answers, self._answer_counts[question.key])
             if answer is not TIMEOUT:
-                self._start_request(self._resolve(question, answer))
+                self._request_task = asyncio.create_task(self._resolve(question, answer))
                 return True
             self._unanswered_keys.add(question.key)
         return False

@@ -53,7 +53,12 @@ class App:
         request = Request(scope, receive, send, self._max_body_bytes)
         self._set_traceparent(request)
         try:
-            await self._handle(request)
+            response = await self._call_handler(request)
+            if request.writer.has_started:
+                # A stream, ended by its handler or by a fault on the way; its reader can resume.
+                await request.writer.end()
+            elif response is not None:
+                await _send(request, response)
         except ClientDisconnected:
             return
         except ResponseAborted:
@@ -66,14 +71,6 @@ class App:
                 # Taken note of. Else time limits on the way out would take it for their own.
                 task.uncancel()
             await _end_on_shutdown(request)
-
-    async def _handle(self, request: Request) -> None:
-        response = await self._call_handler(request)
-        if request.writer.has_started:
-            # A stream, ended by its handler or by a fault on the way; its reader can resume.
-            await request.writer.end()
-        elif response is not None:
-            await _send(request, response)
 
     def _set_traceparent(self, request: Request) -> None:
         """trace-02: every answer carries a traceparent, in the caller's trace when there is one."""

@@ -1,6 +1,7 @@
 """The assets port in memory, and the references that runs have to assets."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 
 from msgspec.structs import replace
@@ -10,13 +11,13 @@ from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, A
 from weftwork.protocol.run.header import RunKey
 
 
+@dataclass(slots=True)
 class _MemoryAsset:
     """An asset and the runs that refer to it."""
 
-    def __init__(self, asset: StoredAsset, number: int) -> None:
-        self.asset = asset
-        self.number = number
-        self.runs: set[str] = set()
+    asset: StoredAsset
+    number: int
+    runs: set[str] = field(default_factory=set)
 
 
 class MemoryAssets(MemoryPort):

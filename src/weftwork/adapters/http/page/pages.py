@@ -124,8 +124,10 @@ def render_done(status_text: str, question: dict[str, Any] | None) -> bytes:
     """After an answer: `status_text` is the status of the run, or a sentence."""
     text = _STATUS_SENTENCES.get(status_text, status_text)
     thanks = element("p", {}, "Thank you. Your answer was recorded. You can close this page.")
-    title = _title(question)
-    about = element("p", {}, "It was about: ", element("bdi", WORKFLOW_TEXT, title)) if title else None
+    data = (question or {}).get("data")
+    title = data.get("title") if is_object(data) else None
+    named = element("bdi", WORKFLOW_TEXT, shorten(title, _MAX_MESSAGE)) if title and isinstance(title, str) else None
+    about = element("p", {}, "It was about: ", named) if named else None
     card = element("section", {"class": "card", "role": "status"}, thanks, element("p", {}, text) if text else None)
     return render_document("Answer recorded", card, workflow_region(about) if about else None)
 
@@ -144,9 +146,3 @@ def _run(run_id: Any) -> Child:
 
 def _name(person: Any) -> Child:
     return element("bdi", WORKFLOW_TEXT, shorten(person, _MAX_ID)) if isinstance(person, str) else None
-
-
-def _title(question: dict[str, Any] | None) -> str:
-    data = (question or {}).get("data")
-    title = data.get("title") if is_object(data) else None
-    return shorten(title, _MAX_MESSAGE) if isinstance(title, str) else ""

@@ -154,15 +154,11 @@ class Connection(HttpToolsProtocol):
             "weftwork.connection": self,
         }
         place = self._limit.admit(len(self.connections))
-        if place != "admitted":
-            self._handle_over_limit(place)
-
-    def _handle_over_limit(self, place: str) -> None:
         if place == "spare":
             self._is_spare = True
         elif place == "rejected":
             self.send_final(self._limit.rejection)
-        else:
+        elif place == "dropped":
             self.stage = CLOSING
             self.transport.write(self._limit.rejection)
             self.transport.close()
