@@ -16,6 +16,7 @@ LARGE_WITH_REASON: dict[str, str] = {}
 
 SMALL_WITH_REASON: dict[str, str] = {
     "src/weftwork/adapters/system/file_limit.py": "wraps the resource module, which not every system has",
+    "src/weftwork/testing/storage/suite.py": "`__init__.py` holds no logic, and the checks import the harness",
     "src/weftwork/testing/exports.py": "`__init__.py` holds no logic, and this is the logic behind its lazy names",
 }
 """Path from the root -> why the module stands alone although it is short and has at most one importer."""
