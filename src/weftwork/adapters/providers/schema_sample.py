@@ -119,10 +119,8 @@ def _type_of(schema: dict[str, Any]) -> Any:
 
 def _sample_text(schema: dict[str, Any]) -> str:
     text = _FORMATS.get(str(schema.get("format")), SAMPLE_TEXT)
-    least, most = (
-        min(_integer_bound(schema, "minLength", 0), MAX_LENGTH),
-        _integer_bound(schema, "maxLength", MAX_LENGTH),
-    )
+    least = min(_integer_bound(schema, "minLength", 0), MAX_LENGTH)
+    most = _integer_bound(schema, "maxLength", MAX_LENGTH)
     return text.ljust(least, ".")[: max(most, 0)]
 
 

@@ -19,24 +19,18 @@ from weftwork.protocol.run.batch import IdempotencyRecord
 
 _PUT = "INSERT INTO definitions (digest, document) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
 _GET = "SELECT document FROM definitions WHERE digest = ?"
-_FIND_VERSION = """
-    SELECT tenant, workflow_id, version, digest, created_at, name, description FROM workflows
-    WHERE tenant = ? AND workflow_id = ? AND version = ?
-"""
-_FIND_CURRENT = """
-    SELECT tenant, workflow_id, version, digest, created_at, name, description FROM workflows
-    WHERE tenant = ? AND workflow_id = ? AND current = 1
-"""
+_COLUMNS = "tenant, workflow_id, version, digest, created_at, name, description"
+_FIND_VERSION = f"SELECT {_COLUMNS} FROM workflows WHERE tenant = ? AND workflow_id = ? AND version = ?"  # noqa: S608
+_FIND_CURRENT = f"SELECT {_COLUMNS} FROM workflows WHERE tenant = ? AND workflow_id = ? AND current = 1"  # noqa: S608
 _HAS_NTH_VERSION = "SELECT 1 FROM workflows WHERE tenant = ? LIMIT 1 OFFSET ?"
 _SUPERSEDE = "UPDATE workflows SET current = 0 WHERE tenant = ? AND workflow_id = ? AND current = 1"
 _REGISTER = """
     INSERT INTO workflows (tenant, workflow_id, version, digest, created_at, name, description, current)
     VALUES (?, ?, ?, ?, ?, ?, ?, 1)
 """
-_PAGE = """
-    SELECT tenant, workflow_id, version, digest, created_at, name, description FROM workflows
-    WHERE tenant = ? AND workflow_id > ? AND current = 1 ORDER BY workflow_id LIMIT ?
-"""
+_PAGE = f"""
+    SELECT {_COLUMNS} FROM workflows WHERE tenant = ? AND workflow_id > ? AND current = 1 ORDER BY workflow_id LIMIT ?
+"""  # noqa: S608 - nothing but constants
 _VERSIONS = """
     SELECT version FROM workflows WHERE tenant = ? AND workflow_id = ? ORDER BY workflow_no DESC LIMIT ?
 """

@@ -156,14 +156,10 @@ def _approval_plan(data: dict[str, Any]) -> FormPlan:
     artifact = json_text(data.get("artifactData"))
     if len(artifact) > MAX_EDITABLE or MARKER_PREFIX in artifact:
         offered = [each for each in offered if each.action != "edit-accept"]
-    closed = (
-        "This decision takes an account: a link is not enough for it." if data.get("profile") == AUTH_REQUIRED else ""
-    )
-    return FormPlan(
-        tuple(offered),
-        closed_reason=closed
-        or ("" if offered else "This cannot be edited here: it is too long, or part of it is hidden."),
-    )
+    closed = "" if offered else "This cannot be edited here: it is too long, or part of it is hidden."
+    if data.get("profile") == AUTH_REQUIRED:
+        closed = "This decision takes an account: a link is not enough for it."
+    return FormPlan(tuple(offered), closed_reason=closed)
 
 
 def _clarification_button(questions: list[dict[str, Any]]) -> FormButton:
@@ -187,11 +183,10 @@ def _event_button(correlation: dict[str, Any], schema: dict[str, Any] | None) ->
 
 
 def _ratification_buttons(decision: Any) -> tuple[FormButton, ...]:
-    if MARKER_PREFIX in json_text(decision):
-        return (
-            FormButton("edit", "Send my version", (_editable_field("edit", "The decision as it should be", None, ()),)),
-        )
-    field = _editable_field("edit", "The decision as it should be", decision, ())
+    is_hidden = MARKER_PREFIX in json_text(decision)
+    field = _editable_field("edit", "The decision as it should be", None if is_hidden else decision, ())
+    if is_hidden:
+        return (FormButton("edit", "Send my version", (field,)),)
     changed = FormButton("edit", "Send my version", (field,), None, "plain", "Change the decision first.")
     ratified = FormButton("ratify", "Confirm this decision", (), decision)
     return (ratified, changed) if len(json_text(decision)) <= MAX_EDITABLE else (ratified,)

@@ -188,13 +188,8 @@ def _bounds(field: FormField) -> dict[str, str | bool | None]:
 
 
 def _limit(value: Any) -> str | None:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not -_MAX_SAFE_INTEGER <= value <= _MAX_SAFE_INTEGER
-    ):
-        return None
-    return str(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number and abs(value) <= _MAX_SAFE_INTEGER else None
 
 
 def _label(field: FormField) -> Markup:

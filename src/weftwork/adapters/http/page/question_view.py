@@ -169,20 +169,16 @@ def approval_status(question: dict[str, Any], plan: FormPlan) -> Child:
     granted = sum(action in GRANTING_ACTIONS for _, action in votes)
     majority = data.get("rejectionPolicy") == "majority"
     rejection = "Rejected by more than half of those needed" if majority else "One rejection ends it"
-    done = (
-        f"You have {_VERBS[question['voted']]}. Sending again changes your vote." if has_voted(question, plan) else None
-    )
+    given = join_names([f"{voter} {_VERBS[action]}" for voter, action in votes])
     rows: list[tuple[str, Child]] = [
         ("Approvals", f"{granted} of {required} given"),
         ("Rejection", rejection if required > 1 else None),
-        (
-            "So far",
-            element("bdi", WORKFLOW_TEXT, join_names([f"{voter} {_VERBS[action]}" for voter, action in votes]))
-            if votes
-            else None,
-        ),
+        ("So far", element("bdi", WORKFLOW_TEXT, given) if votes else None),
     ]
-    said = element("p", {"role": "status"}, element("strong", {}, done)) if done else None
+    said = None
+    if has_voted(question, plan):
+        done = f"You have {_VERBS[question['voted']]}. Sending again changes your vote."
+        said = element("p", {"role": "status"}, element("strong", {}, done))
     return element("section", {"class": "card", "aria-label": "How it stands"}, said, fact_list(rows))
 
 
