@@ -112,8 +112,8 @@ def _question(row: dict[str, Any], seen: PerformedCalls, run: RunHeader) -> Ques
     if data.get("customKind") != UNKNOWN_OUTCOME_KIND:
         own = key.startswith(f"{node_id}:")
         name = key.removeprefix(f"{node_id}:").partition(":")[2] if own else key
-        kind, about = (data["customKind"], data.get("payload")) if "customKind" in data else (row["kind"], data)
-        return Question(node_id, key, name, kind, about, None, False, *state)
+        kind, said = (data["customKind"], data.get("payload")) if "customKind" in data else (row["kind"], data)
+        return Question(node_id, key, name, kind, said, None, False, *state)
     about: dict[str, Any] = data["payload"]
     visit = int(key.split(":")[2])
     acting = f"{node_id}[{about['item']}]" if "item" in about else node_id

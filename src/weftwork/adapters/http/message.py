@@ -90,7 +90,7 @@ class Request:
     writer: ResponseWriter = field(init=False)
     has_unread_body: bool = field(init=False)
     """Whether a body is on its way that nobody has read to its end."""
-    params: dict[str, str] = field(default_factory=dict)
+    params: dict[str, str] = field(default_factory=dict[str, str])
     route: Route | None = None
     principal: Principal | None = None
     error_renderer: Callable[[ClientFault], Response] | None = None

@@ -9,9 +9,9 @@ from weftwork.protocol.wire.v1.routes import split_path
 
 @dataclass(slots=True)
 class _PathNode:
-    fixed: "dict[str, _PathNode]" = field(default_factory=dict)
+    fixed: "dict[str, _PathNode]" = field(default_factory=dict[str, "_PathNode"])
     param: "tuple[str, _PathNode] | None" = None
-    routes: dict[str, dict[str, Route | None]] = field(default_factory=dict)
+    routes: dict[str, dict[str, Route | None]] = field(default_factory=dict[str, dict[str, Route | None]])
     """verb -> method -> route; None marks a path that is known but not offered."""
 
 

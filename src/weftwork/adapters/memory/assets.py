@@ -17,7 +17,7 @@ class _MemoryAsset:
 
     asset: StoredAsset
     number: int
-    runs: set[str] = field(default_factory=set)
+    runs: set[str] = field(default_factory=set[str])
 
 
 class MemoryAssets(MemoryPort):

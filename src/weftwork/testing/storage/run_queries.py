@@ -105,7 +105,10 @@ async def _fill(store: Store) -> list[StoredRun]:
     for number in range(60):
         run_id, status = f"run-{number:02}", STATUSES[number % len(STATUSES)]
         marks = [("all", True), ("even", number % 2 == 0), ("third", number % 3 == 0)]
-        fields = {"workflow_id": _WORKFLOWS[number % 7 % 3], "tags": tuple(tag for tag, has in marks if has)}
+        fields: dict[str, Any] = {
+            "workflow_id": _WORKFLOWS[number % 7 % 3],
+            "tags": tuple(tag for tag, has in marks if has),
+        }
         run = await make_run(store, run_id, status=status, **fields)
         await make_run(store, f"theirs-{run_id}", OTHER, tags=("all",))
         projection = Projection("pending") if status == "pending" else batch(run, -1, status=status).projection

@@ -101,7 +101,8 @@ def read_field(field: FormField, sent: list[str], as_json: bool = False) -> Any:
         raise UnreadableField("was sent more than once")
     if not filled and field.empty == "refuse":
         raise UnreadableField("is still empty")
-    value = _value(field, filled, as_json) if filled else {"omit": ABSENT, "null": None, "list": []}[field.empty]
+    empty: dict[str, Any] = {"omit": ABSENT, "null": None, "list": list[Any]()}
+    value = _value(field, filled, as_json) if filled else empty[field.empty]
     if value is ABSENT:
         return value
     if field.schema is not None and (wrong := schema_violations(field.schema, value, "")):

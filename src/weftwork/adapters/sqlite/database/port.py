@@ -1,7 +1,8 @@
 """What the ports on one SQLite file share: its writer, its readers, and methods that are one job for either."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import SqliteReaders
@@ -20,22 +21,23 @@ class SqlitePort:
 
 
 Job = Callable[Concatenate[SqliteConnection, P], T]
-Method = Callable[Concatenate[SqlitePort, P], Coroutine[Any, Any, T]]
+if TYPE_CHECKING:
+    Method = Callable[Concatenate[SqlitePort, P], CoroutineType[Any, Any, T]]
 
 
-def writes(job: Job[P, T]) -> Method[P, T]:
+def writes(job: Job[P, T]) -> "Method[P, T]":
     """The method of a port that runs this job in a transaction of the writer."""
 
     async def method(port: SqlitePort, *arguments: P.args, **named: P.kwargs) -> T:
-        return await port._write(job, *arguments, **named)
+        return await port._write(job, *arguments, **named)  # pyright: ignore[reportPrivateUsage]
 
     return method
 
 
-def reads(job: Job[P, T]) -> Method[P, T]:
+def reads(job: Job[P, T]) -> "Method[P, T]":
     """The method of a port that runs this job on a reader."""
 
     async def method(port: SqlitePort, *arguments: P.args, **named: P.kwargs) -> T:
-        return await port._read(job, *arguments, **named)
+        return await port._read(job, *arguments, **named)  # pyright: ignore[reportPrivateUsage]
 
     return method
