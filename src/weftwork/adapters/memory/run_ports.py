@@ -187,7 +187,7 @@ class MemoryRunRetention(RunPort):
             return False
         if not found.has_ended:
             raise StillLive(f"the run is {found.projection.status}")
-        if self._table.tree.has_pending_result(found):
+        if found.number in self._table.tree.results:
             raise StillLive("its parent has not heard that the run is over")
         self._table.remove(found, now)
         self._records.put(record)
@@ -215,7 +215,7 @@ class MemoryRunRetention(RunPort):
         table = self._table
         runs: Iterable[MemoryRun] = table.runs.values() if partition is None else table.by_partition.get(partition, ())
         for run in runs:
-            if run.projection.completed_at is not None and not table.tree.has_pending_result(run):
+            if run.projection.completed_at is not None and run.number not in table.tree.results:
                 yield run.projection.completed_at, run
 
 

@@ -117,9 +117,6 @@ class FamilyTree:
             for number in run.children:
                 self.results.pop(number, None)
 
-    def has_pending_result(self, run: MemoryRun) -> bool:
-        return run.number in self.results
-
     def acknowledge_result(self, run: MemoryRun, sequence: int) -> None:
         """Drop the result of a child if it is not newer than `sequence`."""
         kept = self.results.get(run.number)

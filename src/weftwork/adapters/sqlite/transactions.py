@@ -23,7 +23,7 @@ from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceCon
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch, ChildCreate, HiddenValue, IdempotencyRecord
-from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection
 
 T = TypeVar("T")
@@ -119,7 +119,13 @@ def create_run(
     now = first.projection if first is not None else PENDING
     run_no = insert_run(connection, heads, header, document, hidden, now)
     if header.parent is not None:
-        link_to_parent(connection, heads, run_no, partition, header.parent)
+        # A run that was created by itself is the child that it says it is; its parent may be gone.
+        key = RunKey(partition, header.parent.run_id)
+        head = heads.find(connection, key)
+        child_runs.insert_child(connection, run_no, 0 if head is None else head.run_no, partition, header.parent)
+        if head is not None and not head.has_children:
+            connection.execute(child_runs.MARK_HAS_CHILDREN, (head.run_no,))
+            heads.put(key, head._replace(has_children=True))
     if first is not None:
         insert_batch(connection, run_no, first)
         if first.assets:
@@ -166,18 +172,6 @@ def insert_run(
         add_references(connection, run_no, partition, header.assets)
     heads.put(header.key, run_head(run_no, now, is_child, False))
     return run_no
-
-
-def link_to_parent(
-    connection: SqliteConnection, heads: RunHeadCache, run_no: int, partition: str, parent: Parent
-) -> None:
-    """Note a run that was created by itself as the child that it says it is; its parent may be gone."""
-    key = RunKey(partition, parent.run_id)
-    head = heads.find(connection, key)
-    child_runs.insert_child(connection, run_no, 0 if head is None else head.run_no, partition, parent)
-    if head is not None and not head.has_children:
-        connection.execute(child_runs.MARK_HAS_CHILDREN, (head.run_no,))
-        heads.put(key, head._replace(has_children=True))
 
 
 NewChildren = tuple[tuple[ChildCreate, bytes], ...]

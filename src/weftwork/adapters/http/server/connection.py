@@ -402,19 +402,17 @@ class Connection(HttpToolsProtocol):
         self.deadline = self.loop.time() + FLUSH_SECONDS
         self.transport.close()
 
-    def abort_unless_flushing(self, now: float) -> None:
-        if now < self._flush_until and self.transport.get_write_buffer_size():
-            self.deadline = now + LINGER_SECONDS
-        else:
-            self.deadline = math.inf
-            self.transport.abort()
-
     # Deadlines
 
     def on_deadline(self, now: float) -> None:
         """Reject or close what is overdue, or set a new deadline if the client is not to blame."""
         if self.stage == CLOSING or self.transport.is_closing():
-            self.abort_unless_flushing(now)
+            # Not while the client is still reading the last response.
+            if now < self._flush_until and self.transport.get_write_buffer_size():
+                self.deadline = now + LINGER_SECONDS
+            else:
+                self.deadline = math.inf
+                self.transport.abort()
         elif self.flow.read_paused:
             # What is missing is not let in.
             self._body_started_at, self._body_received = now, 0
