@@ -2,7 +2,6 @@
 pages are stale, missing or left over."""
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -31,7 +30,6 @@ RANGES = {
 }
 READABLE = 40
 """Characters of a pattern that tell a reader more than the description does."""
-BLOCK = re.compile(r"```json\n(.*?)\n```\s*\Z", re.DOTALL)
 
 
 def declarations() -> list[NodeDeclaration]:
@@ -46,7 +44,7 @@ def other_names(type_id: str) -> list[str]:
 
 def render(declaration: NodeDeclaration) -> str:
     """The page of a node type."""
-    text = BLOCK.sub("", declaration.notes).strip()
+    text = declaration.notes.strip()
     parts = [
         f"# {declaration.type_id}",
         "Made from the declaration of the node type by `make docs`. All types: [Node types](../nodes.md).",
@@ -147,16 +145,15 @@ def _bounds(shape: dict[str, Any]) -> Iterator[str]:
 
 
 def example(declaration: NodeDeclaration) -> dict[str, Any]:
-    """A node as it may stand in a definition: the one in the notes, or one that the schemas give."""
-    found = BLOCK.search(declaration.notes)
-    given = json.loads(found[1]) if found else {}
+    """A node as it may stand in a definition: the one of the declaration, or one that the schemas give."""
+    config = declaration.example_config
     return {
-        "id": given.get("id", "example"),
+        "id": "example",
         "typeId": declaration.type_id,
         "name": "Example",
         "position": {"x": 0, "y": 0},
-        "config": given.get("config", _sample(declaration.config)),
-        "inputs": given.get("inputs", {}),
+        "config": _sample(declaration.config) if config is None else config,
+        "inputs": declaration.example_inputs,
     }
 
 

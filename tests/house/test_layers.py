@@ -86,7 +86,7 @@ def test_the_contracts_hold() -> None:
         ("engine/runtime.py", "import weftwork.engine.host.child_start", "engine packages are layered"),
         ("engine/streams/feeds.py", "import weftwork.engine.signer", "engine packages are layered"),
         ("engine/sdk/generation.py", "import weftwork.engine.decide.inputs", "engine packages are layered"),
-        ("adapters/nodes/ai/call_prompt.py", "import weftwork.engine.models.model_calls", NODE_CODE),
+        ("adapters/nodes/ai/model_nodes.py", "import weftwork.engine.models.model_calls", NODE_CODE),
         ("adapters/providers/registry.py", "import weftwork.engine.runtime", NODE_CODE),
         ("adapters/python/calls/media.py", "import weftwork.engine.media.node_media", NODE_CODE),
         ("testing/provider.py", "import weftwork.engine.models.message_media", NODE_CODE),
@@ -108,12 +108,12 @@ def test_the_contracts_hold() -> None:
         ("adapters/outbound/__init__.py", "import weftwork.adapters.nodes", "Adapters do not import each other"),
         (
             "adapters/nodes/data/lists.py",
-            "import weftwork.adapters.nodes.people.interrupt",
+            "import weftwork.adapters.nodes.people.gates",
             "Node families build on each other one way",
         ),
         (
-            "adapters/nodes/people/interrupt.py",
-            "import weftwork.adapters.nodes.runs.confidence",
+            "adapters/nodes/people/gates.py",
+            "import weftwork.adapters.nodes.runs.supervisor",
             "Node families build on each other one way",
         ),
         (
@@ -122,12 +122,12 @@ def test_the_contracts_hold() -> None:
             "Node families build on each other one way",
         ),
         (
-            "adapters/nodes/flow/basics.py",
+            "adapters/nodes/flow/control.py",
             "import weftwork.adapters.nodes.samples",
             "Node families build on each other one way",
         ),
         (
-            "adapters/nodes/ai/call_prompt.py",
+            "adapters/nodes/ai/model_nodes.py",
             "import weftwork.adapters.nodes.media.media_emit",
             "Node families build on each other one way",
         ),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
-from weftwork.conformance.nodes.media_emit import MEDIA_EMIT_NODE
-from weftwork.conformance.nodes.mock_agent import MOCK_AGENT_NODE
+from weftwork.conformance.nodes.media_emit import sample_media_emit
+from weftwork.conformance.nodes.mock_agent import mock_agent
 from weftwork.conformance.nodes.mock_ai import mock_ai_nodes
 from weftwork.ports.nodes import NodeType
 from weftwork.protocol.json.decoder import decode
@@ -17,7 +17,7 @@ from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemp
 
 def conformance_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
     """The node types that only these workflows use; `templates`: what their references to prompts find."""
-    return (MOCK_AGENT_NODE, *mock_ai_nodes(templates), MEDIA_EMIT_NODE)
+    return (mock_agent, *mock_ai_nodes(templates), sample_media_emit)
 
 
 def conformance_prompts() -> Iterator[PromptTemplate]:

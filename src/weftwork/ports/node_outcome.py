@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.child_runs import JOIN_DECIDED
 from weftwork.protocol.run.events import Payload
@@ -172,11 +173,17 @@ class InterruptPending(BaseException):
 
 
 class StepFailed(Exception):
-    """A step failed: now, or when it was run before. Code and message go on the wire."""
+    """A node fails, or a step of it: now, or when it was run before. Code and message go on the wire."""
 
     def __init__(self, failure: Failed) -> None:
         super().__init__(failure.message)
         self.failure = failure
+
+
+def raised_failure(error: StepFailed | ExpressionFault) -> Failed:
+    """How a node fails that raises this. The same expression over the same run gives the same fault, so there is
+    nothing to try again."""
+    return error.failure if isinstance(error, StepFailed) else Failed(error.code, error.message, retryable=False)
 
 
 class NotDone(Exception):

@@ -275,7 +275,10 @@ class NodeContext(Protocol):
 
 
 class InstantNode(msgspec.Struct, frozen=True):
-    """A pure function of its call; runs inline and must answer within microseconds."""
+    """A pure function of its call; runs inline and must answer within microseconds.
+
+    Like every node it may raise StepFailed and ExpressionFault: `raised_failure` says how it fails then.
+    """
 
     declaration: NodeDeclaration
     run: Callable[[NodeCall], NodeOutcome]

@@ -12,8 +12,17 @@ from tests.harness.definitions import NODE_TYPES as TYPES
 from tests.harness.engine_harness import run
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
-from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, InterruptPending, NewChild, NodeOutcome
-from weftwork.ports.nodes import Arrival, CheckedEnvelope, Emission, InstantNode, NodeCall, WaitingNode
+from weftwork.ports.node_outcome import (
+    AppendLog,
+    EmitEvent,
+    Failed,
+    InterruptPending,
+    NewChild,
+    NodeOutcome,
+    StepFailed,
+    raised_failure,
+)
+from weftwork.ports.nodes import Arrival, CheckedEnvelope, Emission, InstantNode, NodeCall, NodeType
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.expressions.expression import parse_expression
@@ -193,8 +202,7 @@ class FakeContext(UnusedContext):
         if type_id in self.bodies:
             outcome = self.bodies[type_id](call)
             return await outcome if asyncio.iscoroutine(outcome) else outcome
-        body = TYPES[type_id]
-        return body.run(call) if isinstance(body, InstantNode) else await body.run(call, self)
+        return await outcome_of(TYPES[type_id], call, self)
 
 
 def node_call(
@@ -215,11 +223,12 @@ def node_call(
 def run_node(type_id: str, given: NodeCall, context: FakeContext | None = None) -> NodeOutcome:
     """What the node answers."""
     node_type = TYPES[type_id]
-    if isinstance(node_type, WaitingNode):
-        waiting = node_type
-        return run(lambda: _await_outcome(waiting, given, context or FakeContext()))
-    return node_type.run(given)
+    return run(lambda: outcome_of(node_type, given, context or FakeContext()))
 
 
-async def _await_outcome(node_type: WaitingNode, given: NodeCall, context: FakeContext) -> NodeOutcome:
-    return await node_type.run(given, context)
+async def outcome_of(node_type: NodeType, given: NodeCall, context: Any) -> NodeOutcome:
+    """The outcome of a node as a run takes it, also of one that raises a failure."""
+    try:
+        return node_type.run(given) if isinstance(node_type, InstantNode) else await node_type.run(given, context)
+    except (StepFailed, ExpressionFault) as error:
+        return raised_failure(error)

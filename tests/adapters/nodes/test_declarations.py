@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,13 @@ import pytest
 import weftwork.adapters.nodes as package
 from tests.adapters.nodes.fake_context import TYPES
 from weftwork.adapters.nodes.builtin import ALIASES, BUILTIN_TYPES, with_aliases
-from weftwork.adapters.nodes.call_inputs import fail_on_expression_fault
-from weftwork.adapters.nodes.flow.basics import BASIC_NODES
+from weftwork.adapters.nodes.flow.control import BASIC_NODES
 from weftwork.adapters.nodes.flow.map import EXCLUDED_BODIES
 from weftwork.conformance.workflows import conformance_nodes
-from weftwork.ports.node_outcome import Failed
-from weftwork.ports.nodes import InstantNode
 from weftwork.protocol.json import schema
 from weftwork.protocol.models.prompt_templates import PromptTemplates
 from weftwork.protocol.workflow.node_config import check_config
-from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.node_types import NodeDeclaration, describe_node_type
 
 FOLDER = Path(inspect.getfile(package)).parent
 OPEN_CONFIG = {"core.start", "local.sample.demo.uppercase"}
@@ -101,15 +97,13 @@ def test_a_member_that_says_nothing_is_seen() -> None:
 
 @each_declaration
 def test_the_example_is_a_node_of_its_type(declaration: NodeDeclaration) -> None:
-    (text,) = re.findall(r"```json\n(.*?)\n```", declaration.notes, re.DOTALL)
-    node = json.loads(text)
-    assert node["typeId"] == declaration.type_id
-    assert check_config(declaration, node["config"], "/config") == []
+    assert declaration.example_config is not None
+    assert check_config(declaration, declaration.example_config, "/config") == []
     document = schema.document("workflow-definition")
     ports = {"$ref": f"{document['$id']}#/$defs/PortValue"}
-    for port in node["inputs"].values():
+    for port in declaration.example_inputs.values():
         assert schema.check_inline(ports, port, "") == []
-    body = node["config"].get("body")
+    body = declaration.example_config.get("body")
     if body:
         assert schema.check_inline(TYPES[body["typeId"]].declaration.config, body["config"], "") == []
 
@@ -147,31 +141,19 @@ def test_variables_are_mapped_where_the_declaration_says(declaration: NodeDeclar
         assert (place["type"], place["additionalProperties"]["type"]) == ("object", "string")
 
 
-def test_every_type_with_expressions_answers_when_one_is_at_fault() -> None:
-    """The wrapper that turns a fault into a failure is there for every instant type that declares expressions."""
-    wrapper = fail_on_expression_fault(lambda call: Failed("x", "x")).__code__
-    for each in TYPES.values():
-        declares = bool(each.declaration.expressions or each.declaration.templates)
-        if isinstance(each, InstantNode):
-            assert (each.run.__code__ is wrapper) == declares, each.declaration.type_id
-
-
 def codes_in(source: str) -> set[str]:
     """The codes that are written out where something fails."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            place = {"Failed": 0, "_ItemFailed": 1}.get(node.func.id)
-            given = None if place is None else node.args[place]
-            if isinstance(given, ast.Constant):
-                found.add(str(given.value))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Failed":
+            found |= {str(given.value) for given in node.args[:1] if isinstance(given, ast.Constant)}
     return found
 
 
 def test_every_code_a_node_may_fail_with_stands_in_some_notes() -> None:
     codes: set[str] = set()
     for path in FOLDER.rglob("*.py"):
-        if path.name not in ("basics.py", "samples.py"):
+        if path.name != "samples.py":
             codes |= codes_in(path.read_text("utf-8"))
     assert {"switch_no_match", "map_item_failed", "map_body_effect"} <= codes
     told = "\n".join(declaration.notes for declaration in WRITTEN)
@@ -184,7 +166,8 @@ def test_an_alias_is_the_same_type_under_another_name() -> None:
         same, meant = types[alias], types[type_id]
         assert same.run is meant.run
         assert type(same) is type(meant)
-        assert (same.declaration.type_id, same.declaration.notes) == (alias, f"Same as `{type_id}`.")
+        assert describe_node_type(same.declaration)["description"] == f"Same as `{type_id}`."
+        assert same.declaration.type_id == alias
         assert same.declaration.config is meant.declaration.config
         assert same.declaration.branching == meant.declaration.branching
         assert same.declaration.gathers_edges == meant.declaration.gathers_edges

@@ -1,8 +1,6 @@
 """The examples of the reference page, with real expressions: they do what the page says."""
 
 import hashlib
-import json
-import re
 from typing import Any
 
 import pytest
@@ -33,7 +31,6 @@ from weftwork.protocol.expressions.template import parse_template
 from weftwork.protocol.json.pointers import split_pointer
 from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
 from weftwork.protocol.run.interrupts import Interrupt
-from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 ORDER = {"id": "o-7", "total": 120, "country": "DE", "missing": ["bolts"]}
 PEOPLE = [{"name": "Ada"}, {"name": "Bob"}]
@@ -234,13 +231,8 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
 }
 
 
-def example(declaration: NodeDeclaration) -> dict[str, Any]:
-    (text,) = re.findall(r"```json\n(.*?)\n```", declaration.notes, re.DOTALL)
-    return json.loads(text)
-
-
 def test_every_example_is_tried() -> None:
-    shown = {type_id for type_id, each in TYPES.items() if "```json" in each.declaration.notes}
+    shown = {type_id for type_id, each in TYPES.items() if each.declaration.example_config is not None}
     assert shown <= ANSWERS.keys()
     assert not shown & ALIASES.keys()
 
@@ -248,15 +240,16 @@ def test_every_example_is_tried() -> None:
 @pytest.mark.parametrize("type_id", ANSWERS)
 def test_an_example_does_what_it_says(type_id: str) -> None:
     inputs, answer = ANSWERS[type_id]
-    node = example(TYPES[type_id].declaration)
-    assert node["inputs"].keys() <= inputs.keys()
+    declaration = TYPES[type_id].declaration
+    assert declaration.example_config is not None
+    assert declaration.example_inputs.keys() <= inputs.keys()
     scope = EvaluatingScope({}, RUN)
     context = FakeModelContext(
         SPOKEN.get(type_id, ""), scope=scope, kinds=[KindDefinition("vendor.example.ticket", 1, {})]
     )
     context.clock.advance(366 * 86_400_000)
     arrivals = (Arrival("a", "output", 1), Arrival("b", "output", 2))
-    assert run_node(type_id, node_call(node["config"], inputs, scope, arrivals=arrivals), context) == answer
+    assert run_node(type_id, node_call(declaration.example_config, inputs, scope, arrivals=arrivals), context) == answer
 
 
 def found(value: Any, path: list[str]) -> list[str]:
@@ -274,13 +267,12 @@ def found(value: Any, path: list[str]) -> list[str]:
 def test_the_expressions_of_an_example_use_the_declared_names_only(type_id: str) -> None:
     """So a definition like it can be checked when it is registered."""
     declaration = TYPES[type_id].declaration
-    node = example(declaration)
     for pointer, names in declaration.expressions.items():
-        for source in found(node["config"], split_pointer(pointer)):
+        for source in found(declaration.example_config, split_pointer(pointer)):
             parse_expression(source, ("ports", *names))
     for pointer, names in declaration.templates.items():
-        for text in found(node["config"], split_pointer(pointer)):
+        for text in found(declaration.example_config, split_pointer(pointer)):
             parse_template(text, ("ports", *names))
-    for port in node["inputs"].values():
+    for port in declaration.example_inputs.values():
         if port["type"] == "expression":
             parse_expression(port["expression"])

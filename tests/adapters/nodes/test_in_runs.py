@@ -154,3 +154,25 @@ async def test_a_mistake_is_found_when_the_definition_is_registered(type_id: str
     await bench.store.open()
     violations = await bench.catalog.register(workflow([node("a", type_id, config=config)]))
     assert [each.pointer for each in violations] == [f"/nodes/0/config{pointer}"]
+
+
+BROKEN: dict[str, dict[str, Any]] = {
+    "core.transform": {"expression": "variables.none.x"},
+    "core.filter": {"items": [1], "expression": "variables.none.x"},
+}
+
+
+@pytest.mark.parametrize("as_item", [False, True], ids=["node", "item"])
+@pytest.mark.parametrize("type_id", BROKEN)
+async def test_an_expression_at_fault_fails_an_instant_and_a_waiting_node(type_id: str, as_item: bool) -> None:
+    made = node("a", type_id, config=BROKEN[type_id])
+    if as_item:
+        body = {"typeId": type_id, "config": BROKEN[type_id]}
+        made = node("a", "core.flow.map", config={"items": [1], "body": body})
+    bench = EngineHarness()
+    key = await bench.start(workflow([made]))
+    await bench.run_to_end(key)
+    (failed,) = await bench.payloads(key, "node.failed")
+    error = failed["error"]
+    assert (error["details"]["code"] if as_item else error["code"]) == "expression_failed"
+    assert "There is no member `none`." in error["message"]

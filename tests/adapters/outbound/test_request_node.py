@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.adapters.nodes.fake_context import outcome_of
 from tests.adapters.outbound.peer import PRIVATE_ALLOWED, CountingPeer, listening_peer, open_client, run
 from tests.adapters.outbound.request_node import FakeStepContext, call, request_node
 from weftwork.ports.node_outcome import Completed, Failed
@@ -35,7 +36,7 @@ def answered(status: int = 200, body: bytes = b"", kind: str = "text/plain") -> 
 
 def outcome(config: dict[str, Any], client: Any, context: FakeStepContext | None = None, **inputs: Any) -> Any:
     given = call({"url": "https://api.test/", **config}, inputs, {"id": "7", "key": "k"})
-    return run(lambda: request_node(client).run(given, context or FakeStepContext()))
+    return run(lambda: outcome_of(request_node(client), given, context or FakeStepContext()))
 
 
 def only(client: Client) -> OutboundRequest:

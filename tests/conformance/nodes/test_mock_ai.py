@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.adapters.nodes.ai.fake_model_context import FakeModelContext
-from tests.adapters.nodes.fake_context import FakeScope, node_call
+from tests.adapters.nodes.fake_context import FakeScope, node_call, outcome_of
 from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.ai import prompt_templates
-from weftwork.adapters.nodes.ai.call_prompt import call_prompt_nodes
+from weftwork.adapters.nodes.ai.model_nodes import model_nodes
 from weftwork.conformance.nodes.mock_ai import mock_ai_nodes
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, NodeOutcome
-from weftwork.ports.nodes import NodeCall, WaitingNode
+from weftwork.ports.nodes import NodeCall, NodeType
 from weftwork.protocol.json import schema
 from weftwork.protocol.models.prompt_composition import Binding
 from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, PromptVariable
@@ -34,16 +34,11 @@ TEMPLATES = PromptTemplates(
 
 
 def asked(
-    given: NodeCall, context: FakeModelContext | None = None, node: WaitingNode | None = None
+    given: NodeCall, context: FakeModelContext | None = None, node: NodeType | None = None
 ) -> tuple[NodeOutcome, FakeModelContext]:
     (mock,) = mock_ai_nodes(TEMPLATES)
-    assert isinstance(mock, WaitingNode)
-    tried, host = node or mock, context or FakeModelContext("Here.")
-
-    async def ended() -> NodeOutcome:
-        return await tried.run(given, host)
-
-    return run(ended), host
+    host = context or FakeModelContext("Here.")
+    return run(lambda: outcome_of(node or mock, given, host)), host
 
 
 def failure(given: NodeCall) -> tuple[str, str]:
@@ -212,8 +207,7 @@ def test_a_long_prompt_is_told_by_its_hash() -> None:
 
 @pytest.mark.rule("prompt-09")
 def test_the_same_references_work_for_any_prompt() -> None:
-    (node,) = call_prompt_nodes(TEMPLATES)
-    assert isinstance(node, WaitingNode)
+    node, *_ = model_nodes(TEMPLATES)
     config = {"systemPromptRef": "prompt:s", "userPromptRef": "prompt:u", "prompt": "not used"}
     outcome, context = asked(node_call(config, {"topic": "looms", "prompt": "nor this"}), node=node)
     assert isinstance(outcome, Completed)

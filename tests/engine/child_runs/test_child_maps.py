@@ -20,7 +20,7 @@ from tests.harness.run_tree import (
     snapshot_of,
     start_run,
 )
-from weftwork.adapters.nodes.flow import map_children
+from weftwork.adapters.nodes.flow import map as map_module
 from weftwork.ports.node_outcome import Failed
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
@@ -187,7 +187,7 @@ async def test_each_item_has_one_child_whatever_happens_to_the_host(seed: int) -
 
 
 def test_a_map_that_forgets_what_it_started_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = map_children.map_children
+    plain = map_module.map_children
 
     async def forgetting(call: Any, context: Any, items: Any) -> Any:
         if call.open_children > 1:

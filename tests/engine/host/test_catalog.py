@@ -7,7 +7,7 @@ import pytest
 
 from tests.harness.definitions import node, workflow
 from weftwork.adapters.memory.store import MemoryStore
-from weftwork.adapters.nodes.flow.basics import BASIC_NODES
+from weftwork.adapters.nodes.flow.control import BASIC_NODES
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.ports.storage.definitions import ListedWorkflow, VersionRegistered, WorkflowRegistration
 from weftwork.protocol.errors import ClientFault, HostFault

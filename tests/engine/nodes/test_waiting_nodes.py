@@ -7,7 +7,7 @@ import pytest
 
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until, waiting_node_type
-from weftwork.adapters.nodes.flow import basics
+from weftwork.adapters.nodes.flow import control
 from weftwork.engine.nodes import node_runner
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -57,7 +57,7 @@ async def test_a_delay_without_a_length_fails() -> None:
 async def test_a_delay_longer_than_a_year_is_refused_with_its_definition() -> None:
     bench = EngineHarness()
     await bench.store.open()
-    document = workflow([node("a", "core.delay", config={"ms": basics.MAX_DELAY_MS + 1})])
+    document = workflow([node("a", "core.delay", config={"ms": control.MAX_DELAY_MS + 1})])
     (violation,) = await bench.catalog.register(document)
     assert (violation.pointer, violation.rule) == ("/nodes/0/config/ms", "maximum")
     assert bench.catalog.public_ids() == []

@@ -3,29 +3,20 @@
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
-from weftwork.adapters.nodes.ai.call_prompt import call_prompt_nodes
-from weftwork.adapters.nodes.ai.chat_completion import CHAT_NODE
-from weftwork.adapters.nodes.ai.generate_envelope import ENVELOPE_NODE
-from weftwork.adapters.nodes.ai.structured_output import STRUCTURED_OUTPUT_NODE
-from weftwork.adapters.nodes.data.artifacts import LOG_AND_ARTIFACT_NODES
+from weftwork.adapters.nodes.ai.model_nodes import model_nodes
 from weftwork.adapters.nodes.data.lists import LIST_NODES
-from weftwork.adapters.nodes.data.variables import DATA_NODES
-from weftwork.adapters.nodes.flow.basics import BASIC_NODES
-from weftwork.adapters.nodes.flow.branching import BRANCHING_NODES
-from weftwork.adapters.nodes.flow.map import MAP_NODE
-from weftwork.adapters.nodes.flow.markers import MARKER_NODES
-from weftwork.adapters.nodes.flow.wait import WAIT_NODE
-from weftwork.adapters.nodes.media.media_emit import MEDIA_NODE
+from weftwork.adapters.nodes.data.run_data import DATA_NODES, LOG_AND_ARTIFACT_NODES
+from weftwork.adapters.nodes.flow.control import FLOW_NODES
+from weftwork.adapters.nodes.flow.map import map_node
+from weftwork.adapters.nodes.media.media_emit import media_emit
 from weftwork.adapters.nodes.net.http_request import http_nodes
-from weftwork.adapters.nodes.people.approval_gate import APPROVAL_NODE
-from weftwork.adapters.nodes.people.clarification_gate import CLARIFICATION_NODE
-from weftwork.adapters.nodes.people.conversation_gate import CONVERSATION_NODE
-from weftwork.adapters.nodes.people.interrupt import INTERRUPT_NODE
+from weftwork.adapters.nodes.people.conversation_gate import conversation_gate
+from weftwork.adapters.nodes.people.gates import GATE_NODES
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
-from weftwork.adapters.nodes.runs.sub_workflow import SUB_WORKFLOW_NODE
-from weftwork.adapters.nodes.runs.supervisor import SUPERVISOR_NODE
+from weftwork.adapters.nodes.runs.sub_workflow import sub_workflow
+from weftwork.adapters.nodes.runs.supervisor import supervisor
 from weftwork.adapters.nodes.samples import SAMPLE_NODES
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
@@ -69,26 +60,20 @@ def builtin_types(
     `conversation`: whether the host has what GATED asks conversations for. `templates`: what references to prompts
     find.
     """
-    gates = (APPROVAL_NODE, CLARIFICATION_NODE, INTERRUPT_NODE, *((CONVERSATION_NODE,) if conversation else ()))
     types = (
-        *BASIC_NODES,
-        *MARKER_NODES,
-        *BRANCHING_NODES,
-        WAIT_NODE,
-        *gates,
+        *FLOW_NODES,
+        *GATE_NODES,
+        *((conversation_gate,) if conversation else ()),
         *DATA_NODES,
         *LIST_NODES,
-        MAP_NODE,
-        SUB_WORKFLOW_NODE,
-        SUPERVISOR_NODE,
+        map_node,
+        sub_workflow,
+        supervisor,
         *dispatch_nodes(conversation),
         *LOG_AND_ARTIFACT_NODES,
-        MEDIA_NODE,
+        media_emit,
         *http_nodes(outbound),
-        *call_prompt_nodes(templates or PromptTemplates()),
-        CHAT_NODE,
-        STRUCTURED_OUTPUT_NODE,
-        ENVELOPE_NODE,
+        *model_nodes(templates or PromptTemplates()),
         *SAMPLE_NODES,
     )
     return tuple(with_aliases(types).values())
@@ -101,9 +86,9 @@ def with_aliases(types: Iterable[NodeType]) -> dict[str, NodeType]:
 
 
 def _alias_type(node_type: NodeType, alias: str) -> NodeType:
-    declaration = node_type.declaration
-    same = msgspec.structs.replace(declaration, type_id=alias, notes=f"Same as `{declaration.type_id}`.")
-    return msgspec.structs.replace(node_type, declaration=same)
+    notes = f"Same as `{node_type.declaration.type_id}`."
+    same = replace(node_type.declaration, type_id=alias, notes=notes, example_config=None, example_inputs={})
+    return replace(node_type, declaration=same)
 
 
 BUILTIN_TYPES: Final = builtin_types()

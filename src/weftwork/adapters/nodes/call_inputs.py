@@ -1,27 +1,18 @@
-"""Reads the inputs of a node call: values and expressions, and the failures that they cause."""
+"""Reads the inputs of a node call: values and expressions."""
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
-from weftwork.ports.node_outcome import Failed, NodeOutcome
+from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.nodes import NodeCall
-from weftwork.protocol.expressions.faults import ExpressionFault
-from weftwork.protocol.json.values import ABSENT
 
 
 def input_value(call: NodeCall, name: str) -> Any:
-    """What the node works on: its port of that name, else its config, else the port `input`; or ABSENT."""
-    if name in call.inputs:
-        return call.inputs[name]
-    if name in call.config:
-        return call.config[name]
-    return call.inputs.get("input", ABSENT)
-
-
-def missing_input(name: str) -> Failed:
+    """What the node works on: its port of that name, else its config, else the port `input`. Raises StepFailed."""
+    for values, member in ((call.inputs, name), (call.config, name), (call.inputs, "input")):
+        if member in values:
+            return values[member]
     message = f"The node needs a value, as input {name}, config {name} or input input."
-    return Failed("node_input_missing", message, retryable=False)
+    raise StepFailed(Failed("node_input_missing", message, retryable=False))
 
 
 def evaluate(call: NodeCall, source: str, **names: Any) -> Any:
@@ -32,24 +23,6 @@ def evaluate(call: NodeCall, source: str, **names: Any) -> Any:
 def render(call: NodeCall, text: str) -> str:
     """Raises ExpressionFault."""
     return call.scope.render(text, {"ports": call.inputs})
-
-
-def expression_failure(fault: ExpressionFault) -> Failed:
-    """The same expression over the same run gives the same fault, so there is nothing to try again."""
-    return Failed(fault.code, fault.message, retryable=False)
-
-
-def fail_on_expression_fault(run: Callable[[NodeCall], NodeOutcome]) -> Callable[[NodeCall], NodeOutcome]:
-    """A node type whose expressions may be at fault, which fails it."""
-
-    @wraps(run)
-    def judged(call: NodeCall) -> NodeOutcome:
-        try:
-            return run(call)
-        except ExpressionFault as fault:
-            return expression_failure(fault)
-
-    return judged
 
 
 def truncate_utf8(text: str, most: int) -> str:

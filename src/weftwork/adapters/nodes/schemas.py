@@ -1,18 +1,45 @@
-"""Pieces of declarations: the schemas that node types share, and how their notes are written."""
+"""How node types are declared: decorators that make a function one, and the schemas that they share."""
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any, Final, ParamSpec, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
+from weftwork.ports.node_outcome import NodeOutcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.expressions.expression import MAX_SOURCE
 from weftwork.protocol.expressions.template import MAX_TEMPLATE
 from weftwork.protocol.ids import ID_PATTERN
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 Schema = dict[str, Any]
+WaitingRun = Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]
+P = ParamSpec("P")
+RunT = TypeVar("RunT")
+NodeT = TypeVar("NodeT")
 
 MAX_NAME: Final = 128
 MAX_KEYED_MEMBERS: Final = 100
+
+
+def _node_decorator(
+    declare: Callable[P, NodeDeclaration], make: Callable[[NodeDeclaration, RunT], NodeT]
+) -> Callable[P, Callable[[RunT], NodeT]]:
+    def decorator(*arguments: P.args, **members: P.kwargs) -> Callable[[RunT], NodeT]:
+        return partial(make, declare(*arguments, **members))
+
+    return decorator
+
+
+def _waiting(declaration: NodeDeclaration, run: WaitingRun) -> WaitingNode:
+    return WaitingNode(replace(declaration, instant=False), run)
+
+
+instant_node: Final = _node_decorator(NodeDeclaration, InstantNode)
+"""Makes an InstantNode of a function; the arguments are those of NodeDeclaration."""
+waiting_node: Final = _node_decorator(NodeDeclaration, _waiting)
+"""The same with a WaitingNode, whose `instant` is false."""
 
 
 def closed_object(*required: str, rules: Schema | None = None, **members: Schema) -> Schema:
@@ -86,10 +113,3 @@ def variable_mapping(to: str, of: str, scope: str = "") -> Schema:
     """By which variables of one run get the values of another's."""
     text = f"Variable of {to} -> variable of {of} whose value it gets{scope}."
     return keyed_object(name_string(f"The variable of {of}."), text, least=0)
-
-
-def reference_notes(text: str, type_id: str, config: dict[str, Any], inputs: dict[str, Any] | None = None) -> str:
-    """Markdown for the reference page: the text, then the node as it may stand in a definition."""
-    node = {"id": "example", "typeId": type_id, "config": config, "inputs": inputs or {}}
-    shown = msgspec.json.format(msgspec.json.encode(node), indent=2).decode()
-    return f"{text.strip()}\n\n```json\n{shown}\n```"

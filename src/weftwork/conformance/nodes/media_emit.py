@@ -9,14 +9,13 @@ from weftwork.adapters.nodes.schemas import (
     integer,
     one_of,
     port_schema,
-    reference_notes,
     template_string,
     typed,
+    waiting_node,
 )
 from weftwork.ports.media import MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import Completed, NodeOutcome
-from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.ports.nodes import NodeCall, NodeContext
 
 _MEDIA_HEADERS: Final[dict[str, tuple[str, bytes]]] = {
     "image": ("image/png", b"\x89PNG\r\n\x1a\n" + bytes.fromhex("0000000d494844520000000100000001080000000000")),
@@ -36,7 +35,24 @@ def sample_media(kind: str, size: int) -> bytes:
     return head + (_PADDING * (missing // len(_PADDING) + 1))[:missing]
 
 
-async def _emit_media(call: NodeCall, context: NodeContext) -> NodeOutcome:
+@waiting_node(
+    "conformance.media.emit",
+    "Shows media of a wanted kind and size.",
+    inputs=port_schema(),
+    outputs=fixed_ports(**MEDIA_OUTPUTS),
+    config=closed_object(
+        kind=one_of(MEDIA_KINDS, "A PNG, a WAV or a PDF.", default="image"),
+        bytes=integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be.", default=MIN_MEDIA_BYTES),
+        inline=typed("boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False),
+        alt=template_string("What is to be seen or heard."),
+    ),
+    notes="""
+Only a host with `--conformance` has this type. It makes bytes that begin like media of the kind, the same ones
+for the same config, and emits them as [core.media.emit](core.media.emit.md) does.
+""",
+    example_config={"kind": "image", "bytes": 4096, "alt": "A grey dot"},
+)
+async def sample_media_emit(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """media-68 (RFC 0055 B)"""
     config = call.config
     kind = cast("MediaKind", config.get("kind", "image"))
@@ -44,31 +60,3 @@ async def _emit_media(call: NodeCall, context: NodeContext) -> NodeOutcome:
     data = sample_media(kind, config.get("bytes", MIN_MEDIA_BYTES))
     sent = OutgoingMedia(kind, data, media_type, config.get("alt", ""), inline=bool(config.get("inline")))
     return Completed(media_outputs(await context.emit_media(sent)))
-
-
-MEDIA_EMIT_NODE: Final[NodeType] = WaitingNode(
-    NodeDeclaration(
-        "conformance.media.emit",
-        "Shows media of a wanted kind and size.",
-        instant=False,
-        inputs=port_schema(),
-        outputs=fixed_ports(**MEDIA_OUTPUTS),
-        config=closed_object(
-            kind=one_of(MEDIA_KINDS, "A PNG, a WAV or a PDF.", default="image"),
-            bytes=integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be.", default=MIN_MEDIA_BYTES),
-            inline=typed(
-                "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
-            ),
-            alt=template_string("What is to be seen or heard."),
-        ),
-        notes=reference_notes(
-            """
-Only a host with `--conformance` has this type. It makes bytes that begin like media of the kind, the same ones
-for the same config, and emits them as [core.media.emit](core.media.emit.md) does.
-""",
-            "conformance.media.emit",
-            {"kind": "image", "bytes": 4096, "alt": "A grey dot"},
-        ),
-    ),
-    _emit_media,
-)

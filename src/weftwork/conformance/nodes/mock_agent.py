@@ -3,13 +3,12 @@
 from typing import Any, Final
 
 from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
-from weftwork.adapters.nodes.runs.confidence import ratify_decision
-from weftwork.adapters.nodes.schemas import Schema, any_value, closed_object, fixed_ports, reference_notes, typed
+from weftwork.adapters.nodes.runs.supervisor import ratify_decision
+from weftwork.adapters.nodes.schemas import any_value, closed_object, fixed_ports, typed, waiting_node
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, Suspended
-from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.orchestration import MOCK_AGENT, escalation_threshold
 from weftwork.protocol.workflow.run_options import reasoning_verbosity
 
@@ -19,25 +18,105 @@ _AGENT_ID_SCHEMA: Final = {"type": "string", "minLength": 3, "maxLength": 256}
 _RATIO_SCHEMA: Final = {"type": "number", "minimum": 0, "maximum": 1}
 
 
-async def _mock_agent(call: NodeCall, context: NodeContext) -> NodeOutcome:
+def _check(config: dict[str, Any]) -> list[Violation]:
+    found: list[Violation] = []
+    for index, tool in enumerate(config.get("mockToolCalls", ())):
+        if ("result" in tool) is ("error" in tool):
+            found.append(Violation(f"/mockToolCalls/{index}", "required", "must have either a result or an error"))
+    return found
+
+
+@waiting_node(
+    MOCK_AGENT,
+    "Says what an agent would say, from its config.",
+    outputs=fixed_ports(decision=any_value("The decision, as a person has let it pass if one was asked.")),
+    config=closed_object(
+        agentId={
+            **_AGENT_ID_SCHEMA,
+            "description": "Who it is; else the agent of the node, else an id of the host's.",
+        },
+        mockReasoning={
+            "description": "What it thinks: true for a fixed text.",
+            "anyOf": [
+                {"type": "boolean"},
+                closed_object(
+                    "summary",
+                    summary=typed("string", "In one line."),
+                    trace=typed("string", "In full."),
+                    tokenCount=typed("integer", "What it took.", minimum=0),
+                    streamChunks=typed("array", "Said piece by piece.", maxItems=MAX_ITEMS, items={"type": "string"}),
+                ),
+            ],
+        },
+        mockToolCalls={
+            "type": "array",
+            "maxItems": MAX_ITEMS,
+            "description": "The tools that it calls, each with a result or an error.",
+            "items": closed_object(
+                "toolId",
+                toolId=typed("string", "The tool.", minLength=1),
+                arguments=any_value("What it is given."),
+                result=any_value("What it returns."),
+                error={
+                    **closed_object(
+                        "error",
+                        "message",
+                        error=typed("string", "Its code.", minLength=1),
+                        message=typed("string", "Its text.", minLength=1),
+                        details=typed("object", "More about it."),
+                    ),
+                    "description": "How it fails.",
+                },
+                durationMs=typed("integer", "How long it took.", minimum=0),
+            ),
+        },
+        mockHandoff={
+            **closed_object(
+                "toAgentId",
+                toAgentId={**_AGENT_ID_SCHEMA, "description": "The agent that goes on."},
+                reason=typed("string", "Why."),
+                context=any_value("What it is given."),
+            ),
+            "description": "Hands over to another agent.",
+        },
+        mockDecision={
+            **closed_object(
+                "decision",
+                decision=any_value("The decision."),
+                confidence={**_RATIO_SCHEMA, "description": "How sure it is."},
+                reasoning=typed("string", "Why."),
+            ),
+            "description": "What it decides.",
+        },
+        mockConfidence={**_RATIO_SCHEMA, "description": "Decides something, and is so sure of it."},
+    ),
+    check_config=_check,
+    notes="""
+Only a host with `--conformance` has this type. It emits `agent.reasoning.delta`, `agent.reasoned`, pairs of
+`agent.toolCalled` and `agent.toolReturned`, `agent.handoff` and `agent.decided`, in this order, as far as its config
+has them. `reasoningVerbosity` of the run's `configurable` says how much is told of the reasoning: `summary`, `full` or
+`off`.
+
+A decision whose confidence is below 0.7, or below `escalationThreshold` of the run's `configurable`, waits for a
+person, as with [core.orchestrator.supervisor](core.orchestrator.supervisor.md).
+""",
+    example_config={"mockReasoning": True, "mockDecision": {"decision": {"next": "done"}, "confidence": 0.9}},
+)
+async def mock_agent(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """agent-02 (RFC 0023 B): reasoning, tool calls, a handoff and a decision, in this order, as the config has them."""
     config = call.config
     agent: dict[str, Any] = {**(call.agent or {})}
     agent_id: str = config.get("agentId") or agent.get("agentId") or f"host:mock-agent:{call.node_id}"
     decided = _mock_decision(config)
-    confidence: float | None = decided.get("confidence") if decided is not None else None
-    least = escalation_threshold(call.configurable)
-    unsure = confidence is not None and confidence < least
-    if not unsure:
-        return Completed(_outputs(decided), tuple(_events(call, context, agent_id, decided)))
-    assert decided is not None, "only a decision can be unsure"
     said = tuple(_events(call, context, agent_id, decided))
-    found = await ratify_decision(call, context, agent_id, (confidence or 0, least), decided["decision"], said=said)
+    if decided is None:
+        return Completed({}, said)
+    least = escalation_threshold(call.configurable)
+    confidence: float = decided.get("confidence", least)
+    if confidence >= least:
+        return Completed({"decision": decided["decision"]}, said)
+    found = await ratify_decision(call, context, agent_id, (confidence, least), decided["decision"], said=said)
     return found if isinstance(found, Failed | Suspended) else Completed({"decision": found})
-
-
-def _outputs(decided: dict[str, Any] | None) -> dict[str, Any]:
-    return {"decision": decided["decision"]} if decided is not None else {}
 
 
 def _mock_decision(config: dict[str, Any]) -> dict[str, Any] | None:
@@ -102,102 +181,3 @@ def _tool_call(tool: dict[str, Any], agent_id: str, call_id: str, event_id: str)
 
 def _pick(given: dict[str, Any], *members: str) -> dict[str, Any]:
     return {member: given[member] for member in members if member in given}
-
-
-def _check(config: dict[str, Any]) -> list[Violation]:
-    found: list[Violation] = []
-    for index, tool in enumerate(config.get("mockToolCalls", ())):
-        if ("result" in tool) is ("error" in tool):
-            found.append(Violation(f"/mockToolCalls/{index}", "required", "must have either a result or an error"))
-    return found
-
-
-def _text_schema(description: str) -> Schema:
-    return typed("string", description)
-
-
-MOCK_AGENT_NODE: Final[NodeType] = WaitingNode(
-    NodeDeclaration(
-        MOCK_AGENT,
-        "Says what an agent would say, from its config.",
-        instant=False,
-        outputs=fixed_ports(decision=any_value("The decision, as a person has let it pass if one was asked.")),
-        config=closed_object(
-            agentId={
-                **_AGENT_ID_SCHEMA,
-                "description": "Who it is; else the agent of the node, else an id of the host's.",
-            },
-            mockReasoning={
-                "description": "What it thinks: true for a fixed text.",
-                "anyOf": [
-                    {"type": "boolean"},
-                    closed_object(
-                        "summary",
-                        summary=_text_schema("In one line."),
-                        trace=_text_schema("In full."),
-                        tokenCount=typed("integer", "What it took.", minimum=0),
-                        streamChunks=typed(
-                            "array", "Said piece by piece.", maxItems=MAX_ITEMS, items={"type": "string"}
-                        ),
-                    ),
-                ],
-            },
-            mockToolCalls={
-                "type": "array",
-                "maxItems": MAX_ITEMS,
-                "description": "The tools that it calls, each with a result or an error.",
-                "items": closed_object(
-                    "toolId",
-                    toolId=typed("string", "The tool.", minLength=1),
-                    arguments=any_value("What it is given."),
-                    result=any_value("What it returns."),
-                    error={
-                        **closed_object(
-                            "error",
-                            "message",
-                            error=typed("string", "Its code.", minLength=1),
-                            message=typed("string", "Its text.", minLength=1),
-                            details=typed("object", "More about it."),
-                        ),
-                        "description": "How it fails.",
-                    },
-                    durationMs=typed("integer", "How long it took.", minimum=0),
-                ),
-            },
-            mockHandoff={
-                **closed_object(
-                    "toAgentId",
-                    toAgentId={**_AGENT_ID_SCHEMA, "description": "The agent that goes on."},
-                    reason=_text_schema("Why."),
-                    context=any_value("What it is given."),
-                ),
-                "description": "Hands over to another agent.",
-            },
-            mockDecision={
-                **closed_object(
-                    "decision",
-                    decision=any_value("The decision."),
-                    confidence={**_RATIO_SCHEMA, "description": "How sure it is."},
-                    reasoning=_text_schema("Why."),
-                ),
-                "description": "What it decides.",
-            },
-            mockConfidence={**_RATIO_SCHEMA, "description": "Decides something, and is so sure of it."},
-        ),
-        check_config=_check,
-        notes=reference_notes(
-            """
-Only a host with `--conformance` has this type. It emits `agent.reasoning.delta`, `agent.reasoned`, pairs of
-`agent.toolCalled` and `agent.toolReturned`, `agent.handoff` and `agent.decided`, in this order, as far as its config
-has them. `reasoningVerbosity` of the run's `configurable` says how much is told of the reasoning: `summary`, `full` or
-`off`.
-
-A decision whose confidence is below 0.7, or below `escalationThreshold` of the run's `configurable`, waits for a
-person, as with [core.orchestrator.supervisor](core.orchestrator.supervisor.md).
-""",
-            MOCK_AGENT,
-            {"mockReasoning": True, "mockDecision": {"decision": {"next": "done"}, "confidence": 0.9}},
-        ),
-    ),
-    _mock_agent,
-)

@@ -1,10 +1,11 @@
 """The node type local.sample.demo.mock-ai: asks a model by prompt templates. For tests of hosts."""
 
+from functools import partial
 from typing import Any, Final
 
 from weftwork.adapters.nodes.ai.model_request import fence_untrusted
 from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
-from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, reference_notes, typed
+from weftwork.adapters.nodes.schemas import closed_object, fixed_ports, typed
 from weftwork.engine.sdk.generation import generate_text
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -53,34 +54,27 @@ def _inline_prompt(call: NodeCall, untrusted: bool) -> str:
 
 def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
     """The type, which finds its prompts among these templates."""
-
-    async def run(call: NodeCall, context: NodeContext) -> NodeOutcome:
-        return await _mock_ai(call, context, templates)
-
     text = typed("string", "What the model said.")
-    return (
-        WaitingNode(
-            NodeDeclaration(
-                MOCK_AI,
-                "Asks a model by prompt templates.",
-                effect="idempotent",
-                instant=False,
-                outputs=fixed_ports(output=text, text={**text, "description": "The same."}),
-                config=closed_object(
-                    **PROMPT_REF_CONFIG,
-                    systemPrompt=typed("string", "What the model is told first, if no template says."),
-                    **{
-                        FALLBACK_VARIABLE: typed(
-                            "string", "What it is asked, if no template says; else the run's variable `prompt`."
-                        )
-                    },
-                    provider=typed("string", "Who answers.", minLength=1),
-                    model=typed("string", "The model.", minLength=1),
-                ),
-                prompt_templates="always",
-                equal_outputs=("output", "text"),
-                notes=reference_notes(
-                    """
+    declaration = NodeDeclaration(
+        MOCK_AI,
+        "Asks a model by prompt templates.",
+        effect="idempotent",
+        instant=False,
+        outputs=fixed_ports(output=text, text={**text, "description": "The same."}),
+        config=closed_object(
+            **PROMPT_REF_CONFIG,
+            systemPrompt=typed("string", "What the model is told first, if no template says."),
+            **{
+                FALLBACK_VARIABLE: typed(
+                    "string", "What it is asked, if no template says; else the run's variable `prompt`."
+                )
+            },
+            provider=typed("string", "Who answers.", minLength=1),
+            model=typed("string", "The model.", minLength=1),
+        ),
+        prompt_templates="always",
+        equal_outputs=("output", "text"),
+        notes="""
 Only a host with `--conformance` has this type. It tells of each template with one `agent.promptResolved`, which says
 where the reference came from, and one `prompt.composed`, which says what became of it, in one commit with the model's
 answer. The model is told system, schema hint, examples and question, in this order.
@@ -89,10 +83,6 @@ A reference wins over a text beside it; then there is a `log.appended` with the 
 A template that the host does not have fails the node with `prompt_ref_unresolved`, a variable without a value with
 `prompt_variable_unresolved`.
 """,
-                    MOCK_AI,
-                    {"systemPromptRef": "prompt:conformance.prompt.writer-system@1.0.0"},
-                ),
-            ),
-            run,
-        ),
+        example_config={"systemPromptRef": "prompt:conformance.prompt.writer-system@1.0.0"},
     )
+    return (WaitingNode(declaration, partial(_mock_ai, templates=templates)),)

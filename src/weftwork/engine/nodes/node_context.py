@@ -36,11 +36,13 @@ from weftwork.ports.node_outcome import (
     NotDone,
     StepFailed,
     Suspended,
+    raised_failure,
 )
 from weftwork.ports.nodes import CheckedEnvelope, Emission, InstantNode, NodeCall, WaitingNode
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
+from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.json.values import is_too_large
 from weftwork.protocol.limits import Limits
@@ -128,7 +130,10 @@ class EntryContext:
             return wrong
         call = make_part_call(self._call, inputs, config, item, self.untrusted)
         if isinstance(node_type, InstantNode):
-            outcome = node_type.run(call)
+            try:
+                outcome = node_type.run(call)
+            except (StepFailed, ExpressionFault) as error:
+                outcome = raised_failure(error)
         else:
             part = EntryContext(
                 self._runtime, self._report, self._state, call, (self._call.node_id, item), self._redactor
@@ -163,8 +168,8 @@ class EntryContext:
             return await node_type.run(self._call, self)
         except InterruptPending as asking:
             return Suspended(asking.interrupt)
-        except StepFailed as failed:
-            return failed.failure
+        except (StepFailed, ExpressionFault) as error:
+            return raised_failure(error)
         except NotDone:
             return STEP_NOT_DONE
         except (KeyboardInterrupt, SystemExit) as error:

@@ -20,8 +20,9 @@ from weftwork.engine.nodes.node_context import EntryContext
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.node_outcome import Failed, NodeOutcome
+from weftwork.ports.node_outcome import Failed, NodeOutcome, StepFailed, raised_failure
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType, WaitingNode
+from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.redaction import Redactor
 
@@ -71,6 +72,8 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             return call
         try:
             return input_of_outcome(self._runtime, state, call, node_type.run(call))
+        except (StepFailed, ExpressionFault) as error:
+            return input_of_outcome(self._runtime, state, call, raised_failure(error))
         except Exception:
             return input_of_exception(self._runtime, state, call)
 

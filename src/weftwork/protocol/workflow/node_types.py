@@ -47,6 +47,7 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     role: `supervisor` decides what is next, `dispatch` does it: a supervisor that ends its loop skips the dispatch.
     check_config: further checks of a config that fits its schema; violations point below the config.
     notes: what the reference page says beyond the schemas, in Markdown.
+    example_config, example_inputs: a node of this type as it may stand in a definition.
     """
 
     type_id: str
@@ -83,6 +84,8 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     role: Literal["", "supervisor", "dispatch"] = ""
     check_config: "Callable[[dict[str, Any]], list[Violation]] | None" = None
     notes: str = ""
+    example_config: dict[str, Any] | None = None
+    example_inputs: dict[str, Any] = {}
 
 
 def missing_capabilities(requires: tuple[str, ...], provided: frozenset[str]) -> list[str]:
@@ -96,7 +99,7 @@ def describe_node_type(declaration: NodeDeclaration) -> dict[str, Any]:
         "typeId": declaration.type_id,
         "version": declaration.version,
         "title": declaration.title,
-        "description": declaration.notes,
+        "description": _description(declaration),
         "effect": declaration.effect,
         "instant": declaration.instant,
         "concurrency": declaration.concurrency,
@@ -106,6 +109,16 @@ def describe_node_type(declaration: NodeDeclaration) -> dict[str, Any]:
         "outputs": declaration.outputs,
         "config": declaration.config,
     }
+
+
+def _description(declaration: NodeDeclaration) -> str:
+    """The notes, then the example if there is one."""
+    if declaration.example_config is None:
+        return declaration.notes
+    ports = {"config": declaration.example_config, "inputs": declaration.example_inputs}
+    node = {"id": "example", "typeId": declaration.type_id, **ports}
+    shown = msgspec.json.format(msgspec.json.encode(node), indent=2).decode()
+    return f"{declaration.notes.strip()}\n\n```json\n{shown}\n```"
 
 
 def describe_node_types(declarations: Iterable[NodeDeclaration]) -> list[dict[str, Any]]:

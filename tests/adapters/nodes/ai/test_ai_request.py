@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import BROKEN_SOURCE, TYPES, EvaluatingScope, FakeScope, node_call, run_node
-from weftwork.adapters.nodes.ai import call_prompt, chat_completion, generate_envelope, model_request, structured_output
+from weftwork.adapters.nodes.ai import model_nodes, model_request
 from weftwork.engine.sdk import generation
 from weftwork.engine.sdk.generation import GeneratedEnvelope, GeneratedText, GeneratedValue
 from weftwork.engine.sdk.model_request import START_MESSAGE
@@ -39,14 +39,13 @@ class Asked:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.given: list[tuple[Any, ...]] = []
         self.failure: Failed | None = None
-        answers: list[tuple[Any, str, Any]] = [
-            (call_prompt, "generate_text", GeneratedText(ANSWER, ())),
-            (chat_completion, "generate_text", GeneratedText(ANSWER, ())),
-            (structured_output, "generate_value", GeneratedValue({"valid": True}, ANSWER)),
-            (generate_envelope, "generate_envelope", GeneratedEnvelope(ACCEPTED, ANSWER, ())),
+        answers: list[tuple[str, Any]] = [
+            ("generate_text", GeneratedText(ANSWER, ())),
+            ("generate_value", GeneratedValue({"valid": True}, ANSWER)),
+            ("generate_envelope", GeneratedEnvelope(ACCEPTED, ANSWER, ())),
         ]
-        for module, name, answer in answers:
-            monkeypatch.setattr(module, name, self._answering(answer))
+        for name, answer in answers:
+            monkeypatch.setattr(model_nodes, name, self._answering(answer))
 
     def _answering(self, answer: Any) -> Callable[..., Any]:
         async def ask(context: Any, given: NodeCall, request: ModelRequest, *more: Any) -> Any:
@@ -129,7 +128,7 @@ def test_what_is_asked_comes_from_the_first_place_that_says_it(
 @pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"])
 def test_nothing_to_ask_is_a_failure(asked: Asked, kind: str) -> None:
     config: dict[str, Any] = {"structuredOutput": {"outputSchema": {}}, "generateEnvelope": {"envelopeType": "error"}}
-    assert ran(kind, config.get(kind, {})) == model_request.PROMPT_MISSING
+    assert ran(kind, config.get(kind, {})) == model_request.prompt_missing().failure
     assert asked.given == []
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.adapters.nodes.fake_context import FakeScope, node_call, run_node
-from weftwork.adapters.nodes.data.artifacts import MAX_MESSAGE, MAX_SUMMARY, derive_artifact_id
-from weftwork.adapters.nodes.flow.basics import duplicate_messages
+from weftwork.adapters.nodes.data.run_data import MAX_MESSAGE, MAX_SUMMARY, derive_artifact_id
+from weftwork.adapters.nodes.flow.control import duplicate_messages
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitArtifact, Failed, SetVariable, WriteChannel
 from weftwork.protocol.ids import is_path_id
 

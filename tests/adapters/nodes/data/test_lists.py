@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.nodes.fake_context import TYPES, FakeContext, FakeScope, node_call, run_node
+from tests.adapters.nodes.fake_context import TYPES, FakeContext, FakeScope, node_call, outcome_of, run_node
 from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.data import lists
 from weftwork.ports.node_outcome import Completed, Failed
-from weftwork.ports.nodes import WaitingNode
 
 SMALL = FakeScope({"e": lambda names: names["item"] < 3, "at": lambda names: names["index"] > 0, "x": lambda names: 1})
 PRICE = FakeScope({"e": lambda names: names["item"]["price"]})
@@ -133,11 +132,8 @@ def longest_turn(count: int) -> int:
 
         loop.time = lambda: real() + passed
         beside = asyncio.create_task(others())
-        node = TYPES["core.filter"]
-        assert isinstance(node, WaitingNode)
-        answer = await node.run(
-            node_call({"expression": "e"}, {"items": [0] * count}, FakeScope({"e": look})), FakeContext()
-        )
+        given = node_call({"expression": "e"}, {"items": [0] * count}, FakeScope({"e": look}))
+        answer = await outcome_of(TYPES["core.filter"], given, FakeContext())
         beside.cancel()
         most = max(most, looked)
         return answer

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from tests.adapters.nodes.fake_context import TYPES, FakeContext, node_call
+from tests.adapters.nodes.fake_context import TYPES, FakeContext, node_call, outcome_of
 from weftwork.ports.node_outcome import Completed, NodeOutcome
-from weftwork.ports.nodes import NodeCall, WaitingNode
+from weftwork.ports.nodes import NodeCall
 
 MAP = "core.flow.map"
 
@@ -41,11 +41,4 @@ class GatedBody:
 
 
 def start_map(config: dict[str, Any], items: list[Any], context: FakeContext) -> "asyncio.Task[NodeOutcome]":
-    node = TYPES[MAP]
-    assert isinstance(node, WaitingNode)
-    waiting = node
-
-    async def ended() -> NodeOutcome:
-        return await waiting.run(node_call(config, {"items": items}, context.scope), context)
-
-    return asyncio.create_task(ended())
+    return asyncio.create_task(outcome_of(TYPES[MAP], node_call(config, {"items": items}, context.scope), context))

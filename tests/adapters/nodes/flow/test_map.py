@@ -8,7 +8,7 @@ import pytest
 from tests.adapters.nodes.fake_context import BROKEN_SOURCE, FakeContext, FakeScope, node_call, run_node
 from tests.adapters.nodes.flow.map_calls import MAP, GatedBody, map_body, start_map
 from tests.harness.engine_harness import until
-from weftwork.adapters.nodes.flow import map_items
+from weftwork.adapters.nodes.flow import map as map_module
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, Suspended
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.run.interrupts import Interrupt
@@ -75,7 +75,7 @@ def test_items_that_are_recorded_are_not_run_again() -> None:
 
 
 def test_without_the_records_everything_runs_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_items, "dict", lambda items: {}, raising=False)
+    monkeypatch.setattr(map_module, "dict", lambda items: {}, raising=False)
     assert done_again() == ["0", "1", "2", "3", "4"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.adapters.nodes.fake_context import FakeContext
 from tests.adapters.nodes.flow.map_calls import GatedBody, map_body, start_map
 from tests.harness.engine_harness import run, run_ready_tasks, until
-from weftwork.adapters.nodes.flow import map_items
+from weftwork.adapters.nodes.flow import map as map_module
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall
 
@@ -37,7 +37,7 @@ def test_no_more_items_wait_than_was_said(concurrency: int | None, count: int, m
 
 
 def test_without_the_bound_everything_waits_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_items, "min", max, raising=False)
+    monkeypatch.setattr(map_module, "min", max, raising=False)
     assert most_at_once(3, 20) == 20
 
 
@@ -46,7 +46,7 @@ async def test_a_worker_goes_on_only_when_its_item_is_recorded() -> None:
 
     # What waits longer than a slice is recorded alone; here no real time passes, so there must be no slices.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(map_items, "SLICE_SECONDS", 0.0)
+        patch.setattr(map_module, "SLICE_SECONDS", 0.0)
         gates = GatedBody()
         context = FakeContext(gate=gates)
         commit = asyncio.Event()
@@ -116,7 +116,7 @@ def test_after_an_item_that_fails_no_more_are_begun_and_none_is_cut_off() -> Non
 
 
 def test_a_map_that_goes_on_after_a_failure_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_items.MapItems, "_is_stopping", False)
+    monkeypatch.setattr(map_module.MapItems, "_is_stopping", False)
     assert begun_with_a_failure()[0] == ["0", "1", "2", "3", "4"]
 
 
@@ -169,11 +169,11 @@ def test_items_that_answer_at_once_share_a_record() -> None:
 
 
 def test_items_that_cost_nothing_are_handed_over_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_items, "SLICE_SECONDS", 1e9)
-    assert longest_turn(2_000, 8)[0] == map_items.RECORD_BATCH
+    monkeypatch.setattr(map_module, "SLICE_SECONDS", 1e9)
+    assert longest_turn(2_000, 8)[0] == map_module.RECORD_BATCH
 
 
 def test_without_turns_and_portions_a_long_map_holds_everything_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_items, "SLICE_SECONDS", 1e9)
-    monkeypatch.setattr(map_items, "RECORD_BATCH", 10**9)
+    monkeypatch.setattr(map_module, "SLICE_SECONDS", 1e9)
+    monkeypatch.setattr(map_module, "RECORD_BATCH", 10**9)
     assert longest_turn(2_000, 8)[0] == 2_000

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.nodes.fake_context import TYPES, FakeContext, node_call, run_node
+from tests.adapters.nodes.fake_context import TYPES, FakeContext, node_call, outcome_of, run_node
 from tests.harness.engine_harness import run_ready_tasks
-from weftwork.adapters.nodes.flow.wait import MAX_INSTANT_MS, parse_instant
-from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
-from weftwork.ports.nodes import WaitingNode
+from weftwork.adapters.nodes.flow.control import MAX_INSTANT_MS, parse_instant
+from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.timestamps import iso
 from weftwork.testing.deterministic import START
@@ -77,13 +76,7 @@ def test_an_instant_in_the_past_completes_at_once(until: Any) -> None:
 @pytest.mark.parametrize("type_id", ["core.wait", "core.flow.wait"])
 async def test_a_wait_ends_at_its_instant(type_id: str, config: Any, inputs: Any) -> None:
     context = FakeContext()
-    waiting = TYPES[type_id]
-    assert isinstance(waiting, WaitingNode)
-
-    async def wait() -> NodeOutcome:
-        return await waiting.run(node_call(config, inputs), context)
-
-    task = asyncio.create_task(wait())
+    task = asyncio.create_task(outcome_of(TYPES[type_id], node_call(config, inputs), context))
     await run_ready_tasks()
     context.clock.advance(499)
     await run_ready_tasks()

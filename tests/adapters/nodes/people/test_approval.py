@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import BROKEN_SOURCE, EvaluatingScope, FakeScope, node_call, run_node
-from weftwork.adapters.nodes.people import approval_gate
-from weftwork.adapters.nodes.people.approval_gate import MAX_DESCRIPTION, MAX_TITLE
+from weftwork.adapters.nodes.people import gates
+from weftwork.adapters.nodes.people.gates import MAX_DESCRIPTION, MAX_TITLE
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
 from weftwork.protocol.json.schema import check_inline, document
 from weftwork.protocol.people.approvals import QUORUM_NOT_REACHED
@@ -133,7 +133,7 @@ def test_a_rejection_fails_the_node_for_good(
     found = decided(resolution)
     assert isinstance(found, Failed)
     assert (found.code, found.details, found.retryable) == ("interrupt_rejected", details, False)
-    monkeypatch.setattr(approval_gate, "rejection_failure", lambda resolution: None)
+    monkeypatch.setattr(gates, "rejection_failure", lambda resolution: None)
     if resolution.timed_out:
         with pytest.raises(TypeError):
             decided(resolution)

@@ -61,7 +61,7 @@ def test_defaults_that_do_not_answer_the_questions_of_a_port_are_not_taken(monke
     assert failure(config, ASKED, answers=LATE) == ("interrupt_timeout", None)
     given = node_call(config, {"questions": ASKED[:1]}, answers=LATE)
     assert run_node(GATE, given) == Completed({"answers": {"a": 1}})
-    monkeypatch.setattr("weftwork.adapters.nodes.people.clarification_gate.check_answers", lambda *arguments: [])
+    monkeypatch.setattr("weftwork.adapters.nodes.people.gates.check_answers", lambda *arguments: [])
     with pytest.raises(AssertionError):
         failure(config, ASKED, answers=LATE)
 

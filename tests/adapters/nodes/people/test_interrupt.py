@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.nodes.fake_context import node_call, run_node
-from weftwork.adapters.nodes.people.interrupt import SINGLE_INTERRUPT_KINDS
+from weftwork.adapters.nodes.people.gates import SINGLE_INTERRUPT_KINDS
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND, TIMEOUT_REASON, Interrupt, Resolution
 

@@ -30,7 +30,7 @@ def test_what_a_schema_cannot_say_is_refused_at_its_place(monkeypatch: pytest.Mo
         ]
 
     check()
-    monkeypatch.setattr("weftwork.adapters.nodes.people.approval_gate.check_voting", lambda data: [])
+    monkeypatch.setattr("weftwork.adapters.nodes.people.gates.check_voting", lambda data: [])
     with pytest.raises(AssertionError):
         check()
 

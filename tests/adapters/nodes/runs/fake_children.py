@@ -5,10 +5,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import TYPES, FakeContext, FakeScope, node_call
+from tests.adapters.nodes.fake_context import TYPES, FakeContext, FakeScope, node_call, outcome_of
 from tests.harness.engine_harness import run
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NewChild, NodeOutcome, StartChild
-from weftwork.ports.nodes import NodeCall, WaitingNode
+from weftwork.ports.nodes import WaitingNode
 from weftwork.protocol.run.child_runs import ChildState
 
 
@@ -48,7 +48,7 @@ class ChildRunContext(FakeContext):
         states = self.children.values()
         failed = sum(each.has_ended and each.status != "completed" for each in states)
         given = replace(self._call, children=self.children, open_children=len(self.open), failed_children=failed)
-        outcome = run(lambda: self._outcome(given))
+        outcome = run(lambda: outcome_of(self._node, given, self))
         if isinstance(outcome, AwaitsChildren):
             assert outcome.effects or self.open, "it waits for nothing"
         if isinstance(outcome, (AwaitsChildren, Completed)):
@@ -56,9 +56,6 @@ class ChildRunContext(FakeContext):
                 if isinstance(effect, StartChild):
                     self._begin(effect.child)
         return outcome
-
-    async def _outcome(self, given: NodeCall) -> NodeOutcome:
-        return await self._node.run(given, self)
 
     def _begin(self, child: NewChild) -> None:
         assert child.key not in self.children, "it was started twice"

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import FakeContext, FakeScope, new_child
+from tests.adapters.nodes.fake_context import FakeContext, FakeScope, new_child, outcome_of
 from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
 from weftwork.ports.node_outcome import (
@@ -95,7 +95,7 @@ class DispatchCall:
 
         async def work() -> NodeOutcome:
             try:
-                return await self.type.run(call, host)
+                return await outcome_of(self.type, call, host)
             except InterruptPending as asking:
                 return Suspended(asking.interrupt)
 

@@ -213,7 +213,7 @@ def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -
 def test_at_the_floor_and_without_a_word_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for decision in (workers("a", confidence=0.5), workers("a"), workers("a", confidence=1)):
         assert isinstance(DispatchCall(decision).call(), AwaitsChildren)
-    monkeypatch.setattr("weftwork.adapters.nodes.runs.confidence.CONFIDENCE_FLOOR", 0)
+    monkeypatch.setattr("weftwork.adapters.nodes.runs.supervisor.CONFIDENCE_FLOOR", 0)
     assert isinstance(DispatchCall(workers("a", confidence=0.3)).call(), AwaitsChildren)
 
 

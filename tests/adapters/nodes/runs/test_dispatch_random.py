@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, DispatchCall, workers
 from tests.harness.definitions import example_count
-from weftwork.adapters.nodes.runs import dispatch_workers
-from weftwork.adapters.nodes.runs.dispatch_workers import DispatchWorkers
+from weftwork.adapters.nodes.runs import dispatch
+from weftwork.adapters.nodes.runs.dispatch import DispatchWorkers
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.workflow.orchestration import JOIN_MODES, join_outcome
 
@@ -157,9 +157,7 @@ def test_a_join_that_is_judged_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch
     config = {"joinMode": "wait-all", "maxParallel": 2}
     ends = ((0, "completed"), (1, "failed"))
     play_out(config, *ends)
-    monkeypatch.setattr(
-        dispatch_workers, "join_outcome", lambda _, quorum, total, ends: join_outcome("first", 1, total, ends)
-    )
+    monkeypatch.setattr(dispatch, "join_outcome", lambda _, quorum, total, ends: join_outcome("first", 1, total, ends))
     with pytest.raises(AssertionError):
         play_out(config, *ends)
 
@@ -177,7 +175,7 @@ def test_a_join_that_does_not_go_by_who_ended_first_is_seen(
 ) -> None:
     play_out({"joinMode": mode}, *ends, at_once=True)
     by_place = "join_outcome", lambda mode, quorum, total, ends: join_outcome(mode, quorum, total, sorted(ends))
-    monkeypatch.setattr(dispatch_workers, *by_place)
+    monkeypatch.setattr(dispatch, *by_place)
     with pytest.raises(AssertionError):
         play_out({"joinMode": mode}, *ends, at_once=True)
 
@@ -186,7 +184,7 @@ def test_a_dispatch_that_starts_too_many_is_seen(monkeypatch: pytest.MonkeyPatch
     config = {"joinMode": "wait-all", "maxParallel": 1}
     ends = ((0, "completed"), (1, "completed"))
     play_out(config, *ends)
-    monkeypatch.setattr(dispatch_workers, "min", lambda *_: 2, raising=False)
+    monkeypatch.setattr(dispatch, "min", lambda *_: 2, raising=False)
     with pytest.raises(AssertionError):
         play_out(config, *ends)
 

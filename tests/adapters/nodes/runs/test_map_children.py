@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.adapters.nodes.fake_context import BROKEN_SOURCE, FakeScope
 from tests.adapters.nodes.runs.fake_children import ChildRunContext
 from tests.harness.definitions import example_count
-from weftwork.adapters.nodes.flow import map_children
+from weftwork.adapters.nodes.flow import map as map_module
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed
 
 MAP = "core.flow.map"
@@ -177,7 +177,7 @@ def walks_of(count: int) -> int:
 
 def test_a_call_looks_at_the_children_that_it_starts_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert walks_of(60) == 0
-    plain = map_children.map_children
+    plain = map_module.map_children
 
     async def looking(call: Any, context: Any, items: Any) -> Any:
         assert all(child.status for child in call.children.values())
@@ -189,7 +189,7 @@ def test_a_call_looks_at_the_children_that_it_starts_only(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("sabotage", ["order", "room", "index"])
 def test_a_map_that_loses_count_is_seen(sabotage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = map_children.map_children
+    plain = map_module.map_children
 
     async def broken(call: Any, context: Any, items: Any) -> Any:
         if sabotage == "room":

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.nodes.call_inputs import expression_failure, render
+from weftwork.adapters.nodes.call_inputs import render
 from weftwork.adapters.nodes.schemas import Schema, any_value, integer, name_string, port_schema, template_string, typed
 from weftwork.engine.sdk.model_request import (
     MAX_MESSAGES,
@@ -19,9 +19,8 @@ from weftwork.engine.sdk.model_request import (
     wrap_text_part,
 )
 from weftwork.ports.models import Message, ModelRequest, Role
-from weftwork.ports.node_outcome import Failed
+from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.nodes import NodeCall
-from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.message_parts import MAX_PARTS, normalize_part
 from weftwork.protocol.models.answers import ModelAnswer
@@ -124,22 +123,15 @@ ANSWER_PORTS: Final[dict[str, Schema]] = {
 }
 """Outputs that tell of the answer itself."""
 
-PROMPT_MISSING: Final = Failed("node_input_missing", "Neither a port nor the config says what to ask.", retryable=False)
+
+def prompt_missing() -> StepFailed:
+    message = "Neither a port nor the config says what to ask."
+    return StepFailed(Failed("node_input_missing", message, retryable=False))
 
 
-def build_request(call: NodeCall) -> ModelRequest | Failed:
-    """What the ports and the config of a node with PROMPTS and ASKED come to."""
-    try:
-        messages = build_messages(call)
-        system = system_prompt(call)
-    except ExpressionFault as fault:
-        return expression_failure(fault)
-    return messages if isinstance(messages, Failed) else build_model_request(call, messages, system)
-
-
-def build_model_request(call: NodeCall, messages: tuple[Message, ...], system: str) -> ModelRequest:
-    """Who answers and how; what the run's options say wins over the node's config."""
-    return make_model_request(call, call.config, messages, system)
+def build_request(call: NodeCall) -> ModelRequest:
+    """What the ports and the config of a node with PROMPT_CONFIG come to. Raises StepFailed, ExpressionFault."""
+    return make_model_request(call, call.config, build_messages(call), system_prompt(call))
 
 
 def render_fenced(call: NodeCall, text: str) -> str:
@@ -158,7 +150,7 @@ def port_as_text(call: NodeCall, port: str) -> str:
     value = call.inputs[port]
     if port in call.untrusted:
         return fence_untrusted(value)
-    return value if isinstance(value, str) else _json(value)
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def system_prompt(call: NodeCall) -> str:
@@ -195,16 +187,18 @@ def _render_part(call: NodeCall, part: str | dict[str, Any]) -> Any:
     return {name: value if name in ("type", "data") else render(call, value) for name, value in part.items()}
 
 
-def build_messages(call: NodeCall) -> tuple[Message, ...] | Failed:
+def build_messages(call: NodeCall) -> tuple[Message, ...]:
     """ai-03 (RFC 0091, parts of messages): the conversation of the port `messages`, else one message with the prompt;
     and what is shown beside it. Its parts are looked at when a model is asked.
 
-    Raises ExpressionFault.
+    Raises StepFailed, ExpressionFault.
     """
     media = media_parts(call)
     if "messages" not in call.inputs:
         prompt = user_prompt(call)
-        return PROMPT_MISSING if prompt is None and not media else append_media((Message("user", prompt or ""),), media)
+        if prompt is None and not media:
+            raise prompt_missing()
+        return append_media((Message("user", prompt or ""),), media)
     outside = "messages" in call.untrusted
     wrap = fence_untrusted if outside else None
     found: list[Message] = []
@@ -224,7 +218,3 @@ def answer_outputs(answer: ModelAnswer) -> dict[str, Any]:
         "finishReason": finish_reason(answer.stop),
         "usage": {**usage, "totalTokens": spent.input_tokens + spent.output_tokens},
     }
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

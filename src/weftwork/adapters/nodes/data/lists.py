@@ -4,7 +4,7 @@ import asyncio
 import math
 from typing import Any, Final
 
-from weftwork.adapters.nodes.call_inputs import expression_failure, input_value, missing_input
+from weftwork.adapters.nodes.call_inputs import input_value
 from weftwork.adapters.nodes.schemas import (
     any_value,
     closed_object,
@@ -12,26 +12,48 @@ from weftwork.adapters.nodes.schemas import (
     fixed_ports,
     one_of,
     port_schema,
-    reference_notes,
     typed,
+    waiting_node,
 )
-from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
-from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, StepFailed
+from weftwork.ports.nodes import NodeCall, NodeContext, NodeType
 from weftwork.protocol.json.decoder import MAX_INTEGER
-from weftwork.protocol.json.values import ABSENT, is_array
-from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.json.values import is_array
 
 MAX_ITEMS: Final = 100_000
 SLICE_SECONDS: Final = 0.002
 """Seconds for which a list may hold the event loop before others run."""
+_ITEMS: Final = {"type": "array", "maxItems": MAX_ITEMS}
+_INPUTS: Final = port_schema(
+    items={**_ITEMS, "description": "The items; wins over the config."},
+    input=any_value("The items, if neither the port `items` nor the config has them."),
+)
+_ITEMS_CONFIG: Final = {**_ITEMS, "description": "The items, if no port brings them."}
+_COUNT: Final = typed("integer", "How many items that are.")
 
 
+@waiting_node(
+    "core.filter",
+    "Keeps the items of a list for which an expression is true.",
+    inputs=_INPUTS,
+    outputs=fixed_ports(output=typed("array", "The items kept, in order."), count=_COUNT),
+    config=closed_object(
+        "expression",
+        items=_ITEMS_CONFIG,
+        expression=expression_string("True for the items to keep; knows `item` and `index`."),
+    ),
+    expressions={"/expression": ("item", "index")},
+    notes="""
+The items are the first of the port `items`, the config `items` and the port `input`; without any of them the node
+fails with `node_input_missing`, and with `node_config_invalid` if they are no list. An expression that is neither
+true nor false for an item fails the node with `condition_not_boolean`. `ports` holds the ports of the node without
+the list.
+""",
+    example_config={"expression": "item.price < 10.0"},
+    example_inputs={"items": {"type": "variable", "variableName": "offers"}},
+)
 async def _filter(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    try:
-        items, verdicts = await _evaluate_items(call, call.config["expression"])
-    except _ListFailed as refused:
-        return refused.failed
+    items, verdicts = await _evaluate_items(call, call.config["expression"])
     wrong = next((index for index, verdict in enumerate(verdicts) if not isinstance(verdict, bool)), None)
     if wrong is not None:
         message = "The value of the expression is neither true nor false for an item."
@@ -40,11 +62,28 @@ async def _filter(call: NodeCall, context: NodeContext) -> NodeOutcome:
     return Completed({"output": kept, "count": len(kept)})
 
 
+@waiting_node(
+    "core.aggregate",
+    "Computes one value from the items of a list.",
+    inputs=_INPUTS,
+    outputs=fixed_ports(output=any_value("What was computed."), count=_COUNT),
+    config=closed_object(
+        "operation",
+        items=_ITEMS_CONFIG,
+        operation=one_of(("list", "count", "sum", "average", "min", "max"), "What is computed from the values."),
+        value=expression_string("The value of an item, instead of the item itself; knows `item` and `index`."),
+    ),
+    expressions={"/value": ("item", "index")},
+    notes="""
+The items are found as by `core.filter`. `list` gives the values as a list, `count` their number. The other operations
+need numbers and fail with `aggregate_not_a_number` otherwise, or with `aggregate_overflow` if the result is too large
+for one. Of no items, the sum is 0, and average, least and greatest are null.
+""",
+    example_config={"operation": "sum", "value": "item.price * item.amount"},
+    example_inputs={"items": {"type": "variable", "variableName": "lines"}},
+)
 async def _aggregate(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    try:
-        items, values = await _evaluate_items(call, call.config.get("value"))
-    except _ListFailed as refused:
-        return refused.failed
+    items, values = await _evaluate_items(call, call.config.get("value"))
     operation, count = call.config["operation"], len(items)
     if operation == "list":
         return Completed({"output": values, "count": count})
@@ -85,22 +124,15 @@ def _json_number(value: float) -> float:
     return int(value) if float(value).is_integer() else value
 
 
-class _ListFailed(Exception):
-    """There is nothing to compute with."""
-
-    def __init__(self, failed: Failed) -> None:
-        super().__init__(failed.code)
-        self.failed = failed
-
-
 async def _evaluate_items(call: NodeCall, source: str | None) -> tuple[list[Any], list[Any]]:
-    """The items, and the value of the expression for each of them; the items again where there is none."""
+    """The items, and the value of the expression for each of them; the items again where there is none.
+
+    Raises StepFailed, ExpressionFault.
+    """
     items = input_value(call, "items")
-    if items is ABSENT:
-        raise _ListFailed(missing_input("items"))
     if not is_array(items) or len(items) > MAX_ITEMS:
         message = f"What the node works on is not a list of at most {MAX_ITEMS} items."
-        raise _ListFailed(Failed("node_config_invalid", message, retryable=False))
+        raise StepFailed(Failed("node_config_invalid", message, retryable=False))
     if source is None:
         return items, items
     # Without the list itself: an expression over one item must not cost as much as all of them.
@@ -109,79 +141,11 @@ async def _evaluate_items(call: NodeCall, source: str | None) -> tuple[list[Any]
     values: list[Any] = []
     ends = clock() + SLICE_SECONDS
     for index, item in enumerate(items):
-        try:
-            values.append(call.scope.evaluate(source, {**names, "item": item, "index": index}))
-        except ExpressionFault as fault:
-            raise _ListFailed(expression_failure(fault)) from None
+        values.append(call.scope.evaluate(source, {**names, "item": item, "index": index}))
         if clock() >= ends:
             await asyncio.sleep(0)
             ends = clock() + SLICE_SECONDS
     return items, values
 
 
-_ITEMS: Final = {"type": "array", "maxItems": MAX_ITEMS}
-_INPUTS: Final = port_schema(
-    items={**_ITEMS, "description": "The items; wins over the config."},
-    input=any_value("The items, if neither the port `items` nor the config has them."),
-)
-_ITEMS_CONFIG: Final = {**_ITEMS, "description": "The items, if no port brings them."}
-_COUNT: Final = typed("integer", "How many items that are.")
-
-LIST_NODES: Final[tuple[NodeType, ...]] = (
-    WaitingNode(
-        NodeDeclaration(
-            "core.filter",
-            "Keeps the items of a list for which an expression is true.",
-            instant=False,
-            inputs=_INPUTS,
-            outputs=fixed_ports(output=typed("array", "The items kept, in order."), count=_COUNT),
-            config=closed_object(
-                "expression",
-                items=_ITEMS_CONFIG,
-                expression=expression_string("True for the items to keep; knows `item` and `index`."),
-            ),
-            expressions={"/expression": ("item", "index")},
-            notes=reference_notes(
-                """
-The items are the first of the port `items`, the config `items` and the port `input`; without any of them the node
-fails with `node_input_missing`, and with `node_config_invalid` if they are no list. An expression that is neither
-true nor false for an item fails the node with `condition_not_boolean`. `ports` holds the ports of the node without
-the list.
-""",
-                "core.filter",
-                {"expression": "item.price < 10.0"},
-                {"items": {"type": "variable", "variableName": "offers"}},
-            ),
-        ),
-        _filter,
-    ),
-    WaitingNode(
-        NodeDeclaration(
-            "core.aggregate",
-            "Computes one value from the items of a list.",
-            instant=False,
-            inputs=_INPUTS,
-            outputs=fixed_ports(output=any_value("What was computed."), count=_COUNT),
-            config=closed_object(
-                "operation",
-                items=_ITEMS_CONFIG,
-                operation=one_of(
-                    ("list", "count", "sum", "average", "min", "max"), "What is computed from the values."
-                ),
-                value=expression_string("The value of an item, instead of the item itself; knows `item` and `index`."),
-            ),
-            expressions={"/value": ("item", "index")},
-            notes=reference_notes(
-                """
-The items are found as by `core.filter`. `list` gives the values as a list, `count` their number. The other operations
-need numbers and fail with `aggregate_not_a_number` otherwise, or with `aggregate_overflow` if the result is too large
-for one. Of no items, the sum is 0, and average, least and greatest are null.
-""",
-                "core.aggregate",
-                {"operation": "sum", "value": "item.price * item.amount"},
-                {"items": {"type": "variable", "variableName": "lines"}},
-            ),
-        ),
-        _aggregate,
-    ),
-)
+LIST_NODES: Final[tuple[NodeType, ...]] = (_filter, _aggregate)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.nodes.call_inputs import expression_failure, render
+from weftwork.adapters.nodes.call_inputs import render
 from weftwork.adapters.nodes.schemas import (
     any_value,
     closed_object,
@@ -20,7 +20,6 @@ from weftwork.adapters.nodes.schemas import (
     keyed_object,
     one_of,
     port_schema,
-    reference_notes,
     template_string,
     typed,
 )
@@ -28,7 +27,6 @@ from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone,
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest, OutboundResponse
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
 from weftwork.protocol.net.outbound import IDEMPOTENT_METHODS, METHODS, SAFE_METHODS
@@ -55,11 +53,7 @@ def http_nodes(outbound: Outbound | None) -> tuple[NodeType, ...]:
     async def request(call: NodeCall, context: NodeContext) -> NodeOutcome:
         if outbound is None:
             return Failed("fetch_failed", "This host sends no requests.", retryable=False)
-        try:
-            made = _build_request(call, context)
-        except ExpressionFault as fault:
-            return expression_failure(fault)
-        return made if isinstance(made, Failed) else await _RequestStep(outbound, made, call, context).outcome()
+        return await _RequestStep(outbound, _build_request(call, context), call, context).outcome()
 
     return (WaitingNode(HTTP_REQUEST, request),)
 
@@ -127,13 +121,14 @@ class _RequestStep:
         return Failed("http_status", f"The answer has the status {status}.", {"status": status}, retryable=again)
 
 
-def _build_request(call: NodeCall, context: NodeContext) -> OutboundRequest | Failed:
-    """The request that the node is to send. Raises ExpressionFault."""
+def _build_request(call: NodeCall, context: NodeContext) -> OutboundRequest:
+    """The request that the node is to send. Raises StepFailed, ExpressionFault."""
     config = call.config
     method: str = config.get("method", "GET")
     url = call.inputs["url"] if "url" in call.inputs else config.get("url") and render(call, config["url"])
     if not url:
-        return Failed("node_input_missing", "The node needs a URL, as input url or config url.", retryable=False)
+        message = "The node needs a URL, as input url or config url."
+        raise StepFailed(Failed("node_input_missing", message, retryable=False))
     headers = {name.lower(): (name, render(call, text)) for name, text in config.get("headers", {}).items()}
     headers |= {name.lower(): (name, text) for name, text in call.inputs.get("headers", {}).items()}
     content, kind = _build_content(call)
@@ -240,8 +235,7 @@ HTTP_REQUEST: Final = NodeDeclaration(
         ),
     ),
     templates={"/url": (), "/headers/*": (), "/body": ()},
-    notes=reference_notes(
-        """
+    notes="""
 The request goes out by the [guarded client](../../operate/security.md#requests-to-others): to public addresses, by
 https, within the host's caps. What the guard refuses fails the node with `ssrf_blocked`; what it could not send or
 read, with `fetch_failed`; a status of 400 or more, with `http_status` and `details.status`, unless `failOnStatus` is
@@ -255,14 +249,12 @@ with the effect `idempotent`, are sent again with it after a crash, a failure or
 asks a person what became of the request. If the answer does not come, the node fails and is not tried again, unless
 nothing of the request was sent.
 """,
-        "core.http.request",
-        {
-            "method": "POST",
-            "url": "https://api.example.com/orders/{{ports.order.id}}/notes",
-            "headers": {"Accept": "application/json"},
-            "json": {"note": "packed"},
-            "effect": "idempotent",
-        },
-        {"order": {"type": "variable", "variableName": "order"}},
-    ),
+    example_config={
+        "method": "POST",
+        "url": "https://api.example.com/orders/{{ports.order.id}}/notes",
+        "headers": {"Accept": "application/json"},
+        "json": {"note": "packed"},
+        "effect": "idempotent",
+    },
+    example_inputs={"order": {"type": "variable", "variableName": "order"}},
 )

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.nodes.call_inputs import expression_failure, render, truncate_utf8
+from weftwork.adapters.nodes.call_inputs import render, truncate_utf8
 from weftwork.adapters.nodes.people.interrupt_request import (
     TIMED_OUT,
     TIMEOUT_CONFIG,
@@ -21,18 +21,17 @@ from weftwork.adapters.nodes.schemas import (
     name_string,
     one_of,
     port_schema,
-    reference_notes,
     template_string,
     typed,
+    waiting_node,
 )
-from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel
-from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel, raised_failure
+from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.workflow.channels import MAX_CHANNEL_NAME
-from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 DEFAULT_CHANNEL: Final = "conversation"
 DEFAULT_TITLE: Final = "Conversation"
@@ -52,17 +51,95 @@ class _Turn(msgspec.Struct, frozen=True):
     by: str
 
 
-async def _conversation(call: NodeCall, context: NodeContext) -> NodeOutcome:
+def _turn_count(config: dict[str, Any]) -> int:
+    return config.get("turnCount", len(config.get("prompts", ())) or 1)
+
+
+def _check(config: dict[str, Any]) -> list[Violation]:
+    data = {"conversationId": "id", "prompt": "?"}
+    data |= {member: config[member] for member in ("outcomeSchema",) if member in config}
+    violations = check_interrupt_config(config, "conversation.exchange", data)
+    if len(config.get("prompts", ())) > _turn_count(config):
+        violations.append(Violation("/prompts", "maxItems", "holds more prompts than there are turns"))
+    if not violations and config.get("mockAutoResume") and "outcomeSchema" in config:
+        wrong = check_value(config["outcomeSchema"], MOCK_ANSWER, "")
+        if wrong:
+            what = "answers with a text, which outcomeSchema does not take"
+            violations.append(Violation("/mockAutoResume", "not", what))
+    return violations
+
+
+@waiting_node(
+    "core.conversationGate",
+    "Talks with a person, turn by turn.",
+    writes_channel="channel",
+    inputs=port_schema(),
+    outputs=fixed_ports(
+        conversationId=typed("string", "The id of the conversation."),
+        turns=typed("array", "Each turn, as {turnIndex, prompt, answer}."),
+        outcome=any_value("The last answer."),
+    ),
+    config=closed_object(
+        lifecycle=one_of(
+            ("open-exchange-close",),
+            "The conversation is opened, goes on turn by turn, and is closed.",
+            default="open-exchange-close",
+        ),
+        turnCount=integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
+        prompt=template_string("What a turn begins with, as a template.", default=DEFAULT_PROMPT),
+        prompts=typed(
+            "array",
+            "What the first turns begin with, one by one, instead of `prompt`.",
+            minItems=1,
+            maxItems=MAX_TURNS,
+            items=template_string("What this turn begins with."),
+        ),
+        title=template_string("What the conversation is called, as a template.", default=DEFAULT_TITLE),
+        initialPrompt=template_string("What the conversation opens with, as a template."),
+        outcomeSchema=typed("object", "A JSON Schema that every answer must fit."),
+        endWhen=expression_string("Asked after each answer; if it is true there are no more turns."),
+        channel=name_string(
+            "The channel that gets what was said, if it has the reducer `message`.",
+            MAX_CHANNEL_NAME,
+            default=DEFAULT_CHANNEL,
+        ),
+        mockAutoResume=typed(
+            "boolean", "Answers itself with a fixed text, for tests and demonstrations.", default=False
+        ),
+        **TIMEOUT_CONFIG,
+    ),
+    expressions={"/endWhen": _EXPRESSION_NAMES},
+    templates={
+        "/prompt": _EXPRESSION_NAMES,
+        "/prompts/*": _EXPRESSION_NAMES,
+        "/title": (),
+        "/initialPrompt": (),
+    },
+    check_config=_check,
+    notes=f"""
+Each turn asks and waits for its answer, whatever that is, or what `outcomeSchema` says. In prompts and in `endWhen`,
+`answer` is the last answer (null before the first one) and `turn` the number of the turn, from 1 on. `timeoutMs` is for
+each turn: when it is up the conversation is closed and the node fails with `interrupt_timeout`.
+
+When it is over, what was said goes to the channel `{DEFAULT_CHANNEL}`, or the one that `channel` names: prompts with
+the role `system`, answers with the role `user`. A channel that `channel` names has to be declared with the reducer
+`message`, or the node fails with `node_config_invalid`. Each round of a loop is a conversation of its own. A host with
+`--no-conversation` does not have this type.
+""",
+    example_config={
+        "title": "Trip to {{variables.city}}",
+        "prompts": ["When do you leave?", "You said {{answer}}. When do you come back?"],
+        "mockAutoResume": True,
+    },
+)
+async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome:
     config = call.config
     if "channel" in config and call.scope.reducer(config["channel"]) != "message":
         message = "The channel of the conversation is not declared with the reducer message."
         return Failed("node_config_invalid", message, retryable=False)
-    try:
-        opening = {"title": _render_truncated(call, config.get("title", DEFAULT_TITLE)) or DEFAULT_TITLE}
-        if "initialPrompt" in config:
-            opening["initialPrompt"] = _render_truncated(call, config["initialPrompt"])
-    except ExpressionFault as fault:
-        return expression_failure(fault)
+    opening = {"title": _render_truncated(call, config.get("title", DEFAULT_TITLE)) or DEFAULT_TITLE}
+    if "initialPrompt" in config:
+        opening["initialPrompt"] = _render_truncated(call, config["initialPrompt"])
     # Nobody else's in this tenant, and another one in each round of a loop.
     conversation_id = f"{call.run_id}:{call.node_id}:{call.visit}"
     key, known = default_interrupt_key(call), {"conversationId": conversation_id}
@@ -73,7 +150,7 @@ async def _conversation(call: NodeCall, context: NodeContext) -> NodeOutcome:
         reason = await _run_turns(call, context, conversation_id, turns)
         failure = TIMED_OUT if reason == "timeout" else None
     except ExpressionFault as fault:
-        reason, failure = "failed", expression_failure(fault)
+        reason, failure = "failed", raised_failure(fault)
     await context.ask(Interrupt("conversation.close", f"{key}:close", {**known, "reason": reason}))
     return failure or Completed(_outputs(conversation_id, turns), tuple(_channel_messages(call, opening, turns)))
 
@@ -114,10 +191,6 @@ def _render_truncated(call: NodeCall, text: str) -> str:
     return truncate_utf8(render(call, text), MAX_PROMPT)
 
 
-def _turn_count(config: dict[str, Any]) -> int:
-    return config.get("turnCount", len(config.get("prompts", ())) or 1)
-
-
 def _turn_prompt(call: NodeCall, index: int, answer: Any) -> str:
     prompts = call.config.get("prompts", [])
     text = prompts[index - 1] if index <= len(prompts) else call.config.get("prompt", DEFAULT_PROMPT)
@@ -150,89 +223,3 @@ def _channel_messages(call: NodeCall, opening: dict[str, str], turns: list[_Turn
         )
         for message_id, speaker, role, content, index in said
     ]
-
-
-def _check(config: dict[str, Any]) -> list[Violation]:
-    data = {"conversationId": "id", "prompt": "?"}
-    data |= {member: config[member] for member in ("outcomeSchema",) if member in config}
-    violations = check_interrupt_config(config, "conversation.exchange", data)
-    if len(config.get("prompts", ())) > _turn_count(config):
-        violations.append(Violation("/prompts", "maxItems", "holds more prompts than there are turns"))
-    if not violations and config.get("mockAutoResume") and "outcomeSchema" in config:
-        wrong = check_value(config["outcomeSchema"], MOCK_ANSWER, "")
-        if wrong:
-            what = "answers with a text, which outcomeSchema does not take"
-            violations.append(Violation("/mockAutoResume", "not", what))
-    return violations
-
-
-CONVERSATION_NODE: Final[NodeType] = WaitingNode(
-    NodeDeclaration(
-        "core.conversationGate",
-        "Talks with a person, turn by turn.",
-        instant=False,
-        writes_channel="channel",
-        inputs=port_schema(),
-        outputs=fixed_ports(
-            conversationId=typed("string", "The id of the conversation."),
-            turns=typed("array", "Each turn, as {turnIndex, prompt, answer}."),
-            outcome=any_value("The last answer."),
-        ),
-        config=closed_object(
-            lifecycle=one_of(
-                ("open-exchange-close",),
-                "The conversation is opened, goes on turn by turn, and is closed.",
-                default="open-exchange-close",
-            ),
-            turnCount=integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
-            prompt=template_string("What a turn begins with, as a template.", default=DEFAULT_PROMPT),
-            prompts=typed(
-                "array",
-                "What the first turns begin with, one by one, instead of `prompt`.",
-                minItems=1,
-                maxItems=MAX_TURNS,
-                items=template_string("What this turn begins with."),
-            ),
-            title=template_string("What the conversation is called, as a template.", default=DEFAULT_TITLE),
-            initialPrompt=template_string("What the conversation opens with, as a template."),
-            outcomeSchema=typed("object", "A JSON Schema that every answer must fit."),
-            endWhen=expression_string("Asked after each answer; if it is true there are no more turns."),
-            channel=name_string(
-                "The channel that gets what was said, if it has the reducer `message`.",
-                MAX_CHANNEL_NAME,
-                default=DEFAULT_CHANNEL,
-            ),
-            mockAutoResume=typed(
-                "boolean", "Answers itself with a fixed text, for tests and demonstrations.", default=False
-            ),
-            **TIMEOUT_CONFIG,
-        ),
-        expressions={"/endWhen": _EXPRESSION_NAMES},
-        templates={
-            "/prompt": _EXPRESSION_NAMES,
-            "/prompts/*": _EXPRESSION_NAMES,
-            "/title": (),
-            "/initialPrompt": (),
-        },
-        check_config=_check,
-        notes=reference_notes(
-            f"""
-Each turn asks and waits for its answer, whatever that is, or what `outcomeSchema` says. In prompts and in `endWhen`,
-`answer` is the last answer (null before the first one) and `turn` the number of the turn, from 1 on. `timeoutMs` is for
-each turn: when it is up the conversation is closed and the node fails with `interrupt_timeout`.
-
-When it is over, what was said goes to the channel `{DEFAULT_CHANNEL}`, or the one that `channel` names: prompts with
-the role `system`, answers with the role `user`. A channel that `channel` names has to be declared with the reducer
-`message`, or the node fails with `node_config_invalid`. Each round of a loop is a conversation of its own. A host with
-`--no-conversation` does not have this type.
-""",
-            "core.conversationGate",
-            {
-                "title": "Trip to {{variables.city}}",
-                "prompts": ["When do you leave?", "You said {{answer}}. When do you come back?"],
-                "mockAutoResume": True,
-            },
-        ),
-    ),
-    _conversation,
-)

@@ -8,22 +8,95 @@ from weftwork.adapters.nodes.schemas import (
     fixed_ports,
     one_of,
     path_id_string,
-    reference_notes,
     typed,
     variable_mapping,
+    waiting_node,
 )
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, StartChild
-from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
+from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW, ChildState
-from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 CHILD_KEY: Final = "child"
 """The key of the only child."""
 ATTESTATION_CAPABILITY: Final = "agents.subRunAttestation"
 
 
-async def _sub_workflow(call: NodeCall, context: NodeContext) -> NodeOutcome:
+def _check(config: dict[str, Any]) -> list[Violation]:
+    if "outputAttestation" in config:
+        text = f"is not offered: this host does not advertise {ATTESTATION_CAPABILITY}"
+        return [Violation("/outputAttestation", "capability", text, ATTESTATION_CAPABILITY)]
+    if config.get("outputMapping") and not config.get("waitForCompletion", True):
+        text = "takes nothing from a child that the node does not wait for: leave it out, or waitForCompletion"
+        return [Violation("/outputMapping", "not", text)]
+    return []
+
+
+@waiting_node(
+    SUB_WORKFLOW,
+    "Starts another workflow as a child run, and waits for its end.",
+    input_mappings=("/inputMapping",),
+    output_mappings=("/outputMapping",),
+    untainted_outputs=("childRunId", "childStatus"),
+    outputs=fixed_ports(
+        childRunId=typed("string", "The id of the child run."),
+        childStatus=one_of(
+            ("completed", "failed", "cancelled", "running"),
+            "How it ended; `running` if the node did not wait for that.",
+        ),
+        outputs=typed("object", "The outputs of a completed child, by node id."),
+        error=typed("object", "Code and message of a failure that was absorbed."),
+    ),
+    config=closed_object(
+        "workflowId",
+        workflowId=path_id_string("The workflow to run, as it is when the node starts it."),
+        waitForCompletion=typed(
+            "boolean",
+            "Whether the node ends when the child has ended, or as soon as it is started.",
+            default=True,
+        ),
+        onChildFailure=one_of(
+            ("fail-parent", "absorb"),
+            "What a child that fails or is cancelled does to the node.",
+            default="fail-parent",
+        ),
+        inputMapping=variable_mapping("the child", "this run"),
+        outputMapping=variable_mapping("this run", "the child"),
+        propagateCancellation=typed("boolean", "Whether the child is cancelled when this run is.", default=True),
+        outputAttestation=any_value("Refused: attested outputs are not offered."),
+    ),
+    check_config=_check,
+    notes="""
+The child is a run of its own, with its own log, of the same tenant. Its variables start as the defaults of its
+definition; above them come the values of `inputMapping`, as they are when the node starts. A variable of this run that
+has no value is left out, so the default of the child stays. What this run changes later does not reach the child.
+
+While the child works, nothing of the parent is in memory. While it waits for people, the parent has the same status
+`waiting-approval`, `waiting-input` or `waiting-external`, and this node is its current one. `childRuns` of the parent
+names the child, `parentRunId` and `parentNodeId` of the child name the parent.
+
+When the child has completed, each variable of `outputMapping` takes its value; one that the child does not have is
+skipped. If the child keeps one of them hidden, because it is sensitive there, the node fails with
+`child_output_hidden`. After a failed or cancelled child nothing is mapped, and the node fails with `child_run_failed`
+or `child_run_cancelled`; the details hold `childRunId`, `childStatus` and the `error` of the child. With `absorb` it
+completes instead, with the same as outputs. A retry after a failed child starts another one; a child that was cancelled
+is not tried again.
+
+Without `waitForCompletion` the node completes as soon as the child is started, with the `childStatus` `running`. The
+child goes its own way; it is still cancelled with this run, if that is open by then, unless `propagateCancellation` is
+false.
+
+An unknown workflow fails the node with `unknown_child_workflow`. Others that keep a child from being started are
+`child_inputs_invalid`, `child_input_hidden`, `child_depth_exceeded` and `child_limit_exceeded`. If the node ends before
+its child, because its time is up or the run fails, the child is cancelled.
+""",
+    example_config={
+        "workflowId": "check-order",
+        "inputMapping": {"order": "order"},
+        "outputMapping": {"state": "verdict"},
+    },
+)
+async def sub_workflow(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """kin-01 (OpenWOP node-packs, core.subWorkflow): one child, whose end decides how the node ends."""
     child = call.children.get(CHILD_KEY)
     if child is None:
@@ -96,86 +169,3 @@ def hidden_output_failure(child: ChildState, names: list[str]) -> Failed:
     """hide-03: what is sensitive in the child is not shown to its parent, so it cannot be taken over either."""
     message = f"The child run {child.run_id} does not give away what is sensitive in it: {', '.join(names)}."
     return Failed("child_output_hidden", message, child_summary(child), retryable=False)
-
-
-def _check(config: dict[str, Any]) -> list[Violation]:
-    if "outputAttestation" in config:
-        text = f"is not offered: this host does not advertise {ATTESTATION_CAPABILITY}"
-        return [Violation("/outputAttestation", "capability", text, ATTESTATION_CAPABILITY)]
-    if config.get("outputMapping") and not config.get("waitForCompletion", True):
-        text = "takes nothing from a child that the node does not wait for: leave it out, or waitForCompletion"
-        return [Violation("/outputMapping", "not", text)]
-    return []
-
-
-SUB_WORKFLOW_NODE: Final[NodeType] = WaitingNode(
-    NodeDeclaration(
-        SUB_WORKFLOW,
-        "Starts another workflow as a child run, and waits for its end.",
-        instant=False,
-        input_mappings=("/inputMapping",),
-        output_mappings=("/outputMapping",),
-        untainted_outputs=("childRunId", "childStatus"),
-        outputs=fixed_ports(
-            childRunId=typed("string", "The id of the child run."),
-            childStatus=one_of(
-                ("completed", "failed", "cancelled", "running"),
-                "How it ended; `running` if the node did not wait for that.",
-            ),
-            outputs=typed("object", "The outputs of a completed child, by node id."),
-            error=typed("object", "Code and message of a failure that was absorbed."),
-        ),
-        config=closed_object(
-            "workflowId",
-            workflowId=path_id_string("The workflow to run, as it is when the node starts it."),
-            waitForCompletion=typed(
-                "boolean",
-                "Whether the node ends when the child has ended, or as soon as it is started.",
-                default=True,
-            ),
-            onChildFailure=one_of(
-                ("fail-parent", "absorb"),
-                "What a child that fails or is cancelled does to the node.",
-                default="fail-parent",
-            ),
-            inputMapping=variable_mapping("the child", "this run"),
-            outputMapping=variable_mapping("this run", "the child"),
-            propagateCancellation=typed("boolean", "Whether the child is cancelled when this run is.", default=True),
-            outputAttestation=any_value("Refused: attested outputs are not offered."),
-        ),
-        check_config=_check,
-        notes=reference_notes(
-            """
-The child is a run of its own, with its own log, of the same tenant. Its variables start as the defaults of its
-definition; above them come the values of `inputMapping`, as they are when the node starts. A variable of this run that
-has no value is left out, so the default of the child stays. What this run changes later does not reach the child.
-
-While the child works, nothing of the parent is in memory. While it waits for people, the parent has the same status
-`waiting-approval`, `waiting-input` or `waiting-external`, and this node is its current one. `childRuns` of the parent
-names the child, `parentRunId` and `parentNodeId` of the child name the parent.
-
-When the child has completed, each variable of `outputMapping` takes its value; one that the child does not have is
-skipped. If the child keeps one of them hidden, because it is sensitive there, the node fails with
-`child_output_hidden`. After a failed or cancelled child nothing is mapped, and the node fails with `child_run_failed`
-or `child_run_cancelled`; the details hold `childRunId`, `childStatus` and the `error` of the child. With `absorb` it
-completes instead, with the same as outputs. A retry after a failed child starts another one; a child that was cancelled
-is not tried again.
-
-Without `waitForCompletion` the node completes as soon as the child is started, with the `childStatus` `running`. The
-child goes its own way; it is still cancelled with this run, if that is open by then, unless `propagateCancellation` is
-false.
-
-An unknown workflow fails the node with `unknown_child_workflow`. Others that keep a child from being started are
-`child_inputs_invalid`, `child_input_hidden`, `child_depth_exceeded` and `child_limit_exceeded`. If the node ends before
-its child, because its time is up or the run fails, the child is cancelled.
-""",
-            SUB_WORKFLOW,
-            {
-                "workflowId": "check-order",
-                "inputMapping": {"order": "order"},
-                "outputMapping": {"state": "verdict"},
-            },
-        ),
-    ),
-    _sub_workflow,
-)
