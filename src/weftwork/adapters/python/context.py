@@ -10,20 +10,19 @@ start gets the recorded result of each such call instead of a new one.
 
 import math
 import random
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
-from weftwork.adapters.python.calls.call_state import ContextCall
+from weftwork.adapters.python.calls.call_state import ContextCall, Finish, Work
 from weftwork.adapters.python.calls.fetch import FetchResponse, Headers, build_request
 from weftwork.adapters.python.calls.interrupts import NO_DEFAULT, InterruptRequest, Seconds, wire_key
 from weftwork.adapters.python.calls.invocation import Invocation, NodeLog, build_event
 from weftwork.adapters.python.calls.media import Media, MediaContent, MediaReference, MediaSource
 from weftwork.adapters.python.calls.model_calls import AiAnswer, Envelope
 from weftwork.adapters.python.calls.prompts import Messages, PromptMedia, build_prompt, build_shape
-from weftwork.adapters.python.calls.steps import PlainCaller, bind_step, convert_result
+from weftwork.adapters.python.calls.steps import bind_step, convert_result
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
 from weftwork.adapters.python.errors import missing_capability_error, misuse_error
 from weftwork.adapters.python.loop_bridge import LoopBridge
@@ -37,8 +36,6 @@ Texts = Collection[str]
 
 T = TypeVar("T")
 AsyncFunction = Callable[..., Coroutine[Any, Any, T]]
-Work = Callable[[PlainCaller], Coroutine[Any, Any, Any]]
-Finish = Callable[[Any], Any]
 
 # What calls give: the value itself, or in an async function what gives it when it is awaited.
 AnswerT = TypeVar("AnswerT")
@@ -51,25 +48,30 @@ ResponseT = TypeVar("ResponseT")
 VersionT = TypeVar("VersionT")
 
 
+class _CallHook(Protocol):
+    def __call__(self, name: str, work: Work[Any], finish: Finish | None = None) -> Any:
+        """Run `work` on the event loop, and wait for it in the way of the function; `name` is the call that the author
+        made. `finish` makes what the author gets of the result; in a plain function in its own thread.
+        """
+        ...
+
+
 class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaContentT, ResponseT, VersionT]):
     """What the contexts of async and plain functions have in common. Valid for one call of the function."""
 
-    __slots__ = ("_invocation", "attempt", "iteration", "log", "node_id", "run_id")
+    __slots__ = ("_call", "_invocation", "attempt", "iteration", "log", "node_id", "run_id")
 
-    def __init__(self, invocation: Invocation) -> None:
+    def __init__(self, invocation: Invocation, bridge: LoopBridge | None = None) -> None:
+        """`bridge`: by which a plain function waits for the event loop."""
         self._invocation = invocation
+        self._call: _CallHook = (
+            partial(ContextCall, invocation.state, invocation.run_in_thread) if bridge is None else bridge.call
+        )
         self.run_id = invocation.call.run_id
         self.node_id = invocation.call.node_id
         self.attempt = invocation.call.attempt
         self.iteration = invocation.call.iteration
         self.log = NodeLog(invocation)
-
-    @abstractmethod
-    def _call(self, name: str, work: Work, finish: Finish | None = None) -> Any:
-        """Run `work` on the event loop, and wait for it in the way of the function; `name` is the call that the author
-        made. `work` is given what runs plain functions outside of the loop. `finish` makes what the author gets of the
-        result, in the thread of the function.
-        """
 
     def now(self) -> datetime:
         """The run's clock, in UTC: the same when the node is entered again. It stands still between steps."""
@@ -98,7 +100,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
     # Interrupts. The node ends where it asks, and is entered again from its start once there is an answer.
 
     def _ask(self, name: str, asked: InterruptRequest) -> Any:
-        return self._call(name, lambda _: self._invocation.request_interrupt(asked))
+        return self._call(name, lambda _, __: self._invocation.request_interrupt(asked))
 
     def interrupt(
         self,
@@ -254,7 +256,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             )
         models = self._invocation.models
         turn_prefix = models.next_turn_prefix()
-        return self._call("ctx.call_ai", lambda _: models.call_ai(turn_prefix, asked, shape, bool(stream)))
+        return self._call("ctx.call_ai", lambda _, __: models.call_ai(turn_prefix, asked, shape, bool(stream)))
 
     def generate_envelope(
         self,
@@ -286,7 +288,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             raise misuse_error("ctx.generate_envelope takes a prompt, messages, or a text as system.")
         models = self._invocation.models
         turn_prefix = models.next_turn_prefix()
-        return self._call("ctx.generate_envelope", lambda _: models.generate_envelope(turn_prefix, asked, kind))
+        return self._call("ctx.generate_envelope", lambda _, __: models.generate_envelope(turn_prefix, asked, kind))
 
     def quote(self, value: Any, source: str = "input") -> str:
         """A value as a prompt is to hold it that you did not write yourself: between marks that nothing in it can
@@ -354,7 +356,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         there or belongs to another tenant, media_too_large for more bytes than `most`.
         """
         media = self._invocation.media
-        return self._call("ctx.read_media", lambda _: media.read(ref, most))
+        return self._call("ctx.read_media", lambda _, __: media.read(ref, most))
 
     def _emit_media(
         self, kind: MediaKind, data: MediaSource, inline: bool, seconds: float | None = None, **texts: Any
@@ -365,7 +367,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         media, media_type = self._invocation.media, texts.pop("mime_type")
         said = {"media_type": media_type, **texts, "inline": bool(inline), "duration_seconds": seconds}
         turn_prefix = self._invocation.models.next_turn_prefix()
-        return self._call(f"ctx.emit_{kind}", lambda _: media.emit(turn_prefix, data, kind, said))
+        return self._call(f"ctx.emit_{kind}", lambda _, __: media.emit(turn_prefix, data, kind, said))
 
     # Steps, requests and versions.
 
@@ -391,11 +393,8 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         Raises StepError for a failure. A plain function runs in a thread, an async function on the event loop.
         """
         bound = bind_step(function, arguments)
-        return self._call(
-            "ctx.step",
-            lambda call_plain: self._invocation.step(name, bound, effect, call_plain),
-            partial(convert_result, function),
-        )
+        work = partial(self._invocation.step, name, bound, effect)
+        return self._call("ctx.step", work, partial(convert_result, function))
 
     def fetch(
         self,
@@ -409,7 +408,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
     ) -> ResponseT:
         """A request to a public address, through the guard of the host. Raises FetchError when no answer came."""
         request = build_request(url, method, headers, json, content, timeout)
-        return self._call("ctx.fetch", lambda _: self._invocation.fetch(request), FetchResponse)
+        return self._call("ctx.fetch", lambda _, __: self._invocation.fetch(request))
 
     def heartbeat(self, **progress: Any) -> None:
         """Tell that the node is alive; the fields go to the host's own log at the level debug.
@@ -420,12 +419,12 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
 
     def get_version(self, change_id: str, min: int, max: int) -> VersionT:  # noqa: A002
         """The version of a change that this run keeps to: `max` for the first who asks, and that one ever after."""
-        return self._call("ctx.get_version", lambda _: self._invocation.get_version(change_id, min, max))
+        return self._call("ctx.get_version", lambda _, __: self._invocation.get_version(change_id, min, max))
 
     def secret(self, *arguments: Any, **named: Any) -> AnswerT:
         """Not offered by this host: raises NodeError, host_capability_missing."""
 
-        async def refuse(_: PlainCaller) -> None:
+        async def refuse(*_: Any) -> None:
             raise missing_capability_error("secrets")
 
         return self._call("ctx.secret", refuse)
@@ -448,25 +447,8 @@ class Context(
 
     __slots__ = ()
 
-    def _call(self, name: str, work: Work, finish: Finish | None = None) -> Any:
-        invocation = self._invocation
-
-        async def run() -> Any:
-            result = await work(invocation.run_in_thread)
-            return result if finish is None else finish(result)
-
-        return ContextCall(invocation.state, name, run)
-
 
 class PlainContext(ContextBase[Any, dict[str, Any], AiAnswer, Envelope, Media, MediaContent, FetchResponse, int]):
     """The first argument of a node that is a plain function. The same as Context, without await."""
 
-    __slots__ = ("_bridge",)
-
-    def __init__(self, bridge: LoopBridge) -> None:
-        super().__init__(bridge.invocation)
-        self._bridge = bridge
-
-    def _call(self, name: str, work: Work, finish: Finish | None = None) -> Any:
-        result = self._bridge.call(work)
-        return result if finish is None else finish(result)
+    __slots__ = ()

@@ -2,13 +2,13 @@
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
+from weftwork.adapters.python.calls.call_state import Finish, Work
 from weftwork.adapters.python.calls.invocation import Invocation
-from weftwork.adapters.python.calls.steps import PlainCaller
 from weftwork.adapters.python.errors import CallAbandoned
 from weftwork.adapters.python.threads import ThreadOutcome, capture_outcome
 
@@ -19,7 +19,7 @@ class _LoopCall(Generic[T]):
     """One call on the loop for a thread that waits. Plain functions that the call needs are run by that same thread:
     it has nothing else to do, and a second one might never be free."""
 
-    def __init__(self, bridge: "LoopBridge", work: Callable[[PlainCaller], Coroutine[Any, Any, T]]) -> None:
+    def __init__(self, bridge: "LoopBridge", work: Work[T]) -> None:
         self._bridge = bridge
         self._work = work
         self._thread_work: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
@@ -56,7 +56,7 @@ class _LoopCall(Generic[T]):
             return
         self._bridge.pending_calls.add(self)
         self._bridge.invocation.services.threads.waiting_on_loop += 1
-        self._task = self._bridge.invocation.loop.create_task(self._work(self._call_plain), context=self._context)
+        self._task = self._bridge.invocation.loop.create_task(self._work(self._call_plain, None), context=self._context)
         self._task.add_done_callback(self._end)
 
     def _end(self, task: "asyncio.Task[T]") -> None:
@@ -104,5 +104,6 @@ class LoopBridge:
         for call in [*self.pending_calls]:
             call.abandon()
 
-    def call(self, work: Callable[[PlainCaller], Coroutine[Any, Any, T]]) -> T:
-        return _LoopCall(self, work).run()
+    def call(self, name: str, work: Work[Any], finish: Finish | None = None) -> Any:
+        result = _LoopCall(self, work).run()
+        return result if finish is None else finish(result)

@@ -136,7 +136,7 @@ class _NodeRunner:
         entry.steps.holds_thread = True
         node = self._node
         bridge = LoopBridge(entry)
-        context = PlainContext(bridge)
+        context = PlainContext(entry, bridge)
 
         def call() -> NodeOutcome:
             entry.own_thread = threading.get_ident()

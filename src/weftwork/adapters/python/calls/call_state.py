@@ -2,13 +2,21 @@
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from weftwork.adapters.python.errors import CallAbandoned, NodeError, misuse_error
 from weftwork.ports.node_outcome import InterruptPending
 
 T = TypeVar("T")
+
+PlainCaller = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Calls a plain function outside of the event loop's thread."""
+Finish = Callable[[Any], Any]
+"""Makes what the author gets of a result."""
+Work = Callable[[PlainCaller, Finish | None], Coroutine[Any, Any, T]]
+"""What a call of a context does on the event loop. It is given `Finish` unless somebody else applies that."""
 
 INTERRUPT_CALLS: Final = frozenset({"ctx.interrupt", "ctx.approve", "ctx.clarify", "ctx.wait_for_event"})
 """Calls that ask somebody outside."""
@@ -102,24 +110,36 @@ def _current_task() -> "asyncio.Task[Any] | None":
 class ContextCall(Coroutine[Any, Any, T]):
     """A call of an async context: a coroutine that tells its entry when it is thrown away without being awaited."""
 
-    __slots__ = ("_coroutine", "_follows_interrupt", "_name", "_start", "_state", "_task")
+    __slots__ = ("_call_plain", "_coroutine", "_finish", "_follows_interrupt", "_name", "_state", "_task", "_work")
 
-    def __init__(self, state: CallState, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
+    def __init__(
+        self,
+        state: CallState,
+        call_plain: PlainCaller,
+        name: str,
+        work: Work[T],
+        finish: Finish | None = None,
+    ) -> None:
         self._state = state
+        self._call_plain = call_plain
         self._name = name
-        self._start: Callable[[], Coroutine[Any, Any, T]] | None = make
+        self._work: Work[T] | None = work
+        self._finish = finish
         self._coroutine: Coroutine[Any, Any, T] | None = None
         # Not the task itself, which knows whoever holds this.
         self._task = id(_current_task())
-        self._follows_interrupt = state.unawaited_interrupt is not None
+        self._follows_interrupt = bool(state.unawaited) and state.unawaited_interrupt is not None
         state.unawaited.append(name)
 
     def _begin(self) -> Coroutine[Any, Any, T]:
-        make, self._start = self._start, None
-        if make is None:
+        work, self._work = self._work, None
+        if work is None:
             raise RuntimeError(f"{self._name} was awaited already")
         self._state.unawaited.remove(self._name)
-        self._coroutine = self._state.run_after_interrupts(make) if self._follows_interrupt else make()
+        if self._follows_interrupt:
+            self._coroutine = self._state.run_after_interrupts(partial(work, self._call_plain, self._finish))
+        else:
+            self._coroutine = work(self._call_plain, self._finish)
         return self._coroutine
 
     def __await__(self) -> Any:
@@ -139,5 +159,5 @@ class ContextCall(Coroutine[Any, Any, T]):
         raise _not_awaited_error(self._name)
 
     def __del__(self) -> None:
-        if self._start is not None:
+        if self._work is not None:
             self._state.on_dropped(self._name, self._task)

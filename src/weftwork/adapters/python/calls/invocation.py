@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.python.calls.call_state import CallState, current_step
+from weftwork.adapters.python.calls.call_state import CallState, Finish, PlainCaller, current_step
+from weftwork.adapters.python.calls.fetch import FetchResponse
 from weftwork.adapters.python.calls.interrupts import (
     InterruptRequest,
     answer_value,
@@ -23,7 +24,7 @@ from weftwork.adapters.python.calls.interrupts import (
 )
 from weftwork.adapters.python.calls.media import MediaCalls
 from weftwork.adapters.python.calls.model_calls import ModelCalls
-from weftwork.adapters.python.calls.steps import PlainCaller, Steps
+from weftwork.adapters.python.calls.steps import Steps
 from weftwork.adapters.python.errors import (
     CallAbandoned,
     FetchError,
@@ -36,7 +37,7 @@ from weftwork.adapters.python.threads import ThreadPool
 from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, is_storable, storable_text, to_loggable
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, InterruptPending, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
-from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest, OutboundResponse
+from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest
 from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
 from weftwork.protocol.run.events import is_author_event_type
 from weftwork.protocol.run.header import version_error
@@ -146,10 +147,18 @@ class Invocation:
         """Call a plain function in a thread of the host, for a node that holds none itself."""
         return self.services.threads.run(call, self.type_id)
 
-    async def step(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: PlainCaller) -> Any:
-        """What the step came to, as JSON. Raises StepError, NotDone or InterruptPending."""
+    async def step(
+        self,
+        name: str,
+        function: Callable[[], Any],
+        effect: Effect | None,
+        call_plain: PlainCaller,
+        finish: Finish | None,
+    ) -> Any:
+        """What the step came to, as JSON or as `finish` makes it. Raises StepError, NotDone or InterruptPending."""
         self.state.check_not_stopping()
-        return await self.steps.run(name, function, effect, call_plain)
+        result = await self.steps.run(name, function, effect, call_plain)
+        return result if finish is None else finish(result)
 
     def close(self) -> InterruptPending | None:
         """End the call and everything that runs in it. Returns the interrupt that the node waits for, if any."""
@@ -181,7 +190,7 @@ class Invocation:
             raise node_error(error.failure) from None
         return answer_value(asked, resolution)
 
-    async def fetch(self, request: OutboundRequest) -> OutboundResponse:
+    async def fetch(self, request: OutboundRequest) -> FetchResponse:
         self.state.check()
         if self.services.outbound is None:
             raise missing_capability_error("requests to others")
@@ -192,7 +201,7 @@ class Invocation:
         except FetchFailed as error:
             raise FetchError(str(error), error.sent) from None
         self.host.mark_untrusted()
-        return response
+        return FetchResponse(response)
 
     async def get_version(self, change_id: str, least: int, most: int) -> int:
         self.state.check_not_stopping()

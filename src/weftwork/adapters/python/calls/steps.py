@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from weftwork.adapters.python.calls.call_state import CallState, current_step
+from weftwork.adapters.python.calls.call_state import CallState, PlainCaller, current_step
 from weftwork.adapters.python.errors import (
     CallAbandoned,
     FetchError,
@@ -34,9 +34,6 @@ from weftwork.protocol.run.effects import MAX_STEP_NAME
 from weftwork.protocol.workflow.node_types import Effect
 
 log = logging.getLogger("weftwork.node")
-
-PlainCaller = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Calls a plain function outside of the event loop's thread."""
 
 
 def bind_step(function: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
