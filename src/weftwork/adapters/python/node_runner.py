@@ -154,7 +154,7 @@ class _NodeRunner:
 
 def _with_pending_effects(entry: Invocation, outcome: NodeOutcome) -> NodeOutcome:
     """What models that failed leave to be said is said once, with the end of the node, whatever that is."""
-    unsaid = entry.models.pending_effects
+    unsaid = entry.state.pending_effects
     if not unsaid or not isinstance(outcome, Completed | Failed):
         return outcome
     if entry.call.part:
@@ -165,7 +165,7 @@ def _with_pending_effects(entry: Invocation, outcome: NodeOutcome) -> NodeOutcom
 
 def _emit_pending_effects(entry: Invocation) -> None:
     """The same where the end of the node has no place for it: with an error of its own, and in a part of a map."""
-    for effect in entry.models.pending_effects:
+    for effect in entry.state.pending_effects:
         if isinstance(effect, AppendLog | EmitEvent):
             entry.host.emit_event(effect)
 

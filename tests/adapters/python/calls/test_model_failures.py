@@ -161,7 +161,7 @@ def test_a_call_that_is_left_behind_ends_with_its_node() -> None:
 
 
 def test_without_the_cut_it_would_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.python.calls.model_calls.ModelCalls.cancel_all", lambda _: None)
+    monkeypatch.setattr("weftwork.adapters.python.calls.call_state.CallState.cancel_host_tasks", lambda _: None)
     with pytest.raises(AssertionError):
         test_a_call_that_is_left_behind_ends_with_its_node()
 

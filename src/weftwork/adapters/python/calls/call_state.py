@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from weftwork.adapters.python.errors import CallAbandoned, NodeError, misuse_error
-from weftwork.ports.node_outcome import InterruptPending
+from weftwork.adapters.python.errors import CallAbandoned, NodeError, misuse_error, node_error
+from weftwork.ports.node_outcome import InterruptPending, NodeEffect, StepFailed
 
 T = TypeVar("T")
 
@@ -28,7 +28,16 @@ current_step: contextvars.ContextVar[str] = contextvars.ContextVar("weftwork_ste
 class CallState:
     """Shared by everything that belongs to the call: its steps, model calls, media and the context itself."""
 
-    __slots__ = ("failure", "has_undone_step", "is_over", "is_stopping", "pending_interrupt", "unawaited")
+    __slots__ = (
+        "_host_tasks",
+        "failure",
+        "has_undone_step",
+        "is_over",
+        "is_stopping",
+        "pending_effects",
+        "pending_interrupt",
+        "unawaited",
+    )
 
     def __init__(self) -> None:
         self.pending_interrupt: InterruptPending | None = None
@@ -42,6 +51,9 @@ class CallState:
         """A step has said that its effect did not happen."""
         self.unawaited: list[str] = []
         """Names of context calls that have not been awaited yet."""
+        self.pending_effects: list[NodeEffect] = []
+        """What follows from failures of models: said in one commit with the node's end, whatever it made of them."""
+        self._host_tasks: set[asyncio.Task[Any]] = set()
 
     def check(self) -> None:
         """Raises CallAbandoned when the call is over, InterruptPending while the node waits for an answer, NodeError if
@@ -62,6 +74,26 @@ class CallState:
         self.check()
         if self.is_stopping:
             raise asyncio.CancelledError
+
+    async def await_host(self, work: Awaitable[T]) -> T:
+        """What the host answers. Raises InterruptPending, and NodeError for a failure."""
+        task = asyncio.current_task()
+        assert task is not None, "a coroutine runs in a task"
+        self._host_tasks.add(task)
+        try:
+            return await work
+        except InterruptPending as asking:
+            self.pending_interrupt = asking
+            raise
+        except StepFailed as error:
+            raise node_error(error.failure) from None
+        finally:
+            self._host_tasks.discard(task)
+
+    def cancel_host_tasks(self) -> None:
+        """The call is over: nobody hears what the host answers."""
+        for task in self._host_tasks:
+            task.cancel()
 
     @property
     def unawaited_interrupt(self) -> str | None:

@@ -68,14 +68,25 @@ class Invocation:
         self.last_heartbeat = self.loop.time()
         self.state = CallState()
         self.steps = Steps(type_id, effect, call, host, self.state)
-        self.models = ModelCalls(effect, call, host, self.state)
-        self.media = MediaCalls(host, self.state)
+        self._models: dict[str, ModelCalls] = {}
         self.own_thread = 0
         """The thread that a plain function runs in."""
         self._interrupt_kinds: dict[str, str] = {}
         """Kinds of the questions of this entry, by key."""
         self._loop_thread = threading.get_ident()
         self._random: random.Random | None = None
+
+    @property
+    def models(self) -> ModelCalls:
+        """Made when it is needed: most nodes call no model."""
+        if not self._models:
+            # Atomic, because several threads may be the first.
+            self._models.setdefault("models", ModelCalls(self.effect, self.call, self.host, self.state))
+        return self._models["models"]
+
+    @property
+    def media(self) -> MediaCalls:
+        return MediaCalls(self.host, self.state)
 
     @property
     def is_on_loop(self) -> bool:
@@ -163,8 +174,7 @@ class Invocation:
     def close(self) -> InterruptPending | None:
         """End the call and everything that runs in it. Returns the interrupt that the node waits for, if any."""
         self.steps.cancel_all()
-        self.models.cancel_all()
-        self.media.cancel_all()
+        self.state.cancel_host_tasks()
         pending = self.state.pending_interrupt
         self.state.pending_interrupt = None
         self.state.failure = None

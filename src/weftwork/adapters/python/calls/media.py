@@ -6,20 +6,17 @@ An emission is recorded, so a node that is entered again does not emit it twice.
 import asyncio
 import os
 import stat
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import msgspec
 
 from weftwork.adapters.python.calls.call_state import CallState, current_step
-from weftwork.adapters.python.errors import NodeError, misuse_error, node_error
+from weftwork.adapters.python.errors import NodeError, misuse_error
 from weftwork.ports.media import MediaKind, OutgoingMedia
-from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.nodes import NodeContext
 from weftwork.protocol.media.asset_references import media_ref, media_ref_digest
-
-T = TypeVar("T")
 
 
 class Media(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -54,7 +51,6 @@ class MediaCalls:
     def __init__(self, host: NodeContext, state: CallState) -> None:
         self._host = host
         self._state = state
-        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def emit(self, turn_prefix: str, source: MediaSource, kind: MediaKind, said: dict[str, Any]) -> Media:
         """media-65 (RFC 0055 B): send it, and get what became of it, now or in an earlier entry. Raises NodeError."""
@@ -65,21 +61,16 @@ class MediaCalls:
             )
         sent = OutgoingMedia(kind, await self._load_source(source), **said)
         self._state.check_not_stopping()
-        made = await self._await_host(self._host.emit_media(sent, turn_prefix))
+        made = await self._state.await_host(self._host.emit_media(sent, turn_prefix))
         payload = made.payload
         return Media(made.media_ref, payload["mimeType"], payload["bytes"], made.url, made.envelope_id)
 
     async def read(self, ref: MediaReference, most: int | None) -> MediaContent:
         """media-66 (RFC 0091): the bytes behind a mediaRef; from here on the node is untrusted. Raises NodeError."""
         self._state.check()
-        limit = self._host.limits.max_upload_bytes
-        found = await self._await_host(self._host.read_media(media_ref_of(ref), limit if most is None else most))
+        limit = self._host.limits.max_upload_bytes if most is None else most
+        found = await self._state.await_host(self._host.read_media(media_ref_of(ref), limit))
         return MediaContent(found.data, found.media_type, media_ref(found.sha256))
-
-    def cancel_all(self) -> None:
-        """The entry is over: nobody hears what becomes of it."""
-        for task in self._tasks:
-            task.cancel()
 
     async def _load_source(self, source: MediaSource) -> bytes | str:
         """What the host is given: bytes, or the text of a reference."""
@@ -96,17 +87,6 @@ class MediaCalls:
         if (size := source.nbytes if isinstance(source, memoryview) else len(source)) > limit:
             raise media_too_large_error(size, limit)
         return _check_not_empty(bytes(source))
-
-    async def _await_host(self, work: Awaitable[T]) -> T:
-        task = asyncio.current_task()
-        assert task is not None, "a coroutine runs in a task"
-        self._tasks.add(task)
-        try:
-            return await work
-        except StepFailed as error:
-            raise node_error(error.failure) from None
-        finally:
-            self._tasks.discard(task)
 
 
 def media_ref_of(ref: object) -> object:

@@ -20,7 +20,7 @@ from weftwork.adapters.python.values import convert
 from weftwork.engine.sdk.generation import generate_envelope, generate_text, generate_value
 from weftwork.engine.sdk.model_request import START_MESSAGE, finish_reason, make_model_request
 from weftwork.ports.models import Message, ModelRequest
-from weftwork.ports.node_outcome import Failed, InterruptPending, NodeEffect, StepFailed
+from weftwork.ports.node_outcome import Failed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.models.answers import ModelAnswer
@@ -72,8 +72,6 @@ class ModelCalls:
     """The model calls of one call of a node."""
 
     def __init__(self, effect: Effect, call: NodeCall, host: NodeContext, state: CallState) -> None:
-        self.pending_effects: list[NodeEffect] = []
-        """What follows from failures: said in one commit with the node's end, whatever it made of them."""
         self.envelope_lock = asyncio.Lock()
         """Envelopes go one after the other: with a question in one of them, the entry is over."""
         self.host = host
@@ -81,7 +79,6 @@ class ModelCalls:
         self._call = call
         self._state = state
         self._thread_path = TaskPath("thread")
-        self._tasks: set[asyncio.Task[Any]] = set()
 
     def next_turn_prefix(self) -> str:
         """The name of a call that is made here and now. Threads that the author started share their numbers."""
@@ -119,11 +116,6 @@ class ModelCalls:
             accepted.type, payload, accepted.envelope_id, _usage(answer), answer.model, accepted.content_trust
         )
 
-    def cancel_all(self) -> None:
-        """The entry is over: nobody hears what a model says now."""
-        for task in self._tasks:
-            task.cancel()
-
     def _request(self, prompt: ModelPrompt) -> ModelRequest:
         return make_model_request(self._call, prompt.options, prompt.messages, prompt.system)
 
@@ -137,20 +129,9 @@ class ModelCalls:
             raise misuse_error(
                 "A step cannot ask a model; ask before it or after it. The answer is recorded by itself."
             )
-        task = asyncio.current_task()
-        assert task is not None, "a coroutine runs in a task"
-        self._tasks.add(task)
-        try:
-            made = await make(cast("NodeContext", _CallContext(self, turn_prefix)))
-        except InterruptPending as asking:
-            self._state.pending_interrupt = asking
-            raise
-        except StepFailed as error:
-            raise node_error(error.failure) from None
-        finally:
-            self._tasks.discard(task)
+        made = await self._state.await_host(make(cast("NodeContext", _CallContext(self, turn_prefix))))
         if isinstance(made, Failed):
-            self.pending_effects += made.effects
+            self._state.pending_effects += made.effects
             raise node_error(made)
         return cast("T", made)
 
