@@ -2,17 +2,9 @@
 
 from typing import Final, cast
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.media.media_emit import MEDIA_KINDS, MEDIA_OUTPUTS, media_outputs
-from weftwork.adapters.nodes.schemas import (
-    closed_object,
-    fixed_ports,
-    integer,
-    one_of,
-    port_schema,
-    template_string,
-    typed,
-    waiting_node,
-)
+from weftwork.adapters.nodes.schemas import waiting_node
 from weftwork.ports.media import MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -38,13 +30,15 @@ def sample_media(kind: str, size: int) -> bytes:
 @waiting_node(
     "conformance.media.emit",
     "Shows media of a wanted kind and size.",
-    inputs=port_schema(),
-    outputs=fixed_ports(**MEDIA_OUTPUTS),
-    config=closed_object(
-        kind=one_of(MEDIA_KINDS, "A PNG, a WAV or a PDF.", default="image"),
-        bytes=integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be.", default=MIN_MEDIA_BYTES),
-        inline=typed("boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False),
-        alt=template_string("What is to be seen or heard."),
+    inputs=schemas.port_schema(),
+    outputs=schemas.fixed_ports(**MEDIA_OUTPUTS),
+    config=schemas.closed_object(
+        kind=schemas.one_of(MEDIA_KINDS, "A PNG, a WAV or a PDF.", default="image"),
+        bytes=schemas.integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be.", default=MIN_MEDIA_BYTES),
+        inline=schemas.typed(
+            "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
+        ),
+        alt=schemas.template_string("What is to be seen or heard."),
     ),
     notes="""
 Only a host with `--conformance` has this type. It makes bytes that begin like media of the kind, the same ones

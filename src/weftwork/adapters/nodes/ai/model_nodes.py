@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any, Final
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.ai.model_request import (
     ANSWER_PORTS,
     MEDIA_CONFIG,
@@ -19,17 +20,7 @@ from weftwork.adapters.nodes.ai.model_request import (
     user_prompt,
 )
 from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
-from weftwork.adapters.nodes.schemas import (
-    any_value,
-    closed_object,
-    fixed_ports,
-    integer,
-    name_string,
-    port_schema,
-    template_string,
-    typed,
-    waiting_node,
-)
+from weftwork.adapters.nodes.schemas import waiting_node
 from weftwork.engine.sdk.generation import generate_envelope, generate_text, generate_value, output_shape
 from weftwork.engine.sdk.model_request import START_MESSAGE, append_media, make_model_request
 from weftwork.ports.models import Message
@@ -66,22 +57,22 @@ _CALL_PROMPT: Final = NodeDeclaration(
     "Asks a model one thing, and gives what it says.",
     effect="idempotent",
     instant=False,
-    inputs=port_schema(**{port: MESSAGE_PORTS[port] for port in ("prompt", "input", "media")}),
-    outputs=fixed_ports(
-        text=typed("string", "What the model said."),
-        content=typed("string", "The same, under the name that other nodes give it."),
+    inputs=schemas.port_schema(**{port: MESSAGE_PORTS[port] for port in ("prompt", "input", "media")}),
+    outputs=schemas.fixed_ports(
+        text=schemas.typed("string", "What the model said."),
+        content=schemas.typed("string", "The same, under the name that other nodes give it."),
         **ANSWER_PORTS,
     ),
-    config=closed_object(
+    config=schemas.closed_object(
         **PROMPT_CONFIG,
         **PROMPT_REF_CONFIG,
-        promptId=name_string(
+        promptId=schemas.name_string(
             "The name of the prompt, by which `promptOverrides` of a run can replace it; without any text "
             "it is the prompt."
         ),
         **MODEL_CONFIG,
         **MEDIA_CONFIG,
-        expectsStreaming=typed(
+        expectsStreaming=schemas.typed(
             "boolean", "Whether somebody follows the answer as it comes; it is streamed in any case."
         ),
     ),
@@ -119,13 +110,13 @@ An answer that is cut short is given as it is, with the `finishReason` `length`.
     "core.ai.chatCompletion",
     "Gives what a model says next in a conversation.",
     effect="idempotent",
-    inputs=port_schema(**MESSAGE_PORTS),
-    outputs=fixed_ports(
-        content=typed("string", "What the model said."),
-        message=typed("object", "The same as a message, to add to the others."),
+    inputs=schemas.port_schema(**MESSAGE_PORTS),
+    outputs=schemas.fixed_ports(
+        content=schemas.typed("string", "What the model said."),
+        message=schemas.typed("object", "The same as a message, to add to the others."),
         **ANSWER_PORTS,
     ),
-    config=closed_object(**PROMPT_CONFIG, **MODEL_CONFIG, **MEDIA_CONFIG),
+    config=schemas.closed_object(**PROMPT_CONFIG, **MODEL_CONFIG, **MEDIA_CONFIG),
     templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
     equal_outputs=("content", "message"),
     notes="""
@@ -159,15 +150,17 @@ def _check_output_schema(config: dict[str, Any]) -> list[Violation]:
     "core.ai.structuredOutput",
     "Asks a model for a value that fits a schema.",
     effect="idempotent",
-    inputs=port_schema(**MESSAGE_PORTS),
-    outputs=fixed_ports(data=any_value("The value; it fits the schema."), **ANSWER_PORTS),
-    config=closed_object(
+    inputs=schemas.port_schema(**MESSAGE_PORTS),
+    outputs=schemas.fixed_ports(data=schemas.any_value("The value; it fits the schema."), **ANSWER_PORTS),
+    config=schemas.closed_object(
         "outputSchema",
-        outputSchema=typed("object", "A JSON Schema of the value, in the dialect of callers; `$id` is left aside."),
+        outputSchema=schemas.typed(
+            "object", "A JSON Schema of the value, in the dialect of callers; `$id` is left aside."
+        ),
         **PROMPT_CONFIG,
         **MODEL_CONFIG,
         **MEDIA_CONFIG,
-        retryOnInvalidJson=integer(0, 16, "Left aside: how often a model is asked is the host's."),
+        retryOnInvalidJson=schemas.integer(0, 16, "Left aside: how often a model is asked is the host's."),
     ),
     templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
     check_config=_check_output_schema,
@@ -214,23 +207,23 @@ async def _structured(call: NodeCall, context: NodeContext) -> NodeOutcome:
     "core.ai.generateEnvelope",
     "Asks a model for an envelope of one kind.",
     effect="idempotent",
-    inputs=port_schema(
-        userMessage=any_value("What the model is asked; wins over the config."),
-        input=any_value("What it is asked if nothing else says."),
+    inputs=schemas.port_schema(
+        userMessage=schemas.any_value("What the model is asked; wins over the config."),
+        input=schemas.any_value("What it is asked if nothing else says."),
         **MEDIA_PORT,
     ),
-    outputs=fixed_ports(
-        envelopeType=typed("string", "The kind."),
-        payload=any_value("What the envelope holds, checked and without secrets."),
-        envelopeId=typed("string", "The id of the envelope."),
-        contentTrust=typed("string", "`untrusted` if something from outside went into it, else `trusted`."),
+    outputs=schemas.fixed_ports(
+        envelopeType=schemas.typed("string", "The kind."),
+        payload=schemas.any_value("What the envelope holds, checked and without secrets."),
+        envelopeId=schemas.typed("string", "The id of the envelope."),
+        contentTrust=schemas.typed("string", "`untrusted` if something from outside went into it, else `trusted`."),
         **ANSWER_PORTS,
     ),
-    config=closed_object(
+    config=schemas.closed_object(
         "envelopeType",
-        envelopeType=name_string("The kind that is wanted.", MAX_KIND),
-        systemPrompt=template_string("What the model is told before everything else.", 0),
-        userMessage=template_string("What it is asked, if no port says."),
+        envelopeType=schemas.name_string("The kind that is wanted.", MAX_KIND),
+        systemPrompt=schemas.template_string("What the model is told before everything else.", 0),
+        userMessage=schemas.template_string("What it is asked, if no port says."),
         **MODEL_CONFIG,
         **MEDIA_CONFIG,
     ),

@@ -4,17 +4,9 @@ import asyncio
 import math
 from typing import Any, Final
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import input_value
-from weftwork.adapters.nodes.schemas import (
-    any_value,
-    closed_object,
-    expression_string,
-    fixed_ports,
-    one_of,
-    port_schema,
-    typed,
-    waiting_node,
-)
+from weftwork.adapters.nodes.schemas import waiting_node
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType
 from weftwork.protocol.json.decoder import MAX_INTEGER
@@ -24,23 +16,23 @@ MAX_ITEMS: Final = 100_000
 SLICE_SECONDS: Final = 0.002
 """Seconds for which a list may hold the event loop before others run."""
 _ITEMS: Final = {"type": "array", "maxItems": MAX_ITEMS}
-_INPUTS: Final = port_schema(
+_INPUTS: Final = schemas.port_schema(
     items={**_ITEMS, "description": "The items; wins over the config."},
-    input=any_value("The items, if neither the port `items` nor the config has them."),
+    input=schemas.any_value("The items, if neither the port `items` nor the config has them."),
 )
 _ITEMS_CONFIG: Final = {**_ITEMS, "description": "The items, if no port brings them."}
-_COUNT: Final = typed("integer", "How many items that are.")
+_COUNT: Final = schemas.typed("integer", "How many items that are.")
 
 
 @waiting_node(
     "core.filter",
     "Keeps the items of a list for which an expression is true.",
     inputs=_INPUTS,
-    outputs=fixed_ports(output=typed("array", "The items kept, in order."), count=_COUNT),
-    config=closed_object(
+    outputs=schemas.fixed_ports(output=schemas.typed("array", "The items kept, in order."), count=_COUNT),
+    config=schemas.closed_object(
         "expression",
         items=_ITEMS_CONFIG,
-        expression=expression_string("True for the items to keep; knows `item` and `index`."),
+        expression=schemas.expression_string("True for the items to keep; knows `item` and `index`."),
     ),
     expressions={"/expression": ("item", "index")},
     notes="""
@@ -66,12 +58,14 @@ async def _filter(call: NodeCall, context: NodeContext) -> NodeOutcome:
     "core.aggregate",
     "Computes one value from the items of a list.",
     inputs=_INPUTS,
-    outputs=fixed_ports(output=any_value("What was computed."), count=_COUNT),
-    config=closed_object(
+    outputs=schemas.fixed_ports(output=schemas.any_value("What was computed."), count=_COUNT),
+    config=schemas.closed_object(
         "operation",
         items=_ITEMS_CONFIG,
-        operation=one_of(("list", "count", "sum", "average", "min", "max"), "What is computed from the values."),
-        value=expression_string("The value of an item, instead of the item itself; knows `item` and `index`."),
+        operation=schemas.one_of(
+            ("list", "count", "sum", "average", "min", "max"), "What is computed from the values."
+        ),
+        value=schemas.expression_string("The value of an item, instead of the item itself; knows `item` and `index`."),
     ),
     expressions={"/value": ("item", "index")},
     notes="""

@@ -4,27 +4,14 @@ import hashlib
 import re
 from typing import Any, Final
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import (
     evaluate,
     input_value,
     render,
     truncate_utf8,
 )
-from weftwork.adapters.nodes.schemas import (
-    any_value,
-    closed_object,
-    expression_string,
-    fixed_ports,
-    instant_node,
-    integer,
-    keyed_object,
-    name_string,
-    one_of,
-    path_id_string,
-    port_schema,
-    template_string,
-    typed,
-)
+from weftwork.adapters.nodes.schemas import instant_node
 from weftwork.ports.node_outcome import (
     AppendLog,
     Completed,
@@ -45,9 +32,9 @@ MAX_MESSAGE: Final = 8_192
 MAX_FIELD: Final = 8_192
 MAX_SUMMARY: Final = 1_024
 _NUMBERED_ID: Final = re.compile(r".*-[0-9]+", re.DOTALL)
-_VALUE_PORTS: Final = port_schema(
-    value=any_value("The value; wins over the config."),
-    input=any_value("The value, if neither the port `value` nor the config has one."),
+_VALUE_PORTS: Final = schemas.port_schema(
+    value=schemas.any_value("The value; wins over the config."),
+    input=schemas.any_value("The value, if neither the port `value` nor the config has one."),
 )
 
 
@@ -55,9 +42,9 @@ _VALUE_PORTS: Final = port_schema(
     "core.setVariable",
     "Gives a variable of the run a value.",
     inputs=_VALUE_PORTS,
-    outputs=fixed_ports(output=any_value("The value.")),
-    config=closed_object(
-        "name", name=name_string("The variable."), value=any_value("The value, if no port brings one.")
+    outputs=schemas.fixed_ports(output=schemas.any_value("The value.")),
+    config=schemas.closed_object(
+        "name", name=schemas.name_string("The variable."), value=schemas.any_value("The value, if no port brings one.")
     ),
     sets_variable="name",
     notes="""
@@ -76,9 +63,11 @@ def _set_variable(call: NodeCall) -> NodeOutcome:
 @instant_node(
     "core.getVariable",
     "Gives the value of a variable of the run.",
-    outputs=fixed_ports(output=any_value("The value.")),
-    config=closed_object(
-        "name", name=name_string("The variable."), default=any_value("Given if the variable has no value.")
+    outputs=schemas.fixed_ports(output=schemas.any_value("The value.")),
+    config=schemas.closed_object(
+        "name",
+        name=schemas.name_string("The variable."),
+        default=schemas.any_value("Given if the variable has no value."),
     ),
     reads_variable="name",
     notes="""
@@ -100,19 +89,19 @@ def _get_variable(call: NodeCall) -> NodeOutcome:
     "core.channelWrite",
     "Writes a value to a channel of the run.",
     inputs=_VALUE_PORTS,
-    outputs=fixed_ports(output=any_value("The value, as it was written.")),
-    config=closed_object(
+    outputs=schemas.fixed_ports(output=schemas.any_value("The value, as it was written.")),
+    config=schemas.closed_object(
         "channelName",
         rules={"dependentSchemas": {"ttlMs": {"properties": {"reducer": {"enum": sorted(EXPIRING_REDUCERS)}}}}},
-        channelName=name_string("The channel; it need not be declared.", MAX_CHANNEL_NAME),
-        reducer=one_of(
+        channelName=schemas.name_string("The channel; it need not be declared.", MAX_CHANNEL_NAME),
+        reducer=schemas.one_of(
             REDUCERS,
             "How the value is combined with what is there, if the channel is not declared.",
             default="append",
         ),
-        ttlMs=integer(1, MAX_TTL_MS, "Entries older than this are dropped with the next write."),
-        maxSize=integer(1, MAX_CHANNEL_ITEMS, "Entries beyond this number are dropped, oldest first."),
-        value=any_value("The value, if no port brings one."),
+        ttlMs=schemas.integer(1, MAX_TTL_MS, "Entries older than this are dropped with the next write."),
+        maxSize=schemas.integer(1, MAX_CHANNEL_ITEMS, "Entries beyond this number are dropped, oldest first."),
+        value=schemas.any_value("The value, if no port brings one."),
     ),
     writes_channel="channelName",
     notes="""
@@ -132,11 +121,13 @@ def _channel_write(call: NodeCall) -> NodeOutcome:
 @instant_node(
     "core.transform",
     "Computes outputs by expressions.",
-    outputs=port_schema(output=any_value("The value of `expression`.")),
-    config=closed_object(
+    outputs=schemas.port_schema(output=schemas.any_value("The value of `expression`.")),
+    config=schemas.closed_object(
         rules={"minProperties": 1, "maxProperties": 1},
-        expression=expression_string("Its value is the output `output`."),
-        fields=keyed_object(expression_string("Its value is the output of this name."), "Output port -> expression."),
+        expression=schemas.expression_string("Its value is the output `output`."),
+        fields=schemas.keyed_object(
+            schemas.expression_string("Its value is the output of this name."), "Output port -> expression."
+        ),
     ),
     expressions={"/expression": (), "/fields/*": ()},
     notes="""
@@ -157,8 +148,10 @@ def _transform(call: NodeCall) -> NodeOutcome:
 @instant_node(
     "core.template",
     "Writes a text with the values of expressions in it.",
-    outputs=fixed_ports(output=typed("string", "The text.")),
-    config=closed_object("template", template=template_string("The text, with expressions in double braces.", 0)),
+    outputs=schemas.fixed_ports(output=schemas.typed("string", "The text.")),
+    config=schemas.closed_object(
+        "template", template=schemas.template_string("The text, with expressions in double braces.", 0)
+    ),
     templates={"/template": ()},
     notes="""
 Each `{{expression}}` is replaced by its value: a text as it is, anything else as JSON. An expression that cannot be
@@ -174,13 +167,15 @@ def _template(call: NodeCall) -> NodeOutcome:
 @instant_node(
     "core.log",
     "Writes a line for those who follow the run.",
-    inputs=port_schema(input=any_value("Handed on as `output`.")),
-    outputs=fixed_ports(output=any_value("The input `input`, if there is one.")),
-    config=closed_object(
+    inputs=schemas.port_schema(input=schemas.any_value("Handed on as `output`.")),
+    outputs=schemas.fixed_ports(output=schemas.any_value("The input `input`, if there is one.")),
+    config=schemas.closed_object(
         "message",
-        level=one_of(("debug", "info", "warn", "error"), "How much the line matters.", default="info"),
-        message=template_string("The text, with expressions in double braces."),
-        fields=keyed_object(expression_string("Its value stands beside the message."), "Name -> expression."),
+        level=schemas.one_of(("debug", "info", "warn", "error"), "How much the line matters.", default="info"),
+        message=schemas.template_string("The text, with expressions in double braces."),
+        fields=schemas.keyed_object(
+            schemas.expression_string("Its value stands beside the message."), "Name -> expression."
+        ),
     ),
     expressions={"/fields/*": ()},
     templates={"/message": ()},
@@ -212,21 +207,21 @@ def _log_field(value: Any) -> Any:
 @instant_node(
     "core.artifact.emit",
     "Keeps a value as an artifact of the run, to be fetched by its id.",
-    inputs=port_schema(
-        data=any_value("The artifact; wins over the config."),
-        input=any_value("The artifact, if neither the port `data` nor the config has it."),
+    inputs=schemas.port_schema(
+        data=schemas.any_value("The artifact; wins over the config."),
+        input=schemas.any_value("The artifact, if neither the port `data` nor the config has it."),
     ),
-    outputs=fixed_ports(
-        artifactId=typed("string", "The id to fetch it by."),
-        artifactType=typed("string", "As configured."),
-        output=any_value("The artifact itself."),
+    outputs=schemas.fixed_ports(
+        artifactId=schemas.typed("string", "The id to fetch it by."),
+        artifactType=schemas.typed("string", "As configured."),
+        output=schemas.any_value("The artifact itself."),
     ),
-    config=closed_object(
+    config=schemas.closed_object(
         "artifactType",
-        artifactType=name_string("What kind of thing it is; the author's own word."),
-        artifactId=path_id_string("The id, instead of the id of the node."),
-        summary=template_string("One line about it, with expressions in double braces."),
-        data=any_value("The artifact, if no port brings it."),
+        artifactType=schemas.name_string("What kind of thing it is; the author's own word."),
+        artifactId=schemas.path_id_string("The id, instead of the id of the node."),
+        summary=schemas.template_string("One line about it, with expressions in double braces."),
+        data=schemas.any_value("The artifact, if no port brings it."),
     ),
     templates={"/summary": ()},
     notes=f"""

@@ -4,21 +4,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import evaluate, input_value
-from weftwork.adapters.nodes.schemas import (
-    any_value,
-    closed_object,
-    expression_string,
-    fixed_ports,
-    instant_node,
-    integer,
-    keyed_object,
-    name_string,
-    one_of,
-    port_schema,
-    typed,
-    waiting_node,
-)
+from weftwork.adapters.nodes.schemas import instant_node, waiting_node
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel
 from weftwork.ports.nodes import Arrival, NodeCall, NodeContext, NodeType
 from weftwork.protocol.json.canonical import encode_canonical
@@ -56,8 +44,8 @@ def _noop(call: NodeCall) -> NodeOutcome:
 @instant_node(
     "core.identity",
     "Gives each input back as the output of the same name.",
-    config=closed_object(
-        emitDuplicateMessageId=typed(
+    config=schemas.closed_object(
+        emitDuplicateMessageId=schemas.typed(
             "boolean", "For conformance: also write two messages to the channel messages, one twice."
         )
     ),
@@ -69,7 +57,7 @@ def _identity(call: NodeCall) -> NodeOutcome:
 @instant_node(
     "core.fail",
     "Fails with the configured code and message.",
-    config=closed_object(
+    config=schemas.closed_object(
         code={"type": "string", "pattern": "^[a-z][a-z0-9_]*$", "maxLength": 64},
         message={"type": "string", "minLength": 1, "maxLength": 1024},
     ),
@@ -82,8 +70,8 @@ def _fail(call: NodeCall) -> NodeOutcome:
 @waiting_node(
     "core.delay",
     "Waits for a number of milliseconds, counted from its start, then completes.",
-    inputs=port_schema(delayMs=_DELAY_SCHEMA),
-    config=closed_object(delayMs=_DELAY_SCHEMA, ms=_DELAY_SCHEMA, durationMs=_DELAY_SCHEMA),
+    inputs=schemas.port_schema(delayMs=_DELAY_SCHEMA),
+    config=schemas.closed_object(delayMs=_DELAY_SCHEMA, ms=_DELAY_SCHEMA, durationMs=_DELAY_SCHEMA),
 )
 async def _delay(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """node-03 (OpenWOP fixtures): the first of inputs.delayMs, config.delayMs, config.ms, config.durationMs counts."""
@@ -105,9 +93,9 @@ def _pass_inputs(call: NodeCall) -> NodeOutcome:
     "core.merge",
     "Brings branches together in one value.",
     gathers_edges=True,
-    outputs=fixed_ports(output=any_value("What the edges brought, put together by the mode.")),
-    config=closed_object(
-        mode=one_of(("object", "array", "first"), "How the values are put together.", default="object")
+    outputs=schemas.fixed_ports(output=schemas.any_value("What the edges brought, put together by the mode.")),
+    config=schemas.closed_object(
+        mode=schemas.one_of(("object", "array", "first"), "How the values are put together.", default="object")
     ),
     notes="""
 Takes every value that an incoming edge brings, in the order of the graph; branches that were skipped bring none. What
@@ -145,7 +133,7 @@ def _merge_key(taken: dict[str, Any], arrival: Arrival) -> str:
     return free
 
 
-_INPUT: Final = port_schema(input=any_value("Handed on to the way that is chosen."))
+_INPUT: Final = schemas.port_schema(input=schemas.any_value("Handed on to the way that is chosen."))
 
 
 @instant_node(
@@ -153,13 +141,15 @@ _INPUT: Final = port_schema(input=any_value("Handed on to the way that is chosen
     "Goes one of two ways, by an expression that is true or false.",
     branching=True,
     inputs=_INPUT,
-    outputs=fixed_ports(
-        result=typed("boolean", "The value of the expression."),
-        output=any_value("The input `input`, or the result where there is none."),
-        true=any_value("The same as `output`; given only if the result is true."),
-        false=any_value("The same as `output`; given only if the result is false."),
+    outputs=schemas.fixed_ports(
+        result=schemas.typed("boolean", "The value of the expression."),
+        output=schemas.any_value("The input `input`, or the result where there is none."),
+        true=schemas.any_value("The same as `output`; given only if the result is true."),
+        false=schemas.any_value("The same as `output`; given only if the result is false."),
     ),
-    config=closed_object("expression", expression=expression_string("Decides; its value is true or false.")),
+    config=schemas.closed_object(
+        "expression", expression=schemas.expression_string("Decides; its value is true or false.")
+    ),
     expressions={"/expression": ()},
     notes="""
 Edges from `true` and from `false` are the two ways; the way not taken is skipped. An edge from `output` is taken in
@@ -181,22 +171,22 @@ def _conditional(call: NodeCall) -> NodeOutcome:
     "Goes one of many ways, by the value of an expression.",
     branching=True,
     inputs=_INPUT,
-    outputs=port_schema(
-        value=any_value("The value of the expression."),
-        output=any_value("The input `input`, or the value where there is none."),
+    outputs=schemas.port_schema(
+        value=schemas.any_value("The value of the expression."),
+        output=schemas.any_value("The input `input`, or the value where there is none."),
     ),
-    config=closed_object(
+    config=schemas.closed_object(
         "expression",
         "cases",
-        expression=expression_string("Its value is looked for among the cases."),
-        cases=keyed_object(
-            any_value("The value this port is chosen for."),
+        expression=schemas.expression_string("Its value is looked for among the cases."),
+        cases=schemas.keyed_object(
+            schemas.any_value("The value this port is chosen for."),
             "Output port -> value. Any name but `value` and `output`.",
             "value",
             "output",
         ),
         default={
-            **name_string("The output port to choose if no case fits."),
+            **schemas.name_string("The output port to choose if no case fits."),
             "not": {"enum": ["value", "output"]},
         },
     ),
@@ -233,15 +223,15 @@ def _switch(call: NodeCall) -> NodeOutcome:
     "The head of a loop: goes round, or is done.",
     branching=True,
     inputs=_INPUT,
-    outputs=fixed_ports(
-        iteration=typed("integer", "How often the body has run so far."),
-        body=any_value("The input `input`, or the iteration; given only if the loop goes round."),
-        done=any_value("The same; given only if the loop is done."),
+    outputs=schemas.fixed_ports(
+        iteration=schemas.typed("integer", "How often the body has run so far."),
+        body=schemas.any_value("The input `input`, or the iteration; given only if the loop goes round."),
+        done=schemas.any_value("The same; given only if the loop is done."),
     ),
-    config=closed_object(
+    config=schemas.closed_object(
         rules={"minProperties": 1},
-        times=integer(0, MAX_TIMES, "The body runs at most so often."),
-        **{"while": expression_string("The body runs as long as this is true. `iteration` counts from 0.")},
+        times=schemas.integer(0, MAX_TIMES, "The body runs at most so often."),
+        **{"while": schemas.expression_string("The body runs as long as this is true. `iteration` counts from 0.")},
     ),
     expressions={"/while": ("iteration",)},
     notes="""
@@ -278,20 +268,22 @@ _PATTERN: Final = (
 )
 _INSTANT_TEXT: Final = re.compile(_PATTERN)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECONDS: Final = integer(0, MAX_INSTANT_MS, "Milliseconds since 1970-01-01T00:00:00Z.")
+_MILLISECONDS: Final = schemas.integer(0, MAX_INSTANT_MS, "Milliseconds since 1970-01-01T00:00:00Z.")
 
 
 @waiting_node(
     "core.wait",
     "Waits until an instant, then completes.",
-    inputs=port_schema(
+    inputs=schemas.port_schema(
         until={
             "anyOf": [{"type": "string"}, _MILLISECONDS],
             "description": "The instant, as text or as milliseconds since 1970; wins over the config.",
         }
     ),
-    outputs=fixed_ports(until=typed("string", "The instant in UTC.")),
-    config=closed_object(until=typed("string", "The instant in ISO 8601, with `Z` or an offset.", pattern=_PATTERN)),
+    outputs=schemas.fixed_ports(until=schemas.typed("string", "The instant in UTC.")),
+    config=schemas.closed_object(
+        until=schemas.typed("string", "The instant in ISO 8601, with `Z` or an offset.", pattern=_PATTERN)
+    ),
     notes="""
 An instant in the past completes at once. The instant is the first of the port `until`, the config `until` and the
 port `input`; without any of them the node fails with `node_input_missing`, and with `wait_until_invalid` if it is no
@@ -344,9 +336,9 @@ def _marker(
     return instant_node(
         type_id,
         title,
-        inputs=port_schema(input=any_value("Handed on to whatever follows.")),
-        outputs=port_schema(output=any_value("The input `input`, if there is one.")),
-        config=config or closed_object(),
+        inputs=schemas.port_schema(input=schemas.any_value("Handed on to whatever follows.")),
+        outputs=schemas.port_schema(output=schemas.any_value("The input `input`, if there is one.")),
+        config=config or schemas.closed_object(),
         notes=f"{handed}{text}",
         example_config={},
         example_inputs=inputs or {},
@@ -363,7 +355,7 @@ FLOW_NODES: Final[tuple[NodeType, ...]] = (
 A workflow needs no start node: a run begins with every node that has no incoming edge.
 """,
         {"order": {"type": "variable", "variableName": "order"}},
-        typed("object", "Not read. It may describe what runs are started by."),
+        schemas.typed("object", "Not read. It may describe what runs are started by."),
     ),
     _marker(
         "core.end",

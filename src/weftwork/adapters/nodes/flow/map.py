@@ -16,22 +16,10 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, assert_never
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import input_value
 from weftwork.adapters.nodes.runs.sub_workflow import child_failure, hidden_output_failure
-from weftwork.adapters.nodes.schemas import (
-    Schema,
-    any_value,
-    closed_object,
-    expression_string,
-    fixed_ports,
-    integer,
-    keyed_object,
-    name_string,
-    path_id_string,
-    port_schema,
-    typed,
-    waiting_node,
-)
+from weftwork.adapters.nodes.schemas import Schema, waiting_node
 from weftwork.ports.node_outcome import (
     AwaitsChildren,
     Completed,
@@ -306,14 +294,16 @@ def _port_value() -> Schema:
         "allOf": [
             {
                 "if": {"required": ["type"], "properties": {"type": {"const": "static"}}},
-                "then": closed_object("value", **chosen, value=any_value("The same value for every item.")),
+                "then": schemas.closed_object(
+                    "value", **chosen, value=schemas.any_value("The same value for every item.")
+                ),
             },
             {
                 "if": {"required": ["type"], "properties": {"type": {"const": "expression"}}},
-                "then": closed_object(
+                "then": schemas.closed_object(
                     "expression",
                     **chosen,
-                    expression=expression_string("Evaluated for each item, which it knows as `item`."),
+                    expression=schemas.expression_string("Evaluated for each item, which it knows as `item`."),
                 ),
             },
         ],
@@ -324,19 +314,19 @@ def _port_value() -> Schema:
     MAP_ID,
     "Runs a node type or a workflow once for each item of a list.",
     bodies=("/body",),
-    inputs=port_schema(
-        items=typed("array", "The items; wins over the config.", maxItems=MAX_ITEMS),
-        input=any_value("The items, if neither the port `items` nor the config has them."),
+    inputs=schemas.port_schema(
+        items=schemas.typed("array", "The items; wins over the config.", maxItems=MAX_ITEMS),
+        input=schemas.any_value("The items, if neither the port `items` nor the config has them."),
     ),
-    outputs=fixed_ports(
-        results=typed("array", "What each item gave, in the order of the items."),
-        count=typed("integer", "How many items there were."),
+    outputs=schemas.fixed_ports(
+        results=schemas.typed("array", "What each item gave, in the order of the items."),
+        count=schemas.typed("integer", "How many items there were."),
     ),
-    config=closed_object(
+    config=schemas.closed_object(
         "body",
-        items=typed("array", "The items, if no port brings them.", maxItems=MAX_ITEMS),
+        items=schemas.typed("array", "The items, if no port brings them.", maxItems=MAX_ITEMS),
         body={
-            **closed_object(
+            **schemas.closed_object(
                 typeId={
                     "type": "string",
                     "pattern": "^[a-z][a-zA-Z0-9._-]*$",
@@ -345,19 +335,21 @@ def _port_value() -> Schema:
                     "description": "The node type to run. A body has this or `workflowId`, which "
                     f"takes the place of `{SUB_WORKFLOW}`.",
                 },
-                config=typed("object", "Its config, the same for every item."),
-                inputs=keyed_object(
+                config=schemas.typed("object", "Its config, the same for every item."),
+                inputs=schemas.keyed_object(
                     _port_value(),
                     "Input port or variable of the child -> value; without it, the port `input` or the "
                     "variable `item` gets the item.",
                     least=0,
                 ),
-                workflowId=path_id_string("The workflow to run, in a child run for each item."),
-                output=name_string("The variable of the child that is the result; without it, that is its outputs."),
+                workflowId=schemas.path_id_string("The workflow to run, in a child run for each item."),
+                output=schemas.name_string(
+                    "The variable of the child that is the result; without it, that is its outputs."
+                ),
             ),
             "description": "What is done with each item.",
         },
-        concurrency=integer(
+        concurrency=schemas.integer(
             1,
             MAX_OPEN_CHILDREN,
             f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`.",

@@ -4,17 +4,9 @@ import binascii
 from base64 import b64decode
 from typing import Any, Final, cast
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import render
-from weftwork.adapters.nodes.schemas import (
-    closed_object,
-    fixed_ports,
-    name_string,
-    one_of,
-    port_schema,
-    template_string,
-    typed,
-    waiting_node,
-)
+from weftwork.adapters.nodes.schemas import waiting_node
 from weftwork.ports.media import EmittedMedia, MediaKind, OutgoingMedia
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -34,12 +26,12 @@ _SEVERAL_SOURCES: Final = "The node is given several things to show, and emits o
 
 
 MEDIA_OUTPUTS: Final = {
-    "mediaRef": typed("string", "The handle of the asset, for nodes and models."),
-    "url": typed("string", "Opens the asset. Not there if the bytes stand in the event."),
-    "bytes": typed("integer", "How many there are."),
-    "mimeType": typed("string", "What they are, if they look like it."),
-    "envelopeId": typed("string", "The envelope that shows it."),
-    "rendering": typed("object", "The hint for those who show it: display, mimeType, alt, title."),
+    "mediaRef": schemas.typed("string", "The handle of the asset, for nodes and models."),
+    "url": schemas.typed("string", "Opens the asset. Not there if the bytes stand in the event."),
+    "bytes": schemas.typed("integer", "How many there are."),
+    "mimeType": schemas.typed("string", "What they are, if they look like it."),
+    "envelopeId": schemas.typed("string", "The envelope that shows it."),
+    "rendering": schemas.typed("object", "The hint for those who show it: display, mimeType, alt, title."),
 }
 
 
@@ -54,7 +46,7 @@ def _check(config: dict[str, Any]) -> list[Violation]:
 @waiting_node(
     "core.media.emit",
     "Shows an image, a sound or a file to those who follow the run.",
-    inputs=port_schema(
+    inputs=schemas.port_schema(
         data={"type": ["string", "null"], "description": "The bytes in base64; wins over `base64`."},
         mediaRef={
             "type": ["string", "object", "null"],
@@ -62,19 +54,21 @@ def _check(config: dict[str, Any]) -> list[Violation]:
         },
         text={"type": ["string", "null"], "description": "The text of the file; wins over the config."},
     ),
-    outputs=fixed_ports(**MEDIA_OUTPUTS),
-    config=closed_object(
+    outputs=schemas.fixed_ports(**MEDIA_OUTPUTS),
+    config=schemas.closed_object(
         "kind",
-        kind=one_of(MEDIA_KINDS, "How it is shown."),
-        base64=name_string("The bytes, if no port brings them.", MAX_BASE64),
-        mediaRef=name_string("An asset of the tenant, if no port brings it."),
-        text=template_string("The text of the file, with expressions in double braces, if no port brings it."),
-        alt=template_string("What is to be seen or heard, for those who cannot; a template."),
-        title=template_string("What stands above it; a template."),
-        name=template_string("The name under which it is saved; a template."),
-        mimeType=name_string("What the bytes are. What they look like decides."),
-        inline=typed("boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False),
-        durationSeconds=typed("number", "How long a sound is.", minimum=0, maximum=MAX_SECONDS),
+        kind=schemas.one_of(MEDIA_KINDS, "How it is shown."),
+        base64=schemas.name_string("The bytes, if no port brings them.", MAX_BASE64),
+        mediaRef=schemas.name_string("An asset of the tenant, if no port brings it."),
+        text=schemas.template_string("The text of the file, with expressions in double braces, if no port brings it."),
+        alt=schemas.template_string("What is to be seen or heard, for those who cannot; a template."),
+        title=schemas.template_string("What stands above it; a template."),
+        name=schemas.template_string("The name under which it is saved; a template."),
+        mimeType=schemas.name_string("What the bytes are. What they look like decides."),
+        inline=schemas.typed(
+            "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
+        ),
+        durationSeconds=schemas.typed("number", "How long a sound is.", minimum=0, maximum=MAX_SECONDS),
     ),
     templates={f"/{each}": () for each in ("text", "alt", "title", "name")},
     check_config=_check,

@@ -11,18 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import render
-from weftwork.adapters.nodes.schemas import (
-    any_value,
-    closed_object,
-    fixed_ports,
-    integer,
-    keyed_object,
-    one_of,
-    port_schema,
-    template_string,
-    typed,
-)
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest, OutboundResponse
@@ -201,34 +191,34 @@ HTTP_REQUEST: Final = NodeDeclaration(
     instant=False,
     resumes_after_crash=False,
     external_content=True,
-    inputs=port_schema(
-        url=typed("string", "Where to; wins over the config."),
-        headers=typed(
+    inputs=schemas.port_schema(
+        url=schemas.typed("string", "Where to; wins over the config."),
+        headers=schemas.typed(
             "object",
             "Headers by name, beside those of the config; they win over them.",
             additionalProperties={"type": "string"},
         ),
-        body=any_value("What to send; wins over the config. A text is sent as it is, anything else as JSON."),
+        body=schemas.any_value("What to send; wins over the config. A text is sent as it is, anything else as JSON."),
     ),
-    outputs=fixed_ports(
-        status=typed("integer", "The status of the answer."),
-        ok=typed("boolean", "Whether the status is 200 to 299."),
-        url=typed("string", "Where the answer came from, after redirects."),
-        headers=typed("object", "Headers of the answer, with names in lower case."),
-        body=any_value("JSON as a value, other text as text, anything else in base64."),
-        binary=typed("boolean", "Whether the body is in base64."),
+    outputs=schemas.fixed_ports(
+        status=schemas.typed("integer", "The status of the answer."),
+        ok=schemas.typed("boolean", "Whether the status is 200 to 299."),
+        url=schemas.typed("string", "Where the answer came from, after redirects."),
+        headers=schemas.typed("object", "Headers of the answer, with names in lower case."),
+        body=schemas.any_value("JSON as a value, other text as text, anything else in base64."),
+        binary=schemas.typed("boolean", "Whether the body is in base64."),
     ),
-    config=closed_object(
+    config=schemas.closed_object(
         rules={"dependentSchemas": {"body": {"properties": {"json": False}}}},
-        method=one_of(METHODS, "The method.", default="GET"),
-        url=template_string("Where to, if no port says."),
-        headers=keyed_object(template_string("The value of the header.", 0), "Header -> value."),
-        body=template_string("A text to send, if no port brings a body.", 0),
-        json=any_value("A value to send as JSON, if no port brings a body."),
-        timeoutMs=integer(1, MAX_TIMEOUT_MS, "Time for the whole exchange, if less than the host's."),
-        followRedirects=typed("boolean", "Whether to follow redirects.", default=True),
-        failOnStatus=typed("boolean", "Whether a status of 400 or more fails the node.", default=True),
-        effect=one_of(
+        method=schemas.one_of(METHODS, "The method.", default="GET"),
+        url=schemas.template_string("Where to, if no port says."),
+        headers=schemas.keyed_object(schemas.template_string("The value of the header.", 0), "Header -> value."),
+        body=schemas.template_string("A text to send, if no port brings a body.", 0),
+        json=schemas.any_value("A value to send as JSON, if no port brings a body."),
+        timeoutMs=schemas.integer(1, MAX_TIMEOUT_MS, "Time for the whole exchange, if less than the host's."),
+        followRedirects=schemas.typed("boolean", "Whether to follow redirects.", default=True),
+        failOnStatus=schemas.typed("boolean", "Whether a status of 400 or more fails the node.", default=True),
+        effect=schemas.one_of(
             ("once", "idempotent"),
             "For POST and PATCH: `idempotent` if the other side honours Idempotency-Key.",
             default="once",

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import render, truncate_utf8
 from weftwork.adapters.nodes.people.interrupt_request import (
     TIMED_OUT,
@@ -12,19 +13,7 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     default_interrupt_key,
     timeout_ms,
 )
-from weftwork.adapters.nodes.schemas import (
-    any_value,
-    closed_object,
-    expression_string,
-    fixed_ports,
-    integer,
-    name_string,
-    one_of,
-    port_schema,
-    template_string,
-    typed,
-    waiting_node,
-)
+from weftwork.adapters.nodes.schemas import waiting_node
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel, raised_failure
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.expressions.faults import ExpressionFault
@@ -73,37 +62,37 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     "core.conversationGate",
     "Talks with a person, turn by turn.",
     writes_channel="channel",
-    inputs=port_schema(),
-    outputs=fixed_ports(
-        conversationId=typed("string", "The id of the conversation."),
-        turns=typed("array", "Each turn, as {turnIndex, prompt, answer}."),
-        outcome=any_value("The last answer."),
+    inputs=schemas.port_schema(),
+    outputs=schemas.fixed_ports(
+        conversationId=schemas.typed("string", "The id of the conversation."),
+        turns=schemas.typed("array", "Each turn, as {turnIndex, prompt, answer}."),
+        outcome=schemas.any_value("The last answer."),
     ),
-    config=closed_object(
-        lifecycle=one_of(
+    config=schemas.closed_object(
+        lifecycle=schemas.one_of(
             ("open-exchange-close",),
             "The conversation is opened, goes on turn by turn, and is closed.",
             default="open-exchange-close",
         ),
-        turnCount=integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
-        prompt=template_string("What a turn begins with, as a template.", default=DEFAULT_PROMPT),
-        prompts=typed(
+        turnCount=schemas.integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
+        prompt=schemas.template_string("What a turn begins with, as a template.", default=DEFAULT_PROMPT),
+        prompts=schemas.typed(
             "array",
             "What the first turns begin with, one by one, instead of `prompt`.",
             minItems=1,
             maxItems=MAX_TURNS,
-            items=template_string("What this turn begins with."),
+            items=schemas.template_string("What this turn begins with."),
         ),
-        title=template_string("What the conversation is called, as a template.", default=DEFAULT_TITLE),
-        initialPrompt=template_string("What the conversation opens with, as a template."),
-        outcomeSchema=typed("object", "A JSON Schema that every answer must fit."),
-        endWhen=expression_string("Asked after each answer; if it is true there are no more turns."),
-        channel=name_string(
+        title=schemas.template_string("What the conversation is called, as a template.", default=DEFAULT_TITLE),
+        initialPrompt=schemas.template_string("What the conversation opens with, as a template."),
+        outcomeSchema=schemas.typed("object", "A JSON Schema that every answer must fit."),
+        endWhen=schemas.expression_string("Asked after each answer; if it is true there are no more turns."),
+        channel=schemas.name_string(
             "The channel that gets what was said, if it has the reducer `message`.",
             MAX_CHANNEL_NAME,
             default=DEFAULT_CHANNEL,
         ),
-        mockAutoResume=typed(
+        mockAutoResume=schemas.typed(
             "boolean", "Answers itself with a fixed text, for tests and demonstrations.", default=False
         ),
         **TIMEOUT_CONFIG,

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import render, truncate_utf8
 from weftwork.adapters.nodes.data.run_data import derive_artifact_id
 from weftwork.adapters.nodes.people.interrupt_request import (
@@ -14,19 +15,7 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     check_timeout_default,
     resolve_or_suspend,
 )
-from weftwork.adapters.nodes.schemas import (
-    Schema,
-    any_value,
-    closed_object,
-    fixed_ports,
-    instant_node,
-    integer,
-    name_string,
-    one_of,
-    port_schema,
-    template_string,
-    typed,
-)
+from weftwork.adapters.nodes.schemas import Schema, instant_node
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeType
 from weftwork.protocol.json import schema
@@ -49,30 +38,30 @@ SINGLE_INTERRUPT_KINDS: Final = ("approval", "clarification", "custom", "externa
 EXTERNAL_EVENT: Final = "external-event"
 
 VOTING_CONFIG: Final[dict[str, Schema]] = {
-    "requiredApprovals": integer(1, MAX_APPROVERS, "How many have to accept.", default=1),
-    "approversList": typed(
+    "requiredApprovals": schemas.integer(1, MAX_APPROVERS, "How many have to accept.", default=1),
+    "approversList": schemas.typed(
         "array",
         "Who may decide; if it is empty or absent, whoever may answer at all.",
         items={"type": "string", "minLength": 1, "maxLength": MAX_NAME},
         uniqueItems=True,
         maxItems=MAX_APPROVERS,
     ),
-    "rejectionPolicy": one_of(
+    "rejectionPolicy": schemas.one_of(
         ("single-veto", "majority"),
         "Whether one rejection ends it, or more than half of `requiredApprovals`.",
         default="single-veto",
     ),
-    "override": typed(
+    "override": schemas.typed(
         "boolean",
         "Whether a key with the scope `approvals:override` may decide in place of those who may.",
         default=False,
     ),
-    "overrideBypassesQuorum": typed(
+    "overrideBypassesQuorum": schemas.typed(
         "boolean", "Whether such a decision counts for all; otherwise it is one voice.", default=False
     ),
-    "profile": one_of((AUTH_REQUIRED,), "With it, a decision needs a key; links only show what is asked."),
+    "profile": schemas.one_of((AUTH_REQUIRED,), "With it, a decision needs a key; links only show what is asked."),
 }
-_ACTIONS_SCHEMA: Final[Schema] = typed(
+_ACTIONS_SCHEMA: Final[Schema] = schemas.typed(
     "array", "What may be answered.", items={"type": "string", "enum": list(ACTIONS)}, minItems=1, uniqueItems=True
 )
 
@@ -97,30 +86,30 @@ def _check_approval(config: dict[str, Any]) -> list[Violation]:
     "core.approvalGate",
     "Waits until people have decided whether the run goes on.",
     interrupt_key_member="key",
-    inputs=port_schema(
-        artifactData=any_value("What is to be approved; wins over the config."),
-        artifactId=name_string("Its id; wins over the config.", MAX_NAME),
+    inputs=schemas.port_schema(
+        artifactData=schemas.any_value("What is to be approved; wins over the config."),
+        artifactId=schemas.name_string("Its id; wins over the config.", MAX_NAME),
     ),
     untainted_outputs=("action", "approved", "decidedBy", "votes"),
-    outputs=fixed_ports(
-        action=typed("string", "`accept`, `edit-accept` or `refine`."),
-        approved=typed("boolean", "Whether it was accepted; not so with `refine`."),
-        artifactData=any_value("What was approved: as it was asked, or as it was edited."),
-        decidedBy=typed("string", "Who decided."),
-        feedback=typed("string", "What they said about it, if anything."),
-        refineFeedback=typed("object", "What is to be done better, with `refine`."),
-        votes=typed("object", "Name -> action, if several had to accept."),
+    outputs=schemas.fixed_ports(
+        action=schemas.typed("string", "`accept`, `edit-accept` or `refine`."),
+        approved=schemas.typed("boolean", "Whether it was accepted; not so with `refine`."),
+        artifactData=schemas.any_value("What was approved: as it was asked, or as it was edited."),
+        decidedBy=schemas.typed("string", "Who decided."),
+        feedback=schemas.typed("string", "What they said about it, if anything."),
+        refineFeedback=schemas.typed("object", "What is to be done better, with `refine`."),
+        votes=schemas.typed("object", "Name -> action, if several had to accept."),
     ),
-    config=closed_object(
-        title=template_string("The question, with expressions in double braces.", default=DEFAULT_TITLE),
-        description=template_string("More about it, with expressions in double braces.", 0),
-        artifactId=name_string("What is to be approved, by its id, instead of the id of the node.", MAX_NAME),
-        artifactType=name_string("What kind of thing it is.", default="approval"),
-        artifactData=any_value("What is to be approved, shown with the question."),
+    config=schemas.closed_object(
+        title=schemas.template_string("The question, with expressions in double braces.", default=DEFAULT_TITLE),
+        description=schemas.template_string("More about it, with expressions in double braces.", 0),
+        artifactId=schemas.name_string("What is to be approved, by its id, instead of the id of the node.", MAX_NAME),
+        artifactType=schemas.name_string("What kind of thing it is.", default="approval"),
+        artifactData=schemas.any_value("What is to be approved, shown with the question."),
         actions={**_ACTIONS_SCHEMA, "default": DEFAULT_ACTIONS},
         **VOTING_CONFIG,
         **TIMEOUT_CONFIG,
-        timeoutSec=integer(1, MAX_TIMEOUT_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
+        timeoutSec=schemas.integer(1, MAX_TIMEOUT_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
         **RESUME_SCHEMA_CONFIG,
         **KEY_CONFIG,
     ),
@@ -212,17 +201,17 @@ def _feedback(resolution: Resolution) -> str | None:
 
 def questions_schema(question: Schema) -> Schema:
     """A list of questions, each of them with a text of this shape."""
-    return typed(
+    return schemas.typed(
         "array",
         "The questions.",
         minItems=1,
         maxItems=MAX_QUESTIONS,
-        items=closed_object(
+        items=schemas.closed_object(
             "id",
             "question",
-            id=name_string("The answer is found under this name."),
+            id=schemas.name_string("The answer is found under this name."),
             question=question,
-            schema=typed("object", "A JSON Schema that the answer must fit."),
+            schema=schemas.typed("object", "A JSON Schema that the answer must fit."),
         ),
     )
 
@@ -259,17 +248,17 @@ def _check_clarification(config: dict[str, Any]) -> list[Violation]:
     "core.clarificationGate",
     "Asks a person one or more questions, and waits for the answers.",
     interrupt_key_member="key",
-    inputs=port_schema(
+    inputs=schemas.port_schema(
         questions={
-            **questions_schema(name_string("The question.", MAX_TEXT)),
+            **questions_schema(schemas.name_string("The question.", MAX_TEXT)),
             "description": "Win over the config.",
         }
     ),
-    outputs=fixed_ports(answers=typed("object", "The answers, by the id of their question.")),
-    config=closed_object(
-        questions=questions_schema(template_string("The question, with expressions in double braces.")),
-        contextType=name_string("What the questions are about; the author's own word."),
-        defaultAnswers=typed("object", "Taken when the time is up, by id; answers every question."),
+    outputs=schemas.fixed_ports(answers=schemas.typed("object", "The answers, by the id of their question.")),
+    config=schemas.closed_object(
+        questions=questions_schema(schemas.template_string("The question, with expressions in double braces.")),
+        contextType=schemas.name_string("What the questions are about; the author's own word."),
+        defaultAnswers=schemas.typed("object", "Taken when the time is up, by id; answers every question."),
         **TIMEOUT_CONFIG,
         **KEY_CONFIG,
     ),
@@ -318,7 +307,7 @@ def _question_text(call: NodeCall, question: dict[str, Any]) -> str:
 
 _UNSUPPORTED: Final = {"approverGroupRefs": False, "approverRoleRefs": False}
 """Nobody would enforce them here, and an author who names them counts on it."""
-_ANSWERS_SCHEMA: Final = closed_object("answers", answers={"type": "object"})
+_ANSWERS_SCHEMA: Final = schemas.closed_object("answers", answers={"type": "object"})
 
 
 def _check_interrupt(config: dict[str, Any]) -> list[Violation]:
@@ -351,18 +340,18 @@ def _check_default_value(config: dict[str, Any]) -> list[Violation]:
     "core.interrupt",
     "Asks somebody outside, or waits for an event there.",
     interrupt_key_member="key",
-    inputs=port_schema(
-        payload=any_value("Shown with a custom question; wins over the config."),
-        correlation=typed("object", "What an event from outside has to hold; wins over the config."),
+    inputs=schemas.port_schema(
+        payload=schemas.any_value("Shown with a custom question; wins over the config."),
+        correlation=schemas.typed("object", "What an event from outside has to hold; wins over the config."),
     ),
-    outputs=fixed_ports(output=any_value("The answer.")),
-    config=closed_object(
+    outputs=schemas.fixed_ports(output=schemas.any_value("The answer.")),
+    config=schemas.closed_object(
         "kind",
         "data",
-        kind=one_of(SINGLE_INTERRUPT_KINDS, "What is asked for."),
-        data=typed("object", "The question; its members depend on the kind."),
+        kind=schemas.one_of(SINGLE_INTERRUPT_KINDS, "What is asked for."),
+        data=schemas.typed("object", "The question; its members depend on the kind."),
         **TIMEOUT_CONFIG,
-        defaultValue=any_value("Taken as the answer when the time is up; not for approvals."),
+        defaultValue=schemas.any_value("Taken as the answer when the time is up; not for approvals."),
         **RESUME_SCHEMA_CONFIG,
         **KEY_CONFIG,
     ),

@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import truncate_utf8
 from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
 from weftwork.adapters.nodes.runs.sub_workflow import child_failure, child_summary, hidden_output_failure
@@ -23,17 +24,7 @@ from weftwork.adapters.nodes.runs.supervisor import (
     confirm_low_confidence,
     is_below_floor,
 )
-from weftwork.adapters.nodes.schemas import (
-    Schema,
-    any_value,
-    closed_object,
-    fixed_ports,
-    integer,
-    keyed_object,
-    one_of,
-    typed,
-    variable_mapping,
-)
+from weftwork.adapters.nodes.schemas import Schema
 from weftwork.ports.node_outcome import (
     AwaitsChildren,
     CancelChild,
@@ -298,10 +289,10 @@ def _check(config: dict[str, Any], conversation: bool) -> list[Violation]:
 
 def _mapping_schemas(to: str, of: str) -> tuple[Schema, Schema]:
     """A mapping for every worker, and those for single ones."""
-    each = variable_mapping(to, of)
+    each = schemas.variable_mapping(to, of)
     return (
-        variable_mapping(to, of, ", for every worker"),
-        keyed_object(each, f"Worker -> its own: {each['description']}", least=0),
+        schemas.variable_mapping(to, of, ", for every worker"),
+        schemas.keyed_object(each, f"Worker -> its own: {each['description']}", least=0),
     )
 
 
@@ -356,27 +347,29 @@ def dispatch_nodes(conversation: bool) -> tuple[NodeType, ...]:
         input_mappings=("/inputMapping", "/perWorkerInputMappings/*"),
         output_mappings=("/outputMapping", "/perWorkerOutputMappings/*"),
         untainted_outputs=("kind", "childRunId", "childStatus", "results"),
-        outputs=fixed_ports(
-            kind=typed("string", "The kind of the decision."),
-            childRunId=typed("string", "The run of the last worker that decided."),
-            childStatus=typed("string", "How that one ended."),
-            results=typed("array", "Each worker, as {workerId, childRunId, childStatus}."),
-            answer=any_value("What a person answered."),
+        outputs=schemas.fixed_ports(
+            kind=schemas.typed("string", "The kind of the decision."),
+            childRunId=schemas.typed("string", "The run of the last worker that decided."),
+            childStatus=schemas.typed("string", "How that one ended."),
+            results=schemas.typed("array", "Each worker, as {workerId, childRunId, childStatus}."),
+            answer=schemas.any_value("What a person answered."),
         ),
-        config=closed_object(
-            askUserRouting=one_of(
+        config=schemas.closed_object(
+            askUserRouting=schemas.one_of(
                 ASK_USER_ROUTINGS,
                 "How a person is asked; `auto` is a conversation if the host has them.",
                 default="auto",
             ),
-            workerDispatchModel=one_of(
+            workerDispatchModel=schemas.one_of(
                 DISPATCH_MODELS, "What a worker is: a run of the workflow of that id.", default=DISPATCH_MODELS[0]
             ),
-            fanOutPolicy=one_of(FAN_OUT_POLICIES, "What is done about several workers.", default="sequential"),
-            joinMode=one_of(JOIN_MODES, "When parallel workers have done enough.", default="wait-all"),
-            quorum=integer(1, 10_000, "With the join mode `quorum`: how many have to complete."),
-            maxParallel=integer(1, MAX_PARALLEL, "So many parallel workers at a time.", default=DEFAULT_PARALLEL),
-            iterationCap=integer(1, MAX_ITERATIONS, "How often dispatch nodes may start in a run."),
+            fanOutPolicy=schemas.one_of(FAN_OUT_POLICIES, "What is done about several workers.", default="sequential"),
+            joinMode=schemas.one_of(JOIN_MODES, "When parallel workers have done enough.", default="wait-all"),
+            quorum=schemas.integer(1, 10_000, "With the join mode `quorum`: how many have to complete."),
+            maxParallel=schemas.integer(
+                1, MAX_PARALLEL, "So many parallel workers at a time.", default=DEFAULT_PARALLEL
+            ),
+            iterationCap=schemas.integer(1, MAX_ITERATIONS, "How often dispatch nodes may start in a run."),
             inputMapping=inward,
             outputMapping=outward,
             perWorkerInputMappings=inward_of,

@@ -2,16 +2,8 @@
 
 from typing import Any, Final
 
-from weftwork.adapters.nodes.schemas import (
-    any_value,
-    closed_object,
-    fixed_ports,
-    one_of,
-    path_id_string,
-    typed,
-    variable_mapping,
-    waiting_node,
-)
+from weftwork.adapters.nodes import schemas
+from weftwork.adapters.nodes.schemas import waiting_node
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, StartChild
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.json.schema import Violation
@@ -38,32 +30,34 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     input_mappings=("/inputMapping",),
     output_mappings=("/outputMapping",),
     untainted_outputs=("childRunId", "childStatus"),
-    outputs=fixed_ports(
-        childRunId=typed("string", "The id of the child run."),
-        childStatus=one_of(
+    outputs=schemas.fixed_ports(
+        childRunId=schemas.typed("string", "The id of the child run."),
+        childStatus=schemas.one_of(
             ("completed", "failed", "cancelled", "running"),
             "How it ended; `running` if the node did not wait for that.",
         ),
-        outputs=typed("object", "The outputs of a completed child, by node id."),
-        error=typed("object", "Code and message of a failure that was absorbed."),
+        outputs=schemas.typed("object", "The outputs of a completed child, by node id."),
+        error=schemas.typed("object", "Code and message of a failure that was absorbed."),
     ),
-    config=closed_object(
+    config=schemas.closed_object(
         "workflowId",
-        workflowId=path_id_string("The workflow to run, as it is when the node starts it."),
-        waitForCompletion=typed(
+        workflowId=schemas.path_id_string("The workflow to run, as it is when the node starts it."),
+        waitForCompletion=schemas.typed(
             "boolean",
             "Whether the node ends when the child has ended, or as soon as it is started.",
             default=True,
         ),
-        onChildFailure=one_of(
+        onChildFailure=schemas.one_of(
             ("fail-parent", "absorb"),
             "What a child that fails or is cancelled does to the node.",
             default="fail-parent",
         ),
-        inputMapping=variable_mapping("the child", "this run"),
-        outputMapping=variable_mapping("this run", "the child"),
-        propagateCancellation=typed("boolean", "Whether the child is cancelled when this run is.", default=True),
-        outputAttestation=any_value("Refused: attested outputs are not offered."),
+        inputMapping=schemas.variable_mapping("the child", "this run"),
+        outputMapping=schemas.variable_mapping("this run", "the child"),
+        propagateCancellation=schemas.typed(
+            "boolean", "Whether the child is cancelled when this run is.", default=True
+        ),
+        outputAttestation=schemas.any_value("Refused: attested outputs are not offered."),
     ),
     check_config=_check,
     notes="""

@@ -6,18 +6,10 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import evaluate, truncate_utf8
 from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
-from weftwork.adapters.nodes.schemas import (
-    Schema,
-    any_value,
-    closed_object,
-    expression_string,
-    fixed_ports,
-    port_schema,
-    typed,
-    waiting_node,
-)
+from weftwork.adapters.nodes.schemas import Schema, waiting_node
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, StepFailed, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.json.schema import Violation
@@ -106,7 +98,7 @@ def _check(config: dict[str, Any]) -> list[Violation]:
 
 
 def _plan_schema(description: str) -> Schema:
-    return typed("array", description, maxItems=MAX_PLAN, items=decision_schema())
+    return schemas.typed("array", description, maxItems=MAX_PLAN, items=decision_schema())
 
 
 @waiting_node(
@@ -114,23 +106,25 @@ def _plan_schema(description: str) -> Schema:
     "Decides what a run does next: which workers, a question, or the end.",
     role="supervisor",
     untainted_outputs=("kind", "iteration"),
-    inputs=port_schema(decision=any_value("The decision; wins over the config.")),
-    outputs=fixed_ports(
-        decision=typed("object", "The decision."),
-        kind=typed("string", "Its kind: `next-worker`, `ask-user` or `terminate`."),
-        iteration=typed("integer", "The number of the tick, from 0 on."),
+    inputs=schemas.port_schema(decision=schemas.any_value("The decision; wins over the config.")),
+    outputs=schemas.fixed_ports(
+        decision=schemas.typed("object", "The decision."),
+        kind=schemas.typed("string", "Its kind: `next-worker`, `ask-user` or `terminate`."),
+        iteration=schemas.typed("integer", "The number of the tick, from 0 on."),
     ),
-    config=closed_object(
+    config=schemas.closed_object(
         plan=_plan_schema("The decisions, one for each tick."),
-        decision=expression_string("Gives the decision of each tick. `iteration` counts from 0."),
-        confidence=expression_string("Gives how sure that decision is, from 0 to 1; it knows it as `decision`."),
+        decision=schemas.expression_string("Gives the decision of each tick. `iteration` counts from 0."),
+        confidence=schemas.expression_string(
+            "Gives how sure that decision is, from 0 to 1; it knows it as `decision`."
+        ),
         mockDispatchPlan=_plan_schema("The same as `plan`, in published workflows."),
         mockDecisions=_plan_schema("The same as `plan`, in published workflows."),
         mockPendingDecision={
             **decision_schema(),
             "description": "The same as a `plan` of one decision, in published workflows.",
         },
-        mockConfidence=typed(
+        mockConfidence=schemas.typed(
             "number", "How sure each decision of the plan is, in published workflows.", minimum=0, maximum=1
         ),
     ),
