@@ -1,17 +1,11 @@
 """What `--test-seams` adds to a host: the handlers of the test endpoints."""
 
+from functools import partial
+
 from weftwork.adapters.http.app import Handler
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.providers.scripted import ScriptPlayer
-from weftwork.conformance.endpoints.envelope_acceptance import CapabilityOverlay, EnvelopeAcceptEndpoint
-from weftwork.conformance.endpoints.envelope_endpoints import ReliabilityEventEndpoint, wrap_prompt
-from weftwork.conformance.endpoints.host_services import (
-    AiCallEndpoint,
-    MediaPutEndpoint,
-    MockAiEndpoints,
-    SafeFetchEndpoint,
-    SetupEndpoints,
-)
+from weftwork.conformance.endpoints import envelopes, host_services
 from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
 from weftwork.conformance.endpoints.run_observation import ObservationEndpoints, RunObservation
 from weftwork.conformance.endpoints.test_log import TestLog
@@ -48,26 +42,24 @@ def endpoint_handlers(
     """
     assert isinstance(player, ScriptedPrograms), "a host with test endpoints has a provider that they program"
     test_log = TestLog(clock, ids)
-    overlay = CapabilityOverlay()
-    envelopes = EnvelopeAcceptEndpoint(kinds, test_log, EnvelopeRecords(log), overlay)
-    resets = (test_log.reset, player.reset, overlay.reset, envelopes.reset)
+    overlay = envelopes.CapabilityOverlay()
+    gate = envelopes.EnvelopeAcceptEndpoint(kinds, test_log, EnvelopeRecords(log), overlay)
+    resets = (test_log.reset, player.reset, overlay.reset, gate.reset)
     observation = ObservationEndpoints(RunObservation(log, clock, runs, bundles, test_log), resets)
-    mock_ai = MockAiEndpoints(player)
-    setup = SetupEndpoints(workflows, control)
     return {
-        "acceptEnvelope": envelopes.accept,
-        "callAi": AiCallEndpoint(model_input).call,
-        "emitEnvelopeReliability": ReliabilityEventEndpoint(test_log).emit,
+        "acceptEnvelope": gate.accept,
+        "callAi": partial(host_services.call_ai, model_input),
+        "emitEnvelopeReliability": partial(envelopes.emit_reliability_event, test_log),
         "exportDebugBundle": observation.export,
-        "getMockAiBudget": mock_ai.budget,
+        "getMockAiBudget": partial(host_services.mock_ai_budget, player),
         "listTestEvents": observation.events,
-        "programMockAi": mock_ai.program,
-        "putMedia": MediaPutEndpoint(assets).put,
-        "registerSampleWorkflow": setup.register_sample,
+        "programMockAi": partial(host_services.program_mock_ai, player),
+        "putMedia": partial(host_services.put_media, assets),
+        "registerSampleWorkflow": partial(host_services.register_sample, workflows),
         "resetSeams": observation.reset,
-        "safeFetch": SafeFetchEndpoint(outbound).safe_fetch,
+        "safeFetch": partial(host_services.safe_fetch, outbound),
         "scrapeSpans": observation.spans,
-        "setVariables": setup.set_variables,
+        "setVariables": partial(host_services.set_variables, control),
         "toggleCapability": overlay.toggle,
-        "wrapPrompt": wrap_prompt,
+        "wrapPrompt": envelopes.wrap_prompt,
     }

@@ -6,8 +6,8 @@ import pytest
 
 from tests.live import OTHER_KEY, TEST_KEY, Host, open_in_process
 from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, VENDOR, accept_envelope, envelope, events_in_test_log, run_id
-from weftwork.conformance.endpoints import envelope_acceptance
-from weftwork.conformance.endpoints.envelope_acceptance import BoundedMap
+from weftwork.conformance.endpoints import envelopes
+from weftwork.conformance.endpoints.envelopes import BoundedMap
 
 CONFLICT = "envelope_correlation_conflict"
 PLANTED: list[dict[str, Any]] = [
@@ -165,7 +165,7 @@ async def test_a_reset_forgets_everything() -> None:
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(envelope_acceptance, "MAX_PAYLOAD_BYTES", 100)
+    monkeypatch.setattr(envelopes, "MAX_PAYLOAD_BYTES", 100)
     kept = BoundedMap[int](3)
     for number in range(5):
         kept.put(("p", "r", str(number)), number, 10)

@@ -108,5 +108,5 @@ def test_without_its_check_a_leak_is_written(monkeypatch: pytest.MonkeyPatch) ->
             return (await inside.call("POST", EMIT, body)).status
 
     assert asyncio.run(work()) == 400
-    monkeypatch.setattr("weftwork.conformance.endpoints.envelope_endpoints._has_credential", lambda payload: False)
+    monkeypatch.setattr("weftwork.conformance.endpoints.envelopes._has_credential", lambda payload: False)
     assert asyncio.run(work()) == 200

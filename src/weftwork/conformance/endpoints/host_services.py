@@ -30,83 +30,62 @@ from weftwork.protocol.wire.v1.test_endpoints import MAX_NODE_ID
 DEFAULT_TTL_SECONDS: Final = 3_600
 
 
-class AiCallEndpoint:
-    """callAi. The checks, the guard and the assets are those of nodes, on behalf of the caller's partition."""
-
-    def __init__(self, model_input: ModelInput) -> None:
-        self._model_input = model_input
-
-    async def call(self, request: Request) -> Response:
-        """media-51 (RFC 0091): what a model would take, and why it does not take the rest."""
-        document = await request.json()
-        schema.require("ai-call", document)
-        messages = tuple(make_message(each["role"], each["content"]) for each in document["messages"])
-        wanted = ModelRequest(document.get("provider", ""), document.get("model", ""), messages)
-        try:
-            seen = await self._model_input.resolve(request.caller, wanted)
-        except ProviderFault as fault:
-            raise invalid(fault.message, "/provider", code=fault.code) from None
-        shown = {part.modality for message in seen.messages for part in message.media}
-        spoken = any(isinstance(each.content, str) or _has_text(each.content) for each in seen.messages)
-        found = [*(["text"] if spoken else []), *(each for each in MODALITIES if each in shown)]
-        return json_response(200, {"ok": True, "accepted": True, "modalities": found})
+async def call_ai(model_input: ModelInput, request: Request) -> Response:
+    """media-51 (RFC 0091): what a model would take, and why it does not take the rest. The checks, the guard and the
+    assets are those of nodes."""
+    document = await request.json()
+    schema.require("ai-call", document)
+    messages = tuple(make_message(each["role"], each["content"]) for each in document["messages"])
+    wanted = ModelRequest(document.get("provider", ""), document.get("model", ""), messages)
+    try:
+        seen = await model_input.resolve(request.caller, wanted)
+    except ProviderFault as fault:
+        raise invalid(fault.message, "/provider", code=fault.code) from None
+    shown = {part.modality for message in seen.messages for part in message.media}
+    spoken = any(isinstance(each.content, str) or _has_text(each.content) for each in seen.messages)
+    found = [*(["text"] if spoken else []), *(each for each in MODALITIES if each in shown)]
+    return json_response(200, {"ok": True, "accepted": True, "modalities": found})
 
 
 def _has_text(content: tuple[object, ...]) -> bool:
     return any(isinstance(part, ModelTextPart) for part in content)
 
 
-class MockAiEndpoints:
-    """programMockAi, getMockAiBudget. A tenant programs its own runs, and sees its own."""
-
-    def __init__(self, programs: ScriptedPrograms) -> None:
-        self._programs = programs
-
-    async def program(self, request: Request) -> Response:
-        """model-19 (host): replaces what is left of the node's program."""
-        document = await request.json()
-        schema.require("mock-ai-program", document)
-        try:
-            count = self._programs.program(
-                request.caller.partition, document["nodeId"], _known_members(document["program"])
-            )
-        except msgspec.ValidationError:
-            raise invalid("An entry does not say one thing.", "/program") from None
-        return json_response(200, {"ok": True, "count": count})
-
-    async def budget(self, request: Request) -> Response:
-        node_id = request.query("nodeId")
-        if node_id is None or not 0 < len(node_id) <= MAX_NODE_ID:
-            raise invalid(f"nodeId names the node, in {MAX_NODE_ID} or fewer characters.", parameter="nodeId")
-        return json_response(200, {"maxTokens": self._programs.last_budget(request.caller.partition, node_id)})
-
-
-def _known_members(program: list[dict[str, Any]]) -> list[dict[str, Any]]:
+async def program_mock_ai(programs: ScriptedPrograms, request: Request) -> Response:
+    """model-19 (host): replaces what is left of the node's program. A tenant programs its own runs."""
+    document = await request.json()
+    schema.require("mock-ai-program", document)
     members = schema.document("mock-ai-program")["$defs"]["Entry"]["properties"]
-    return [{name: value for name, value in entry.items() if name in members} for entry in program]
+    program = [{name: value for name, value in entry.items() if name in members} for entry in document["program"]]
+    try:
+        count = programs.program(request.caller.partition, document["nodeId"], program)
+    except msgspec.ValidationError:
+        raise invalid("An entry does not say one thing.", "/program") from None
+    return json_response(200, {"ok": True, "count": count})
 
 
-class MediaPutEndpoint:
-    """putMedia."""
+async def mock_ai_budget(programs: ScriptedPrograms, request: Request) -> Response:
+    node_id = request.query("nodeId")
+    if node_id is None or not 0 < len(node_id) <= MAX_NODE_ID:
+        raise invalid(f"nodeId names the node, in {MAX_NODE_ID} or fewer characters.", parameter="nodeId")
+    return json_response(200, {"maxTokens": programs.last_budget(request.caller.partition, node_id)})
 
-    def __init__(self, assets: TenantAssets) -> None:
-        self._assets = assets
 
-    async def put(self, request: Request) -> Response:
-        """media-38 (conformance seam): the URL has the path that the suite looks for, and ends with the time given."""
-        document = await request.json()
-        schema.require("media-put", document)
-        try:
-            data = b64decode(document["contentBase64"], validate=True)
-        except ValueError:
-            raise invalid("contentBase64 is no base64.", "/contentBase64") from None
-        # A whole number may be written with a fraction of zero.
-        held_ms = int(document.get("ttlSeconds", DEFAULT_TTL_SECONDS)) * 1000
-        declared = document["contentType"].split(";")[0].strip().lower()
-        kept = await self._assets.put(request.caller, data, declared, held_ms)
-        url = self._assets.base + SAMPLE_ASSET_PREFIX + kept.token
-        answer = {"url": url, "bytes": kept.size, "token": kept.token, "expiresAt": iso(kept.expires_at)}
-        return json_response(201, answer, [(b"location", url.encode())])
+async def put_media(assets: TenantAssets, request: Request) -> Response:
+    """media-38 (conformance seam): the URL has the path that the suite looks for, and ends with the time given."""
+    document = await request.json()
+    schema.require("media-put", document)
+    try:
+        data = b64decode(document["contentBase64"], validate=True)
+    except ValueError:
+        raise invalid("contentBase64 is no base64.", "/contentBase64") from None
+    # A whole number may be written with a fraction of zero.
+    held_ms = int(document.get("ttlSeconds", DEFAULT_TTL_SECONDS)) * 1000
+    declared = document["contentType"].split(";")[0].strip().lower()
+    kept = await assets.put(request.caller, data, declared, held_ms)
+    url = assets.base + SAMPLE_ASSET_PREFIX + kept.token
+    answer = {"url": url, "bytes": kept.size, "token": kept.token, "expiresAt": iso(kept.expires_at)}
+    return json_response(201, answer, [(b"location", url.encode())])
 
 
 class FixedResolver:
@@ -121,18 +100,12 @@ class FixedResolver:
     def close(self) -> None: ...
 
 
-class SafeFetchEndpoint:
-    """safeFetch."""
-
-    def __init__(self, client: GuardedClient) -> None:
-        self._client = client
-
-    async def safe_fetch(self, request: Request) -> Response:
-        document = await request.json()
-        schema.require("safe-fetch", document)
-        address = document.get("simulateRebindTo")
-        client = self._client if address is None else self._client.with_resolver(FixedResolver(address))
-        return json_response(200, await _fetch_outcome(client, document["url"], document.get("init", {})))
+async def safe_fetch(client: GuardedClient, request: Request) -> Response:
+    document = await request.json()
+    schema.require("safe-fetch", document)
+    address = document.get("simulateRebindTo")
+    used = client if address is None else client.with_resolver(FixedResolver(address))
+    return json_response(200, await _fetch_outcome(used, document["url"], document.get("init", {})))
 
 
 async def _fetch_outcome(client: outbound.Outbound, url: str, init: dict[str, Any]) -> dict[str, Any]:
@@ -146,19 +119,12 @@ async def _fetch_outcome(client: outbound.Outbound, url: str, init: dict[str, An
         return {"outcome": "failed"}
 
 
-class SetupEndpoints:
-    """registerSampleWorkflow, setVariables."""
+async def register_sample(workflows: Workflows, request: Request) -> Response:
+    body = await request.json()
+    return registration_response(await workflows.register_sample(request.caller, body, request.idempotency_key))
 
-    def __init__(self, workflows: Workflows, control: RunControl) -> None:
-        self._workflows = workflows
-        self._control = control
 
-    async def register_sample(self, request: Request) -> Response:
-        body = await request.json()
-        done = await self._workflows.register_sample(request.caller, body, request.idempotency_key)
-        return registration_response(done)
-
-    async def set_variables(self, request: Request) -> Response:
-        run_id = request.params["runId"]
-        status = await self._control.set_variables(request.caller, run_id, await request.json())
-        return json_response(200, {"runId": run_id, "status": status})
+async def set_variables(control: RunControl, request: Request) -> Response:
+    run_id = request.params["runId"]
+    status = await control.set_variables(request.caller, run_id, await request.json())
+    return json_response(200, {"runId": run_id, "status": status})
