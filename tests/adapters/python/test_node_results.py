@@ -10,6 +10,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
+from tests.harness.engine_harness import run_ready_tasks
 from weftwork.adapters.python.errors import CallAbandoned
 from weftwork.ports.node_outcome import Completed, Failed
 
@@ -229,6 +230,8 @@ async def test_a_node_that_was_told_to_stop_records_nothing_more(
     task = asyncio.ensure_future(stage.enter(stubborn))
     while not stage.recorded:
         await asyncio.sleep(0.01)
+    # The step is recorded before the node hears of it.
+    await run_ready_tasks()
     task.cancel()
     await asyncio.wait((task,), timeout=10)
     assert task.cancelled() is guarded
