@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
-from weftwork.adapters.python.declaration.type_schemas import ports_schema
+from weftwork.adapters.python.declaration.signature import ports_schema
 from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, convert, storable_text, to_loggable
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored

@@ -20,8 +20,14 @@ from weftwork.adapters.python.calls.fetch import FetchResponse, Headers, build_r
 from weftwork.adapters.python.calls.interrupts import NO_DEFAULT, InterruptRequest, Seconds, wire_key
 from weftwork.adapters.python.calls.invocation import Invocation, NodeLog, build_event
 from weftwork.adapters.python.calls.media import Media, MediaContent, MediaReference, MediaSource
-from weftwork.adapters.python.calls.model_calls import AiAnswer, Envelope
-from weftwork.adapters.python.calls.prompts import Messages, PromptMedia, build_prompt, build_shape
+from weftwork.adapters.python.calls.model_calls import (
+    AiAnswer,
+    Envelope,
+    Messages,
+    PromptMedia,
+    build_prompt,
+    build_shape,
+)
 from weftwork.adapters.python.calls.steps import bind_step, convert_result
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
 from weftwork.adapters.python.errors import missing_capability_error, misuse_error

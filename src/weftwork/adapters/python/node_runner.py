@@ -14,20 +14,12 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.adapters.python import errors
 from weftwork.adapters.python.calls.call_state import current_step
 from weftwork.adapters.python.calls.invocation import Invocation, NodeServices
 from weftwork.adapters.python.context import Context, PlainContext
 from weftwork.adapters.python.declaration.decorator import NodeFunction
 from weftwork.adapters.python.declaration.signature import Signature, expand_media_refs
-from weftwork.adapters.python.errors import (
-    CallAbandoned,
-    FetchError,
-    NodeError,
-    exit_error,
-    misuse_error,
-    threads_exhausted_error,
-    to_failure,
-)
 from weftwork.adapters.python.loop_bridge import LoopBridge
 from weftwork.adapters.python.loopwatch import LoopWatch
 from weftwork.adapters.python.node_tasks import TaskPath, current_task_path, guard_tasks, in_node, wait_done
@@ -60,8 +52,8 @@ class _NodeRunner:
         node = self._node
         try:
             arguments = _arguments(node.signature, call)
-        except NodeError as error:
-            return to_failure(error)
+        except errors.NodeError as error:
+            return errors.to_failure(error)
         entry = Invocation(node.declaration.type_id, node.declaration.effect, call, host, self._services)
         # Whoever launched this may have been told by a step of another node.
         outer_node = in_node.set(True)
@@ -69,12 +61,12 @@ class _NodeRunner:
         outcome: NodeOutcome
         try:
             outcome = await _run_with_heartbeat(entry, self._call(entry, arguments), node.heartbeat_timeout)
-        except NodeError as error:
+        except errors.NodeError as error:
             if error.__cause__ is not None:
                 told = {"runId": call.run_id, "nodeId": call.node_id, "code": error.code}
                 log.info("node failed", exc_info=error, extra=told)
-            outcome = to_failure(error)
-            if isinstance(error, FetchError) and error.sent and entry.effect == "once":
+            outcome = errors.to_failure(error)
+            if isinstance(error, errors.FetchError) and error.sent and entry.effect == "once":
                 outcome = msgspec.structs.replace(outcome, retryable=False)
         except NotDone:
             outcome = Failed("step_not_done", "A step of the node says that its effect did not happen.")
@@ -85,7 +77,7 @@ class _NodeRunner:
                 _emit_pending_effects(entry)
                 if isinstance(error, Exception | InterruptPending):
                     raise
-                raise exit_error(error) from error
+                raise errors.exit_error(error) from error
             outcome = Completed({})
         finally:
             in_node.reset(outer_node)
@@ -114,15 +106,15 @@ class _NodeRunner:
                 result = await self._call_plain(entry, arguments)
         except (asyncio.CancelledError, GeneratorExit):
             raise
-        except CallAbandoned as error:
+        except errors.CallAbandoned as error:
             if entry.state.is_over:
                 raise
             await entry.steps.wait_all()
-            raise misuse_error("The node uses the context of another call, which is over.") from error
+            raise errors.misuse_error("The node uses the context of another call, which is over.") from error
         except (SystemExit, KeyboardInterrupt) as error:
             await entry.steps.wait_all()
             # Not as it is: asyncio would end the process.
-            raise exit_error(error) from error
+            raise errors.exit_error(error) from error
         except BaseException:
             await entry.steps.wait_all()
             raise
@@ -146,7 +138,7 @@ class _NodeRunner:
         try:
             return await self._services.threads.run(call, entry.type_id)
         except ThreadsExhausted:
-            raise threads_exhausted_error() from None
+            raise errors.threads_exhausted_error() from None
         except asyncio.CancelledError:
             bridge.abandon()
             raise
@@ -229,7 +221,7 @@ def _arguments(signature: Signature, call: NodeCall) -> dict[str, Any]:
         }
         for name in signature.inputs_schema.get("required", ()):
             if name not in arguments:
-                raise NodeError("node_input_missing", f"The input {name} has no value.")
+                raise errors.NodeError("node_input_missing", f"The input {name} has no value.")
     if signature.config is not None:
         arguments["config"] = _convert_argument("config", call.config, signature.config)
     return arguments
@@ -242,7 +234,7 @@ def _convert_argument(what: str, value: Any, kind: Any) -> Any:
         where = str(error).rpartition(" - at `$")[2].rstrip("`") if " - at `$" in str(error) else ""
         place = f" at {where.lstrip('.')}" if where else ""
         code = "node_config_invalid" if what == "config" else "node_input_invalid"
-        raise NodeError(code, f"The value of {what} does not fit its type{place}.") from None
+        raise errors.NodeError(code, f"The value of {what} does not fit its type{place}.") from None
 
 
 def _to_outcome(node: NodeFunction, call: NodeCall, result: Any) -> NodeOutcome:

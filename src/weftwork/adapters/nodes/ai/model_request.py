@@ -6,18 +6,7 @@ import msgspec
 
 from weftwork.adapters.nodes.call_inputs import render
 from weftwork.adapters.nodes.schemas import Schema, any_value, integer, name_string, port_schema, template_string, typed
-from weftwork.engine.sdk.model_request import (
-    MAX_MESSAGES,
-    MAX_MODEL_NAME,
-    MAX_STOP_SEQUENCE_CHARS,
-    MAX_STOP_SEQUENCES,
-    MAX_TOKENS,
-    append_media,
-    finish_reason,
-    make_message,
-    make_model_request,
-    wrap_text_part,
-)
+from weftwork.engine.sdk import model_request
 from weftwork.ports.models import Message, ModelRequest, Role
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.nodes import NodeCall
@@ -30,14 +19,14 @@ _PART_SCHEMA: Final[Schema] = {"type": "object", "required": ["type"], "properti
 
 MODEL_CONFIG: Final[dict[str, Schema]] = {
     "provider": name_string("Who answers; the host's first provider if nobody says."),
-    "model": name_string("The model; the provider's usual one if nobody says.", MAX_MODEL_NAME),
+    "model": name_string("The model; the provider's usual one if nobody says.", model_request.MAX_MODEL_NAME),
     "temperature": typed("number", "How freely it answers.", minimum=0, maximum=2),
-    "maxTokens": integer(1, MAX_TOKENS, "The longest answer."),
+    "maxTokens": integer(1, model_request.MAX_TOKENS, "The longest answer."),
     "stopSequences": typed(
         "array",
         "Texts at which an answer ends.",
-        maxItems=MAX_STOP_SEQUENCES,
-        items={"type": "string", "minLength": 1, "maxLength": MAX_STOP_SEQUENCE_CHARS},
+        maxItems=model_request.MAX_STOP_SEQUENCES,
+        items={"type": "string", "minLength": 1, "maxLength": model_request.MAX_STOP_SEQUENCE_CHARS},
     ),
 }
 """Config of every node that asks a model."""
@@ -88,7 +77,7 @@ MESSAGE_PORTS: Final[dict[str, Schema]] = {
         "array",
         "The conversation so far; wins over every prompt.",
         minItems=1,
-        maxItems=MAX_MESSAGES,
+        maxItems=model_request.MAX_MESSAGES,
         items={
             "type": "object",
             "required": ["role", "content"],
@@ -131,7 +120,7 @@ def prompt_missing() -> StepFailed:
 
 def build_request(call: NodeCall) -> ModelRequest:
     """What the ports and the config of a node with PROMPT_CONFIG come to. Raises StepFailed, ExpressionFault."""
-    return make_model_request(call, call.config, build_messages(call), system_prompt(call))
+    return model_request.make_model_request(call, call.config, build_messages(call), system_prompt(call))
 
 
 def render_fenced(call: NodeCall, text: str) -> str:
@@ -176,7 +165,11 @@ def media_parts(call: NodeCall) -> list[Any]:
     if "media" in call.inputs:
         given: Any = call.inputs["media"]
         listed: list[Any] = [normalize_part(each) for each in (given if is_array(given) else [given])]
-        return [wrap_text_part(each, fence_untrusted) for each in listed] if "media" in call.untrusted else listed
+        return (
+            [model_request.wrap_text_part(each, fence_untrusted) for each in listed]
+            if "media" in call.untrusted
+            else listed
+        )
     return [normalize_part(_render_part(call, each)) for each in call.config.get("media", ())]
 
 
@@ -198,15 +191,15 @@ def build_messages(call: NodeCall) -> tuple[Message, ...]:
         prompt = user_prompt(call)
         if prompt is None and not media:
             raise prompt_missing()
-        return append_media((Message("user", prompt or ""),), media)
+        return model_request.append_media((Message("user", prompt or ""),), media)
     outside = "messages" in call.untrusted
     wrap = fence_untrusted if outside else None
     found: list[Message] = []
     for given in call.inputs["messages"]:
         # Nobody outside gives a model orders, whatever role they claim.
         role: Role = "user" if outside and given["role"] == "system" else given["role"]
-        found.append(make_message(role, given["content"], wrap))
-    return append_media(tuple(found), media)
+        found.append(model_request.make_message(role, given["content"], wrap))
+    return model_request.append_media(tuple(found), media)
 
 
 def answer_outputs(answer: ModelAnswer) -> dict[str, Any]:
@@ -215,6 +208,6 @@ def answer_outputs(answer: ModelAnswer) -> dict[str, Any]:
     usage = {"inputTokens": spent.input_tokens, "outputTokens": spent.output_tokens}
     return {
         "model": answer.model,
-        "finishReason": finish_reason(answer.stop),
+        "finishReason": model_request.finish_reason(answer.stop),
         "usage": {**usage, "totalTokens": spent.input_tokens + spent.output_tokens},
     }

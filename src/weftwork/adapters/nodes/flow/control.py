@@ -307,21 +307,16 @@ async def _wait(call: NodeCall, context: NodeContext) -> NodeOutcome:
 
 def parse_instant(value: Any) -> int | None:
     """The instant since the epoch, or None for what is none. Digits after the milliseconds are dropped."""
-    when = _from_text(value) if isinstance(value, str) else _from_number(value)
-    return when if when is not None and 0 <= when <= MAX_INSTANT_MS else None
-
-
-def _from_text(text: str) -> int | None:
-    if _INSTANT_TEXT.search(text) is None:
+    if isinstance(value, str) and _INSTANT_TEXT.search(value) is not None:
+        try:
+            when = (datetime.fromisoformat(value) - _EPOCH) // timedelta(milliseconds=1)
+        except ValueError:
+            return None
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        when = int(value)
+    else:
         return None
-    try:
-        return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
-    except ValueError:
-        return None
-
-
-def _from_number(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return when if 0 <= when <= MAX_INSTANT_MS else None
 
 
 def _marker(

@@ -141,7 +141,11 @@ async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome
     except ExpressionFault as fault:
         reason, failure = "failed", raised_failure(fault)
     await context.ask(Interrupt("conversation.close", f"{key}:close", {**known, "reason": reason}))
-    return failure or Completed(_outputs(conversation_id, turns), tuple(_channel_messages(call, opening, turns)))
+    if failure is not None:
+        return failure
+    shown = [{"turnIndex": each.index, "prompt": each.prompt, "answer": each.answer} for each in turns]
+    outputs = {**known, "turns": shown, "outcome": turns[-1].answer}
+    return Completed(outputs, tuple(_channel_messages(call, opening, turns)))
 
 
 async def _run_turns(call: NodeCall, context: NodeContext, conversation_id: str, turns: list[_Turn]) -> str:
@@ -185,11 +189,6 @@ def _turn_prompt(call: NodeCall, index: int, answer: Any) -> str:
     text = prompts[index - 1] if index <= len(prompts) else call.config.get("prompt", DEFAULT_PROMPT)
     names = {"ports": call.inputs, "answer": answer, "turn": index}
     return truncate_utf8(call.scope.render(text, names), MAX_PROMPT) or DEFAULT_PROMPT
-
-
-def _outputs(conversation_id: str, turns: list[_Turn]) -> dict[str, Any]:
-    shown = [{"turnIndex": each.index, "prompt": each.prompt, "answer": each.answer} for each in turns]
-    return {"conversationId": conversation_id, "turns": shown, "outcome": turns[-1].answer}
 
 
 def _channel_messages(call: NodeCall, opening: dict[str, str], turns: list[_Turn]) -> list[WriteChannel]:

@@ -5,16 +5,7 @@ from typing import Any, Final
 from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import render, truncate_utf8
 from weftwork.adapters.nodes.data.run_data import derive_artifact_id
-from weftwork.adapters.nodes.people.interrupt_request import (
-    KEY_CONFIG,
-    KEY_NOTES,
-    RESUME_SCHEMA_CONFIG,
-    TIMED_OUT,
-    TIMEOUT_CONFIG,
-    check_interrupt_config,
-    check_timeout_default,
-    resolve_or_suspend,
-)
+from weftwork.adapters.nodes.people import interrupt_request
 from weftwork.adapters.nodes.schemas import Schema, instant_node
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeType
@@ -79,7 +70,7 @@ def check_voting(data: dict[str, Any]) -> list[Violation]:
 def _check_approval(config: dict[str, Any]) -> list[Violation]:
     data = {"artifactId": "id", "artifactType": "type", "title": "title", "actions": DEFAULT_ACTIONS}
     data |= {member: config[member] for member in ("actions", *VOTING_CONFIG) if member in config}
-    return check_interrupt_config(config, "approval", data) or check_voting(data)
+    return interrupt_request.check_interrupt_config(config, "approval", data) or check_voting(data)
 
 
 @instant_node(
@@ -108,10 +99,10 @@ def _check_approval(config: dict[str, Any]) -> list[Violation]:
         artifactData=schemas.any_value("What is to be approved, shown with the question."),
         actions={**_ACTIONS_SCHEMA, "default": DEFAULT_ACTIONS},
         **VOTING_CONFIG,
-        **TIMEOUT_CONFIG,
+        **interrupt_request.TIMEOUT_CONFIG,
         timeoutSec=schemas.integer(1, MAX_TIMEOUT_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
-        **RESUME_SCHEMA_CONFIG,
-        **KEY_CONFIG,
+        **interrupt_request.RESUME_SCHEMA_CONFIG,
+        **interrupt_request.KEY_CONFIG,
     ),
     templates={"/title": (), "/description": ()},
     check_config=_check_approval,
@@ -125,7 +116,7 @@ back.
 With `requiredApprovals` each person has one voice, and the last one it takes decides. `edit-accept` is refused with the
 definition then, and so are more approvals than `approversList` has names.
 
-{KEY_NOTES}
+{interrupt_request.KEY_NOTES}
 """,
     example_config={
         "title": "Pay invoice {{ports.artifactData.number}}?",
@@ -153,7 +144,7 @@ def _approval(call: NodeCall) -> NodeOutcome:
         data["description"] = truncate_utf8(render(call, config["description"]), MAX_DESCRIPTION)
     if given is not ABSENT:
         data["artifactData"] = given
-    found = resolve_or_suspend(call, "approval", data)
+    found = interrupt_request.resolve_or_suspend(call, "approval", data)
     if not isinstance(found, Resolution):
         return found
     return rejection_failure(found) or Completed(_decision_outputs(found, given))
@@ -236,9 +227,8 @@ def check_answers(questions: list[dict[str, Any]], answers: dict[str, Any], at: 
 def _check_clarification(config: dict[str, Any]) -> list[Violation]:
     # A port may bring the questions.
     questions = config.get("questions", [{"id": "id", "question": "?"}])
-    violations = check_interrupt_config(config, "clarification", {"questions": questions}) + check_timeout_default(
-        config, "defaultAnswers"
-    )
+    violations = interrupt_request.check_interrupt_config(config, "clarification", {"questions": questions})
+    violations += interrupt_request.check_timeout_default(config, "defaultAnswers")
     if violations or not {"questions", "defaultAnswers"} <= config.keys():
         return violations
     return check_answers(questions, config["defaultAnswers"], "/defaultAnswers")
@@ -259,8 +249,8 @@ def _check_clarification(config: dict[str, Any]) -> list[Violation]:
         questions=questions_schema(schemas.template_string("The question, with expressions in double braces.")),
         contextType=schemas.name_string("What the questions are about; the author's own word."),
         defaultAnswers=schemas.typed("object", "Taken when the time is up, by id; answers every question."),
-        **TIMEOUT_CONFIG,
-        **KEY_CONFIG,
+        **interrupt_request.TIMEOUT_CONFIG,
+        **interrupt_request.KEY_CONFIG,
     ),
     templates={"/questions/*/question": ()},
     check_config=_check_clarification,
@@ -270,7 +260,7 @@ up the node takes `defaultAnswers`. Without them it fails with `interrupt_timeou
 questions that they do not answer. Questions of a port that cannot be asked fail the node with `node_misused`, and no
 questions at all with `node_input_missing`.
 
-{KEY_NOTES}
+{interrupt_request.KEY_NOTES}
 """,
     example_config={
         "questions": [
@@ -291,14 +281,14 @@ def _clarification(call: NodeCall) -> NodeOutcome:
         message = "The node needs its questions, as input questions or config questions."
         return Failed("node_input_missing", message, retryable=False)
     context = {"contextType": config["contextType"]} if "contextType" in config else {}
-    resolution = resolve_or_suspend(call, "clarification", {"questions": questions, **context})
+    resolution = interrupt_request.resolve_or_suspend(call, "clarification", {"questions": questions, **context})
     if not isinstance(resolution, Resolution):
         return resolution
     if not resolution.timed_out:
         return Completed({"answers": resolution.value["answers"]})
     # Those of a port are not known before.
     fits = "defaultAnswers" in config and not check_answers(questions, config["defaultAnswers"], "")
-    return Completed({"answers": config["defaultAnswers"]}) if fits else TIMED_OUT
+    return Completed({"answers": config["defaultAnswers"]}) if fits else interrupt_request.TIMED_OUT
 
 
 def _question_text(call: NodeCall, question: dict[str, Any]) -> str:
@@ -316,7 +306,8 @@ def _check_interrupt(config: dict[str, Any]) -> list[Violation]:
     if kind == EXTERNAL_EVENT and "correlation" not in data:
         # A port may bring it.
         data = {**data, "correlation": dict[str, Any]()}
-    violations = check_interrupt_config(config, kind, data, inside=True) + check_timeout_default(config, "defaultValue")
+    violations = interrupt_request.check_interrupt_config(config, kind, data, inside=True)
+    violations += interrupt_request.check_timeout_default(config, "defaultValue")
     if not violations and kind == "approval":
         wrong = schema.check_inline({"properties": {**VOTING_CONFIG, **_UNSUPPORTED}}, data, "") or check_voting(data)
         violations = [Violation(f"/data{each.pointer}", each.rule, each.message) for each in wrong]
@@ -350,10 +341,10 @@ def _check_default_value(config: dict[str, Any]) -> list[Violation]:
         "data",
         kind=schemas.one_of(SINGLE_INTERRUPT_KINDS, "What is asked for."),
         data=schemas.typed("object", "The question; its members depend on the kind."),
-        **TIMEOUT_CONFIG,
+        **interrupt_request.TIMEOUT_CONFIG,
         defaultValue=schemas.any_value("Taken as the answer when the time is up; not for approvals."),
-        **RESUME_SCHEMA_CONFIG,
-        **KEY_CONFIG,
+        **interrupt_request.RESUME_SCHEMA_CONFIG,
+        **interrupt_request.KEY_CONFIG,
     ),
     check_config=_check_interrupt,
     notes=f"""
@@ -372,7 +363,7 @@ The run waits until somebody answers. When the time is up the node takes `defaul
 without it the node fails with `interrupt_timeout`. An event from outside needs its `correlation` from the port or the
 config; without both the node fails with `node_input_missing`.
 
-{KEY_NOTES}
+{interrupt_request.KEY_NOTES}
 """,
     example_config={
         "kind": "external-event",
@@ -392,14 +383,14 @@ def _interrupt(call: NodeCall) -> NodeOutcome:
     if kind == EXTERNAL_EVENT and "correlation" not in data:
         message = "The node needs what the event has to hold, as input correlation or config data.correlation."
         return Failed("node_input_missing", message, retryable=False)
-    resolution = resolve_or_suspend(call, kind, data)
+    resolution = interrupt_request.resolve_or_suspend(call, kind, data)
     if not isinstance(resolution, Resolution):
         return resolution
     if kind == "approval" and (rejected := rejection_failure(resolution)) is not None:
         return rejected
     if not resolution.timed_out:
         return Completed({"output": resolution.value})
-    return Completed({"output": config["defaultValue"]}) if "defaultValue" in config else TIMED_OUT
+    return Completed({"output": config["defaultValue"]}) if "defaultValue" in config else interrupt_request.TIMED_OUT
 
 
 GATE_NODES: Final[tuple[NodeType, ...]] = (_approval, _clarification, _interrupt)

@@ -7,27 +7,209 @@ same path, whichever is answered first.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar, cast
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
 from weftwork.adapters.python.calls.call_state import CallState, current_step
-from weftwork.adapters.python.calls.prompts import ModelPrompt, OutputShape
+from weftwork.adapters.python.calls.media import Media, MediaContent
+from weftwork.adapters.python.declaration.signature import is_record, object_schema
 from weftwork.adapters.python.errors import NodeError, misuse_error, node_error
 from weftwork.adapters.python.node_tasks import TaskPath, current_task_path
-from weftwork.adapters.python.values import convert
-from weftwork.engine.sdk.generation import generate_envelope, generate_text, generate_value
-from weftwork.engine.sdk.model_request import START_MESSAGE, finish_reason, make_model_request
-from weftwork.ports.models import Message, ModelRequest
+from weftwork.adapters.python.values import NotJson, as_json, convert, is_storable
+from weftwork.engine.sdk import model_request
+from weftwork.engine.sdk.generation import (
+    DEFAULT_SHAPE_NAME,
+    generate_envelope,
+    generate_text,
+    generate_value,
+    output_shape,
+)
+from weftwork.ports.models import Message, ModelRequest, Role
 from weftwork.ports.node_outcome import Failed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
+from weftwork.protocol.json.caller_schema import check_caller_schema
+from weftwork.protocol.json.values import is_object
+from weftwork.protocol.media.asset_references import media_ref_digest
+from weftwork.protocol.media.message_parts import normalize_part
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.run.events import Trust
 from weftwork.protocol.workflow.node_types import Effect
 
 T = TypeVar("T")
+
+ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "system")
+
+Messages = str | Collection[Mapping[str, Any]]
+PromptMedia = str | Media | MediaContent | Mapping[str, Any]
+"""A part; or media, by their mediaRef or an object that has one, whose type says how they are shown."""
+
+
+class ModelPrompt(msgspec.Struct, frozen=True):
+    """A prompt. `options` choose the model and how it answers, under the names of a node's config."""
+
+    messages: tuple[Message, ...]
+    system: str
+    options: dict[str, Any]
+
+
+class OutputShape(msgspec.Struct, frozen=True):
+    """The shape of a value that a model is to fill, and the type that the author gets it in."""
+
+    name: str
+    document: dict[str, Any]
+    kind: Any = Any
+
+
+def build_prompt(
+    name: str,
+    prompt: Any,
+    messages: Any,
+    system: Any,
+    media: Any,
+    provider: Any,
+    model: Any,
+    temperature: Any,
+    max_tokens: Any,
+    stop: Any,
+) -> ModelPrompt:
+    """The prompt. Raises NodeError, node_misused; `name` is the call that the author made."""
+    system_text = _check_text(f"{name} takes system as a text", system)
+    listed = [*_conversation(name, messages)]
+    if prompt is not None:
+        listed.append(Message("user", _check_text(f"{name} takes prompt as a text", prompt)))
+    whole = model_request.append_media(listed, media_parts(name, media))
+    if len(whole) > model_request.MAX_MESSAGES:
+        raise misuse_error(f"{name} takes up to {model_request.MAX_MESSAGES:,} messages.")
+    return ModelPrompt(whole, system_text, _model_options(name, provider, model, temperature, max_tokens, stop))
+
+
+def _conversation(name: str, messages: Any) -> list[Message]:
+    if messages is None:
+        return []
+    if isinstance(messages, str):
+        return [Message("user", _check_text(name, messages))]
+    if not isinstance(messages, Collection) or isinstance(messages, Mapping | bytes):
+        raise misuse_error(f"{name} takes messages as a text, or as a list of objects with role and content.")
+    return [_message(f"{name}: the message {at}", each) for at, each in enumerate(cast("Collection[Any]", messages))]
+
+
+def _message(what: str, given: Any) -> Message:
+    if not is_object(given) or not {"role", "content"} <= given.keys():
+        raise misuse_error(f"{what} is no object with role and content.")
+    if given["role"] not in ROLES:
+        raise misuse_error(f"{what} needs one of the roles {', '.join(ROLES)}.")
+    message = model_request.make_message(given["role"], message_content(what, given["content"]))
+    _check_text(what, message.text)
+    return message
+
+
+def _check_text(what: str, given: Any) -> str:
+    if not isinstance(given, str):
+        raise misuse_error(f"{what}, and not as an object of type {type(given).__name__}.")
+    if not is_storable(given):
+        raise misuse_error(f"{what}, without NUL and lone surrogates.")
+    return str(given)
+
+
+def _model_options(
+    name: str, provider: Any, model: Any, temperature: Any, max_tokens: Any, stop: Any
+) -> dict[str, Any]:
+    for what, value in (("provider", provider), ("model", model)):
+        if value is not None and not (
+            isinstance(value, str) and 0 < len(value) <= model_request.MAX_MODEL_NAME and is_storable(value)
+        ):
+            raise misuse_error(f"{name} takes {what} as a text of 1 to {model_request.MAX_MODEL_NAME} characters.")
+    # Compared this way round, so that what is no number fails too.
+    if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
+        raise misuse_error(f"{name} takes temperature as a number from 0 to 2.")
+    if max_tokens is not None and not (
+        isinstance(max_tokens, int) and _is_number(max_tokens) and 0 < max_tokens <= model_request.MAX_TOKENS
+    ):
+        raise misuse_error(f"{name} takes max_tokens as an integer from 1 to {model_request.MAX_TOKENS:,}.")
+    stops: list[Any] = [stop] if isinstance(stop, str) or not isinstance(stop, Collection) else [*stop]
+    most, longest = model_request.MAX_STOP_SEQUENCES, model_request.MAX_STOP_SEQUENCE_CHARS
+    if len(stops) > most or not all(isinstance(each, str) and 0 < len(each) <= longest for each in stops):
+        raise misuse_error(f"{name} takes stop as up to {most} texts of 1 to {longest} characters.")
+    wishes = {"provider": provider, "model": model, "temperature": temperature, "maxTokens": max_tokens}
+    return {**{what: value for what, value in wishes.items() if value is not None}, "stopSequences": stops}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def media_parts(name: str, media: Any) -> list[Any]:
+    """What stands beside a prompt. Raises NodeError."""
+    if isinstance(media, Media | MediaContent | Mapping) or media_ref_digest(media) is not None:
+        media = [media]
+    if not isinstance(media, Collection) or isinstance(media, str | bytes):
+        raise misuse_error(f"{name} takes media as a mediaRef, as a part, or as a list of them.")
+    return [normalize_part(_to_part(name, each)) for each in cast("Collection[Any]", media)]
+
+
+def message_content(what: str, content: Any) -> Any:
+    """The content of a message as JSON: a text, or parts. Raises NodeError."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Collection) and not isinstance(content, bytes | Mapping):
+        parts = [_to_part(what, each) for each in cast("Collection[Any]", content)]
+        if all(map(_is_part, parts)):
+            return parts
+    raise misuse_error(f"{what} needs a text as its content, or a list of parts with a type.")
+
+
+def _is_part(part: Any) -> bool:
+    if not is_object(part) or not isinstance(part.get("type"), str):
+        return False
+    return part["type"] != "text" or isinstance(part.get("text"), str)
+
+
+def _to_part(what: str, given: Any) -> Any:
+    if isinstance(given, Media | MediaContent):
+        return {"mediaRef": given.media_ref, "mimeType": given.mime_type}
+    document: Any = given
+    data: Any = None
+    if isinstance(given, Mapping):
+        document = {**cast("Mapping[str, Any]", given)}
+        data = document.get("data")
+    if isinstance(data, bytes | bytearray):
+        # No value of a run, so that the bounds of those do not count; and nobody has to write it as text.
+        document["data"] = ""
+    try:
+        made = as_json(document)
+    except NotJson as error:
+        raise misuse_error(f"{what} holds a part that is not JSON: {error}.") from None
+    return {**made, "data": bytes(data)} if isinstance(data, bytes | bytearray) else made
+
+
+def build_shape(schema: Any) -> OutputShape:
+    """The shape that an author wants: a JSON Schema, or a struct, dataclass or TypedDict. Raises NodeError."""
+    if is_record(schema):
+        try:
+            _, document = output_shape(object_schema(schema))
+        except TypeError as error:
+            raise misuse_error(f"There is no JSON Schema of this type: {error}.") from None
+        name, kind = getattr(schema, "__name__", DEFAULT_SHAPE_NAME), schema
+    else:
+        name, document = output_shape(_document(schema))
+        kind = Any
+    if violations := check_caller_schema(document, ""):
+        first = violations[0]
+        raise misuse_error(f"The schema cannot be used: {first.pointer or '/'} {first.message}.")
+    return OutputShape(name, document, kind)
+
+
+def _document(schema: Any) -> dict[str, Any]:
+    try:
+        document = as_json(schema)
+    except NotJson as error:
+        raise misuse_error(f"The schema is not JSON: {error}.") from None
+    if not is_object(document):
+        raise misuse_error("A schema is a JSON Schema, or a struct, a dataclass or a TypedDict.")
+    return document
 
 
 class AiUsage(msgspec.Struct, frozen=True, rename="camel"):
@@ -106,7 +288,7 @@ class ModelCalls:
         """An envelope of a kind. Raises NodeError or InterruptPending."""
         call, request = self._call, self._request(prompt)
         if not prompt.messages:
-            request = msgspec.structs.replace(request, messages=(Message("user", START_MESSAGE),))
+            request = msgspec.structs.replace(request, messages=(Message("user", model_request.START_MESSAGE),))
         made = await self._run(
             turn_prefix, lambda context: generate_envelope(context, call, request, kind, call.contract)
         )
@@ -117,7 +299,7 @@ class ModelCalls:
         )
 
     def _request(self, prompt: ModelPrompt) -> ModelRequest:
-        return make_model_request(self._call, prompt.options, prompt.messages, prompt.system)
+        return model_request.make_model_request(self._call, prompt.options, prompt.messages, prompt.system)
 
     async def _run(self, turn_prefix: str, make: Callable[[NodeContext], Awaitable[T | Failed]]) -> T:
         self.check_not_stopping()
@@ -157,7 +339,7 @@ class _CallContext:
 
 
 def _to_ai_answer(answer: ModelAnswer, data: Any) -> AiAnswer:
-    return AiAnswer(answer.text, data, _usage(answer), finish_reason(answer.stop), answer.model)
+    return AiAnswer(answer.text, data, _usage(answer), model_request.finish_reason(answer.stop), answer.model)
 
 
 def _usage(answer: ModelAnswer) -> AiUsage:

@@ -15,16 +15,8 @@ from typing import Any
 
 import msgspec
 
+from weftwork.adapters.python import errors
 from weftwork.adapters.python.calls.call_state import CallState, PlainCaller, current_step
-from weftwork.adapters.python.errors import (
-    CallAbandoned,
-    FetchError,
-    NodeError,
-    StepError,
-    misuse_error,
-    threads_exhausted_error,
-    to_failure,
-)
 from weftwork.adapters.python.node_tasks import wait_done
 from weftwork.adapters.python.threads import ThreadsExhausted
 from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, convert, is_storable
@@ -43,7 +35,7 @@ def bind_step(function: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
     if inspect.iscoroutine(function):
         # Nobody will await it, and the node hears of that here.
         function.close()
-    raise misuse_error(
+    raise errors.misuse_error(
         "ctx.step takes the function itself, not what it returned: ctx.step(name, function, *arguments)."
     )
 
@@ -144,11 +136,11 @@ class Steps:
 
     def _check_name(self, name: Any) -> None:
         if not isinstance(name, str) or not 0 < len(name) <= MAX_STEP_NAME or not is_storable(name):
-            raise misuse_error(f"The name of a step is a text of 1 to {MAX_STEP_NAME} characters, without NUL.")
+            raise errors.misuse_error(f"The name of a step is a text of 1 to {MAX_STEP_NAME} characters, without NUL.")
         if current_step.get():
-            raise misuse_error(f"The step {name} is inside another step.")
+            raise errors.misuse_error(f"The step {name} is inside another step.")
         if name in self._names:
-            raise misuse_error(f"Two steps of the node are named {name}; each needs a name of its own.")
+            raise errors.misuse_error(f"Two steps of the node are named {name}; each needs a name of its own.")
         self._names.add(name)
 
     async def _run(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: PlainCaller) -> Any:
@@ -160,23 +152,20 @@ class Steps:
                 name,
                 chosen,
                 lambda: self.run_guarded(name, lambda: run(name, function, call_plain)),
-                self._needs_thread(awaited),
+                # Whether the step needs a thread that the node has not got.
+                not (awaited or self.holds_thread),
             )
         except StepFailed as error:
             failure = error.failure
-            raise StepError(failure.code, failure.message, failure.details) from error.__cause__
+            raise errors.StepError(failure.code, failure.message, failure.details) from error.__cause__
         except NotDone as undone:
             self._state.has_undone_step = True
-            if isinstance(undone.__cause__, NodeError):
+            if isinstance(undone.__cause__, errors.NodeError):
                 raise undone.__cause__ from None
             raise
         except InterruptPending as asking:
             self._state.pending_interrupt = asking
             raise
-
-    def _needs_thread(self, awaited: bool) -> bool:
-        """Whether the step needs a thread that the node has not got."""
-        return not (awaited or self.holds_thread)
 
     async def run_guarded(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
         """The step, with everything that it raises turned into what can be recorded."""
@@ -187,18 +176,18 @@ class Steps:
             return await run()
         except (NotDone, StepFailed, InterruptPending):
             raise
-        except FetchError as error:
+        except errors.FetchError as error:
             if not error.sent:
                 raise NotDone from error
-            raise StepFailed(to_failure(error)) from error
-        except NodeError as error:
-            raise StepFailed(to_failure(error)) from error
+            raise StepFailed(errors.to_failure(error)) from error
+        except errors.NodeError as error:
+            raise StepFailed(errors.to_failure(error)) from error
         except ThreadsExhausted:
-            raise NotDone from threads_exhausted_error()
+            raise NotDone from errors.threads_exhausted_error()
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
-            if isinstance(error, CallAbandoned) and self._state.is_over:
+            if isinstance(error, errors.CallAbandoned) and self._state.is_over:
                 raise
             log.error("step raised", exc_info=error, extra=self._log_fields(name))
             raise StepFailed(

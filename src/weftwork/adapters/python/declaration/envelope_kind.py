@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from weftwork.adapters.python.declaration.type_schemas import is_record, object_schema
+from weftwork.adapters.python.declaration.signature import is_record, object_schema
 from weftwork.protocol.envelopes.kinds import KindDefinition, check_kind_name
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import is_object

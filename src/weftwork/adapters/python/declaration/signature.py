@@ -4,16 +4,17 @@ An input port annotated with Media also accepts the mediaRef of an asset (`accep
 Media is recognised by its name: a module with nodes must not load what runs them.
 """
 
+import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from weftwork.adapters.python.declaration import type_schemas
 from weftwork.adapters.python.values import NotJson, as_json, convert
+from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.asset_references import MEDIA_REF_PATTERN
 
@@ -23,6 +24,7 @@ ReturnKind = Literal["record", "mapping", "nothing", "value", "any"]
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _OBJECT_TYPES: Final = "a struct, a dataclass, a TypedDict or a dict"
 _CONTEXT_MODULE: Final = "weftwork.adapters.python.context"
+_REFERENCE: Final = "#/$defs/"
 _NO_CONTEXT: Final = "the first parameter has to be the context: def name(ctx, ...)"
 _NO_MEMBERS: Final[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
 _MEDIA_REF: Final[Any] = Annotated[
@@ -154,15 +156,15 @@ def _inputs(ports: list[inspect.Parameter], kinds: dict[str, Any]) -> tuple[Any,
             raise SignatureError("inputs stands for all ports, so no other may stand beside it")
         if kind is Any:
             return dict[str, Any], {"type": "object"}
-        if not type_schemas.is_record(kind) and not type_schemas.is_mapping(kind):
+        if not is_record(kind) and not is_mapping(kind):
             raise SignatureError(f"inputs stands for all ports and has to be {_OBJECT_TYPES}")
-        return kind, _schema("inputs", lambda: type_schemas.object_schema(kind))
+        return kind, _schema("inputs", lambda: object_schema(kind))
     for name in names:
-        _schema(name, lambda name=name: type_schemas.schemas_for([kinds[name]]))
+        _schema(name, lambda name=name: schemas_for([kinds[name]]))
     defaults = {each.name: _default(each, kinds) for each in ports if each.default is not inspect.Parameter.empty}
     return None, _schema(
         "an input",
-        lambda: type_schemas.ports_schema({name: accept_media_refs(kinds[name]) for name in names}, defaults),
+        lambda: ports_schema({name: accept_media_refs(kinds[name]) for name in names}, defaults),
     )
 
 
@@ -186,12 +188,12 @@ def _default(port: inspect.Parameter, kinds: dict[str, Any]) -> Any:
 
 
 def _config(kind: Any) -> dict[str, Any]:
-    if kind is Any or type_schemas.is_mapping(kind):
-        return {"type": "object"} if kind is Any else type_schemas.object_schema(kind)
-    if not type_schemas.is_record(kind):
+    if kind is Any or is_mapping(kind):
+        return {"type": "object"} if kind is Any else object_schema(kind)
+    if not is_record(kind):
         raise SignatureError(f"config has to be {_OBJECT_TYPES}")
     # Closed, so that a member that is misspelt is found when the workflow is registered.
-    return {**type_schemas.object_schema(kind), "additionalProperties": False}
+    return {**object_schema(kind), "additionalProperties": False}
 
 
 def _outputs(kind: Any) -> tuple[ReturnKind, dict[str, Any]]:
@@ -199,11 +201,11 @@ def _outputs(kind: Any) -> tuple[ReturnKind, dict[str, Any]]:
         return "any", {"type": "object"}
     if kind is type(None):
         return "nothing", dict(_NO_MEMBERS)
-    if type_schemas.is_record(kind):
-        return "record", {**_schema("return", lambda: type_schemas.object_schema(kind)), "additionalProperties": False}
-    if type_schemas.is_mapping(kind):
-        return "mapping", _schema("return", lambda: type_schemas.object_schema(kind))
-    shape = _schema("return", lambda: type_schemas.ports_schema({"output": kind}, {}))
+    if is_record(kind):
+        return "record", {**_schema("return", lambda: object_schema(kind)), "additionalProperties": False}
+    if is_mapping(kind):
+        return "mapping", _schema("return", lambda: object_schema(kind))
+    shape = _schema("return", lambda: ports_schema({"output": kind}, {}))
     return "value", {**shape, "additionalProperties": False}
 
 
@@ -254,3 +256,72 @@ def _inner_type(kind: Any) -> Any:
 def _is_media(kind: Any) -> bool:
     """By name: a module with nodes loads nothing of what runs them."""
     return getattr(kind, "__module__", "") == "weftwork.adapters.python.calls.media" and kind.__name__ == "Media"
+
+
+def schemas_for(kinds: list[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The schema of each type, and the definitions that they share. Raises TypeError for what JSON does not have."""
+    found, shared = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
+    return [dict(each) for each in found], shared
+
+
+def object_schema(kind: Any) -> dict[str, Any]:
+    """The schema of an object type with its members at the top. Raises TypeError."""
+    (shape,), shared = schemas_for([kind])
+    name = shape.pop("$ref", "").removeprefix(_REFERENCE)
+    if name:
+        shape = {**shared[name], **shape}
+        shape.pop("title", None)
+        others = {each: schema for each, schema in shared.items() if each != name}
+        if _refers_to(shape, name) or any(_refers_to(schema, name) for schema in others.values()):
+            others = shared
+        shared = others
+    if not shape.get("required", True):
+        del shape["required"]
+    return {**shape, "$defs": shared} if shared else shape
+
+
+def ports_schema(members: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object with these members; those without a default are required. Raises TypeError.
+
+    A default is either the JSON that stands for it, or msgspec.UNSET where there is none to show.
+    """
+    found, shared = schemas_for(list(members.values()))
+    properties = dict(zip(members, found, strict=True))
+    for name, default in defaults.items():
+        if default is not msgspec.UNSET:
+            properties[name]["default"] = default
+    shape: dict[str, Any] = {"type": "object", "properties": properties}
+    required = [name for name in members if name not in defaults]
+    if required:
+        shape["required"] = required
+    return {**shape, "$defs": shared} if shared else shape
+
+
+def is_record(kind: Any) -> bool:
+    """Whether this is a struct, a dataclass or a TypedDict that is an object in JSON."""
+    plain: Any = unwrap_type(kind)
+    if inspect.isclass(plain) and issubclass(plain, msgspec.Struct):
+        return not plain.__struct_config__.array_like
+    return inspect.isclass(plain) and (dataclasses.is_dataclass(plain) or _is_typed_dict(plain))
+
+
+def is_mapping(kind: Any) -> bool:
+    """Whether this is a dict with members of any name."""
+    plain: Any = unwrap_type(kind)
+    return inspect.isclass(plain) and not _is_typed_dict(plain) and issubclass(plain, Mapping)
+
+
+def _is_typed_dict(kind: Any) -> bool:
+    """Also one that comes from elsewhere than typing."""
+    return hasattr(kind, "__total__") and issubclass(kind, dict)
+
+
+def unwrap_type(kind: Any) -> Any:
+    """A type without what annotates it and what fills it."""
+    while get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    return get_origin(kind) or kind
+
+
+def _refers_to(schema: Any, name: str) -> bool:
+    return f'"{_REFERENCE}{name}"'.encode() in encode_stored(schema)
