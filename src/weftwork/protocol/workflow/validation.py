@@ -119,7 +119,7 @@ def _parse_nodes(
             violations.append(Violation(f"{at}/id", "maxLength", f"takes {MAX_NODE_ID} or fewer characters"))
         declaration = types.get(item["typeId"])
         if declaration is None:
-            near: list[str] = get_close_matches(item["typeId"], types, 1, 0.8)
+            near = get_close_matches(str(item["typeId"]), types, 1, 0.8)
             meant = f"; did you mean {near[0]}?" if near else ""
             violations.append(Violation(f"{at}/typeId", "known", f"this host has no such node type{meant}"))
             # A stand-in, so that what else is wrong is told too.

@@ -26,7 +26,7 @@ from weftwork.engine.sdk.model_request import START_MESSAGE, append_media, make_
 from weftwork.ports.models import Message
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
-from weftwork.protocol.envelopes.contract import MAX_KIND
+from weftwork.protocol.envelopes.gate_rules import MAX_KIND
 from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.prompt_templates import PromptTemplates
