@@ -6,8 +6,7 @@ import pytest
 
 from tests.harness.definitions import TYPES, node, plan_of, variable, workflow
 from weftwork.protocol.json.pointers import match_pointer_pattern
-from weftwork.protocol.workflow import taint
-from weftwork.protocol.workflow import validation as definitions
+from weftwork.protocol.workflow import node_config, taint
 from weftwork.protocol.workflow.node_config import variables_read, variables_written
 from weftwork.protocol.workflow.validation import parse_workflow
 
@@ -63,7 +62,7 @@ def test_a_channel_takes_nothing_of_a_child_as_if_it_were_a_variable(monkeypatch
         ]
 
     check()
-    monkeypatch.setattr(definitions, "variables_written", lambda node: iter(()))
+    monkeypatch.setattr(node_config, "variables_written", lambda node: iter(()))
     with pytest.raises(AssertionError):
         check()
 

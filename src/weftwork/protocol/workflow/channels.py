@@ -233,10 +233,12 @@ AccessSide = Literal["readers", "writers"]
 def may_write(channel: Channel | None, node_id: str, type_id: str) -> bool:
     """chan-08 (OpenWOP channels-and-reducers): whether a node may write; a channel nobody declared is open to all."""
     entries = None if channel is None else _access_entries(channel, "writers")
-    # A node by its id, or every type below a prefix; a type's whole name without a star names no node.
-    return entries is None or any(
-        entry in (node_id, "*") or (entry.endswith(".*") and type_id.startswith(entry[:-1])) for entry in entries
-    )
+    return entries is None or any(_entry_matches(entry, node_id, type_id) for entry in entries)
+
+
+def _entry_matches(entry: str, node_id: str, type_id: str) -> bool:
+    """A node by its id, or every type below a prefix; a type's whole name without a star names no node."""
+    return entry in (node_id, "*") or (entry.endswith(".*") and type_id.startswith(entry[:-1]))
 
 
 def access_denied_details(channel: Channel, side: AccessSide, node_id: str, type_id: str) -> dict[str, Any]:
