@@ -14,6 +14,7 @@ from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.protocol.workflow import registration
 from weftwork.protocol.workflow.registration import GATED_NODE_TYPES, MAX_DESCRIPTION, MAX_LISTED_VIOLATIONS
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
@@ -253,12 +254,13 @@ async def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("guard", "without", "proof"),
+    ("module", "guard", "without", "proof"),
     [
-        ("find_gated_node", lambda *_: None, test_a_gated_type_is_refused_before_anything_else),
-        ("_check_tenant", lambda *_: None, test_a_definition_names_the_callers_tenant_or_none),
-        ("check_version_length", lambda _: [], test_every_violation_is_listed_up_to_a_bound),
+        (registration, "find_gated_node", lambda *_: None, test_a_gated_type_is_refused_before_anything_else),
+        (workflows_module, "_check_tenant", lambda *_: None, test_a_definition_names_the_callers_tenant_or_none),
+        (registration, "check_version_length", lambda _: [], test_every_violation_is_listed_up_to_a_bound),
         (
+            workflows_module,
             "_existing_outcome",
             lambda there, *_: workflows_module._outcome(there, created=False),
             test_a_version_says_one_thing_for_ever,
@@ -266,8 +268,8 @@ async def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
     ],
 )
 def test_a_guard_that_is_taken_away_is_missed(
-    monkeypatch: pytest.MonkeyPatch, guard: str, without: Any, proof: Any
+    monkeypatch: pytest.MonkeyPatch, module: Any, guard: str, without: Any, proof: Any
 ) -> None:
-    monkeypatch.setattr(workflows_module, guard, without)
+    monkeypatch.setattr(module, guard, without)
     with pytest.raises((AssertionError, AttributeError, pytest.fail.Exception)):
         proof()
