@@ -1,13 +1,16 @@
-"""After a restart every run goes on from its log: deadlines kept, nothing done twice, nothing forgotten."""
+"""After a restart every run goes on from its log, deadlines are kept, and runs which wait are woken at their time."""
 
 import asyncio
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import pytest
 
-from tests.engine.nodes.test_waiting_nodes import UncancellableNode
-from tests.engine.run.test_cancel import SlowLog
+from tests.engine.decide.test_answers import asks
+from tests.engine.nodes.test_misbehaving_nodes import UncancellableNode
+from tests.engine.run.test_pause import SlowLog
+from tests.engine.run.test_waiting_runs import PICK, pass_time, times
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import (
     CALLER,
@@ -19,9 +22,16 @@ from tests.harness.engine_harness import (
 )
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run import live_run
-from weftwork.ports.node_outcome import Completed
+from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
+from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.run.projection import Projection
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 DELAY = workflow([node("a", "core.delay", config={"ms": 1000}), node("b")], [edge("a", "b")])
 
@@ -196,3 +206,83 @@ async def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest
     await run_ready_tasks()
     assert await bench.event_types(key) == log
     assert bench.clock.next_wake is None
+
+
+async def test_a_log_that_cannot_be_folded_keeps_no_other_run_from_going_on() -> None:
+    bench = EngineHarness()
+    good = await bench.start(workflow([node("wait", "core.delay", config={"ms": 50})]))
+    await bench.crash()
+    header = (await bench.stored_run(good)).header
+    bad = RunHeader("run-bad", CALLER.partition, CALLER.owner, "sample", header.definition, 1)
+    await bench.store.log.create(bad)
+    # A node.failed without its error is nothing that this host ever wrote.
+    broken = Event("run-bad", 0, "event-bad", "node.failed", 1, b"{}", node_id="wait")
+    await bench.store.log.append(bad.key, -1, Batch((broken,), Projection("running", 0, 1)))
+    later = bench.successor()
+    assert await later.executor.recover() == 1
+    await later.run_to_end(good)
+    assert await later.status(good) == "completed"
+    assert await later.status(bad.key) == "running"
+
+
+async def test_large_runs_are_not_kept_in_memory_after_their_end() -> None:
+    bench = EngineHarness()
+    large = {"text": "x" * 20_000}
+    document = workflow([node("a")])
+    requests: list[dict[str, Any]] = [{"inputs": large}, {"configurable": {"acme.note": large}}]
+    for request in requests:
+        key = await bench.start(document, **request)
+        await bench.run_to_end(key)
+        await bench.executor.read_run(key)
+        assert bench.executor._recent_runs.get(key) is None
+    key = await bench.start(document, inputs={"text": "small"})
+    await bench.run_to_end(key)
+    assert bench.executor._recent_runs.get(key) is not None
+
+
+async def test_what_cannot_be_woken_keeps_nobody_else_from_it() -> None:
+    def late(name: str, after: int) -> InstantNode:
+        def ask(call: NodeCall) -> NodeOutcome:
+            return Completed({}) if "q" in call.answers else Suspended(Interrupt("custom", "q", PICK, None, after))
+
+        return InstantNode(NodeDeclaration(name, "Asks.", config={"type": "object"}), ask)
+
+    bench = EngineHarness(late("test.gone", 5), late("test.there", 10))
+    lost = [await bench.start({**workflow([node("ask", "test.gone")]), "id": "lost"}) for _ in range(150)]
+    found = [await bench.start({**workflow([node("ask", "test.there")]), "id": "found"}) for _ in range(250)]
+    await bench.crash()
+    bench = bench.successor(types=(late("test.there", 10),))
+    await bench.executor.recover()
+    began = bench.clock.now()
+    await pass_time(bench, 10)
+    await until_ended(bench, found)
+    assert {(await times(bench, key, "interrupt.resolved"))[0] - began for key in found} == {10}
+    assert {await bench.status(key) for key in lost} == {"waiting-input"}
+    bench = bench.successor(types=(late("test.gone", 5), late("test.there", 10)))
+    await bench.executor.recover()
+    await until_ended(bench, lost)
+
+
+async def until_ended(bench: EngineHarness, keys: list[RunKey]) -> None:
+    for _ in range(500):
+        if all([await bench.status(key) == "completed" for key in keys]):
+            return
+        await run_ready_tasks()
+    raise AssertionError("not all of them ended")
+
+
+@pytest.mark.parametrize("limits", [(1000, 0), (1000, 5000), (5000, 1000)])
+async def test_a_limit_that_changed_meanwhile_counts_when_the_run_is_next_woken(limits: tuple[int, int]) -> None:
+    before, after = limits
+    bench = EngineHarness(
+        asks(Interrupt("custom", "q", PICK, remind_after_ms=(900,))), limits=Limits(max_run_duration_ms=before)
+    )
+    key = await bench.start(workflow([node("ask", "test.ask")]))
+    await bench.crash()
+    bench = bench.successor(limits=Limits(max_run_duration_ms=after))
+    await bench.executor.recover()
+    await pass_time(bench, 4000)
+    assert await bench.status(key) == ("failed" if after == 1000 else "waiting-input")
+    await pass_time(bench, 2000)
+    assert await bench.status(key) == ("waiting-input" if after == 0 else "failed")
+    assert (await bench.stored_run(key)).projection.wake_at is None

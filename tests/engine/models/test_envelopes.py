@@ -1,27 +1,41 @@
-"""Envelopes on the live path: one outcome for each, recorded in one commit with what its handler does."""
+"""Envelopes on the live path: validated once, one outcome each, recorded in one commit with what its handler does."""
 
 import asyncio
+import json
+from base64 import b64encode
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.harness.definitions import edge, node, workflow
+import weftwork
+from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.harness.definitions import edge, header_of, node, plan_of, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from weftwork.engine.decide import envelopes
 from weftwork.engine.decide.decision import Decision
-from weftwork.engine.decide.inputs import EnvelopeEmitted
+from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered
+from weftwork.engine.media.node_media import EntryMediaStore
 from weftwork.engine.models import envelope_gate
+from weftwork.engine.sdk import generation
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
+from weftwork.protocol.envelopes import validator
+from weftwork.protocol.envelopes.checks import ENVELOPE_VALIDATOR
 from weftwork.protocol.envelopes.contract import OPEN_CONTRACT, EnvelopeContract
-from weftwork.protocol.envelopes.handling import clarification_interrupt
+from weftwork.protocol.envelopes.handling import JudgedEnvelope, clarification_interrupt
 from weftwork.protocol.envelopes.kind import KindDefinition
+from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.outcome import Accepted, outcome_document
+from weftwork.protocol.envelopes.validator import DocumentValidator
+from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.run.events import Event
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run import model_payloads
+from weftwork.protocol.run.events import CANCEL_REQUESTED, Event, Fact
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.testing import FakeModel, NodeResult, RunResult, run_node, run_workflow
 
 PLAN = KindDefinition("vendor.acme.plan", 1, {"type": "object", "required": ["steps"], "properties": {"steps": {}}})
 ASKS = {"type": "clarification.request", "schemaVersion": 1, "payload": {"questions": [{"id": "q", "question": "?"}]}}
@@ -261,3 +275,162 @@ async def test_markers_count_for_the_size_of_a_payload(monkeypatch: pytest.Monke
     await bench.run_to_end(key)
     (outcome,) = await outcomes(bench, key)
     assert (outcome["status"], outcome["reason"]) == ("invalid", envelope_gate.PAYLOAD_TOO_LARGE.reason)
+
+
+@pytest.mark.rule("env-16")
+@pytest.mark.parametrize("guarded", [True, False])
+async def test_a_piece_alone_is_refused(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not guarded:
+        monkeypatch.setattr("weftwork.engine.models.envelope_gate.is_partial", lambda document: False)
+    piece = {**GOOD, "correlationId": "c", "partial": {"isPartial": True, "index": 0, "total": 2}}
+    bench = EngineHarness(sending(piece))
+    key = await bench.start(ONE)
+    await bench.run_to_end(key)
+    assert ((await outcomes(bench, key))[0]["status"] == "invalid") is guarded
+
+
+def test_nothing_is_decided_twice_or_for_a_run_that_is_to_end() -> None:
+    plan = plan_of(workflow([node("a")]))
+    state = RunState(plan, header_of(plan), {})
+    apply(state, Fact(0, "run.started", {}, 1))
+    apply(state, Fact(1, "node.started", {"typeId": "core.noop"}, 1, "a"))
+    answered = ModelAnswered("a", model_payloads.ModelAnswered("a", "/0.0"), (), None)
+    accepted = Accepted("error", "e", "c", {"code": "c", "message": "m"})
+    sent = EnvelopeEmitted("a", JudgedEnvelope("a", "error", "c", "e", accepted), OPEN_CONTRACT, None, None)
+    (kept,) = envelopes.record_answer(state, answered).events
+    assert envelopes.record_envelope(state, sent).events
+    apply(state, Fact(2, kept.type, kept.payload, 1, "a"))
+    assert envelopes.record_answer(state, answered).events == ()
+    apply(state, Fact(3, CANCEL_REQUESTED, {}, 1))
+    assert envelopes.record_envelope(state, sent).events == ()
+
+
+async def test_a_question_of_an_item_makes_its_map_answer_for_it() -> None:
+    body = {"typeId": "test.send", "config": {}}
+    mapped = node("m", "core.flow.map", config={"body": body}, inputs={"items": {"type": "static", "value": [1]}})
+    bench = EngineHarness(sending(ASKS))
+    key = await bench.start(workflow([mapped]))
+    await bench.run_to_end(key)
+    assert await bench.payloads(key, "interrupt.requested") == []
+    assert "map_body_suspended" in str((await bench.payloads(key, "node.failed"))[0]["error"])
+
+
+SCHEMA = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}
+TICKET = weftwork.EnvelopeKind("vendor.acme.ticket", schema=SCHEMA)
+PNG = b"\x89PNG\r\n\x1a\n" + b"p" * 100
+BASE64 = b64encode(PNG).decode()
+MADE = {"type": "vendor.acme.ticket", "payload": {"title": "Lamp"}}
+DRAWN = {"type": "media.image", "payload": {"base64": BASE64, "bytes": 1, "mimeType": "image/png", "alt": "A"}}
+ASKED = {"userMessage": "Go on.", "envelopeType": "vendor.acme.ticket"}
+
+
+@weftwork.node("acme.ticket")
+async def ticket(ctx: weftwork.Context) -> Any:
+    return (await ctx.generate_envelope(TICKET, "Go on.")).payload
+
+
+@weftwork.node("acme.show")
+async def show(ctx: weftwork.Context) -> Any:
+    return await ctx.emit_image(PNG, alt="A")
+
+
+@weftwork.node("acme.copy")
+async def copy(ctx: weftwork.Context) -> Any:
+    shown = await ctx.emit_image(PNG, alt="A", name="a.png")
+    return (await ctx.generate_envelope("media.image", shown.url)).payload
+
+
+def generated(*documents: Any, limits: Limits | None = None, **config: Any) -> RunResult:
+    flow = single_node_workflow("one", "core.ai.generateEnvelope", config={**ASKED, **config})
+    model = FakeModel(["\n".join(map(json.dumps, documents))])
+    return run_workflow(flow, model=model, kinds=[TICKET], limits=limits)
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How often a document was held against the schema of envelopes, and a payload against that of its kind."""
+    found = {"shape": 0, "payload": 0}
+    is_valid = DocumentValidator.is_valid
+
+    def counted(self: DocumentValidator, value: Any) -> bool:
+        found["shape" if self is ENVELOPE_VALIDATOR else "payload"] += 1
+        return is_valid(self, value)
+
+    monkeypatch.setattr(DocumentValidator, "is_valid", counted)
+    return found
+
+
+@pytest.mark.rule("env-04", "env-06")
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        (lambda: generated(MADE), 1),
+        (lambda: generated(MADE, {**MADE, "correlationId": "2"}), 2),
+        (lambda: generated(DRAWN, envelopeType="media.image"), 1),
+        (lambda: run_node(ticket, model=FakeModel([json.dumps(MADE)]), kinds=[TICKET]), 1),
+        (lambda: run_node(show), 1),
+        (lambda: run_workflow(single_node_workflow("one", "core.media.emit", config={"kind": "file", "text": "a"})), 1),
+    ],
+    ids=["plain", "two", "media", "ctx.generate_envelope", "ctx.emit_image", "core.media.emit"],
+)
+def test_schemas_are_applied_once_to_each_envelope(work: Any, expected: int, counts: dict[str, int]) -> None:
+    assert work().error is None
+    assert counts == {"shape": expected, "payload": expected}
+
+
+def test_an_answer_that_is_sent_back_is_validated_once_too(counts: dict[str, int]) -> None:
+    model = FakeModel([json.dumps({**MADE, "payload": {}}), json.dumps(MADE)])
+    assert run_node(ticket, model=model, kinds=[TICKET]).error is None
+    assert counts == {"shape": 2, "payload": 2}
+
+
+def test_the_schema_of_a_value_is_applied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[Any] = []
+    check = generation.check_value
+
+    def counted(schema: Any, value: Any, at: str) -> Any:
+        checked.append(value)
+        return check(schema, value, at)
+
+    monkeypatch.setattr(generation, "check_value", counted)
+    monkeypatch.setattr(validator, "check_value", counted)
+    config = {"prompt": "Go on.", "outputSchema": SCHEMA}
+    flow = single_node_workflow("one", "core.ai.structuredOutput", config=config)
+    assert run_workflow(flow, model=FakeModel(['{"title": "Lamp"}'])).error is None
+    assert checked == [{"title": "Lamp"}]
+
+
+def unfit(result: NodeResult | RunResult) -> list[Any]:
+    """Recorded payloads of envelopes that do not fit the schema of their kind."""
+    assert result.error is None
+    recorded = [event.payload for event in result.events if event.type == "weftwork.envelope.recorded"]
+    assert recorded
+    kinds = BUILTIN_KINDS.with_kinds([TICKET.kind])
+    found = [(each["payload"], kinds.find(each["type"])) for each in recorded]
+    return [payload for payload, kind in found if kind is None or not kind.validator.is_valid(payload)]
+
+
+@pytest.mark.rule("media-86")
+@pytest.mark.parametrize("limit", [1, 10_000], ids=["by-url", "inline"])
+def test_media_that_the_host_has_stored_fit_their_schema(limit: int) -> None:
+    assert unfit(generated(DRAWN, envelopeType="media.image", limits=Limits(max_inline_media_bytes=limit))) == []
+
+
+@pytest.mark.rule("media-86")
+def test_an_asset_that_a_model_shows_again_fits_its_schema() -> None:
+    def again(request: Any) -> str:
+        url = request.messages[-1].content
+        return json.dumps({"type": "media.image", "payload": {"url": url, "bytes": 1, "mimeType": "image/png"}})
+
+    assert unfit(run_node(copy, model=FakeModel(again))) == []
+
+
+def test_a_store_that_made_something_else_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = EntryMediaStore.store_inline
+
+    async def sloppy(self: EntryMediaStore, document: Any) -> Any:
+        stored = await store(self, document)
+        return {**stored, "payload": {**stored["payload"], "bytes": "many"}}
+
+    monkeypatch.setattr(EntryMediaStore, "store_inline", sloppy)
+    assert unfit(generated(DRAWN, envelopeType="media.image")) != []

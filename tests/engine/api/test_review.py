@@ -1,4 +1,4 @@
-"""Bundles from the log: page by page, for the owner alone, and honest when the run goes away meanwhile."""
+"""Bundles and comparisons, page by page from the log: for the owner alone, and honest when a run goes away."""
 
 import json
 from collections.abc import AsyncIterator
@@ -6,16 +6,20 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, RecordingNodes
-from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
+from tests.harness.definitions import edge, example_count, node, variable, workflow
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.conformance.endpoints import test_log
 from weftwork.conformance.endpoints.run_observation import EventQuery, RunObservation
-from weftwork.engine.api import bundles as module
+from weftwork.engine.api import bundles as bundles_module
+from weftwork.engine.api import run_diff
 from weftwork.engine.api.bundles import Bundles
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.run_diff import RunDiffs
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES
@@ -104,9 +108,9 @@ async def test_a_log_is_read_one_page_at_a_time(count: int, size: int) -> None:
         assert len(pages.read_at) <= len(sizes)
         sizes.append(len(piece))
     assert sum(each for each, _ in pages.read_at) == count
-    assert max(each for each, _ in pages.read_at) <= module.PAGE_EVENTS
-    assert max(weight for _, weight in pages.read_at) <= module.PAGE_BYTES + largest
-    assert max(sizes) <= module.PAGE_BYTES + largest
+    assert max(each for each, _ in pages.read_at) <= bundles_module.PAGE_EVENTS
+    assert max(weight for _, weight in pages.read_at) <= bundles_module.PAGE_BYTES + largest
+    assert max(sizes) <= bundles_module.PAGE_BYTES + largest
 
 
 @pytest.mark.rule("bundle-04", "bundle-07")
@@ -122,21 +126,21 @@ async def test_nothing_is_read_behind_the_cap() -> None:
     assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
     assert document["metrics"]["eventCount"] == len(document["events"]) < 12_000
     seen = sum(each for each, _ in pages.read_at)
-    assert seen < len(document["events"]) + module.PAGE_EVENTS
+    assert seen < len(document["events"]) + bundles_module.PAGE_EVENTS
 
 
-async def _all(pieces: module.BundleStream) -> AsyncIterator[bytes]:
+async def _all(pieces: bundles_module.BundleStream) -> AsyncIterator[bytes]:
     while (piece := await pieces.next_chunk()) is not None:
         yield piece
 
 
-async def _rest(pieces: module.BundleStream) -> bytes:
+async def _rest(pieces: bundles_module.BundleStream) -> bytes:
     return b"".join([piece async for piece in _all(pieces)])
 
 
 async def test_reading_all_of_it_at_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAGE_EVENTS", 10**9)
-    monkeypatch.setattr(module, "PAGE_BYTES", 10**12)
+    monkeypatch.setattr(bundles_module, "PAGE_EVENTS", 10**9)
+    monkeypatch.setattr(bundles_module, "PAGE_BYTES", 10**12)
 
     bench = EngineHarness()
     key = await long_run(bench.store, 3_000, 1_000)
@@ -222,3 +226,164 @@ async def test_seams_see_a_run_and_what_was_projected_for_its_id() -> None:
     assert schema.check("debug-bundle", bare) == []
     assert bare["metrics"]["eventCount"] == len(projected) == 1
     assert bare["events"][0]["payload"] == {"text": "[REDACTED:credential]"}
+
+
+COMPARED = "canary-9f3a"
+CHAIN = workflow(
+    [node("a", "core.identity", inputs={"x": {"type": "variable", "variableName": "word"}}), node("b", "test.gate")],
+    [edge("a", "b")],
+    [variable("word"), variable("secret", sensitive=True)],
+)
+
+
+async def compared(bench: EngineHarness, a: RunKey, b: RunKey, caller: Principal = CALLER) -> dict[str, Any]:
+    made = await RunDiffs(bench.runtime, bench.executor).compare(caller, a.run_id, b.run_id)
+    document = json.loads(msgspec.json.encode(made))
+    assert schema.check("run-diff-response", document) == []
+    return document
+
+
+async def written(store: MemoryStore, run_id: str, sizes: list[int]) -> RunKey:
+    """An ended run with a payload of each size."""
+    header = RunHeader(run_id, CALLER.partition, Owner("acme", "key_1"), "w", "d", 1_000)
+    kinds = ["acme.thing"] * (len(sizes) - 1) + ["run.completed"]
+    events = tuple(
+        Event(run_id, at, f"{run_id}-{at}", kind, 1_000 + at, msgspec.json.encode({"text": "x" * size}))
+        for at, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
+    )
+    projection = Projection("completed", len(sizes) - 1, 1_000, 1_000)
+    await store.log.create(header, first=Batch(events, projection))
+    return header.key
+
+
+SIZES = st.lists(st.sampled_from([0, 1, 300, 2_000]), min_size=1, max_size=25)
+
+
+@pytest.mark.rule("diff-01")
+@settings(max_examples=example_count(80), deadline=None)
+@given(SIZES, SIZES, st.integers(1, 6), st.sampled_from([1, 700, 5_000]))
+async def test_pages_of_any_size_give_the_same(a: list[int], b: list[int], page: int, budget: int) -> None:
+    honest = run_diff.PAGE, run_diff.PAGE_BYTES
+    run_diff.PAGE, run_diff.PAGE_BYTES = page, budget  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        bench = EngineHarness()
+        await bench.store.open()
+        one, other = await written(bench.store, "one", a), await written(bench.store, "other", b)
+        document = await compared(bench, one, other)
+        ops: dict[int, str] = {}
+        for at in range(max(len(a), len(b))):
+            kinds = [(size[at], at == len(size) - 1) if at < len(size) else None for size in (a, b)]
+            if kinds[0] != kinds[1]:
+                ops[at] = "added" if kinds[0] is None else "removed" if kinds[1] is None else "changed"
+        assert {each["seq"]: each["op"] for each in document["eventDiffs"]} == ops
+        assert document["truncated"] is False
+        for each in document["eventDiffs"]:
+            for name, key in (("aEvent", one), ("bEvent", other)):
+                assert each.get(name, {}).get("eventId") in (None, f"{key.run_id}-{each['seq']}")
+    finally:
+        run_diff.PAGE, run_diff.PAGE_BYTES = honest  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def most_at_once() -> int:
+    """The most bytes of a log that are read at once to compare two long ones."""
+
+    async def work() -> int:
+        bench = EngineHarness()
+        await bench.store.open()
+        sizes = [1_000] * 2_000
+        one, other = await written(bench.store, "one", sizes), await written(bench.store, "other", sizes)
+        honest, most = bench.log.read, 0
+
+        async def read(*arguments: Any) -> Any:
+            nonlocal most
+            page = await honest(*arguments)
+            most = max(most, sum(event.size for event in page))
+            return page
+
+        bench.log.read = read
+        assert (await compared(bench, one, other))["eventDiffs"] == []
+        return most
+
+    return run(work)
+
+
+def test_no_more_than_a_page_of_each_log_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = run_diff.PAGE_BYTES + 2_000
+    assert 100_000 < most_at_once() < bound
+    monkeypatch.setattr(run_diff, "PAGE", 100_000)
+    assert 100_000 < most_at_once() < bound
+    monkeypatch.setattr(run_diff, "PAGE_BYTES", 2**40)
+    assert most_at_once() > bound
+
+
+@pytest.mark.rule("diff-02")
+async def test_two_runs_of_one_workflow_are_equal_and_differ_by_their_inputs() -> None:
+    bench = EngineHarness()
+    keys: list[RunKey] = []
+    for word in ("same", "same", "other"):
+        keys.append(await bench.start(CHAIN, inputs={"word": word}))
+        await run_ready_tasks()
+        bench.gate_node.release("b")
+        await bench.run_to_end(keys[-1])
+        bench.clock.advance(5_000)
+    document = await compared(bench, keys[0], keys[1])
+    assert (document["divergedAtSeq"], document["eventDiffs"], document["stateDiff"]) == (None, [], {})
+    document = await compared(bench, keys[0], keys[2])
+    assert document["divergedAtSeq"] == 0
+    assert document["stateDiff"] == {"/variables/word": {"a": "same", "b": "other"}}
+    assert {each["op"] for each in document["eventDiffs"]} == {"changed"}
+
+
+@pytest.mark.rule("diff-03")
+async def test_a_live_run_is_compared_as_far_as_it_has_come() -> None:
+    bench = EngineHarness()
+    live = await bench.start(CHAIN, inputs={"word": "x"})
+    await run_ready_tasks()
+    ended = await bench.start(CHAIN, inputs={"word": "x"})
+    await run_ready_tasks()
+    bench.gate_node.release("b")
+    assert await bench.run_to_end(ended)
+    for pair in ((live, ended), (ended, live), (live, live)):
+        document = await compared(bench, *pair)
+        assert (document["divergedAtSeq"], document["eventDiffs"], document["truncated"]) == (None, [], True)
+    assert (await compared(bench, live, ended))["stateDiff"] == {
+        "/status": {"a": "running", "b": "completed"},
+        "/outputs/b": {"b": {}},
+    }
+    await bench.close()
+
+
+@pytest.mark.rule("diff-04")
+async def test_what_the_runs_hide_is_not_in_the_difference() -> None:
+    bench = EngineHarness()
+    keys = [await bench.start(CHAIN, inputs={"secret": f"{COMPARED}-{n}", "word": f"say {COMPARED}-{n}"}) for n in "ab"]
+    await run_ready_tasks()
+    document = await compared(bench, keys[0], keys[1])
+    assert COMPARED not in json.dumps(document)
+    assert document["stateDiff"] == {}, "masks are equal"
+    await bench.close()
+
+
+async def test_a_run_that_is_not_there_is_not_found() -> None:
+    bench = EngineHarness()
+    await bench.store.open()
+    one, nobody = await written(bench.store, "one", [1, 2]), RunKey(CALLER.partition, "nobody")
+    for pair, caller in (((one, nobody), CALLER), ((nobody, one), CALLER), ((one, one), OTHER)):
+        with pytest.raises(ClientFault, match="not_found"):
+            await compared(bench, *pair, caller)
+
+
+async def test_a_run_that_is_deleted_meanwhile_is_not_found() -> None:
+    bench = EngineHarness()
+    await bench.store.open()
+    one, other = await written(bench.store, "one", [1] * 600), await written(bench.store, "other", [1] * 600)
+    honest = bench.log.read
+
+    async def read(key: RunKey, after: int, *rest: Any) -> Any:
+        if after > 0:
+            await bench.store.retention.delete(other, 0)
+        return await honest(key, after, *rest)
+
+    bench.log.read = read
+    with pytest.raises(ClientFault, match="not_found"):
+        await compared(bench, one, other)
