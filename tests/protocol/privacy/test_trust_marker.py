@@ -1,8 +1,9 @@
-"""Untrusted content in prompts: it stands between two markers, and nothing in it can look like one of them."""
+"""Untrusted content in prompts: between two markers, nothing in it looks like one, and its cost follows its length."""
 
 import html
 import random
 import re
+import subprocess
 import sys
 import unicodedata
 from typing import Any
@@ -248,3 +249,37 @@ def test_what_is_made_of_several_things_is_untrusted_if_any_of_them_is(several: 
 def test_a_hostile_text_does_not_take_long(hostile: str) -> None:
     """Without a bound on its work the expression would not come back from these at all."""
     assert neutralize_markers(hostile).replace("_", "") == hostile
+
+
+BOUND = 60
+"""Seconds. What goes back over a text takes hours for these, and what does not takes less than one."""
+SIGNS = [
+    "Ⓤ",
+    "\u222a",
+    "ⓊⓃⓉⓇⓊⓈⓉⒺ",
+    "🅄🄽🅃🅁🅄🅂🅃🄴",
+    "\u22a4",
+    "&#85;",
+    "%55",
+    "\\u0055",
+    "&nbsp;",
+    "&amp;",
+    "\\",
+    "%",
+    ".",
+    "U.",
+]
+WORK = """
+import sys
+from weftwork.protocol.privacy.trust import neutralize_markers as neutralised
+for sign in sys.argv[1:]:
+    text = "<" + sign * (200_000 // len(sign))
+    assert neutralised(text) == text
+    assert neutralised({"a": [text]}) != ""
+"""
+
+
+@pytest.mark.rule("trust-07")
+def test_no_text_takes_long_to_be_taken_apart() -> None:
+    done = subprocess.run([sys.executable, "-c", WORK, *SIGNS], timeout=BOUND, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-500:]

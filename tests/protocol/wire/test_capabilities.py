@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
+from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS
 from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
@@ -292,3 +293,24 @@ def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
     assert ("text/event-stream" in content) is route.stream
     for code in route.errors:
         assert code in responses[str(ERRORS[code].status)]["description"]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value"),
+    [
+        ("/envelopeStrictness", "odd"),
+        ("/envelopeContracts/advertised", ABSENT),
+        ("/envelopes/reasoning/promptDirective", "loud"),
+        ("/envelopes/reliability/events/0", {}),
+        ("/envelopes/reliability/more", 1),
+        ("/envelopes/reliability/maxRetryAttempts", 17),
+        ("/envelopes/reliability/completion/distinguishesTruncation", []),
+        ("/aiProviders/supported/0", None),
+        ("/aiProviders/more", 1),
+        ("/aiProviders/realtimeVoice", {"synthesis": "streaming"}),
+    ],
+)
+def test_the_blocks_about_envelopes_have_a_form(pointer: str, value: Any) -> None:
+    document = discovery_document(HostOffer("0.1.0", Limits(), envelopes={"error": 1}, providers=("scripted",)))
+    assert schema.check("capabilities", document) == []
+    assert schema.check("capabilities", with_value(document, pointer, value))

@@ -1,6 +1,8 @@
-"""Streams: parameters, single frames, batches, snapshots."""
+"""Streams: parameters, frames as bytes, batches, snapshots, and what each mode shows."""
 
 import json
+from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import msgspec
@@ -14,9 +16,20 @@ from tests.harness.definitions import example_count
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.run.events import CATALOGUE, Event
+from weftwork.protocol.run.events import CATALOGUE, MAX_CACHED_DOCUMENT, Event, take_bytes
 from weftwork.protocol.wire import streams
-from weftwork.protocol.wire.streams import Cursor, StreamFrame, parse_buffer, parse_cursor, parse_modes
+from weftwork.protocol.wire.streams import (
+    MODES,
+    START,
+    Cursor,
+    StreamFrame,
+    StreamMode,
+    encoded_frames,
+    event_frames,
+    parse_buffer,
+    parse_cursor,
+    parse_modes,
+)
 
 CHUNK = {"nodeId": "a", "runId": "run-1", "chunk": "hi", "isLast": True, "meta": {"model": "m"}}
 
@@ -179,3 +192,157 @@ def test_a_batch_is_one_frame_with_the_highest_id_inside(kinds: list[str]) -> No
 def test_the_keepalive_is_a_comment() -> None:
     assert streams.KEEPALIVE.startswith(b":")
     assert streams.KEEPALIVE.endswith(b"\n\n")
+
+
+KINDS = ("run.started", "node.completed", "output.chunk", "log.appended", "run.completed")
+PLAIN = [parse_modes(text) for text in ("updates", "debug", "messages", "updates,messages", "debug,messages")]
+assert {name for names in PLAIN for name in names} == set(MODES) - {"values"}
+
+
+def sized_event(sequence: int, kind: str, size: int = 2) -> Event:
+    payload = {"nodeId": "n", "chunk": "x" * size, "isLast": True}
+    return Event("run-1", sequence, f"e{sequence}", kind, 0, msgspec.json.encode(payload))
+
+
+@settings(max_examples=example_count(200), deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    asked=st.lists(st.tuples(st.sampled_from(PLAIN), st.integers(-1, 4), st.booleans()), min_size=1, max_size=6),
+)
+def test_readers_are_shown_their_frames_whoever_came_before(
+    kind: str, asked: list[tuple[frozenset[StreamMode], int, bool]]
+) -> None:
+    one = sized_event(2, kind)
+    for modes, sequence, chunk in asked:
+        after = Cursor(sequence, chunk)
+        assert encoded_frames(one, modes, after) == b"".join(
+            frame.encode() for frame in event_frames(sized_event(2, kind), modes, after)
+        )
+
+
+@pytest.mark.parametrize("modes", PLAIN)
+@pytest.mark.parametrize("kind", KINDS)
+def test_small_frames_are_made_once_and_large_ones_not_kept(kind: str, modes: frozenset[StreamMode]) -> None:
+    small, large = sized_event(2, kind), sized_event(2, kind, MAX_CACHED_DOCUMENT)
+    assert encoded_frames(small, modes, START) is encoded_frames(small, frozenset(set(modes)), START)
+    for one in (small, large):
+        assert encoded_frames(one, modes, START) == b"".join(
+            frame.encode() for frame in event_frames(one, modes, START)
+        )
+        assert one.document == one.document
+    assert small.document is small.document
+    assert not any((large.frames or {}).values())
+    assert large._document is None
+
+
+@given(st.lists(st.integers(0, 50), max_size=8), st.integers(-1, 3000))
+def test_events_reach_a_budget_with_the_last_of_them(sizes: list[int], budget: int) -> None:
+    events = [sized_event(at, "log.appended", size) for at, size in enumerate(sizes)]
+    found = take_bytes(events, budget)
+    assert found == events[: len(found)]
+    assert sum(each.size for each in found[:-1]) < max(budget, 1)
+    assert len(found) == len(events) or sum(each.size for each in found) >= budget
+
+
+TABLE = {
+    "run.started run.completed run.failed run.cancelled run.paused run.resumed": "updates values debug",
+    "workspace.updated artifact.created import.applied": "updates values debug",
+    "node.started": "values debug",
+    "node.completed node.failed node.skipped node.suspended node.dispatched": "updates values debug",
+    "approval.requested approval.received": "updates values debug",
+    "clarification.requested clarification.resolved": "updates values debug",
+    "interrupt.requested interrupt.resolved": "updates values debug",
+    "eval.started eval.scored eval.completed": "updates values debug",
+    "deployment.promoted deployment.rolled-back deployment.canary.adjusted": "updates values debug",
+    "deployment.state.changed": "updates values debug",
+    "proposal.created proposal.activated goal.evaluated goal.closed": "updates values debug",
+    "output.chunk": "messages debug",
+}
+"""Event types -> the modes in which they show. Whatever is not named shows in debug alone."""
+
+SHOWN = {name: frozenset(modes.split()) for names, modes in TABLE.items() for name in names.split()}
+VENDOR = ("weftwork.run.cancel-requested", "acme.thing")
+COMBINED: list[frozenset[StreamMode]] = [
+    frozenset(chosen) for count in (1, 2, 3) for chosen in combinations(("updates", "messages", "debug"), count)
+]
+MODE_KINDS = ["run.started", "node.started", "node.completed", "output.chunk", "variable.changed", "acme.thing"]
+
+
+def expected(kind: str, mode: str) -> bool:
+    return mode in SHOWN.get(kind, {"debug"})
+
+
+@pytest.mark.rule("sse-01")
+@pytest.mark.parametrize("kind", sorted(CATALOGUE) + list(VENDOR))
+def test_each_mode_shows_its_own_events(kind: str) -> None:
+    one = event(3, kind)
+    for modes in COMBINED:
+        shown = [(frame.id, frame.event) for frame in event_frames(one, modes, START)]
+        wanted: list[tuple[str, str]] = []
+        if ("updates" in modes and expected(kind, "updates")) or "debug" in modes:
+            wanted.append(("3", kind))
+        if kind == "output.chunk" and modes & {"messages", "debug"}:
+            wanted.append(("3.5" if "debug" in modes else "3", "ai.message.chunk"))
+        assert shown == wanted, modes
+
+
+@pytest.mark.rule("sse-02")
+@pytest.mark.parametrize("kind", sorted(CATALOGUE) + list(VENDOR))
+def test_values_shows_a_snapshot_after_each_event_that_can_change_one(kind: str) -> None:
+    assert (kind in streams.SNAPSHOT_TYPES) is expected(kind, "values")
+
+
+def test_the_table_names_known_types_only() -> None:
+    assert set(SHOWN) <= CATALOGUE
+
+
+def served(log: list[Event], modes: frozenset[StreamMode], cursor: Cursor) -> list[StreamFrame]:
+    """What a reader gets that stands after this cursor; it is given the event of an unfinished pair again."""
+    after = cursor.sequence if cursor.chunk else cursor.sequence - 1
+    return [frame for each in log if each.sequence > after for frame in event_frames(each, modes, cursor)]
+
+
+def inexact(kinds: list[str], modes: frozenset[StreamMode], read: Callable[[str], Cursor]) -> list[str]:
+    """The ids after which a resumed stream and what came before do not make the whole."""
+    log = [event(sequence, kind) for sequence, kind in enumerate(kinds)]
+    whole = served(log, modes, START)
+    return [
+        frame.id for place, frame in enumerate(whole, 1) if whole[:place] + served(log, modes, read(frame.id)) != whole
+    ]
+
+
+@pytest.mark.rule("sse-06")
+@settings(max_examples=example_count(150), deadline=None)
+@given(st.lists(st.sampled_from(MODE_KINDS), max_size=10), st.sampled_from(COMBINED))
+def test_a_stream_cut_anywhere_resumes_exactly(kinds: list[str], modes: frozenset[StreamMode]) -> None:
+    assert inexact(kinds, modes, parse_cursor) == []
+
+
+@pytest.mark.parametrize("modes", COMBINED, ids=lambda modes: ",".join(sorted(modes)))
+def test_a_cut_between_an_event_and_its_chunk_is_exact(modes: frozenset[StreamMode]) -> None:
+    assert inexact(["run.started", "output.chunk", "output.chunk", "run.completed"], modes, parse_cursor) == []
+
+
+@pytest.mark.rule("sse-06")
+@settings(max_examples=example_count(100), deadline=None)
+@given(st.lists(st.sampled_from(MODE_KINDS), max_size=8), st.sampled_from(COMBINED), st.data())
+def test_a_batch_is_resumed_after_its_id(kinds: list[str], modes: frozenset[StreamMode], data: st.DataObject) -> None:
+    log = [event(sequence, kind) for sequence, kind in enumerate(kinds)]
+    whole = served(log, modes, START)
+    if whole:
+        cut = data.draw(st.integers(1, len(whole)))
+        batch = streams.batch_frame(whole[:cut])
+        assert whole[:cut] + served(log, modes, parse_cursor(batch.id)) == whole
+
+
+def test_ids_without_the_half_step_would_lose_or_repeat_chunks() -> None:
+    def lossy(text: str) -> Cursor:
+        return Cursor(int(float(text)), True)
+
+    def greedy(text: str) -> Cursor:
+        return Cursor(int(float(text)), False)
+
+    kinds = ["output.chunk"]
+    debug: frozenset[StreamMode] = frozenset({"debug"})
+    assert inexact(kinds, debug, lossy) == ["0"]
+    assert inexact(kinds, debug, greedy) == ["0.5"]
