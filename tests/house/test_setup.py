@@ -1,4 +1,4 @@
-"""A machine with Python and make can install and check everything: pins, pyright, Makefile, gate."""
+"""A machine with Python and make can install and check everything: pins, pyright, Makefile, gate, front page."""
 
 import importlib.util
 import os
@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tests.conftest import SLOW
 
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.!+]+)")
@@ -177,3 +179,40 @@ def test_a_signal_to_make_reaches_the_host(tree: Path) -> None:
             assert said == "stopped by signal\n"
         finally:
             bound.cancel()
+
+
+def words(text: str) -> int:
+    """Everything between white space that holds a letter or a digit, code blocks included."""
+    return len(re.findall(r"\S*\w\S*", text))
+
+
+def test_the_readme_is_short() -> None:
+    assert words((ROOT / "README.md").read_text("utf-8")) <= 500
+
+
+def test_the_readme_says_how_to_start_and_how_to_test() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert "make run" in text
+    assert "make test" in text
+
+
+def test_the_style_page_is_short() -> None:
+    assert len((ROOT / "STYLE.md").read_text("utf-8").splitlines()) <= 60
+
+
+def test_words_are_counted() -> None:
+    assert words("| one | `two three` |\n|---|---|\n\n- four-and-a-half, 5") == 5
+
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("folder", SLOW)
+def test_a_slow_folder_holds_tests(folder: str) -> None:
+    assert list((TESTS / folder).rglob("test_*.py"))
+
+
+def test_the_fast_lane_starts_no_commands() -> None:
+    """Only rendering is tested without a host or a process."""
+    fast = {path.parent.name for path in (TESTS / "cli").rglob("test_*.py")} - {Path(each).name for each in SLOW}
+    assert fast == {"render"}
