@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -189,11 +189,19 @@ class EngineHarness:
         made = {**self._options, "store": self.store, "clock": self.clock, "ids": self.ids, **changes}
         return EngineHarness(*made.pop("types"), **made)
 
-    async def open(self) -> None:
+    async def restart(self, **changes: Any) -> "EngineHarness":
+        """The next host over the same store, after this one has died."""
+        await self.crash()
+        after = self.successor(**changes)
+        await after.executor.recover()
+        return after
+
+    async def open(self) -> Self:
         await self.store.open()
         await self.signer.load()
         if self.blobs is not None:
             await self.blobs.open()
+        return self
 
     async def start(self, document: dict[str, Any], *, at_once: bool = True, **request: Any) -> RunKey:
         """A new run. With `at_once` its first steps are a part of its creation, else it is left to its own loop."""
@@ -203,6 +211,32 @@ class EngineHarness:
             self.executor._prepare = self._create_unprepared
         outcome = await self.service.create_run(CALLER, {"workflowId": document["id"], **request})
         return CALLER.run(outcome.run_id)
+
+    async def with_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
+        """The host and a new run on it."""
+        return self, await self.start(document, **request)
+
+    async def with_settled_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
+        """The host and a run that is as far as it gets without time."""
+        key = await self.start(document, **request)
+        await run_ready_tasks()
+        return self, key
+
+    async def with_gated_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
+        """The host and a run with a node that waits at the gate."""
+        key = await self.start(document, **request)
+        await until(lambda: self.gate_node.waiting)
+        return self, key
+
+    async def with_ended_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
+        """The host and a run that has ended."""
+        return self, await self.execute(document, **request)
+
+    async def execute(self, document: dict[str, Any], **request: Any) -> RunKey:
+        """A run that has ended."""
+        key = await self.start(document, **request)
+        await self.run_to_end(key)
+        return key
 
     async def _create_unprepared(
         self, header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool
@@ -218,6 +252,11 @@ class EngineHarness:
     async def payloads(self, key: RunKey, kind: str) -> list[dict[str, Any]]:
         return [msgspec.json.decode(event.payload) for event in await self.events(key) if event.type == kind]
 
+    async def payload(self, key: RunKey, kind: str) -> dict[str, Any]:
+        """That of the only event of this type."""
+        (found,) = await self.payloads(key, kind)
+        return found
+
     async def stored_run(self, key: RunKey) -> StoredRun:
         stored = await self.store.log.read_run(key)
         assert stored is not None
@@ -232,8 +271,10 @@ class EngineHarness:
     async def status(self, key: RunKey) -> str:
         return (await self.stored_run(key)).projection.status
 
-    async def run_to_end(self, key: RunKey) -> list[Event]:
-        """Go on, with as much time as it takes, until the run has ended; returns its log."""
+    async def run_to_end(self, key: RunKey, release: str | None = None) -> list[Event]:
+        """Release the node at the gate, and go on, with as much time as it takes, until the run has ended; its log."""
+        if release is not None:
+            self.gate_node.release(release)
         for _ in range(MAX_LOOP_TURNS):
             if await self.status(key) in TERMINAL_STATUSES:
                 return await self.events(key)

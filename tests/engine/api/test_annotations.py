@@ -55,14 +55,11 @@ async def refusal(bench: EngineHarness, about: RunKey, document: Any = FLAG, **m
 
 @pytest.mark.rule("fb-02")
 async def test_a_run_is_annotated_while_it_is_live_and_after_its_end() -> None:
-    bench = EngineHarness()
-    key = await bench.start(GATE)
-    await run_ready_tasks()
+    bench, key = await EngineHarness().with_settled_run(GATE)
     log = await bench.events(key)
     first = await say(bench, key, {"signal": {"kind": "rating", "rating": 2}, "note": "slow"})
     assert await bench.events(key) == log, "it is not in the log"
-    bench.gate_node.release("a")
-    ended = await bench.run_to_end(key)
+    ended = await bench.run_to_end(key, release="a")
     second = await say(bench, key, caller=SECOND)
     assert await bench.events(key) == ended
     assert await listed(bench, key) == [first, second]
@@ -90,9 +87,7 @@ async def test_what_is_meant_must_be_there() -> None:
 
 @pytest.mark.rule("fb-05")
 async def test_an_event_is_not_searched_for_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = EngineHarness()
-    key = await bench.start(GATE)
-    await run_ready_tasks()
+    bench, key = await EngineHarness().with_settled_run(GATE)
     events = await bench.events(key)
     monkeypatch.setattr(module, "MAX_EVENTS_SEARCHED", 1)
     await say(bench, key, {**FLAG, "target": {"eventId": events[0].event_id}})
@@ -101,8 +96,7 @@ async def test_an_event_is_not_searched_for_without_bound(monkeypatch: pytest.Mo
 
 
 async def test_a_run_that_is_not_there_cannot_be_annotated() -> None:
-    bench = EngineHarness()
-    key = await bench.start(GATE)
+    bench, key = await EngineHarness().with_run(GATE)
     theirs = RunKey("live:other", key.run_id)
     for given, caller in ((theirs, OTHER), (RunKey(key.partition, "nobody"), CALLER)):
         assert (await refusal(bench, given, caller=caller)).code == "not_found"
@@ -112,8 +106,7 @@ async def test_a_run_that_is_not_there_cannot_be_annotated() -> None:
 
 
 async def test_a_run_that_is_deleted_meanwhile_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a")]))
+    bench, key = await EngineHarness().with_run(workflow([node("a")]))
     honest = bench.store.annotations.add
 
     async def late(*arguments: Any) -> Any:
@@ -129,8 +122,7 @@ async def test_a_run_that_is_deleted_meanwhile_is_not_there(monkeypatch: pytest.
 async def test_a_run_takes_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annotations, "MAX_ANNOTATIONS", 3)
 
-    bench = EngineHarness()
-    key = await bench.start(GATE)
+    bench, key = await EngineHarness().with_run(GATE)
     for at in range(3):
         await say(bench, key, key=f"k{at}")
     fault = await refusal(bench, key, key="k3")
@@ -160,8 +152,7 @@ async def test_one_key_is_one_annotation() -> None:
 
 @pytest.mark.rule("idem-02")
 async def test_without_the_slot_in_the_commit_one_key_would_be_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = EngineHarness()
-    key = await bench.start(GATE)
+    bench, key = await EngineHarness().with_run(GATE)
     honest = bench.store.annotations.add
 
     async def slotless(run: RunKey, new: Any, most: int, record: Any = None, assets: Any = ()) -> Any:
@@ -174,8 +165,7 @@ async def test_without_the_slot_in_the_commit_one_key_would_be_many(monkeypatch:
 
 
 async def test_a_repeat_after_the_run_is_gone_has_nothing_to_show() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a")]))
+    bench, key = await EngineHarness().with_run(workflow([node("a")]))
     await say(bench, key, key="k")
     assert await bench.store.retention.delete(key, 0)
     bench.executor.forget(key)
@@ -210,12 +200,9 @@ async def test_what_a_run_hides_is_masked_in_what_is_said_of_it(when: str) -> No
     bench = EngineHarness()
     key = await guarded(bench)
     if when == "ended":
-        bench.gate_node.release("b")
-        await bench.run_to_end(key)
+        await bench.run_to_end(key, release="b")
     if when == "restarted":
-        await bench.crash()
-        bench = bench.successor()
-        await bench.executor.recover()
+        bench = await bench.restart()
     shown = await say(bench, key, SAYING)
     assert CANARY not in json.dumps([shown, await listed(bench, key)])
     assert shown["signal"]["label"] == redaction_marker("secret")
@@ -256,8 +243,7 @@ async def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
 
     assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
     assert reads == 1
-    bench.gate_node.release("b")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="b")
     assert [await shown() for _ in range(3)] == [{"note": redaction_marker("secret")}] * 3
     assert reads == 2
     for _ in range(MAX_CACHED_REDACTORS + 5):
@@ -272,8 +258,7 @@ async def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
 async def test_a_run_whose_definition_cannot_be_read_is_judged_by_what_is_stored(
     hides: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     key = await bench.start(GUARDED, inputs={"secret": CANARY}) if hides else await _foreign(bench)
     monkeypatch.setattr(bench.catalog, "pinned_plan", _unreadable)
     shown = await say(bench, key, {**SAYING, "target": {"nodeId": "a"}})
@@ -321,8 +306,7 @@ async def test_readers_of_the_run_are_told_behind_its_last_event() -> None:
 
 @pytest.mark.rule("sse-13")
 async def test_a_run_without_events_has_nothing_to_come_behind() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     header = RunHeader("empty", CALLER.partition, Owner("acme", "key_1"), "gone", "gone", 1_000)
     await bench.store.log.create(header)
     reader = bench.feeds.join(header.key, -1)

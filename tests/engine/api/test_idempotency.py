@@ -41,15 +41,9 @@ class Counter:
         return taken or outcome
 
 
-async def opened(**options: Any) -> EngineHarness:
-    bench = EngineHarness(**options)
-    await bench.open()
-    return bench
-
-
 @pytest.mark.rule("idem-01")
 async def test_a_key_does_its_work_once() -> None:
-    work = Counter(await opened())
+    work = Counter(await EngineHarness().open())
     assert [await work.apply("k"), await work.apply("k")] == [Number(1), Number(1, replayed=True)]
     assert [await work.apply("other"), work.done] == [Number(2), 2]
     with pytest.raises(ClientFault) as caught:
@@ -58,7 +52,7 @@ async def test_a_key_does_its_work_once() -> None:
 
 
 async def test_without_a_key_the_work_is_done_each_time() -> None:
-    work = Counter(await opened())
+    work = Counter(await EngineHarness().open())
     assert [await work.apply(None), await work.apply(None)] == [Number(1), Number(2)]
 
 
@@ -69,7 +63,7 @@ async def test_requests_that_look_at_the_same_time_get_the_outcome_that_was_reco
     async def nothing(*_: Any) -> None:
         return None
 
-    work = Counter(await opened())
+    work = Counter(await EngineHarness().open())
     monkeypatch.setattr(IdempotencyClaim, "find_outcome", nothing)
     assert [await work.apply("k"), await work.apply("k")] == [Number(1), Number(1, replayed=True)]
 
@@ -77,7 +71,7 @@ async def test_requests_that_look_at_the_same_time_get_the_outcome_that_was_reco
 @pytest.mark.rule("idem-03")
 async def test_a_refusal_gives_way_to_an_outcome_that_was_recorded_meanwhile() -> None:
     """What refuses the second of two equal requests may be the effect of the first."""
-    work = Counter(await opened(), ClientFault("conflict", "Done already."))
+    work = Counter(await EngineHarness().open(), ClientFault("conflict", "Done already."))
     assert await work.apply("k") == Number(1, replayed=True)
     with pytest.raises(ClientFault, match="Done already"):
         await work.apply(None)
@@ -85,7 +79,7 @@ async def test_a_refusal_gives_way_to_an_outcome_that_was_recorded_meanwhile() -
 
 @pytest.mark.rule("idem-02")
 async def test_equal_creates_for_the_last_place_of_a_tenant_make_one_run() -> None:
-    bench = await opened(limits=Limits(max_live_runs_per_tenant=1))
+    bench = await EngineHarness(limits=Limits(max_live_runs_per_tenant=1)).open()
     assert await bench.catalog.register(WAITS) == []
     asked = [bench.service.create_run(CALLER, {"workflowId": WAITS["id"]}, "k") for _ in range(4)]
     outcomes = await asyncio.gather(*asked, return_exceptions=True)

@@ -25,8 +25,7 @@ PLAIN = Principal.of("key_9", "acme", "live", frozenset({"approvals:respond"}), 
 
 
 async def opened(*definitions: dict[str, Any]) -> tuple[EngineHarness, Interrupts]:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     for document in definitions:
         assert await bench.catalog.register(document) == []
     signer = Signer(bench.store.signing, bench.clock, bench.ids)

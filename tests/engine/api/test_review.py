@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, RecordingNodes
 from tests.harness.definitions import edge, example_count, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.conformance.endpoints import test_log
 from weftwork.conformance.endpoints.run_observation import EventQuery, RunObservation
@@ -77,13 +77,10 @@ class PageRecordingLog:
 
 @pytest.mark.rule("bundle-01")
 async def test_a_bundle_is_the_log_and_the_snapshot() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "test.gate"), node("b", "core.noop")]))
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate"), node("b", "core.noop")]))
     live, _ = await whole(bench, key)
     assert (live["run"]["status"], live["run"]["endedAt"]) == ("running", None)
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
     document, _ = await whole(bench, key)
     assert document["events"] == [json.loads(event.document) for event in await bench.events(key)]
     assert document["run"]["status"] == "completed"
@@ -173,12 +170,9 @@ async def test_a_run_that_is_deleted_meanwhile_is_no_shorter_bundle() -> None:
 
 
 async def test_a_run_that_goes_on_meanwhile_is_told_as_it_stood() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "test.gate")]))
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate")]))
     pieces = await bundles(bench).open(CALLER, key.run_id)
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
     document = json.loads(await _rest(pieces))
     assert document["run"]["status"] == "running"
     assert [event["type"] for event in document["events"]] == ["run.started", "node.started"]
@@ -189,12 +183,9 @@ async def test_a_run_that_goes_on_meanwhile_is_told_as_it_stood() -> None:
 async def test_what_the_log_hides_is_in_no_bundle() -> None:
     witness = RecordingNodes()
 
-    bench = EngineHarness(*witness.types())
-    key = await bench.start(DOCUMENT, inputs=INPUTS)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness(*witness.types()).with_gated_run(DOCUMENT, inputs=INPUTS)
     shown = [json.dumps((await whole(bench, key))[0])]
-    bench.gate_node.release("gate")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="gate")
     shown.append(json.dumps((await whole(bench, key))[0]))
     for each in shown:
         assert CANARY not in each
@@ -204,9 +195,7 @@ async def test_what_the_log_hides_is_in_no_bundle() -> None:
 
 @pytest.mark.rule("seam-02", "bundle-06")
 async def test_seams_see_a_run_and_what_was_projected_for_its_id() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "core.noop")]))
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness().with_ended_run(workflow([node("a", "core.noop")]))
     await run_ready_tasks()
     log = test_log.TestLog(bench.runtime.clock, bench.runtime.ids)
     seen = RunObservation(bench.runtime.log, bench.runtime.clock, bench.service, bundles(bench), log)
@@ -266,8 +255,7 @@ async def test_pages_of_any_size_give_the_same(a: list[int], b: list[int], page:
     honest = run_diff.PAGE, run_diff.PAGE_BYTES
     run_diff.PAGE, run_diff.PAGE_BYTES = page, budget  # pyright: ignore[reportAttributeAccessIssue]
     try:
-        bench = EngineHarness()
-        await bench.store.open()
+        bench = await EngineHarness().open()
         one, other = await written(bench.store, "one", a), await written(bench.store, "other", b)
         document = await compared(bench, one, other)
         ops: dict[int, str] = {}
@@ -288,8 +276,7 @@ def most_at_once() -> int:
     """The most bytes of a log that are read at once to compare two long ones."""
 
     async def work() -> int:
-        bench = EngineHarness()
-        await bench.store.open()
+        bench = await EngineHarness().open()
         sizes = [1_000] * 2_000
         one, other = await written(bench.store, "one", sizes), await written(bench.store, "other", sizes)
         honest, most = bench.log.read, 0
@@ -336,9 +323,7 @@ async def test_two_runs_of_one_workflow_are_equal_and_differ_by_their_inputs() -
 
 @pytest.mark.rule("diff-03")
 async def test_a_live_run_is_compared_as_far_as_it_has_come() -> None:
-    bench = EngineHarness()
-    live = await bench.start(CHAIN, inputs={"word": "x"})
-    await run_ready_tasks()
+    bench, live = await EngineHarness().with_settled_run(CHAIN, inputs={"word": "x"})
     ended = await bench.start(CHAIN, inputs={"word": "x"})
     await run_ready_tasks()
     bench.gate_node.release("b")
@@ -365,8 +350,7 @@ async def test_what_the_runs_hide_is_not_in_the_difference() -> None:
 
 
 async def test_a_run_that_is_not_there_is_not_found() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     one, nobody = await written(bench.store, "one", [1, 2]), RunKey(CALLER.partition, "nobody")
     for pair, caller in (((one, nobody), CALLER), ((nobody, one), CALLER), ((one, one), OTHER)):
         with pytest.raises(ClientFault, match="not_found"):
@@ -374,8 +358,7 @@ async def test_a_run_that_is_not_there_is_not_found() -> None:
 
 
 async def test_a_run_that_is_deleted_meanwhile_is_not_found() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     one, other = await written(bench.store, "one", [1] * 600), await written(bench.store, "other", [1] * 600)
     honest = bench.log.read
 

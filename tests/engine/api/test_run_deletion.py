@@ -28,8 +28,7 @@ async def refusal(retention: Retention, run_id: str, key: str | None = None, cal
 
 @pytest.mark.rule("run-08")
 async def test_a_deleted_run_is_unknown_to_every_operation() -> None:
-    bench = EngineHarness()
-    ended = await bench.start(NOOP)
+    bench, ended = await EngineHarness().with_run(NOOP)
     retention = retention_of(bench)
     assert await bench.executor.read_run(ended) is not None
     assert await retention.delete_run(CALLER, ended.run_id) is False
@@ -54,8 +53,7 @@ async def test_a_deleted_run_is_unknown_to_every_operation() -> None:
 async def test_a_host_that_remembers_an_ended_run_would_go_on_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage: what the executor keeps of runs that ended lately is not forgotten."""
 
-    bench = EngineHarness()
-    ended = await bench.start(NOOP)
+    bench, ended = await EngineHarness().with_run(NOOP)
     monkeypatch.setattr(bench.executor, "forget", lambda _: True)
     await retention_of(bench).delete_run(CALLER, ended.run_id)
     assert (await bench.service.get_run(CALLER, ended.run_id))["status"] == "completed"
@@ -63,8 +61,7 @@ async def test_a_host_that_remembers_an_ended_run_would_go_on_showing_it(monkeyp
 
 @pytest.mark.rule("run-08")
 async def test_a_live_run_is_refused_with_its_status() -> None:
-    bench = EngineHarness()
-    live = await bench.start(GATE)
+    bench, live = await EngineHarness().with_run(GATE)
     retention = retention_of(bench)
     found = await refusal(retention, live.run_id, "k")
     assert (found.code, found.status, found.details) == ("conflict", 409, {"runStatus": "running"})
@@ -76,8 +73,7 @@ async def test_a_live_run_is_refused_with_its_status() -> None:
 @pytest.mark.rule("auth-03")
 @pytest.mark.parametrize("caller", [OTHER, TESTER], ids=["another tenant", "a test key"])
 async def test_a_run_of_others_is_not_there(caller: Principal) -> None:
-    bench = EngineHarness()
-    ended = await bench.start(NOOP)
+    bench, ended = await EngineHarness().with_run(NOOP)
     assert (await refusal(retention_of(bench), ended.run_id, None, caller)).code == "not_found"
     assert await bench.status(ended) == "completed"
 
@@ -120,9 +116,7 @@ async def test_a_run_that_ends_and_is_deleted_at_once_stays_deleted() -> None:
             await self.go.wait()
             return answer
 
-    bench = EngineHarness(wrap=SlowLog)
-    live = await bench.start(GATE)
-    await until(lambda: bench.gate_node.waiting)
+    bench, live = await EngineHarness(wrap=SlowLog).with_gated_run(GATE)
     bench.gate_node.release("a")
     for _ in range(50):
         await asyncio.sleep(0)
@@ -140,8 +134,7 @@ async def test_a_run_that_ends_and_is_deleted_at_once_stays_deleted() -> None:
 async def test_what_the_host_executes_is_not_deleted_whatever_the_store_says() -> None:
     """An append that was reported as failed may have ended the run in the store; the host has yet to look there."""
 
-    bench = EngineHarness()
-    live = await bench.start(GATE)
+    bench, live = await EngineHarness().with_run(GATE)
     await bench.store.log.append(live, 1, batch(live, 1, status="failed"))
     with pytest.raises(StoreUnavailable):
         await retention_of(bench).delete_run(CALLER, live.run_id)
@@ -152,8 +145,7 @@ async def test_what_the_host_executes_is_not_deleted_whatever_the_store_says() -
 @pytest.mark.rule("run-08")
 @pytest.mark.parametrize("guarded", [True, False], ids=["as it is", "without the end of its feed"])
 async def test_a_reader_of_a_deleted_run_comes_to_an_end(monkeypatch: pytest.MonkeyPatch, guarded: bool) -> None:
-    bench = EngineHarness()
-    ended = await bench.start(NOOP)
+    bench, ended = await EngineHarness().with_run(NOOP)
     reader, _ = await bench.streams.join(CALLER, ended.run_id, -1)
     assert [event.sequence for event in await reader.next(0, 1)] == [0]
     if not guarded:
@@ -212,8 +204,7 @@ async def make_ended(store: Any, count: int, partition: str = "live:acme", days:
 
 @pytest.mark.rule("run-11")
 async def test_pruning_deletes_what_ended_before_and_nothing_else() -> None:
-    bench = EngineHarness()
-    live = await bench.start(GATE)
+    bench, live = await EngineHarness().with_run(GATE)
     old = await make_ended(bench.store, 5, days=10)
     young = await make_ended(bench.store, 3, "test:acme", days=20)
     theirs = await make_ended(bench.store, 2, "live:other", days=10)
@@ -234,8 +225,7 @@ async def test_pruning_deletes_what_ended_before_and_nothing_else() -> None:
 @pytest.mark.rule("run-11")
 @pytest.mark.parametrize("limit", [1, DELETE_BATCH - 1, DELETE_BATCH, DELETE_BATCH + 1, MAX_PER_CALL])
 async def test_pruning_goes_slice_by_slice_to_the_end(limit: int) -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     await make_ended(bench.store, 2 * DELETE_BATCH + 3)
     retention = retention_of(bench)
     counts: list[int] = []
@@ -255,8 +245,7 @@ async def test_pruning_goes_slice_by_slice_to_the_end(limit: int) -> None:
 async def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "weftwork.retention")
 
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     today = bench.clock.now() // DAY_MS
     await make_ended(bench.store, MAX_PER_CALL + 5, days=today)
     bench.clock.advance((today + 7) * DAY_MS - bench.clock.now())
@@ -276,8 +265,7 @@ async def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pyte
 
 
 async def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptureFixture) -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     retention = retention_of(bench, 1)
     real, calls = retention.prune, 0
 

@@ -48,8 +48,7 @@ async def refusal(
 @pytest.mark.rule("run-07")
 @pytest.mark.parametrize("first", range(len(LADDER)))
 async def test_of_several_faults_the_first_check_speaks(first: int) -> None:
-    bench = EngineHarness(limits=Limits(max_live_runs=0))
-    await bench.store.open()
+    bench = await EngineHarness(limits=Limits(max_live_runs=0)).open()
     await bench.catalog.register(GATE)
     document: dict[str, Any] = {"workflowId": "sample"}
     for fault, _, _ in reversed(LADDER[first:]):
@@ -63,8 +62,7 @@ async def test_of_several_faults_the_first_check_speaks(first: int) -> None:
 
 @pytest.mark.rule("run-07")
 async def test_the_idempotency_key_is_looked_at_before_the_body() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     await bench.catalog.register(GATE)
     assert (await refusal(bench, {"nonsense": 1}, "no key")).details == {"pointer": ""}
     good = {"workflowId": "sample"}
@@ -77,8 +75,7 @@ async def test_the_idempotency_key_is_looked_at_before_the_body() -> None:
 
 @pytest.mark.rule("idem-01", "idem-02", "idem-03")
 async def test_one_key_makes_one_run_until_it_is_forgotten() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     await bench.catalog.register(workflow([node("a")]))
     body = {"workflowId": "sample", "inputs": {"a": 1, "b": 2}}
     same = {"inputs": {"b": 2.0, "a": 1}, "workflowId": "sample"}
@@ -96,13 +93,10 @@ async def test_one_key_makes_one_run_until_it_is_forgotten() -> None:
 
 
 async def test_a_full_host_says_when_to_come_again() -> None:
-    bench = EngineHarness(limits=Limits(max_live_runs=1))
-    key = await bench.start(GATE)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness(limits=Limits(max_live_runs=1)).with_gated_run(GATE)
     fault = await refusal(bench, {"workflowId": "sample"})
     assert (fault.code, fault.details) == ("service_unavailable", {"retryAfter": 5})
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
     await bench.service.create_run(CALLER, {"workflowId": "sample"})
 
 
@@ -133,8 +127,7 @@ async def test_runs_that_are_being_created_count_as_live() -> None:
 
 
 async def test_one_live_run_per_scope_when_that_is_asked_for() -> None:
-    bench = EngineHarness()
-    key = await bench.start(GATE, scopeId="s")
+    bench, key = await EngineHarness().with_run(GATE, scopeId="s")
     body = {"workflowId": "sample", "scopeId": "s"}
     with pytest.raises(ClientFault) as caught:
         await bench.service.create_run(CALLER, body, exclusive=True)
@@ -147,9 +140,7 @@ async def test_one_live_run_per_scope_when_that_is_asked_for() -> None:
 @pytest.mark.rule("auth-03")
 @pytest.mark.parametrize("stranger", [OTHER, TESTER])
 async def test_another_partition_sees_nothing_of_a_run(stranger: Principal) -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a")]))
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness().with_ended_run(workflow([node("a")]))
     service = bench.service
     for call in (
         lambda: service.get_run(stranger, key.run_id),
@@ -166,8 +157,7 @@ async def test_another_partition_sees_nothing_of_a_run(stranger: Principal) -> N
 
 @pytest.mark.rule("wf-08")
 async def test_a_definition_that_names_a_tenant_is_that_tenants_alone() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     document = workflow([node("a")], tenantId="other")
     assert await bench.catalog.register(document) == []
     assert msgspec.json.decode(await bench.workflows.get(OTHER, "sample")) == document
@@ -195,12 +185,9 @@ async def test_a_snapshot_and_a_listing_show_the_run(monkeypatch: pytest.MonkeyP
 
 
 async def test_a_reader_beyond_the_log_waits_at_its_end_or_is_done() -> None:
-    bench = EngineHarness()
-    key = await bench.start(GATE)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(GATE)
     reader, _ = await bench.streams.join(CALLER, key.run_id, 1000)
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
     assert [event.type for event in await reader.next(1)] == ["node.completed", "run.completed"]
     bench.streams.leave(CALLER, key.run_id)
     reader, projection = await bench.streams.join(CALLER, key.run_id, 3)
@@ -209,9 +196,7 @@ async def test_a_reader_beyond_the_log_waits_at_its_end_or_is_done() -> None:
 
 @pytest.mark.rule("trace-04")
 async def test_spans_are_projected_from_the_log() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a"), node("b", "core.fail")]))
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness().with_ended_run(workflow([node("a"), node("b", "core.fail")]))
     found = await bench.service.run_spans(CALLER, key.run_id)
     assert [span["status"] for span in found] == ["error", "ok", "error"]
     assert await bench.service.run_spans(CALLER, key.run_id) == found
@@ -248,8 +233,7 @@ READS = {"port": {"type": "variable", "variableName": "colour"}}
 async def test_what_is_set_is_there_for_what_comes_after() -> None:
     document = {**ASKS, "nodes": [ASKS["nodes"][0], node("after", "core.identity", inputs=READS)]}
 
-    bench = EngineHarness()
-    key = await bench.start(document)
+    bench, key = await EngineHarness().with_run(document)
     control = RunControl(bench.runtime, bench.executor)
     assert await control.set_variables(CALLER, key.run_id, {"variables": {"colour": "blue"}}) == "waiting-input"
     assert await bench.payloads(key, "variable.changed") == [{"name": "colour", "next": "blue", "nodeId": "ask"}]
@@ -267,8 +251,7 @@ async def test_what_is_set_is_there_for_what_comes_after() -> None:
     ],
 )
 async def test_what_does_not_fit_changes_nothing(variables: dict[str, Any], code: str) -> None:
-    bench = EngineHarness()
-    key = await bench.start(ASKS)
+    bench, key = await EngineHarness().with_run(ASKS)
     with pytest.raises(ClientFault) as caught:
         await RunControl(bench.runtime, bench.executor).set_variables(CALLER, key.run_id, {"variables": variables})
     assert caught.value.code == code
@@ -276,8 +259,7 @@ async def test_what_does_not_fit_changes_nothing(variables: dict[str, Any], code
 
 
 async def test_a_run_that_has_ended_or_is_not_there_is_told() -> None:
-    bench = EngineHarness()
-    key = await bench.start(ASKS)
+    bench, key = await EngineHarness().with_run(ASKS)
     await bench.cancel(key)
     codes: list[str] = []
     for run_id in (key.run_id, "nobody"):
@@ -385,8 +367,7 @@ async def test_not_more_than_some_are_cancelled_at_the_same_time(monkeypatch: py
     """With a bound that is no bound, all of them are: the sabotage."""
     monkeypatch.setattr(run_control, "MAX_CONCURRENT_CANCELS", bound)
 
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     busy, most = 0, 0
 
     async def request(*_: Any) -> Any:

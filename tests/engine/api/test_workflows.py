@@ -24,12 +24,6 @@ V1 = workflow([node("one")], version="1")
 V2 = workflow([node("two")], version="2")
 
 
-async def opened(**made: Any) -> EngineHarness:
-    bench = EngineHarness(**made)
-    await bench.store.open()
-    return bench
-
-
 async def refused(
     bench: EngineHarness, document: Any, key: str | None = None, caller: Principal = CALLER
 ) -> ClientFault:
@@ -57,7 +51,7 @@ async def nodes_run(bench: EngineHarness, caller: Principal = CALLER) -> list[st
 
 @pytest.mark.rule("wf-11")
 async def test_a_new_version_is_taken_by_new_runs_and_the_old_one_stays_readable() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     first = await bench.workflows.register(CALLER, V1)
     assert (first.workflow_id, first.version, first.created, first.replayed) == ("sample", "1", True, False)
     assert await nodes_run(bench) == ["one"]
@@ -72,7 +66,7 @@ async def test_a_new_version_is_taken_by_new_runs_and_the_old_one_stays_readable
 @pytest.mark.rule("wf-11")
 def test_a_version_says_one_thing_for_ever() -> None:
     async def work() -> None:
-        bench = await opened()
+        bench = await EngineHarness().open()
         first = await bench.workflows.register(CALLER, V1)
         await bench.workflows.register(CALLER, V2)
         bench.clock.advance(1000)
@@ -89,7 +83,7 @@ def test_a_version_says_one_thing_for_ever() -> None:
 
 @pytest.mark.rule("wf-11")
 async def test_of_two_who_register_the_same_version_at_once_one_is_first() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     same = await asyncio.gather(*(bench.workflows.register(CALLER, V1) for _ in range(5)))
     assert sorted(each.created for each in same) == [False] * 4 + [True]
     assert len({each.digest for each in same}) == 1
@@ -102,7 +96,7 @@ async def test_of_two_who_register_the_same_version_at_once_one_is_first() -> No
 
 @pytest.mark.rule("wf-08", "wf-11")
 async def test_a_workflow_belongs_to_the_tenant_with_all_of_its_keys() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     await bench.workflows.register(TESTER, V1)
     assert [await read(bench, None, caller) for caller in (CALLER, TESTER, OTHER)] == [V1, V1, "not_found"]
     assert await nodes_run(bench) == ["one"]
@@ -117,7 +111,7 @@ async def test_a_workflow_belongs_to_the_tenant_with_all_of_its_keys() -> None:
 @pytest.mark.rule("wf-11")
 def test_a_definition_names_the_callers_tenant_or_none() -> None:
     async def work() -> None:
-        bench = await opened()
+        bench = await EngineHarness().open()
         for tenant in ("other", "", "ACME", "live:acme"):
             fault = await refused(bench, {**V1, "tenantId": tenant})
             assert (fault.code, fault.details) == ("forbidden", {"pointer": "/tenantId"})
@@ -132,7 +126,7 @@ def test_a_definition_names_the_callers_tenant_or_none() -> None:
 @pytest.mark.rule("wf-10")
 def test_every_violation_is_listed_up_to_a_bound() -> None:
     async def work() -> None:
-        bench = await opened()
+        bench = await EngineHarness().open()
         bad = workflow([node("a", "no.such"), node("a"), node("b", "core.delay", config={"delayMs": "x"})])
         fault = await refused(bench, bad)
         details = fault.details or {}
@@ -166,7 +160,7 @@ def without(bench: EngineHarness, *types: str) -> None:
 async def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id: str) -> None:
     """Whoever creates it learns what is missing, and where it is."""
 
-    bench = await opened()
+    bench = await EngineHarness().open()
     document = workflow([node("a"), node("b", type_id)])
     await bench.workflows.register(CALLER, document)
     later = bench.successor()
@@ -185,7 +179,7 @@ async def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id
 @pytest.mark.rule("wf-09")
 def test_a_gated_type_is_refused_before_anything_else() -> None:
     async def work() -> None:
-        bench = await opened()
+        bench = await EngineHarness().open()
         without(bench, "core.dispatch")
         fault = await refused(bench, {**workflow([node("a", "core.dispatch")]), "version": 7})
         assert (fault.code, fault.status) == ("capability_required", 422)
@@ -198,7 +192,7 @@ def test_a_gated_type_is_refused_before_anything_else() -> None:
 
 
 async def test_a_tenant_registers_so_many_versions_and_no_more() -> None:
-    bench = await opened(limits=Limits(max_workflows_per_tenant=2))
+    bench = await EngineHarness(limits=Limits(max_workflows_per_tenant=2)).open()
     await bench.workflows.register(CALLER, V1)
     await bench.workflows.register(CALLER, V2)
     fault = await refused(bench, {**V1, "version": "3"})
@@ -209,7 +203,7 @@ async def test_a_tenant_registers_so_many_versions_and_no_more() -> None:
 
 
 async def test_a_list_shows_what_can_be_started() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     await bench.catalog.register(workflow([node("a")], id="file", description="x" * 600))
     await bench.workflows.register(CALLER, V1)
     await bench.workflows.register(CALLER, {**V2, "name": "Second", "description": "y" * 600})
@@ -232,7 +226,7 @@ async def test_a_list_shows_what_can_be_started() -> None:
 
 @pytest.mark.rule("wf-08")
 async def test_what_describes_a_definition_changes_nothing_about_its_course() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     for version, more in enumerate(
         ({"status": "inactive"}, {"status": "draft"}, {"status": "archived"}, {"isActive": False})
     ):
@@ -243,7 +237,7 @@ async def test_what_describes_a_definition_changes_nothing_about_its_course() ->
 
 
 async def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
-    before = await opened()
+    before = await EngineHarness().open()
     first = await before.workflows.register(CALLER, V1, "k")
     await before.workflows.register(CALLER, V2)
     after = before.successor()
@@ -278,7 +272,7 @@ def test_a_guard_that_is_taken_away_is_missed(
 @pytest.mark.rule("idem-01", "idem-02", "idem-03")
 def test_one_key_makes_one_registration_until_it_is_forgotten() -> None:
     async def work() -> None:
-        bench = await opened()
+        bench = await EngineHarness().open()
         first = await bench.workflows.register(CALLER, V1, "k")
         await bench.workflows.register(CALLER, V2)
         bench.clock.advance(1000)
@@ -298,7 +292,7 @@ def test_one_key_makes_one_registration_until_it_is_forgotten() -> None:
 
 @pytest.mark.rule("idem-03")
 async def test_a_refusal_leaves_the_key_unused() -> None:
-    bench = await opened(limits=Limits(max_workflows_per_tenant=1))
+    bench = await EngineHarness(limits=Limits(max_workflows_per_tenant=1)).open()
     await bench.workflows.register(CALLER, V1)
     assert (await refused(bench, {**V1, "name": "Other"}, "k")).code == "workflow_version_conflict"
     assert (await refused(bench, V2, "k")).code == "workflow_limit_reached"
@@ -308,7 +302,7 @@ async def test_a_refusal_leaves_the_key_unused() -> None:
 
 @pytest.mark.rule("idem-02")
 async def test_of_many_with_the_same_key_one_registers() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     ends = await asyncio.gather(*(bench.workflows.register(CALLER, V1, "k") for _ in range(6)))
     assert [end.replayed for end in ends].count(False) == 1
     assert {end.created for end in ends} == {True}

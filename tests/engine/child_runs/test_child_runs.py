@@ -176,9 +176,7 @@ async def test_word_of_a_child_outlives_the_process_that_heard_it(monkeypatch: p
     await settle()
     monkeypatch.undo()
     assert await bench.status(key) == "running"
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await settle()
     assert await after.status(key) == "completed"
     await pass_time(after, 1000)
@@ -241,8 +239,7 @@ async def test_a_workflow_that_calls_itself_comes_to_an_end() -> None:
     low = key
     for _ in range(3):
         (low,) = await child_keys(bench, low)
-    (failed,) = await bench.payloads(low, "node.failed")
-    assert failed["error"]["code"] == "child_depth_exceeded"
+    assert (await bench.payload(low, "node.failed"))["error"]["code"] == "child_depth_exceeded"
 
 
 @pytest.mark.rule("lim-15")
@@ -288,8 +285,7 @@ async def test_a_node_that_waits_for_no_child_at_all_fails() -> None:
     idle = WaitingNode(NodeDeclaration("test.idle", "Waits for nothing.", instant=False), nothing)
 
     bench, key = await start_run(workflow([node("call", "test.idle")]), bench=EngineHarness(idle))
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["code"] == "node_misused"
+    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_misused"
 
 
 @pytest.mark.rule("kin-01")
@@ -311,8 +307,7 @@ async def test_a_child_is_its_parents_in_all_but_the_options_of_one_run() -> Non
 
 async def test_an_unknown_child_fails_the_node_that_wants_it() -> None:
     bench, key = await start_run(calling_workflow("nobody"))
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["code"] == "unknown_child_workflow"
+    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "unknown_child_workflow"
     assert await child_keys(bench, key) == []
 
 
@@ -325,8 +320,7 @@ async def test_a_part_of_a_map_starts_no_children() -> None:
     document = workflow([node("m", "core.flow.map", config={"items": [1], "body": {"typeId": "test.part"}})])
 
     bench, key = await start_run(document, QUICK, bench=EngineHarness(part))
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["details"]["code"] == "node_misused"
+    assert (await bench.payload(key, "node.failed"))["error"]["details"]["code"] == "node_misused"
 
 
 @pytest.mark.rule("hide-05")
@@ -404,8 +398,7 @@ async def test_time_that_is_up_while_the_run_is_paused_counts_when_it_goes_on(mo
     assert (await bench.status(key), turns) == ("paused", 0)
     await bench.executor.request(key, ResumeRequested())
     await settle()
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["code"] == "node_timeout"
+    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_timeout"
     await bench.close()
 
 

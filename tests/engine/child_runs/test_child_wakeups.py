@@ -113,8 +113,7 @@ async def _misused(outcome: Any) -> str:
         return await outcome(context)
 
     bench, key = await start_run(SCRIPT, GATE, bench=EngineHarness(scripted(script)))
-    (failed,) = await bench.payloads(key, "node.failed")
-    return failed["error"]["message"]
+    return (await bench.payload(key, "node.failed"))["error"]["message"]
 
 
 async def test_children_that_nobody_could_wait_for_are_not_started() -> None:
@@ -249,9 +248,7 @@ async def test_a_cascade_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) 
     await settle()
     monkeypatch.undo()
     assert await bench.status(child) == "waiting-approval"
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await settle()
     assert await after.status(child) == "cancelled"
     assert await after.store.child_runs.cancel_requests(None, 10) == []
@@ -313,8 +310,7 @@ async def test_those_that_are_not_needed_are_cancelled_and_waited_for() -> None:
     (ended,) = await bench.payloads(key, "node.completed")
     assert ended["outputs"] == {"won": ["1"], "statuses": ["cancelled", "completed", "cancelled"]}
     first = (await child_keys(bench, key))[0]
-    (said,) = await bench.payloads(first, "run.cancelled")
-    assert said == {"reason": "join-decided", "parentRunId": key.run_id}
+    assert await bench.payload(first, "run.cancelled") == {"reason": "join-decided", "parentRunId": key.run_id}
 
 
 async def _out_of_time() -> str:
@@ -325,8 +321,7 @@ async def _out_of_time() -> str:
     await pass_time(bench, 5000)
     await settle()
     assert await bench.status(key) == "failed"
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["code"] == "node_timeout"
+    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_timeout"
     return await bench.status(child)
 
 

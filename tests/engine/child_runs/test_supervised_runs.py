@@ -125,8 +125,7 @@ async def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answe
 async def test_a_loop_that_goes_on_is_ended(limits: Limits, configurable: Any, cap: Any, limit: int) -> None:
     quick = workflow([node("q")], id="quick")
 
-    bench = EngineHarness(limits=limits)
-    await bench.store.open()
+    bench = await EngineHarness(limits=limits).open()
     assert await bench.catalog.register(quick) == []
     key = await bench.start(supervised_workflow([next_worker("quick")] * 9, cap), configurable=configurable)
     await settle()
@@ -154,8 +153,7 @@ def test_what_is_sensitive_in_a_decision_does_not_stand_in_the_log(
     document = workflow(nodes, [edge("lead", "send"), edge("send", "lead")], pin, id="hushed")
 
     async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(document, inputs={"pin": "4711-secret"})
+        bench, key = await EngineHarness().with_run(document, inputs={"pin": "4711-secret"})
         await settle()
         await bench.answer(key, {"answers": {"answer": said}} if routing == "clarification" else said, "send")
         await settle()
@@ -233,8 +231,7 @@ async def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, 
     await bench.executor.request(key, ResumeRequested())
     await settle()
     assert await bench.status(key) == "failed"
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["details"]["workerId"] == first
+    assert (await bench.payload(key, "node.failed"))["error"]["details"]["workerId"] == first
     assert len([line for line in await handover_steps(bench, key) if line.startswith("child.")]) == 2
 
 
@@ -244,8 +241,7 @@ async def test_a_worker_that_cannot_be_started_ends_the_others_before_the_node_f
     await release_worker(bench, "a")
     assert await bench.status(key) == "failed"
     assert bench.gate_node.cancelled == ["b"]
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["code"] == "unknown_child_workflow"
+    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "unknown_child_workflow"
     assert (await handover_steps(bench, key))[4:] == [
         *("child.completed a", "child.cancelled b", "dispatch.began nowhere", "dispatch.failed nowhere")
     ]

@@ -101,8 +101,7 @@ async def test_answers_to_questions_are_kept_by_id_whatever_form_they_come_in() 
     for value in (GOOD["clarification"], wanted):
         bench, key = await asked("clarification")
         await bench.answer(key, value)
-        (resolved,) = await bench.payloads(key, "interrupt.resolved")
-        assert resolved["resumeValue"] == wanted
+        assert (await bench.payload(key, "interrupt.resolved"))["resumeValue"] == wanted
         (said,) = await bench.payloads(key, "clarification.resolved")
         assert said == {"nodeId": "ask", "answers": wanted["answers"], "answeredBy": "key_1"}
 
@@ -193,9 +192,7 @@ def test_an_event_that_is_not_the_one_changes_nothing(value: Any, monkeypatch: p
     ],
 )
 async def test_what_cannot_be_asked_fails_its_node(interrupt: Interrupt, pointer: str | None) -> None:
-    bench = EngineHarness(asks(interrupt))
-    key = await bench.start(workflow([node("ask", "test.ask")]))
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(asks(interrupt)).with_ended_run(workflow([node("ask", "test.ask")]))
     (failed,) = await bench.payloads(key, "node.failed")
     assert failed["error"]["code"] == "node_misused"
     assert failed["error"].get("details", {}).get("pointer") == pointer

@@ -47,14 +47,11 @@ async def test_a_rejection_fails_the_gate_and_an_edge_may_lead_on(late: bool, ha
         edges.append(edge("gate", "refused", "any_failed"))
 
     before, key = await start_run(workflow(nodes, edges))
-    await before.crash()
-    bench = before.successor()
-    await bench.executor.recover()
+    bench = await before.restart()
     if not late:
         await bench.answer(key, {"action": "reject", "feedback": "too much"}, "gate", ADA)
     await bench.run_to_end(key)
-    (failed,) = await bench.payloads(key, "node.failed")
-    error = failed["error"]
+    error = (await bench.payload(key, "node.failed"))["error"]
     reason = {"reason": "timeout"} if late else {"reason": "rejected", "feedback": "too much"}
     assert (error["code"], error["details"]) == (
         "interrupt_rejected",
@@ -62,8 +59,7 @@ async def test_a_rejection_fails_the_gate_and_an_edge_may_lead_on(late: bool, ha
     )
     assert await bench.status(key) == ("completed" if handled else "failed")
     if handled:
-        (completed,) = await bench.payloads(key, "run.completed")
-        assert completed["outputs"]["refused"] == {"output": "not paid"}
+        assert (await bench.payload(key, "run.completed"))["outputs"]["refused"] == {"output": "not paid"}
     kinds = await bench.event_types(key)
     assert kinds.count("weftwork.interrupt.reminder") == int(late)
     assert (kinds.count("approval.received"), kinds.count("node.failed")) == (1, 1)
@@ -162,8 +158,7 @@ async def test_questions_that_nobody_answers(defaults: dict[str, Any] | None) ->
             assert await completed_outputs(bench, key) == {"ask": {"answers": defaults}}
             return
         await bench.run_to_end(key)
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "interrupt_timeout"
+        assert (await bench.payload(key, "run.failed"))["error"]["code"] == "interrupt_timeout"
 
     await work()
 
@@ -174,8 +169,7 @@ async def test_questions_of_a_port_that_cannot_be_asked_fail_the_node() -> None:
 
     for questions in ([QUESTIONS[0]] * 2, [{"id": "a", "question": "A?", "schema": {"$ref": "http://x"}}]):
         bench, key = await start_run(document, inputs={"q": questions})
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "node_misused"
+        assert (await bench.payload(key, "run.failed"))["error"]["code"] == "node_misused"
     bench, key = await start_run(document, inputs={"q": QUESTIONS})
     assert await bench.status(key) == "waiting-input"
     await bench.close()
@@ -240,14 +234,11 @@ async def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> No
     await run_ready_tasks()
     began = bench.clock.now()
     assert (await bench.status(key), bench.executor.live_count) == ("waiting-approval", 0)
-    (suspended,) = await bench.payloads(key, "node.suspended")
-    assert suspended["reason"] == "conversation-input"
+    assert (await bench.payload(key, "node.suspended"))["reason"] == "conversation-input"
     bench.clock.advance(5)
     await bench.answer(key, "Ada", "talk", PERSON)
     await run_ready_tasks()
-    await bench.crash()
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.restart()
     bench.clock.advance(5)
     await bench.answer(key, {"years": 36}, "talk", PERSON)
     await bench.run_to_end(key)
@@ -269,17 +260,14 @@ async def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> No
         ("closed", {"conversationId": "c", "turnIndex": 2, "finalTurn": two, "outcome": {"reason": "done"}}),
     ]
     assert not any(kind.startswith("clarification.") for kind in await bench.event_types(key))
-    (completed,) = await bench.payloads(key, "node.completed")
-    assert completed["outputs"]["heard"] == [None, "Ada", {"years": 36}, None]
+    assert (await bench.payload(key, "node.completed"))["outputs"]["heard"] == [None, "Ada", {"years": 36}, None]
     assert (await bench.event_types(key)).count("node.started") == 1
 
 
 async def test_an_answer_that_does_not_fit_the_turn_is_refused() -> None:
     from tests.engine.decide.test_answers import refused
 
-    bench = EngineHarness(talks(START, FIRST, CLOSE))
-    key = await bench.start(workflow([node("ask", "test.talk")]))
-    await run_ready_tasks()
+    bench, key = await EngineHarness(talks(START, FIRST, CLOSE)).with_settled_run(workflow([node("ask", "test.talk")]))
     assert await refused(bench, key, 7) == (400, "validation_error", "/resumeValue")
     await bench.answer(key, "Ada")
     await bench.run_to_end(key)
@@ -287,8 +275,7 @@ async def test_an_answer_that_does_not_fit_the_turn_is_refused() -> None:
 
 async def test_a_turn_that_answers_itself_waits_for_nobody() -> None:
     bench = EngineHarness(talks(START, FIRST, SECOND, CLOSE, instead="ok"))
-    key = await bench.start(workflow([node("talk", "test.talk")]))
-    await bench.run_to_end(key)
+    key = await bench.execute(workflow([node("talk", "test.talk")]))
     assert [kind for kind, _ in await told(bench, key)] == ["opened", "exchanged", "exchanged", "closed"]
     kinds = await bench.event_types(key)
     assert "node.suspended" not in kinds
@@ -310,12 +297,9 @@ def test_a_conversation_out_of_order_fails_its_node(
     steps: tuple[Interrupt, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:
-        bench = EngineHarness(talks(*steps))
-        key = await bench.start(workflow([node("talk", "test.talk")]))
-        await run_ready_tasks()
+        bench, key = await EngineHarness(talks(*steps)).with_settled_run(workflow([node("talk", "test.talk")]))
         assert await bench.status(key) == "failed"
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert failed["error"]["code"] == "node_misused"
+        assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_misused"
         kinds = [kind for kind, _ in await told(bench, key)]
         assert kinds in ([], ["opened"], ["opened", "closed"])
 
@@ -339,9 +323,7 @@ async def test_a_conversation_goes_on_turn_by_turn_over_crashes() -> None:
         asked = found["interrupt"]
         assert (found["status"], asked["kind"]) == ("waiting-approval", "conversation.exchange")
         assert (asked["data"]["prompt"], asked["data"]["turnIndex"]) == (prompt, turn)
-        await bench.crash()
-        bench = bench.successor()
-        await bench.executor.recover()
+        bench = await bench.restart()
         await bench.answer(key, value, "talk", ADA)
     found = (await completed_outputs(bench, key))["talk"]
     assert [each["answer"] for each in found["turns"]] == ["May", {"to": 3}, True]
@@ -400,10 +382,8 @@ async def test_a_turn_that_nobody_takes_closes_the_conversation() -> None:
     bench, key = await start_run(document)
     await bench.answer(key, "one", "talk", ADA)
     await bench.run_to_end(key)
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "interrupt_timeout"
-    (closed,) = await bench.payloads(key, "conversation.closed")
-    assert closed["outcome"] == {"reason": "timeout"}
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "interrupt_timeout"
+    assert (await bench.payload(key, "conversation.closed"))["outcome"] == {"reason": "timeout"}
 
 
 @pytest.mark.rule("hide-03")

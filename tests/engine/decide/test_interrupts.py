@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.run.test_waiting_runs import PICK, pass_time
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, run, run_ready_tasks
 from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.run_control import ControlOutcome, RunControl, apply_control
 from weftwork.engine.decide.inputs import AnswerReceived
@@ -46,9 +46,7 @@ async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
 
 @pytest.mark.rule("int-01", "int-02", "int-03", "int-04", "int-07")
 async def test_a_run_waits_for_what_its_node_asked() -> None:
-    bench = EngineHarness()
-    key = await bench.start(WAITS)
-    await run_ready_tasks()
+    bench, key = await EngineHarness().with_settled_run(WAITS)
     document = await shown(bench, key)
     assert (document["status"], document["currentNodeId"]) == ("waiting-input", "ask")
     asked = document["interrupt"]
@@ -67,9 +65,7 @@ async def test_a_run_waits_for_what_its_node_asked() -> None:
 
 @pytest.mark.rule("int-05", "int-06")
 async def test_an_answer_lets_the_node_go_on_as_the_same_attempt() -> None:
-    bench = EngineHarness()
-    key = await bench.start(WAITS)
-    await run_ready_tasks()
+    bench, key = await EngineHarness().with_settled_run(WAITS)
     done = await answer(bench, key, {"choice": 2})
     assert (done.run_id, done.node_id, done.status) == (key.run_id, "ask", "completed")
     kinds = await bench.event_types(key)
@@ -89,12 +85,8 @@ async def test_an_answer_lets_the_node_go_on_as_the_same_attempt() -> None:
 
 @pytest.mark.rule("int-06")
 async def test_an_interrupt_outlives_restarts_and_takes_exactly_one_of_many_answers() -> None:
-    bench = EngineHarness()
-    key = await bench.start(WAITS)
-    await run_ready_tasks()
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    bench, key = await EngineHarness().with_settled_run(WAITS)
+    after = await bench.restart()
     assert (await after.stored_run(key)).projection.status == "waiting-input"
     ends = await asyncio.gather(*(answer(after, key, n) for n in range(64)), return_exceptions=True)
     won = [each for each in ends if not isinstance(each, BaseException)]
@@ -113,9 +105,7 @@ async def test_why_an_answer_is_not_taken() -> None:
         return caught.value.status, caught.value.code
 
     async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(WAITS)
-        await run_ready_tasks()
+        bench, key = await EngineHarness().with_settled_run(WAITS)
         assert await refusal(bench, key, "no-such-node") == (404, "interrupt_not_found")
         assert await refusal(bench, key, "first") == (404, "interrupt_not_found")
         assert await refusal(bench, RunKey(key.partition, "gone")) == (404, "not_found")
@@ -138,9 +128,7 @@ async def test_why_an_answer_is_not_taken() -> None:
 
 @pytest.mark.rule("idem-01")
 async def test_a_repeated_answer_with_the_same_key_is_the_first_one() -> None:
-    bench = EngineHarness()
-    key = await bench.start(WAITS)
-    await run_ready_tasks()
+    bench, key = await EngineHarness().with_settled_run(WAITS)
     first = await answer(bench, key, 1, idem="k")
     assert await answer(bench, key, 1, idem="k") == msgspec.structs.replace(first, replayed=True)
     with pytest.raises(ClientFault, match="idempotency_key_mismatch"):
@@ -180,24 +168,18 @@ async def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
         [edge("a", "z"), edge("b", "z"), edge("gate", "z")],
     )
 
-    bench = EngineHarness()
-    key = await bench.start(document)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(document)
     assert (await shown(bench, key))["currentNodeId"] == "a"
     assert (await answer(bench, key, 1, "b")).status == "waiting-input"
     assert (await answer(bench, key, 2, "a")).status == "running"
-    bench.gate_node.release("gate")
-    await bench.run_to_end(key)
-    (completed,) = await bench.payloads(key, "run.completed")
-    assert completed["outputs"]["z"]["output"] == {"a": 2, "b": 1}
+    await bench.run_to_end(key, release="gate")
+    assert (await bench.payload(key, "run.completed"))["outputs"]["z"]["output"] == {"a": 2, "b": 1}
 
 
 async def test_an_answer_to_a_paused_run_waits_with_it() -> None:
     document = workflow([ASK, node("gate", "test.gate")])
 
-    bench = EngineHarness()
-    key = await bench.start(document)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(document)
     control = RunControl(bench.runtime, bench.executor)
     with pytest.raises(ClientFault) as caught:
         await control.pause_run(CALLER, key.run_id, {})
@@ -210,8 +192,7 @@ async def test_what_a_node_asks_about_something_sensitive_is_hidden() -> None:
     ask = node("ask", "core.interrupt", config=ASK["config"], inputs={"x": {"type": "variable", "variableName": "pin"}})
     document = workflow([ask], [], [variable("pin", sensitive=True)])
 
-    bench = EngineHarness()
-    key = await bench.start(document, inputs={"pin": "4711-secret"})
+    bench, key = await EngineHarness().with_run(document, inputs={"pin": "4711-secret"})
     text = b"".join(event.document for event in await bench.events(key)) + msgspec.json.encode(await shown(bench, key))
     assert b"4711" not in text
     assert b'"payload":[1,2]' not in text
@@ -227,8 +208,7 @@ async def test_a_question_in_a_loop_is_a_new_one_each_round() -> None:
         [edge("l", "ask", sourceOutput="body"), edge("ask", "l"), edge("l", "end", sourceOutput="done")],
     )
 
-    bench = EngineHarness()
-    key = await bench.start(document)
+    bench, key = await EngineHarness().with_run(document)
     assert (await answer(bench, key, "one")).status == "waiting-input"
     assert (await shown(bench, key))["interrupt"]["interruptId"] == "ask.2"
     assert (await answer(bench, key, "two")).status == "completed"
@@ -245,13 +225,11 @@ async def test_who_asks_under_one_key_gets_one_answer() -> None:
     gate = {"kind": "custom", "key": "shared", "data": PICK}
     both = [node("a", "core.interrupt", config=gate), node("b", "core.interrupt", config=gate)]
 
-    bench = EngineHarness()
-    key = await bench.start(workflow(both))
+    bench, key = await EngineHarness().with_run(workflow(both))
     assert await bench.answer(key, "one", "b") == "completed"
     resolved = await bench.payloads(key, "interrupt.resolved")
     assert {each["interruptId"]: each["resumeValue"] for each in resolved} == {"a.1": "one", "b.1": "one"}
-    (ended,) = await bench.payloads(key, "run.completed")
-    assert ended["outputs"] == {"a": {"output": "one"}, "b": {"output": "one"}}
+    assert (await bench.payload(key, "run.completed"))["outputs"] == {"a": {"output": "one"}, "b": {"output": "one"}}
     timed = {**gate, "timeoutMs": 5}
     key = await bench.start({**workflow([node(each, "core.interrupt", config=timed) for each in "ab"]), "id": "late"})
     await pass_time(bench, 5)
@@ -272,8 +250,7 @@ async def test_a_key_is_shared_only_by_those_who_ask_the_same(other: tuple[str, 
     first = node("a", "core.interrupt", config={"kind": "custom", "key": "pay", "data": PICK})
     second = node("b", other[0], config=other[1])
 
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     (wrong,) = await bench.catalog.register(workflow([first, second], [edge("a", "b")]))
     assert (wrong.pointer, wrong.rule) == ("/nodes/1/config/key", "unique")
     assert await bench.catalog.register(workflow([first, {**first, "id": "b"}])) == []
@@ -284,8 +261,7 @@ async def test_an_answer_of_another_kind_is_no_decision(monkeypatch: pytest.Monk
     first = node("a", "core.interrupt", config={"kind": "custom", "key": "pay", "data": PICK})
     second = node("b", "core.approvalGate", config={"key": "pay", "approversList": ["ada"]})
 
-    bench = EngineHarness()
-    key = await bench.start(workflow([first, second], [edge("a", "b")]))
+    bench, key = await EngineHarness().with_run(workflow([first, second], [edge("a", "b")]))
     assert await bench.answer(key, {"action": "accept", "decidedBy": "ada"}, "a") == "failed"
     (failed,) = await bench.payloads(key, "node.failed")
     assert (failed["nodeId"], failed["error"]["code"]) == ("b", "node_misused")
@@ -302,8 +278,7 @@ async def test_a_run_that_rests_is_not_folded_anew_for_each_answer(monkeypatch: 
         [edge("l", "ask", sourceOutput="body"), edge("ask", "l")],
     )
 
-    bench = EngineHarness()
-    key = await bench.start(document)
+    bench, key = await EngineHarness().with_run(document)
     for number in range(1, 6):
         assert await bench.answer(key, number) == ("waiting-input" if number < 5 else "completed")
     assert folded == []
@@ -325,8 +300,7 @@ def test_one_approval_is_none_of_something_else_under_the_same_key(
     )
 
     async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(document)
+        bench, key = await EngineHarness().with_run(document)
         (first,) = {each["nodeId"] for each in await bench.payloads(key, "node.suspended")}
         assert await bench.answer(key, {"action": "accept"}, first) == "failed"
         (failed,) = await bench.payloads(key, "node.failed")
@@ -343,8 +317,7 @@ async def test_a_key_is_not_the_id_of_another_node() -> None:
     strict = node("strict", "core.approvalGate", config={"approversList": ["ada"]})
     loose = node("loose", "core.approvalGate", config={"key": "strict"})
 
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     (wrong,) = await bench.catalog.register(workflow([strict, loose]))
     assert wrong.pointer == "/nodes/1/config/key"
 
@@ -353,8 +326,7 @@ async def test_a_key_is_not_the_id_of_another_node() -> None:
 async def test_a_gate_that_was_talked_to_death_still_takes_its_decision() -> None:
     config = {"actions": ["accept", "reject", "ask"], "requiredApprovals": 2, "rejectionPolicy": "majority"}
 
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("ask", "core.approvalGate", config=config)]))
+    bench, key = await EngineHarness().with_run(workflow([node("ask", "core.approvalGate", config=config)]))
     for at in range(MAX_GATE_MESSAGES):
         more = {"action": "ask", "question": "why?"} if at % 2 else {"action": ALTERNATING[at // 2 % 2], "voter": "a"}
         await bench.answer(key, more)

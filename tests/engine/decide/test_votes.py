@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.engine.decide.test_answers import GATE, asked, refused
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.people.approvals import Answerer, tally_votes
@@ -328,9 +328,7 @@ def test_no_refusal_says_what_a_hidden_question_would_take(monkeypatch: pytest.M
     form = [{"id": "q", "question": "Which?", "schema": {"enum": [SECRET, "other"]}}]
 
     async def work() -> str:
-        bench = EngineHarness()
-        key = await bench.start(document, inputs={"form": form})
-        await run_ready_tasks()
+        bench, key = await EngineHarness().with_settled_run(document, inputs={"form": form})
         with pytest.raises(ClientFault) as caught:
             await bench.answer(key, {"answers": {"q": "wrong"}})
         return f"{caught.value} {caught.value.details}"

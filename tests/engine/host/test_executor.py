@@ -109,8 +109,7 @@ async def test_a_node_that_needs_what_no_host_has_fails_the_run() -> None:
     bench = EngineHarness(provided=frozenset({"conformance.never-provided"}))
     key = await finished(bench, workflow([node("a", "conformance.requiresMissing")]))
     assert await bench.event_types(key) == ["run.started", "node.failed", "run.failed"]
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "capability_not_provided"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "capability_not_provided"
     assert (await bench.stored_run(key)).projection.executions == 0
 
 
@@ -202,8 +201,7 @@ async def test_a_node_that_raises_fails_and_its_words_stay_here(caplog: pytest.L
 
     bench = EngineHarness(InstantNode(NodeDeclaration("test.raise", "Raises."), explode))
     key = await finished(bench, workflow([node("a", "test.raise")]))
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "node_failed"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "node_failed"
     assert all(canary.encode() not in event.document for event in await bench.events(key))
     assert canary not in repr(await bench.stored_run(key))
     assert canary in caplog.text
@@ -244,8 +242,7 @@ def woken_twice(monkeypatch: pytest.MonkeyPatch) -> int:
         bench.clock.advance(1000)
         await run_ready_tasks()
         calls = len(bench.gate_node.calls)
-        bench.gate_node.release("a")
-        await bench.run_to_end(key)
+        await bench.run_to_end(key, release="a")
         return calls
 
     return run(work)
@@ -272,8 +269,7 @@ async def test_a_creation_that_is_given_up_in_the_middle_goes_on_all_the_same(mo
     await run_ready_tasks()
     bench.clock.advance(1000)
     await until(lambda: bench.gate_node.waiting)
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
 
 
 async def test_a_new_run_goes_on_although_somebody_else_failed_to_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,8 +297,7 @@ async def test_a_new_run_goes_on_although_somebody_else_failed_to_load_it(monkey
     assert await creating == key
     bench.clock.advance(1000)
     await until(lambda: bench.gate_node.waiting)
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
     assert len(bench.gate_node.calls) == 1
 
 
@@ -321,8 +316,7 @@ async def test_an_error_of_ours_after_the_commit_fails_the_run(monkeypatch: pyte
         monkeypatch.setattr(NodeRunner, "launch", broken)
         await bench.executor.recover()
     await bench.run_to_end(key)
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "host_invariant_broken"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
     await run_ready_tasks()
     assert (bench.executor.live_count, bench.executor.live_in(key.partition)) == (0, 0)
 

@@ -129,8 +129,7 @@ async def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> 
     await run_ready_tasks()
     bench.clock.advance(1000)
     await run_ready_tasks()
-    bench.gate_node.release("b")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="b")
     assert [call.node_id for call in bench.gate_node.calls] == ["a", "b"]
 
 
@@ -142,8 +141,7 @@ async def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fa
     await until(lambda: bench.gate_node.waiting)
     with pytest.raises(StoreUnavailable):
         await bench.cancel(key)
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
     assert (await bench.event_types(key))[-1] == "run.completed"
 
 
@@ -163,9 +161,7 @@ async def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None
 
 
 async def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = EngineHarness(wrap=FlakyLog)
-    key = await bench.start(workflow([node("a", "test.gate")]))
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness(wrap=FlakyLog).with_gated_run(workflow([node("a", "test.gate")]))
     assert await bench.cancel(key) == "cancelling"
 
     async def refuse(record: Any) -> None:
@@ -253,8 +249,7 @@ async def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch:
         bench.gate_node.release(node_id)
     events = await bench.run_to_end(key)
     assert [event.sequence for event in events] == list(range(len(events)))
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "host_invariant_broken"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
     assert all(b"canary-5d5d" not in event.document for event in events)
     await run_ready_tasks()
     assert (bench.executor.live_count, bench.gate_node.waiting) == (0, {})
@@ -272,12 +267,10 @@ async def test_an_error_of_ours_at_creation_is_found_again_and_fails_the_run(
 
     monkeypatch.setattr(live_run, "decide", raising(broken))
 
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a"), node("b", "test.gate")]))
+    bench, key = await EngineHarness().with_run(workflow([node("a"), node("b", "test.gate")]))
     events = await bench.run_to_end(key)
     assert [event.sequence for event in events] == list(range(len(events)))
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "host_invariant_broken"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
     await run_ready_tasks()
     assert (bench.executor.live_count, bench.gate_node.waiting) == (0, {})
 
@@ -287,17 +280,13 @@ async def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest
 
     bench = EngineHarness(wrap=FlakyLog)
     bench.log.reads_down = 2
-    key = await bench.start(workflow([node("a")]), at_once=False)
-    await bench.run_to_end(key)
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "host_invariant_broken"
+    key = await bench.execute(workflow([node("a")]), at_once=False)
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
     assert bench.log.reads_down == 0
 
 
 async def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "test.gate")]))
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate")]))
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
     answers = await asyncio.gather(*(bench.cancel(key) for _ in range(3)), return_exceptions=True)
     assert len(answers) == 3
@@ -311,8 +300,7 @@ async def test_a_run_that_cannot_even_be_failed_is_left_as_it_is(
 ) -> None:
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: True))
 
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a")]))
+    bench, key = await EngineHarness().with_run(workflow([node("a")]))
     await until(lambda: bench.executor.live_count == 0)
     await run_ready_tasks()
     assert await bench.event_types(key) == []

@@ -39,9 +39,7 @@ DELAY = workflow([node("a", "core.delay", config={"ms": 1000}), node("b")], [edg
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("away", [0, 500, 60_000])
 async def test_a_delay_keeps_its_deadline(crash: bool, away: int) -> None:
-    bench = EngineHarness()
-    key = await bench.start(DELAY)
-    await run_ready_tasks()
+    bench, key = await EngineHarness().with_settled_run(DELAY)
     started = bench.clock.now()
     bench.clock.advance(400)
     await (bench.crash() if crash else bench.close())
@@ -62,9 +60,7 @@ async def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
     ports = {"x": {"type": "static", "value": [1]}}
     key = await bench.start(workflow([node("a", "test.gate", inputs=ports)]))
     await until(lambda: bench.gate_node.waiting)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await until(lambda: after.gate_node.waiting)
     (again,), (first,) = after.gate_node.calls, bench.gate_node.calls
     assert again == msgspec.structs.replace(first, scope=again.scope)
@@ -101,8 +97,7 @@ async def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: boo
 
 
 async def test_a_run_that_was_only_created_is_started() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     await bench.catalog.register(workflow([node("a")]))
     plan = await bench.catalog.find_plan("acme", "sample")
     assert plan is not None
@@ -119,9 +114,7 @@ async def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPat
     names = [f"n{index}" for index in range(6)]
     chain = workflow([node(n, "core.identity") for n in names], [edge(a, b) for a, b in pairwise(names)])
 
-    whole = EngineHarness()
-    expected = await whole.start(chain)
-    await whole.run_to_end(expected)
+    whole, expected = await EngineHarness().with_ended_run(chain)
     bench = EngineHarness()
     append, forever = bench.store.log.append, asyncio.Event()
     left = appends
@@ -147,9 +140,7 @@ async def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPat
 
 
 async def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
-    bench = EngineHarness()
-    done = await bench.start(workflow([node("a")]))
-    await bench.run_to_end(done)
+    bench, _ = await EngineHarness().with_ended_run(workflow([node("a")]))
     future = RunHeader("run-future", CALLER.partition, CALLER.owner, "sample", "0" * 64, 1, engine_version=99)
     gone = RunHeader("run-gone", CALLER.partition, CALLER.owner, "gone", "0" * 64, 1)
     for header in (future, gone):
@@ -160,16 +151,13 @@ async def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
 
 
 async def test_a_run_keeps_the_definition_it_started_with() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "test.gate"), node("b")], [edge("a", "b")]))
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate"), node("b")], [edge("a", "b")]))
     await bench.crash()
     after = bench.successor()
     assert await after.catalog.register(workflow([node("other")])) == []
     await after.executor.recover()
     await until(lambda: after.gate_node.waiting)
-    after.gate_node.release("a")
-    await after.run_to_end(key)
+    await after.run_to_end(key, release="a")
     assert [each["nodeId"] for each in await after.payloads(key, "node.started")] == ["a", "b"]
 
 
@@ -209,8 +197,7 @@ async def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest
 
 
 async def test_a_log_that_cannot_be_folded_keeps_no_other_run_from_going_on() -> None:
-    bench = EngineHarness()
-    good = await bench.start(workflow([node("wait", "core.delay", config={"ms": 50})]))
+    bench, good = await EngineHarness().with_run(workflow([node("wait", "core.delay", config={"ms": 50})]))
     await bench.crash()
     header = (await bench.stored_run(good)).header
     bad = RunHeader("run-bad", CALLER.partition, CALLER.owner, "sample", header.definition, 1)
@@ -231,12 +218,10 @@ async def test_large_runs_are_not_kept_in_memory_after_their_end() -> None:
     document = workflow([node("a")])
     requests: list[dict[str, Any]] = [{"inputs": large}, {"configurable": {"acme.note": large}}]
     for request in requests:
-        key = await bench.start(document, **request)
-        await bench.run_to_end(key)
+        key = await bench.execute(document, **request)
         await bench.executor.read_run(key)
         assert bench.executor._recent_runs.get(key) is None
-    key = await bench.start(document, inputs={"text": "small"})
-    await bench.run_to_end(key)
+    key = await bench.execute(document, inputs={"text": "small"})
     assert bench.executor._recent_runs.get(key) is not None
 
 
@@ -250,9 +235,7 @@ async def test_what_cannot_be_woken_keeps_nobody_else_from_it() -> None:
     bench = EngineHarness(late("test.gone", 5), late("test.there", 10))
     lost = [await bench.start({**workflow([node("ask", "test.gone")]), "id": "lost"}) for _ in range(150)]
     found = [await bench.start({**workflow([node("ask", "test.there")]), "id": "found"}) for _ in range(250)]
-    await bench.crash()
-    bench = bench.successor(types=(late("test.there", 10),))
-    await bench.executor.recover()
+    bench = await bench.restart(types=(late("test.there", 10),))
     began = bench.clock.now()
     await pass_time(bench, 10)
     await until_ended(bench, found)
@@ -274,13 +257,10 @@ async def until_ended(bench: EngineHarness, keys: list[RunKey]) -> None:
 @pytest.mark.parametrize("limits", [(1000, 0), (1000, 5000), (5000, 1000)])
 async def test_a_limit_that_changed_meanwhile_counts_when_the_run_is_next_woken(limits: tuple[int, int]) -> None:
     before, after = limits
-    bench = EngineHarness(
+    bench, key = await EngineHarness(
         asks(Interrupt("custom", "q", PICK, remind_after_ms=(900,))), limits=Limits(max_run_duration_ms=before)
-    )
-    key = await bench.start(workflow([node("ask", "test.ask")]))
-    await bench.crash()
-    bench = bench.successor(limits=Limits(max_run_duration_ms=after))
-    await bench.executor.recover()
+    ).with_run(workflow([node("ask", "test.ask")]))
+    bench = await bench.restart(limits=Limits(max_run_duration_ms=after))
     await pass_time(bench, 4000)
     assert await bench.status(key) == ("failed" if after == 1000 else "waiting-input")
     await pass_time(bench, 2000)

@@ -71,8 +71,7 @@ async def test_media_are_shown_by_a_url_that_opens_them() -> None:
 async def test_media_without_a_description_are_shown_with_a_warning() -> None:
     bench = media_harness(emit_media_node(OutgoingMedia("audio", b"ID3\x04" + b"\0" * 20, duration_seconds=1.5)))
     key = await run_to_end(bench)
-    (event,) = await bench.payloads(key, "media.audio")
-    assert event["durationSeconds"] == 1.5
+    assert (await bench.payload(key, "media.audio"))["durationSeconds"] == 1.5
     (warned,) = await bench.payloads(key, "log.appended")
     assert (warned["level"], warned["fields"]["type"]) == ("warn", "media.audio")
 
@@ -101,8 +100,7 @@ async def test_bytes_stand_in_the_event_only_up_to_the_cap(size: int, inline: bo
 @pytest.mark.rule("media-85")
 async def test_what_only_looks_like_an_image_is_no_image() -> None:
     bench = media_harness(emit_media_node(OutgoingMedia("image", b"<html><script>1</script>", "image/png", "A")))
-    (event,) = await bench.payloads(await run_to_end(bench), "media.image")
-    assert event["mimeType"] == "application/octet-stream"
+    assert (await bench.payload(await run_to_end(bench), "media.image"))["mimeType"] == "application/octet-stream"
 
 
 @pytest.mark.rule("media-04")
@@ -149,8 +147,7 @@ async def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkey
     given = await bench.assets.put(CALLER.partition, b"given")
     unused = await bench.assets.put(CALLER.partition, b"unused")
     again = bench.successor(types=(emit_media_node(OutgoingMedia("image", PNG, alt="A")),))
-    key = await again.start(ONE_NODE_WORKFLOW, inputs={"photo": {"mediaRef": media_ref(given.sha256)}})
-    await again.run_to_end(key)
+    key = await again.execute(ONE_NODE_WORKFLOW, inputs={"photo": {"mediaRef": media_ref(given.sha256)}})
     page = await bench.store.assets.find(CALLER.partition, given.sha256)
     assert page is not None
     assert page.runs == 1
@@ -176,8 +173,7 @@ async def test_what_stands_in_no_event_is_named_as_well() -> None:
     variable = {"name": "logo", "type": "string", "defaultValue": refs[0]}
     document = workflow([node("a", "core.noop")], variables=[variable])
     request = {"metadata": {"m": refs[1]}, "configurable": {"promptOverrides": {"p": refs[2]}}}
-    key = await bench.start(document, **request)
-    await bench.run_to_end(key)
+    await bench.execute(document, **request)
     for asset in made:
         found = await bench.store.assets.find(CALLER.partition, asset.sha256)
         assert found is not None
@@ -202,8 +198,7 @@ async def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
     refs.append(media_ref(asset.sha256))
     key = await run_to_end(again)
     assert await outputs(again, key) == "text"
-    (told,) = await again.payloads(key, "weftwork.content.outside")
-    assert told["mediaRef"] == media_ref(asset.sha256)
+    assert (await again.payload(key, "weftwork.content.outside"))["mediaRef"] == media_ref(asset.sha256)
     found = await bench.store.assets.find(CALLER.partition, asset.sha256)
     assert found is not None
     assert found.runs == 1
@@ -211,8 +206,7 @@ async def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
     assert again.blobs is not None
     await again.blobs.delete(asset.key)
     last = again.successor(types=(reading,))
-    (failed,) = await last.payloads(await run_to_end(last), "node.failed")
-    assert failed["error"]["code"] == "media_not_found"
+    assert (await last.payload(await run_to_end(last), "node.failed"))["error"]["code"] == "media_not_found"
 
 
 async def test_media_that_are_not_what_they_are_said_to_be_are_warned_of() -> None:
@@ -420,16 +414,14 @@ def leaks(text: str) -> list[str]:
 
 async def of_nodes(sent: list[OutgoingMedia]) -> str:
     bench = media_harness(emit_media_node(*sent))
-    key = await bench.start(HIDDEN, inputs={"secret": CANARY})
-    await bench.run_to_end(key)
+    key = await bench.execute(HIDDEN, inputs={"secret": CANARY})
     assert await bench.status(key) == "completed"
     return await told(bench, key)
 
 
 async def of_models(answer: Any, want: str | None = None) -> str:
     bench = media_harness(model_node(want), models=ScriptedModel(answer))
-    key = await bench.start(HIDDEN, inputs={"secret": CANARY})
-    await bench.run_to_end(key)
+    key = await bench.execute(HIDDEN, inputs={"secret": CANARY})
     assert await bench.status(key) == "completed"
     return await told(bench, key)
 

@@ -78,9 +78,7 @@ async def caused(bench: EngineHarness, key: RunKey) -> list[tuple[str, Any]]:
     ("document", "level"), [(GOOD, None), (ERROR, "error"), (WANTS, "debug")], ids=["vendor", "error", "schema"]
 )
 async def test_an_envelope_is_recorded_with_what_its_kind_does(document: dict[str, Any], level: str | None) -> None:
-    bench = EngineHarness(sending(document))
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(sending(document)).with_ended_run(ONE)
     assert (await outcomes(bench, key))[0]["status"] == "accepted"
     logs = await bench.payloads(key, "log.appended")
     assert [each["level"] for each in logs] == ([level] if level else [])
@@ -99,8 +97,7 @@ async def test_a_clarification_waits_in_the_commit_that_records_it() -> None:
         ],
         "contextType": "order",
     }
-    bench = EngineHarness(sending({**ASKS, "payload": payload}))
-    key = await bench.start(ONE)
+    bench, key = await EngineHarness(sending({**ASKS, "payload": payload})).with_run(ONE)
     for _ in range(200):
         if await bench.status(key) == "waiting-input":
             break
@@ -128,8 +125,7 @@ async def test_a_clarification_waits_in_the_commit_that_records_it() -> None:
 @pytest.mark.parametrize("mode", ["fail-node", "discard-and-warn"])
 async def test_a_kind_that_the_node_does_not_take_is_set_aside(mode: Any) -> None:
     bench = EngineHarness(sending(GOOD, contract=EnvelopeContract(frozenset({"vendor.acme.other"}), mode)))
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    key = await bench.execute(ONE)
     (outcome,) = await outcomes(bench, key)
     assert (outcome["status"], outcome["gate"]["code"]) == ("gated", "envelope_contract_violation")
     (record,) = await bench.payloads(key, "weftwork.envelope.recorded")
@@ -140,9 +136,7 @@ async def test_a_kind_that_the_node_does_not_take_is_set_aside(mode: Any) -> Non
 
 @pytest.mark.rule("env-23")
 async def test_one_envelope_too_many_is_a_breach_and_no_end_of_the_run() -> None:
-    bench = EngineHarness(sending(*[GOOD] * 7))
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(sending(*[GOOD] * 7)).with_ended_run(ONE)
     assert [each["status"] for each in await outcomes(bench, key)] == ["accepted"] * 5 + ["breached"] * 2
     breaches = await bench.payloads(key, "cap.breached")
     assert breaches[0] == {"kind": "envelopes", "limit": 5, "observed": 6}
@@ -153,9 +147,7 @@ async def test_one_envelope_too_many_is_a_breach_and_no_end_of_the_run() -> None
 async def test_the_same_envelope_again_gets_the_recorded_outcome_and_another_kind_a_conflict() -> None:
     first = {**GOOD, "correlationId": "c-1", "envelopeId": "e-1"}
     again = {**first, "envelopeId": "e-2", "payload": {"steps": [2]}}
-    bench = EngineHarness(sending(first, again, {**ERROR, "correlationId": "c-1"}))
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(sending(first, again, {**ERROR, "correlationId": "c-1"})).with_ended_run(ONE)
     one, two, three = await outcomes(bench, key)
     assert one == two
     assert one["envelopeId"].startswith("env-")
@@ -168,8 +160,7 @@ async def test_the_same_envelope_again_gets_the_recorded_outcome_and_another_kin
 @pytest.mark.rule("env-20")
 async def test_an_id_that_a_model_likes_is_its_own_in_every_node_and_turn() -> None:
     bench = EngineHarness(sending({**GOOD, "correlationId": "1", "envelopeId": "1"}))
-    key = await bench.start(workflow([node("a", "test.send"), node("b", "test.send")]))
-    await bench.run_to_end(key)
+    key = await bench.execute(workflow([node("a", "test.send"), node("b", "test.send")]))
     records = await bench.payloads(key, "weftwork.envelope.recorded")
     assert len({each["correlationId"] for each in records}) == 2
     assert len({each["envelopeId"] for each in records}) == 2
@@ -194,23 +185,18 @@ async def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeyp
     if not guarded:
         monkeypatch.setattr("weftwork.engine.decide.transitions.record_envelope", forgetful)
     declared = NodeDeclaration("test.send", "For one test.", effect="idempotent", instant=False)
-    bench = EngineHarness(WaitingNode(declared, body))
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(WaitingNode(declared, body)).with_ended_run(ONE)
     assert (len(await bench.payloads(key, "log.appended")) == 1) is guarded
 
 
 @pytest.mark.rule("env-26")
 async def test_a_crash_after_the_record_runs_no_handler_again() -> None:
     held = asyncio.Event()
-    bench = EngineHarness(sending(ERROR, GOOD, then=held))
-    key = await bench.start(ONE)
+    bench, key = await EngineHarness(sending(ERROR, GOOD, then=held)).with_run(ONE)
     for _ in range(3):
         for _ in range(50):
             await run_ready_tasks()
-        await bench.crash()
-        bench = bench.successor()
-        await bench.executor.recover()
+        bench = await bench.restart()
     held.set()
     await bench.run_to_end(key)
     assert len(await bench.payloads(key, "log.appended")) == 1
@@ -220,8 +206,7 @@ async def test_a_crash_after_the_record_runs_no_handler_again() -> None:
 @pytest.mark.rule("env-23")
 async def test_a_kind_that_the_contract_names_becomes_an_artifact() -> None:
     bench = EngineHarness(sending(GOOD, contract=EnvelopeContract(None, artifacts=frozenset({PLAN.name}))))
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    key = await bench.execute(ONE)
     (made,) = await bench.payloads(key, "artifact.created")
     assert (made["artifactType"], made["data"]) == (PLAN.name, {"steps": [1]})
 
@@ -229,8 +214,7 @@ async def test_a_kind_that_the_contract_names_becomes_an_artifact() -> None:
 @pytest.mark.rule("env-26")
 async def test_of_a_node_that_has_ended_it_is_known_what_it_sent_and_not_what_was_in_it() -> None:
     held = asyncio.Event()
-    bench = EngineHarness(sending(GOOD, then=held))
-    key = await bench.start(ONE)
+    bench, key = await EngineHarness(sending(GOOD, then=held)).with_run(ONE)
     while not (running := (await bench.state(key)).envelopes):
         await run_ready_tasks()
     assert [getattr(each.outcome, "payload", None) for each in running.values()] == [{"steps": [1]}]
@@ -252,8 +236,7 @@ async def test_secrets_of_the_run_are_gone_from_the_payload_for_everyone() -> No
         variables=[{"name": "word", "type": "string", "sensitive": True}],
     )
     sent = {**ERROR, "payload": {"code": "c", "message": f"{SECRET}, {SECRET}", "details": {SECRET: [SECRET]}}}
-    bench = EngineHarness(sending(sent))
-    key = await bench.start(document, inputs={"word": SECRET})
+    bench, key = await EngineHarness(sending(sent)).with_run(document, inputs={"word": SECRET})
     events: list[Event] = await bench.run_to_end(key)
     (outcome,) = await outcomes(bench, key)
     assert outcome["redactedPayload"]["message"] == "[REDACTED:word], [REDACTED:word]"
@@ -271,8 +254,7 @@ async def test_markers_count_for_the_size_of_a_payload(monkeypatch: pytest.Monke
     monkeypatch.setattr(envelope_gate, "is_too_large", lambda value: len(str(value)) > 600)
     document = workflow([node("a", "test.send")], variables=[{"name": "w", "type": "string", "sensitive": True}])
     bench = EngineHarness(sending({**GOOD, "payload": {"steps": ["abcd"] * 50}}))
-    key = await bench.start(document, inputs={"w": "abcd"})
-    await bench.run_to_end(key)
+    key = await bench.execute(document, inputs={"w": "abcd"})
     (outcome,) = await outcomes(bench, key)
     assert (outcome["status"], outcome["reason"]) == ("invalid", envelope_gate.PAYLOAD_TOO_LARGE.reason)
 
@@ -283,9 +265,7 @@ async def test_a_piece_alone_is_refused(guarded: bool, monkeypatch: pytest.Monke
     if not guarded:
         monkeypatch.setattr("weftwork.engine.models.envelope_gate.is_partial", lambda document: False)
     piece = {**GOOD, "correlationId": "c", "partial": {"isPartial": True, "index": 0, "total": 2}}
-    bench = EngineHarness(sending(piece))
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(sending(piece)).with_ended_run(ONE)
     assert ((await outcomes(bench, key))[0]["status"] == "invalid") is guarded
 
 
@@ -308,9 +288,7 @@ def test_nothing_is_decided_twice_or_for_a_run_that_is_to_end() -> None:
 async def test_a_question_of_an_item_makes_its_map_answer_for_it() -> None:
     body = {"typeId": "test.send", "config": {}}
     mapped = node("m", "core.flow.map", config={"body": body}, inputs={"items": {"type": "static", "value": [1]}})
-    bench = EngineHarness(sending(ASKS))
-    key = await bench.start(workflow([mapped]))
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(sending(ASKS)).with_ended_run(workflow([mapped]))
     assert await bench.payloads(key, "interrupt.requested") == []
     assert "map_body_suspended" in str((await bench.payloads(key, "node.failed"))[0]["error"])
 

@@ -46,11 +46,9 @@ async def chunks(bench: EngineHarness, key: RunKey) -> list[tuple[str, bool]]:
 
 @pytest.mark.rule("evt-07", "evt-08")
 async def test_each_piece_is_a_chunk_and_the_last_one_says_why_it_ended() -> None:
-    bench = EngineHarness(
+    bench, key = await EngineHarness(
         talking(), models=ScriptedModel(["to ", "be ", "or", AnswerEnd("length", TokenUsage(4, 3), "t-9")])
-    )
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    ).with_ended_run(ONE)
     assert await chunks(bench, key) == [("to ", False), ("be ", False), ("or", True)]
     said = await bench.payloads(key, "output.chunk")
     assert said[0]["meta"] == {"provider": "test", "model": "test-1"}
@@ -68,9 +66,7 @@ async def test_each_piece_is_a_chunk_and_the_last_one_says_why_it_ended() -> Non
 
 @pytest.mark.rule("env-27")
 async def test_what_is_to_pass_the_gate_first_is_not_streamed() -> None:
-    bench = EngineHarness(talking(stream=False), models=ScriptedModel(["to ", "be"]))
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(talking(stream=False), models=ScriptedModel(["to ", "be"])).with_ended_run(ONE)
     assert await chunks(bench, key) == []
     assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"said": ["to be"]}
 
@@ -79,13 +75,10 @@ async def test_what_is_to_pass_the_gate_first_is_not_streamed() -> None:
 async def test_what_is_recorded_is_not_asked_for_again() -> None:
     held = asyncio.Event()
     model = ScriptedModel("first", ["sec", held, "ond"], "second", "third")
-    bench = EngineHarness(talking(3), models=model)
-    key = await bench.start(ONE)
+    bench, key = await EngineHarness(talking(3), models=model).with_run(ONE)
     await until(lambda: len(model.requests) == 2)
     await run_ready_tasks()
-    await bench.crash()
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.restart()
     await bench.run_to_end(key)
     assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"said": ["first", "second", "third"]}
     assert len(model.requests) == 4
@@ -100,8 +93,7 @@ async def test_what_is_recorded_is_not_asked_for_again() -> None:
 async def test_an_attempt_that_failed_leaves_no_answer_behind() -> None:
     model = ScriptedModel("first", [ProviderFault("provider_unavailable", "It is away.")], "again", "second")
     bench = EngineHarness(talking(2), models=model)
-    key = await bench.start(workflow([node("a", "test.talk", settings={"maxRetries": 1})]))
-    await bench.run_to_end(key)
+    key = await bench.execute(workflow([node("a", "test.talk", settings={"maxRetries": 1})]))
     assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"said": ["again", "second"]}
     (retried,) = await bench.payloads(key, "node.retried")
     assert retried["lastError"] == {"code": "provider_unavailable", "message": "It is away."}
@@ -116,9 +108,7 @@ async def test_an_attempt_that_failed_leaves_no_answer_behind() -> None:
 )
 async def test_without_an_end_there_is_no_answer(pieces: list[AnswerPiece], code: str) -> None:
     model = ScriptedModel(pieces)
-    bench = EngineHarness(talking(), models=model)
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(talking(), models=model).with_ended_run(ONE)
     assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == code
     assert await bench.payloads(key, "weftwork.model.answered") == []
     shown = await chunks(bench, key)
@@ -128,9 +118,7 @@ async def test_without_an_end_there_is_no_answer(pieces: list[AnswerPiece], code
 
 
 async def test_a_host_without_models_says_so() -> None:
-    bench = EngineHarness(talking())
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(talking()).with_ended_run(ONE)
     assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "host_capability_missing"
 
 
@@ -139,9 +127,7 @@ async def test_a_host_without_models_says_so() -> None:
 async def test_an_endless_answer_is_cut_off(piece: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_stream, "MAX_ANSWER_CHARS", 35)
     model = ScriptedModel([*[piece] * 50, "end"])
-    bench = EngineHarness(talking(), models=model)
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(talking(), models=model).with_ended_run(ONE)
     (answer,) = await bench.payloads(key, "weftwork.model.answered")
     assert (answer["stop"], len(answer["text"])) == ("length", length)
     assert model.closed == 1
@@ -149,8 +135,7 @@ async def test_an_endless_answer_is_cut_off(piece: str, length: int, monkeypatch
 
 async def test_who_cancels_a_run_hangs_up() -> None:
     model = ScriptedModel(["to ", asyncio.Event(), "be"])
-    bench = EngineHarness(talking(), models=model)
-    key = await bench.start(ONE)
+    bench, key = await EngineHarness(talking(), models=model).with_run(ONE)
     await until(lambda: model.requests)
     await run_ready_tasks()
     await bench.cancel(key)
@@ -171,8 +156,7 @@ HIDES = workflow(
 def test_a_secret_in_two_pieces_is_found(leaky: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> list[str]:
         bench = EngineHarness(talking(), models=ScriptedModel(["It is sword", "fish-", "9000", ", I hear"]))
-        key = await bench.start(HIDES, inputs={"word": SECRET})
-        await bench.run_to_end(key)
+        key = await bench.execute(HIDES, inputs={"word": SECRET})
         return [chunk for chunk, _ in await chunks(bench, key)]
 
     if leaky:
@@ -219,8 +203,7 @@ async def ended(bench: EngineHarness, key: RunKey) -> None:
 @pytest.mark.parametrize("kind", ["user.created", "vendor.z.z"])
 async def test_what_only_looks_like_an_envelope_stays_text(kind: str) -> None:
     said = json.dumps({"type": kind, "payload": {"a": 1}})
-    bench = EngineHarness(models=ScriptedModel(said))
-    key = await bench.start(TEXT)
+    bench, key = await EngineHarness(models=ScriptedModel(said)).with_run(TEXT)
     await ended(bench, key)
     assert (await bench.payloads(key, "node.completed"))[0]["outputs"]["text"] == said
     assert await bench.payloads(key, "weftwork.envelope.recorded") == []
@@ -229,8 +212,7 @@ async def test_what_only_looks_like_an_envelope_stays_text(kind: str) -> None:
 @pytest.mark.parametrize("documents", [[ASKS, plan("early")], [plan("early"), ASKS]])
 async def test_what_stands_beside_a_question_was_made_without_its_answer(documents: list[Any]) -> None:
     model = ScriptedModel(json.dumps(documents), json.dumps(plan("late")))
-    bench = EngineHarness(models=model)
-    key = await bench.start(TYPED)
+    bench, key = await EngineHarness(models=model).with_run(TYPED)
     await ended(bench, key)
     assert (await bench.payloads(key, "node.completed"))[0]["outputs"]["payload"] == {"step": "late"}
     assert "Ann" in model.requests[1].messages[-1].content
@@ -238,8 +220,7 @@ async def test_what_stands_beside_a_question_was_made_without_its_answer(documen
 
 async def test_a_kind_that_was_not_wanted_comes_to_an_end_that_is_told() -> None:
     model = ScriptedModel(*[json.dumps({"type": NOTE, "payload": {}})] * 9)
-    bench = EngineHarness(models=model)
-    key = await bench.start(TYPED)
+    bench, key = await EngineHarness(models=model).with_run(TYPED)
     await ended(bench, key)
     kinds = await bench.event_types(key)
     assert kinds[-4:] == ["envelope.retry.exhausted", "cap.breached", "node.failed", "run.failed"]
@@ -270,8 +251,7 @@ async def test_what_a_provider_raises_is_not_repeated_in_the_log(caplog: pytest.
             raise KeyError(f"key {SECRET}")
 
     with caplog.at_level(logging.DEBUG):
-        bench = EngineHarness(models=RaisingModel())
-        key = await bench.start(TEXT)
+        bench, key = await EngineHarness(models=RaisingModel()).with_run(TEXT)
         await ended(bench, key)
         assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "provider_unavailable"
     (told,) = [each for each in caplog.records if each.message == "provider raised"]
@@ -291,8 +271,7 @@ async def test_the_end_of_all_attempts_is_told_of_an_item_too() -> None:
 def test_turns_have_a_bound_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> int:
         model = ScriptedModel(*[json.dumps([ASKS])] * 9)
-        bench = EngineHarness(models=model)
-        key = await bench.start(TYPED)
+        bench, key = await EngineHarness(models=model).with_run(TYPED)
         await ended(bench, key)
         assert await bench.status(key) == "failed"
         return len(model.requests)
@@ -313,9 +292,7 @@ def test_turns_have_a_bound_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 async def test_half_a_character_is_made_whole_or_shown_as_missing(pieces: list[str], said: str) -> None:
-    bench = EngineHarness(talking(), models=ScriptedModel(pieces))
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(talking(), models=ScriptedModel(pieces)).with_ended_run(ONE)
     assert await bench.status(key) == "completed"
     assert "".join(text for text, _ in await chunks(bench, key)) == said
     assert (await bench.payloads(key, "node.completed"))[0]["outputs"] == {"said": [said]}
@@ -323,9 +300,7 @@ async def test_half_a_character_is_made_whole_or_shown_as_missing(pieces: list[s
 
 @pytest.mark.rule("model-02")
 async def test_pieces_without_a_word_come_to_an_end() -> None:
-    bench = EngineHarness(talking(), models=ScriptedModel([""] * 70_000))
-    key = await bench.start(ONE)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(talking(), models=ScriptedModel([""] * 70_000)).with_ended_run(ONE)
     assert len(await chunks(bench, key)) < 70_000
 
 
@@ -339,9 +314,7 @@ async def test_what_else_a_provider_says_breaks_nothing_either() -> None:
         ],
         [ProviderFault("provider_unavailable", "gone\ud800")],
     ):
-        bench = EngineHarness(talking(), models=ScriptedModel(told))
-        key = await bench.start(ONE)
-        await bench.run_to_end(key)
+        bench, key = await EngineHarness(talking(), models=ScriptedModel(told)).with_ended_run(ONE)
         failed = await bench.payloads(key, "run.failed")
         assert not any(each["error"]["code"] == "host_invariant_broken" for each in failed)
 

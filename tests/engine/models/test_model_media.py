@@ -134,8 +134,7 @@ async def test_what_a_model_makes_beside_its_text_is_shown_once() -> None:
     (event,) = await bench.payloads(key, "media.image")
     assert await fetch_asset(bench, event["url"]) == BIG
     assert event["alt"] == "A dot."
-    (answered,) = await bench.payloads(key, "weftwork.model.answered")
-    assert answered["media"][0]["bytes"] == len(BIG)
+    assert (await bench.payload(key, "weftwork.model.answered"))["media"][0]["bytes"] == len(BIG)
     kinds = await bench.event_types(key)
     assert kinds.index("weftwork.model.answered") < kinds.index("media.image")
 
@@ -157,8 +156,7 @@ async def test_where_nothing_may_be_inline_nothing_is(want: str | None, data: by
 async def test_what_a_model_says_stays_inline_only_if_it_is_little(size: int, inline: bool) -> None:
     bench = media_harness(model_node("media.image"), models=ScriptedModel(media_envelope(PNG.ljust(size, b"p"))))
     key = await run_to_end(bench)
-    (event,) = await bench.payloads(key, "media.image")
-    assert ("base64" in event) is inline
+    assert ("base64" in await bench.payload(key, "media.image")) is inline
 
 
 @pytest.mark.rule("media-84", "media-86")

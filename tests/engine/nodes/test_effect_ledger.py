@@ -30,8 +30,7 @@ CLAIMED, RECORDED = "weftwork.effect.claimed", "weftwork.effect.recorded"
 @pytest.mark.rule("eff-05", "eff-06")
 async def test_a_step_is_claimed_before_and_recorded_after() -> None:
     world = ExternalSystem()
-    bench = EngineHarness(world.step_node("x", "y"))
-    key = await bench.start(STEPS)
+    bench, key = await EngineHarness(world.step_node("x", "y")).with_run(STEPS)
     world.blocked_until = asyncio.get_running_loop().create_future()
     await until(lambda: world.received_keys)
     assert (await bench.event_types(key))[-2:] == ["node.started", CLAIMED]
@@ -47,9 +46,7 @@ async def test_a_step_is_claimed_before_and_recorded_after() -> None:
 @pytest.mark.rule("eff-05")
 async def test_a_once_node_is_claimed_as_a_whole() -> None:
     world = ExternalSystem()
-    bench = EngineHarness(world.effect_node())
-    key = await bench.start(PAY)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(world.effect_node()).with_ended_run(PAY)
     assert await bench.event_types(key) == [
         *("run.started", "node.started", CLAIMED, "node.completed", "run.completed")
     ]
@@ -75,9 +72,7 @@ async def test_the_key_is_the_same_in_every_attempt_and_another_in_every_round()
 
     again = edge("a", "a", condition={"type": "expression", "expression": "nodes.a.outputs.round < 1.0"})
     looped = workflow([node("a", "test.flaky", settings=RETRY)], [again])
-    bench = EngineHarness(effect_node_type("test.flaky", body))
-    key = await bench.start(looped)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(effect_node_type("test.flaky", body)).with_ended_run(looped)
     assert keys == [
         (visit, await key_of(bench, key, "node", visit), await key_of(bench, key, "step:s", visit))
         for visit in (0, 0, 1, 1)
@@ -88,12 +83,9 @@ async def test_the_key_is_the_same_in_every_attempt_and_another_in_every_round()
 async def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
     world = ExternalSystem()
     world.blocked_until = asyncio.get_running_loop().create_future()
-    bench = EngineHarness(world.effect_node())
-    key = await bench.start(PAY)
+    bench, key = await EngineHarness(world.effect_node()).with_run(PAY)
     await until(lambda: world.received_keys)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await run_ready_tasks()
     assert (len(world.received_keys), await after.status(key)) == (1, "waiting-input")
     (asked,) = await after.payloads(key, "interrupt.requested")
@@ -111,8 +103,7 @@ async def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
 async def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
     world = ExternalSystem()
     world.blocked_until = asyncio.get_running_loop().create_future()
-    bench = EngineHarness(world.step_node("x"))
-    key = await bench.start(STEPS)
+    bench, key = await EngineHarness(world.step_node("x")).with_run(STEPS)
     await until(lambda: world.received_keys)
     await bench.crash()
     world.blocked_until = None
@@ -124,8 +115,7 @@ async def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
     await after.run_to_end(key)
     status = await after.status(key)
     if outcome == "failed":
-        (failed,) = await after.payloads(key, "node.failed")
-        assert (status, failed["error"]["code"]) == ("failed", "effect_failed")
+        assert (status, (await after.payload(key, "node.failed"))["error"]["code"]) == ("failed", "effect_failed")
     else:
         (done,) = await after.payloads(key, "node.completed")
         assert (status, done["outputs"]["x"]) == ("completed", 5 if outcome == "done" else {"receipt": 2})
@@ -137,8 +127,7 @@ async def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
 async def test_an_idempotent_step_is_sent_again_under_the_same_key() -> None:
     world = ExternalSystem()
     world.blocked_until = asyncio.get_running_loop().create_future()
-    bench = EngineHarness(world.step_node("x", effect="idempotent"))
-    key = await bench.start(STEPS)
+    bench, key = await EngineHarness(world.step_node("x", effect="idempotent")).with_run(STEPS)
     await until(lambda: world.received_keys)
     await bench.crash()
     world.blocked_until = None
@@ -178,8 +167,7 @@ async def test_items_of_a_map_have_effects_of_their_own(whole: bool) -> None:
             break
     assert (await after.status(key), answers) == ("completed", 2)
     assert len(world.received_keys) == len(set(world.received_keys)) == 4
-    (done,) = await after.payloads(key, "node.completed")
-    assert done["outputs"]["results"][0] == ("seen" if whole else {"s": "seen"})
+    assert (await after.payload(key, "node.completed"))["outputs"]["results"][0] == ("seen" if whole else {"s": "seen"})
     assert {each.get("item") for each in await after.payloads(key, "weftwork.effect.claimed")} == {"0", "1", "2", "3"}
 
 
@@ -347,8 +335,7 @@ def test_a_commit_that_was_thought_lost_is_still_ours(monkeypatch: pytest.Monkey
         world = ExternalSystem()
         bench = EngineHarness(world.step_node("x", "y"), wrap=LostReplyLog)
         lost.add(at)
-        key = await bench.start(STEPS)
-        await bench.run_to_end(key)
+        key = await bench.execute(STEPS)
         assert (await bench.status(key), len(world.received_keys)) == ("completed", 2)
         assert await bench.payloads(key, "interrupt.requested") == []
 

@@ -37,8 +37,7 @@ async def test_a_failure_is_recorded_and_comes_back() -> None:
         raise AssertionError
 
     bench = EngineHarness(effect_node_type("test.body", body))
-    key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
-    await bench.run_to_end(key)
+    key = await bench.execute(workflow([node("a", "test.body", settings=RETRY)]))
     assert calls == 1
     assert (await bench.payloads(key, RECORDED))[0]["error"] == {
         "code": "declined",
@@ -61,8 +60,7 @@ async def test_what_did_not_happen_may_be_tried_again() -> None:
         return Completed({"n": await context.step("x", "once", charge)})
 
     bench = EngineHarness(effect_node_type("test.body", body))
-    key = await bench.start(workflow([node("a", "test.body", settings=RETRY)]))
-    await bench.run_to_end(key)
+    key = await bench.execute(workflow([node("a", "test.body", settings=RETRY)]))
     assert (calls, (await bench.payloads(key, "node.completed"))[0]["outputs"]) == (3, {"n": 3})
     assert (await bench.event_types(key)).count(CLAIMED) == 3
 
@@ -91,8 +89,7 @@ async def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bo
 async def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
     world = ExternalSystem()
     world.blocked_until = asyncio.get_running_loop().create_future()
-    bench = EngineHarness(world.step_node("x", "y"))
-    key = await bench.start(STEPS)
+    bench, key = await EngineHarness(world.step_node("x", "y")).with_run(STEPS)
     await until(lambda: world.received_keys)
     closing = asyncio.ensure_future(bench.close())
     await run_ready_tasks()
@@ -110,9 +107,7 @@ async def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
 @pytest.mark.rule("eff-07")
 @pytest.mark.parametrize(("name", "status"), [("", "failed"), ("n" * 128, "completed"), ("n" * 129, "failed")])
 async def test_a_step_has_a_name_of_some_length(name: str, status: str) -> None:
-    bench = EngineHarness(ExternalSystem().step_node(name))
-    key = await bench.start(STEPS)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(ExternalSystem().step_node(name)).with_ended_run(STEPS)
     assert await bench.status(key) == status
 
 
@@ -125,8 +120,7 @@ async def test_a_name_is_good_for_one_step() -> None:
         return Completed({"n": await context.step("x", "once", one)})
 
     bench = EngineHarness(effect_node_type("test.body", body))
-    key = await bench.start(workflow([node("a", "test.body")]))
-    await bench.run_to_end(key)
+    key = await bench.execute(workflow([node("a", "test.body")]))
     assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == "node_misused"
 
 
@@ -174,9 +168,7 @@ async def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
 @pytest.mark.parametrize(("name", "least"), [("MAX_STEPS", 2), ("MAX_STEP_BYTES", 20)])
 def test_a_node_that_leaves_too_much_behind_fails(monkeypatch: pytest.MonkeyPatch, name: str, least: int) -> None:
     async def work() -> str:
-        bench = EngineHarness(ExternalSystem().step_node("x", "y", "z"))
-        key = await bench.start(STEPS)
-        await bench.run_to_end(key)
+        bench, key = await EngineHarness(ExternalSystem().step_node("x", "y", "z")).with_ended_run(STEPS)
         return await bench.status(key)
 
     assert run(work) == "completed"

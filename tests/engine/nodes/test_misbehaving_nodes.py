@@ -83,9 +83,7 @@ async def test_what_a_node_is_given_is_its_own_and_its_clock_is_that_of_its_firs
     await answer(bench, key, ["theirs"])
     await until(lambda: seen)
     await run_ready_tasks()
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await after.run_to_end(key)
     assert seen == [(["theirs"], 700)] * 3
 
@@ -101,24 +99,19 @@ async def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.M
         begun += 1
         return await asyncio.get_running_loop().create_future()
 
-    bench = EngineHarness(effect_node_type("test.body", body))
-    key = await bench.start(ONE)
+    bench, key = await EngineHarness(effect_node_type("test.body", body)).with_run(ONE)
     for _ in range(6):
         await run_ready_tasks()
-        await bench.crash()
-        bench = bench.successor()
-        await bench.executor.recover()
+        bench = await bench.restart()
     await run_ready_tasks()
     assert (begun, await bench.status(key)) == (4, "failed")
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["code"] == "node_crashed"
+    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_crashed"
 
 
 async def test_an_unknown_outcome_stays_unknown_when_the_type_changes() -> None:
     world = ExternalSystem()
     world.blocked_until = asyncio.get_running_loop().create_future()
-    bench = EngineHarness(world.effect_node("once"))
-    key = await bench.start(workflow([node("a", "test.pay")]))
+    bench, key = await EngineHarness(world.effect_node("once")).with_run(workflow([node("a", "test.pay")]))
     await until(lambda: world.received_keys)
     await bench.crash()
     world.blocked_until = None
@@ -137,8 +130,7 @@ async def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
         return Completed(await context.step("s", "once", lambda: world.call("s")))
 
     world.blocked_until = asyncio.get_running_loop().create_future()
-    bench = EngineHarness(effect_node_type("test.body", body, "once"))
-    key = await bench.start(ONE)
+    bench, key = await EngineHarness(effect_node_type("test.body", body, "once")).with_run(ONE)
     await until(lambda: world.received_keys)
     await bench.crash()
     world.blocked_until = None
@@ -157,12 +149,9 @@ async def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
 async def test_an_answer_that_names_another_question_is_refused() -> None:
     world = ExternalSystem()
     world.blocked_until = asyncio.get_running_loop().create_future()
-    bench = EngineHarness(world.effect_node())
-    key = await bench.start(workflow([node("a", "test.pay")]))
+    bench, key = await EngineHarness(world.effect_node()).with_run(workflow([node("a", "test.pay")]))
     await until(lambda: world.received_keys)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await run_ready_tasks()
     (asked,) = await after.payloads(key, "interrupt.requested")
     with pytest.raises(ClientFault, match="does not fit"):
@@ -175,12 +164,9 @@ async def test_an_answer_that_does_not_fit_what_the_node_gives_is_asked_for_agai
     world = ExternalSystem()
     world.blocked_until = asyncio.get_running_loop().create_future()
     wanted = {"type": "object", "required": ["receipt"], "properties": {"receipt": {"type": "integer"}}}
-    bench = EngineHarness(world.effect_node(outputs=wanted))
-    key = await bench.start(workflow([node("a", "test.pay")]))
+    bench, key = await EngineHarness(world.effect_node(outputs=wanted)).with_run(workflow([node("a", "test.pay")]))
     await until(lambda: world.received_keys)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     for said in ({"outcome": "done"}, {"outcome": "done", "output": {"receipt": "x"}}):
         await run_ready_tasks()
         await answer(after, key, said)
@@ -207,8 +193,7 @@ async def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
                 continue
         return Completed({})
 
-    bench = EngineHarness(effect_node_type("test.body", body, concurrency=1))
-    first = await bench.start(ONE)
+    bench, first = await EngineHarness(effect_node_type("test.body", body, concurrency=1)).with_run(ONE)
     await until(lambda: entered)
     second = await bench.start(ONE)
     await bench.cancel(first)
@@ -233,8 +218,7 @@ async def test_no_thread_is_taken_for_a_run_that_may_be_refused(plain: bool, key
         there.append(bool(bench.executor._live))
         return Completed({})
 
-    bench = EngineHarness(effect_node_type("test.body", body, holds_thread=plain))
-    await bench.store.open()
+    bench = await EngineHarness(effect_node_type("test.body", body, holds_thread=plain)).open()
     assert await bench.catalog.register(ONE) == []
     made = await bench.service.create_run(CALLER, {"workflowId": "sample"}, key)
     await bench.run_to_end(CALLER.run(made.run_id))
@@ -250,8 +234,7 @@ async def test_a_body_of_a_map_that_raises_fails_its_item() -> None:
     bench = EngineHarness(effect_node_type("test.body", body, "once"))
     config = {"items": [1, 2], "body": {"typeId": "test.body"}}
     made = node("a", "core.flow.map", config=config, settings={"maxRetries": 2, "retryDelayMs": 1})
-    key = await bench.start(workflow([made, node("b")], [edge("a", "b")]))
-    await bench.run_to_end(key)
+    key = await bench.execute(workflow([made, node("b")], [edge("a", "b")]))
     (failed,) = await bench.payloads(key, "node.failed")
     assert failed["error"]["code"] == "map_item_failed"
     assert failed["error"]["details"] == {"index": 1, "code": "node_failed"}
@@ -293,16 +276,12 @@ async def test_a_delay_is_read_in_a_fixed_order(inputs: Any, config: Any, length
 
 @pytest.mark.rule("node-03")
 async def test_a_delay_without_a_length_fails() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "core.delay")]))
-    await bench.run_to_end(key)
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["code"] == "node_input_missing"
+    bench, key = await EngineHarness().with_ended_run(workflow([node("a", "core.delay")]))
+    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_input_missing"
 
 
 async def test_a_delay_longer_than_a_year_is_refused_with_its_definition() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     document = workflow([node("a", "core.delay", config={"ms": basics.MAX_DELAY_MS + 1})])
     (violation,) = await bench.catalog.register(document)
     assert (violation.pointer, violation.rule) == ("/nodes/0/config/ms", "maximum")
@@ -324,11 +303,9 @@ async def losing(call: NodeCall, context: NodeContext) -> NodeOutcome:
 @pytest.mark.parametrize("work_of_node", [raising, losing])
 async def test_a_waiting_node_that_raises_fails_and_the_run_goes_on(work_of_node: Any) -> None:
     bench = EngineHarness(waiting_node_type("test.bad", work_of_node))
-    key = await bench.start(workflow([node("a", "test.bad")]))
-    await bench.run_to_end(key)
+    key = await bench.execute(workflow([node("a", "test.bad")]))
     assert await bench.event_types(key) == ["run.started", "node.started", "node.failed", "run.failed"]
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "node_failed"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "node_failed"
     assert all(b"canary-0a1b" not in event.document for event in await bench.events(key))
 
 

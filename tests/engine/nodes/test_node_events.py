@@ -14,13 +14,6 @@ from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import run_snapshot
 
 
-async def ended(document: dict[str, Any], **request: Any) -> tuple[EngineHarness, RunKey]:
-    bench = EngineHarness()
-    key = await bench.start(document, **request)
-    await bench.run_to_end(key)
-    return bench, key
-
-
 async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode(run_snapshot(await bench.stored_run(key))))
 
@@ -34,7 +27,7 @@ def test_a_declared_variable_keeps_its_type(monkeypatch: pytest.MonkeyPatch) -> 
     document = workflow([setting("text")], [], [variable("n", "number", defaultValue=1)])
 
     async def work() -> tuple[str, Any]:
-        bench, key = await ended(document)
+        bench, key = await EngineHarness().with_ended_run(document)
         document_shown = await shown(bench, key)
         return document_shown.get("error", {}).get("code"), document_shown["variables"]["n"]
 
@@ -53,9 +46,8 @@ async def test_a_merge_is_given_every_value_in_the_order_of_the_graph() -> None:
         [edge("b", "z", "none_failed"), edge("a", "z", "none_failed", id="0"), edge("off", "z", "none_failed")],
     )
 
-    bench, key = await ended(document)
-    (completed,) = await bench.payloads(key, "run.completed")
-    assert completed["outputs"]["z"]["output"] == ["a", "b"]
+    bench, key = await EngineHarness().with_ended_run(document)
+    assert (await bench.payload(key, "run.completed"))["outputs"]["z"]["output"] == ["a", "b"]
 
 
 @pytest.mark.rule("data-05")
@@ -72,8 +64,7 @@ def test_parallel_writes_of_a_variable_end_the_same_and_each_reader_sees_its_own
     )
 
     async def work(order: str) -> dict[str, Any]:
-        bench = EngineHarness()
-        key = await bench.start(document)
+        bench, key = await EngineHarness().with_run(document)
         for name in order:
             await until(lambda name=name: f"{name}0" in bench.gate_node.waiting)
             bench.gate_node.release(f"{name}0")
@@ -104,7 +95,7 @@ async def test_a_channel_is_the_fold_of_its_writes() -> None:
         channels={"c": {"reducer": "counter", "schemaVersion": 3}},
     )
 
-    bench, key = await ended(document)
+    bench, key = await EngineHarness().with_ended_run(document)
     written = await bench.payloads(key, "channel.written")
     assert [(w["channel"], w["value"], w["reducer"], w["nodeId"], w["schemaVersion"]) for w in written] == [
         ("c", 2, "counter", "a", 3),
@@ -130,7 +121,7 @@ async def test_a_channel_is_the_fold_of_its_writes() -> None:
 async def test_what_a_channel_does_not_take_fails_the_node(
     channel: dict[str, Any], value: Any, code: str | None
 ) -> None:
-    bench, key = await ended(workflow([writing("a", value)], channels={"c": channel}))
+    bench, key = await EngineHarness().with_ended_run(workflow([writing("a", value)], channels={"c": channel}))
     error = (await shown(bench, key)).get("error", {})
     assert error.get("code") == code
     assert (await bench.event_types(key)).count("channel.written") == (code is None)
@@ -160,7 +151,7 @@ async def test_what_is_written_of_something_sensitive_is_hidden_and_still_there_
         [variable("pin", sensitive=True)],
     )
 
-    bench, key = await ended(document, inputs={"pin": "4711-secret"})
+    bench, key = await EngineHarness().with_ended_run(document, inputs={"pin": "4711-secret"})
     assert await bench.status(key) == "completed", await bench.payloads(key, "run.failed")
     text = b"".join(event.document for event in await bench.events(key))
     text += msgspec.json.encode(await shown(bench, key))
@@ -173,7 +164,7 @@ async def test_what_is_written_of_something_sensitive_is_hidden_and_still_there_
 async def test_lines_below_the_level_of_the_workflow_are_left_out() -> None:
     lines = [node(level, "core.log", config={"level": level, "message": level}) for level in ("debug", "info", "warn")]
 
-    bench, key = await ended(workflow(lines, settings={"logLevel": "info"}))
+    bench, key = await EngineHarness().with_ended_run(workflow(lines, settings={"logLevel": "info"}))
     assert [each["level"] for each in await bench.payloads(key, "log.appended")] == ["info", "warn"]
 
 
@@ -196,7 +187,7 @@ async def test_an_artifact_is_fetched_by_its_id_in_its_newest_version() -> None:
         [edge("a", "b")],
     )
 
-    bench, key = await ended(document)
+    bench, key = await EngineHarness().with_ended_run(document)
     control = RunControl(bench.runtime, bench.executor)
     found = await control.get_artifact(CALLER, key.run_id, "r")
     assert found == {

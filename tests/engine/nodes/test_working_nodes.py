@@ -31,8 +31,7 @@ async def test_a_node_is_executed_again_as_the_next_attempt() -> None:
         await gate.wait()
         return Completed({"attempt": call.attempt})
 
-    bench = EngineHarness(effect_node_type("test.body", body))
-    key = await bench.start(ONE)
+    bench, key = await EngineHarness(effect_node_type("test.body", body)).with_run(ONE)
     for attempt in (1, 2, 3):
         await until(lambda attempt=attempt: len(calls) == attempt)
         await run_ready_tasks()
@@ -77,8 +76,7 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
         nodes = [node("g", "test.gate"), *(node(name, "test.body") for name in names)]
         key = await bench.start(workflow(nodes, edges))
         await until(lambda: bench.gate_node.waiting)
-        bench.gate_node.release("g")
-        await bench.run_to_end(key)
+        await bench.run_to_end(key, release="g")
         return all(durable), len(appends)
 
     if effect == "pure":
@@ -125,14 +123,11 @@ async def test_a_crash_takes_no_retry_away() -> None:
     key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 1, "retryDelayMs": 1})]))
     await until(lambda: calls)
     await run_ready_tasks()
-    await bench.crash()
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.restart()
     gate.set()
     await bench.run_to_end(key)
     assert calls == [1, 2, 3]
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["code"] == "node_failed"
+    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_failed"
     assert "inner" not in str(await bench.events(key))
 
 
@@ -164,9 +159,7 @@ async def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> N
         context.emit_event(AppendLog("warn", "last", {"n": 2}))
         return Completed({})
 
-    bench = EngineHarness(effect_node_type("test.body", body))
-    key = await bench.start(ONE)
-    await run_ready_tasks()
+    bench, key = await EngineHarness(effect_node_type("test.body", body)).with_settled_run(ONE)
     assert (await bench.event_types(key))[2:] == ["log.appended", "acme.progress"]
     gate.set()
     await bench.run_to_end(key)
@@ -181,9 +174,7 @@ def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> Non
                 context.emit_event(EmitEvent("acme.progress", {"part": number}))
             return Completed({})
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        key = await bench.start(ONE)
-        await bench.run_to_end(key)
+        bench, key = await EngineHarness(effect_node_type("test.body", body)).with_ended_run(ONE)
         return await bench.status(key)
 
     assert run(work) == "completed"
@@ -210,12 +201,9 @@ async def test_the_first_version_that_is_pinned_stands() -> None:
     )
     key = await bench.start(document)
     await until(lambda: bench.gate_node.waiting)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await until(lambda: after.gate_node.waiting)
-    after.gate_node.release("g")
-    await after.run_to_end(key)
+    await after.run_to_end(key, release="g")
     assert pinned == [2, 2]
     assert await after.payloads(key, "version.pinned") == [{"changeId": "prices", "version": 2, "nodeId": "a"}]
 
@@ -232,13 +220,9 @@ async def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps(
         second = await context.step("y", "once", lambda: world.call("y"))
         return Completed({"said": said, "first": first, "second": second})
 
-    bench = EngineHarness(effect_node_type("test.body", body))
-    key = await bench.start(ONE)
-    await run_ready_tasks()
+    bench, key = await EngineHarness(effect_node_type("test.body", body)).with_settled_run(ONE)
     assert await bench.status(key) == "waiting-input"
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await answer(after, key, "yes")
     await after.run_to_end(key)
     assert (world.received_keys, outside) == (["x", "y"], 2)

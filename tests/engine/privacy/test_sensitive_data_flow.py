@@ -95,16 +95,12 @@ async def lived(
     """What the nodes were given, and all that was ever shown, of one run with that many restarts at its gates."""
     seen: Given = {}
     shown = ""
-    bench = EngineHarness(*types(minted, seen))
-    key = await bench.start(document, inputs=inputs)
-    await run_ready_tasks()
+    bench, key = await EngineHarness(*types(minted, seen)).with_settled_run(document, inputs=inputs)
     while await bench.status(key) not in TERMINAL_STATUSES:
         shown += await everything_shown(bench, key)
         if crashes:
             crashes -= 1
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
+            bench = await bench.restart()
             await run_ready_tasks()
         for call in bench.gate_node.calls:
             if call.node_id in bench.gate_node.waiting:

@@ -89,8 +89,7 @@ async def through_the_gate(bench: EngineHarness, key: RunKey) -> None:
     await at_the_gate(bench)
     assert CANARY not in await everything_shown(bench, key)
     assert SECOND not in await everything_shown(bench, key)
-    bench.gate_node.release("gate")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="gate")
 
 
 @pytest.mark.rule("hide-02", "hide-03", "hide-04")
@@ -98,8 +97,7 @@ async def through_the_gate(bench: EngineHarness, key: RunKey) -> None:
 async def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
     witness = RecordingNodes()
 
-    bench = EngineHarness(*witness.types())
-    key = await bench.start(DOCUMENT, inputs=INPUTS)
+    bench, key = await EngineHarness(*witness.types()).with_run(DOCUMENT, inputs=INPUTS)
     for _ in range(restarts):
         await at_the_gate(bench)
         await bench.crash()
@@ -176,8 +174,7 @@ async def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
     bench = EngineHarness(*witness.types(), giver)
     # For the declared output the variable has a value of its own.
     inputs = {"plain": 41} if flow == "declared" else {"plain": 41, "secret": secret}
-    key = await bench.start(flows(kind)[flow], inputs=inputs)
-    await bench.run_to_end(key)
+    key = await bench.execute(flows(kind)[flow], inputs=inputs)
     (given,) = witness.given
     assert secret in given.values()
     shown = await everything_shown(bench, key)
@@ -186,8 +183,7 @@ async def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
     completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
     assert completed["open"] == {"x": 41}
     assert completed["last"] == {port: redaction_marker(f"last.{port}") for port in given}
-    (ended,) = await bench.payloads(key, "run.completed")
-    assert ended["outputs"] == {"last": completed["last"], "open": {"x": 41}}
+    assert (await bench.payload(key, "run.completed"))["outputs"] == {"last": completed["last"], "open": {"x": 41}}
 
 
 async def shown_of(secret: str) -> tuple[str, str]:
@@ -196,8 +192,7 @@ async def shown_of(secret: str) -> tuple[str, str]:
     key = await bench.start(DOCUMENT, inputs={"secret": secret, "plain": "p"})
     await at_the_gate(bench)
     before = await everything_shown(bench, key)
-    bench.gate_node.release("gate")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="gate")
     return before, await everything_shown(bench, key)
 
 
@@ -222,9 +217,7 @@ async def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
     bench = EngineHarness(*witness.types())
     key = await bench.start(document, inputs={"secret": CANARY, "plain": redaction_marker("secret")})
     await at_the_gate(bench)
-    await bench.crash()
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.restart()
     await through_the_gate(bench, key)
     assert witness.given == [{"x": redaction_marker("secret")}]
 
@@ -237,9 +230,7 @@ async def test_a_default_that_is_sensitive_is_hidden_too() -> None:
         [variable("secret", sensitive=True, defaultValue=CANARY)],
     )
 
-    bench = EngineHarness(*witness.types())
-    key = await bench.start(document)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(*witness.types()).with_ended_run(document)
     assert witness.given == [{"x": CANARY}]
     assert CANARY not in await everything_shown(bench, key)
 
@@ -261,8 +252,7 @@ async def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: 
     monkeypatch.setattr(redaction.Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
     witness = RecordingNodes()
 
-    bench = EngineHarness(*witness.types())
-    key = await bench.start(DOCUMENT, inputs=INPUTS)
+    bench, key = await EngineHarness(*witness.types()).with_run(DOCUMENT, inputs=INPUTS)
     await at_the_gate(bench)
     assert CANARY in await everything_shown(bench, key)
 
@@ -290,8 +280,7 @@ async def everything(bench: EngineHarness, key: RunKey) -> bytes:
 
 
 async def asked(*nodes: dict[str, Any], edges: list[dict[str, Any]] | None = None) -> tuple[EngineHarness, RunKey]:
-    bench = EngineHarness()
-    key = await bench.start(workflow(list(nodes), edges or [], HIDDEN), inputs={"pin": SECRET})
+    bench, key = await EngineHarness().with_run(workflow(list(nodes), edges or [], HIDDEN), inputs={"pin": SECRET})
     assert SECRET.encode() not in await everything(bench, key)
     return bench, key
 
@@ -312,8 +301,7 @@ async def test_questions_that_hold_a_secret_keep_their_shape_and_lose_their_word
     assert [each["id"] for each in shown["questions"]] == ["q1", "q2"]
     assert await bench.answer(key, {"answers": {"q1": "yes", "q2": f"use {SECRET}"}}) == "completed"
     assert SECRET.encode() not in await everything(bench, key)
-    (ended,) = await bench.payloads(key, "clarification.resolved")
-    assert set(ended["answers"]) == {"q1", "q2"}
+    assert set((await bench.payload(key, "clarification.resolved"))["answers"]) == {"q1", "q2"}
 
 
 @pytest.mark.rule("hide-03")
@@ -358,8 +346,7 @@ async def test_an_event_is_matched_though_its_correlation_is_hidden() -> None:
     )
     document = workflow([ask], [], [variable("order", "object", sensitive=True)])
 
-    bench = EngineHarness()
-    key = await bench.start(document, inputs={"order": {"id": SECRET}})
+    bench, key = await EngineHarness().with_run(document, inputs={"order": {"id": SECRET}})
     assert SECRET.encode() not in await everything(bench, key)
     assert set((await newest(bench, key))["correlation"]) == {"id"}
     await bench.crash()

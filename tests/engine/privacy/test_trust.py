@@ -135,12 +135,9 @@ async def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
     assert {name: each.untrusted for name, each in live.nodes.items()} == {
         name: each.untrusted for name, each in folded.nodes.items()
     }
-    await bench.crash()
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.restart()
     await run_ready_tasks()
-    bench.gate_node.release("hold")
-    events = await bench.run_to_end(key)
+    events = await bench.run_to_end(key, release="hold")
     assert untrusted_nodes(events) == {"o": True, "m": False, "hold": False, "reads-a": True, "reads-b": False}
 
 
@@ -273,9 +270,7 @@ def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) -> None:
             sequence(node("call", SUB_WORKFLOW, config=config), *held, mixing_node("reads", "c")), child
         )
         if apart:
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
+            bench = await bench.restart()
             await settle()
             bench.gate_node.release("hold")
         events = await bench.run_to_end(key)

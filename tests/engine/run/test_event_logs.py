@@ -229,8 +229,7 @@ async def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None
 async def test_caches_hold_at_every_append_of_a_run() -> None:
     for seed in range(30):
         dice = random.Random(seed)
-        bench = EngineHarness()
-        key = await bench.start(a_graph(dice), inputs={"open": [1.0, SECRET]})
+        bench, key = await EngineHarness().with_run(a_graph(dice), inputs={"open": [1.0, SECRET]})
         for _ in range(8):
             await check_caches(bench, key)
             await run_ready_tasks()
@@ -243,9 +242,7 @@ async def test_caches_hold_at_every_append_of_a_run() -> None:
 async def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(append.BatchBuilder, "_rows", lambda self: ())
 
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a")]))
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness().with_ended_run(workflow([node("a")]))
     with pytest.raises(AssertionError):
         await check_caches(bench, key)
 
@@ -312,8 +309,7 @@ async def failed(bench: EngineHarness) -> None:
 async def waited(bench: EngineHarness) -> None:
     key = await bench.start(WAITING, configurable={"runTimeoutMs": 1000})
     await until(lambda: bench.gate_node.waiting)
-    bench.gate_node.release("b")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="b")
 
 
 async def cancelled(bench: EngineHarness) -> None:
@@ -332,8 +328,7 @@ async def refused(bench: EngineHarness) -> None:
     with pytest.raises(ClientFault):
         await bench.service.create_run(CALLER, {"workflowId": WAITING["id"], "scopeId": "s"}, exclusive=True)
     await until(lambda: bench.gate_node.waiting)
-    bench.gate_node.release("b")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="b")
 
 
 STORIES = [completed, failed, waited, cancelled, timed_out, refused]

@@ -10,16 +10,9 @@ from weftwork.engine.run.replay import load_state
 from weftwork.protocol.fold import traversal
 
 
-async def ended(document: dict[str, Any], **request: Any) -> tuple[EngineHarness, Any]:
-    bench = EngineHarness()
-    key = await bench.start(document, **request)
-    await bench.run_to_end(key)
-    return bench, key
-
-
 async def started(document: dict[str, Any], **request: Any) -> list[str]:
     """The nodes that started, in order, and how the run ended."""
-    bench, key = await ended(document, **request)
+    bench, key = await EngineHarness().with_ended_run(document, **request)
     events = await bench.events(key)
     return [*(event.node_id or "" for event in events if event.type == "node.started"), events[-1].type]
 
@@ -86,14 +79,13 @@ async def test_a_loop_that_does_not_end_is_ended(limit: int) -> None:
     settings = {} if limit == 5 else {"maxLoopbackIterations": limit}
     document = workflow([node("a"), node("b")], [edge("a", "b"), edge("b", "a")], settings=settings)
 
-    bench, key = await ended(document)
+    bench, key = await EngineHarness().with_ended_run(document)
     kinds = await bench.event_types(key)
     assert kinds.count("node.started") == 2 * (limit + 1)
     assert kinds[-2:] == ["workflow.loopback-limit", "run.failed"]
     (said,) = await bench.payloads(key, "workflow.loopback-limit")
     assert said == {"nodeId": "a", "iterations": limit + 1, "limit": limit}
-    ((failed),) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "loop_limit_exceeded"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "loop_limit_exceeded"
 
 
 async def test_an_inner_loop_counts_anew_in_every_round_of_the_outer_one() -> None:
@@ -141,9 +133,8 @@ async def test_data_comes_round_over_the_edge_and_over_a_connection() -> None:
         ],
     )
 
-    bench, key = await ended(document)
-    (completed,) = await bench.payloads(key, "run.completed")
-    assert completed["outputs"]["end"]["input"] == 32
+    bench, key = await EngineHarness().with_ended_run(document)
+    assert (await bench.payload(key, "run.completed"))["outputs"]["end"]["input"] == 32
     assert [p["outputs"]["output"] for p in await bench.payloads(key, "node.completed") if p["nodeId"] == "double"] == [
         2,
         4,
@@ -168,9 +159,8 @@ async def test_a_condition_back_that_cannot_be_judged_fails_the_run() -> None:
         [node("a")], [edge("a", "a", condition={"type": "expression", "expression": "inputs.gone == 1.0"})]
     )
 
-    bench, key = await ended(document)
-    ((failed),) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "expression_failed"
+    bench, key = await EngineHarness().with_ended_run(document)
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "expression_failed"
 
 
 async def test_a_skipped_loop_lets_what_comes_after_it_go_on() -> None:
@@ -195,7 +185,7 @@ def test_a_write_of_a_later_round_is_later(monkeypatch: pytest.MonkeyPatch) -> N
     )
 
     async def work() -> list[Any]:
-        bench, key = await ended(document)
+        bench, key = await EngineHarness().with_ended_run(document)
         read = [each for each in await bench.payloads(key, "node.completed") if each["nodeId"] == "read"]
         return [each["outputs"]["output"] for each in read]
 
@@ -216,7 +206,7 @@ async def test_old_writes_of_a_variable_are_forgotten() -> None:
         settings={"maxLoopbackIterations": 200},
     )
 
-    bench, key = await ended(document)
+    bench, key = await EngineHarness().with_ended_run(document)
     stored = await bench.stored_run(key)
     plan = await bench.catalog.pinned_plan("sample", stored.header.definition)
     state = await load_state(bench.store.log, stored.header, plan)

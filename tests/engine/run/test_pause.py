@@ -36,9 +36,7 @@ async def resume(bench: EngineHarness, key: RunKey, idem: str | None = None, **b
 
 @pytest.mark.rule("run-12", "run-13")
 async def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "test.gate")]))
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate")]))
     assert (await pause(bench, key, reason="lunch")).status == "paused"
     assert await bench.status(key) == "running"
     bench.gate_node.release("a", Completed({"o": 1}))
@@ -53,8 +51,7 @@ async def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending()
 
 @pytest.mark.rule("run-12")
 async def test_an_immediate_pause_starts_the_node_anew() -> None:
-    bench = EngineHarness()
-    key = await bench.start(DELAY)
+    bench, key = await EngineHarness().with_run(DELAY)
     bench.clock.advance(600)
     await pause(bench, key, drainPolicy="immediate")
     assert await bench.status(key) == "paused"
@@ -74,9 +71,7 @@ async def test_an_immediate_pause_starts_the_node_anew() -> None:
 
 @pytest.mark.rule("run-12")
 async def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() -> None:
-    bench = EngineHarness()
-    key = await bench.start(CHAIN)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(CHAIN)
     await pause(bench, key)
     bench.gate_node.release("a")
     await run_ready_tasks()
@@ -88,19 +83,14 @@ async def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() 
     assert not after.gate_node.calls
     await resume(after, key)
     await until(lambda: after.gate_node.waiting)
-    after.gate_node.release("b")
-    await after.run_to_end(key)
+    await after.run_to_end(key, release="b")
     assert (await after.event_types(key)).count("node.started") == 2
 
 
 async def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
-    bench = EngineHarness()
-    key = await bench.start(CHAIN)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(CHAIN)
     await pause(bench, key)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await until(lambda: after.gate_node.waiting)
     after.gate_node.release("a")
     await run_ready_tasks()
@@ -110,9 +100,7 @@ async def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
 
 @pytest.mark.rule("run-12", "run-13")
 async def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
-    bench = EngineHarness()
-    key = await bench.start(CHAIN)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(CHAIN)
     with pytest.raises(ClientFault) as caught:
         await resume(bench, key)
     assert (caught.value.status, caught.value.details) == (409, {"runStatus": "running"})
@@ -133,9 +121,7 @@ async def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
 
 @pytest.mark.rule("idem-01")
 async def test_a_repeated_pause_with_the_same_key_is_the_first_one() -> None:
-    bench = EngineHarness()
-    key = await bench.start(CHAIN)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(CHAIN)
     first = await pause(bench, key, drainPolicy="immediate", idem="k")
     bench.clock.advance(5)
     again = await pause(bench, key, drainPolicy="immediate", idem="k")
@@ -146,9 +132,7 @@ async def test_a_repeated_pause_with_the_same_key_is_the_first_one() -> None:
 
 @pytest.mark.rule("lim-05")
 async def test_the_time_limit_runs_on_while_a_run_is_paused() -> None:
-    bench = EngineHarness()
-    key = await bench.start(CHAIN, configurable={"runTimeoutMs": 1000})
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(CHAIN, configurable={"runTimeoutMs": 1000})
     await pause(bench, key, drainPolicy="immediate")
     bench.clock.advance(1001)
     await bench.run_to_end(key)
@@ -168,8 +152,7 @@ def once(seen: list[str]) -> WaitingNode:
 def test_a_node_that_may_not_run_twice_is_never_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> str:
         seen: list[str] = []
-        bench = EngineHarness(once(seen))
-        key = await bench.start(workflow([node("a", "test.once")]))
+        bench, key = await EngineHarness(once(seen)).with_run(workflow([node("a", "test.once")]))
         await until(lambda: seen)
         await pause(bench, key, drainPolicy="immediate")
         bench.clock.advance(100)
@@ -220,8 +203,7 @@ async def _interrupted_too_late() -> int:
         live.send(PauseRequested("immediate"))
         live.send(ResumeRequested())
         await bench.run_to_end(key)
-    (completed,) = await bench.payloads(key, "run.completed")
-    return completed["outputs"]["a"]["o"]
+    return (await bench.payload(key, "run.completed"))["outputs"]["a"]["o"]
 
 
 @pytest.mark.rule("run-02")
@@ -260,8 +242,7 @@ async def test_a_cancel_really_stops_a_waiting_node() -> None:
 
 @pytest.mark.rule("run-03")
 async def test_a_run_that_waits_for_nothing_is_cancelled_at_once() -> None:
-    bench = EngineHarness()
-    key = await bench.start(GATE, at_once=False)
+    bench, key = await EngineHarness().with_run(GATE, at_once=False)
     assert await bench.cancel(key) == "cancelled"
     assert await bench.event_types(key) == ["run.started", "run.cancelled"]
     assert bench.gate_node.calls == []
@@ -278,8 +259,7 @@ async def test_cancelling_twice_or_after_the_end_changes_nothing() -> None:
     assert await bench.cancel(key) == "cancelled"
     assert await bench.event_types(key) == log
     assert log.count(ASKED) == 1
-    done = await bench.start(workflow([node("a")]))
-    await bench.run_to_end(done)
+    done = await bench.execute(workflow([node("a")]))
     assert await bench.cancel(done) == "completed"
     assert await bench.cancel(CALLER.run("run-gone")) is None
 
@@ -358,8 +338,7 @@ async def test_a_node_stopped_before_its_first_step_ends_at_once(monkeypatch: py
 
     bench = EngineHarness()
     nodes = [node("a", "test.gate"), node("b", "test.gate")]
-    key = await bench.start(workflow(nodes), configurable={"recursionLimit": 1})
-    await bench.run_to_end(key)
+    key = await bench.execute(workflow(nodes), configurable={"recursionLimit": 1})
     assert (await bench.event_types(key))[1:] == ["node.started", "cap.breached", "node.cancelled", "run.failed"]
 
 
@@ -382,15 +361,13 @@ async def test_a_run_that_is_over_sends_its_callers_to_the_store() -> None:
     bench = EngineHarness()
     key = await waiting(bench)
     live = bench.executor._live[key]
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
     with pytest.raises(RunNotLive):
         await live.request(CancelRequested(), None)
 
 
 async def test_a_run_that_cannot_be_woken_cannot_be_cancelled_either() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     header = RunHeader("run-old", CALLER.partition, CALLER.owner, "gone", "0" * 64, 0)
     await bench.store.log.create(header)
     assert await bench.executor.recover() == 0
@@ -405,8 +382,7 @@ async def test_a_run_that_ends_while_it_is_being_woken_answers_with_its_end(monk
     other = bench.successor()
 
     async def too_late(run: RunKey) -> None:
-        bench.gate_node.release("a")
-        await bench.run_to_end(key)
+        await bench.run_to_end(key, release="a")
 
     monkeypatch.setattr(other.executor, "_load", too_late)
     assert await other.cancel(key) == "completed"
@@ -428,8 +404,7 @@ async def test_a_cancel_with_a_key_is_answered_word_for_word() -> None:
 @pytest.mark.rule("idem-01")
 async def test_a_record_of_an_older_version_answers_for_its_key() -> None:
     """Such a record of a cancel says when it was made nowhere but in its own row."""
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "test.gate")]))
+    bench, key = await EngineHarness().with_run(workflow([node("a", "test.gate")]))
     claim = IdempotencyClaim(bench.log, bench.clock, CALLER, f"cancelRun/{key.run_id}", "k", {})
     await bench.log.save_record(claim.make_record({"replayed": False, "run_id": key.run_id, "status": "cancelling"}))
     done = await bench.control.cancel_run(CALLER, key.run_id, {}, "k")

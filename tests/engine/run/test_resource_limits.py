@@ -28,9 +28,7 @@ def doubling(count: int, mode: str = "array") -> dict[str, Any]:
 @pytest.mark.rule("lim-10")
 def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(count: int) -> tuple[str | None, int]:
-        bench = EngineHarness()
-        key = await bench.start(doubling(count))
-        await bench.run_to_end(key)
+        bench, key = await EngineHarness().with_ended_run(doubling(count))
         failed = await bench.payloads(key, "run.failed")
         code = failed[0]["error"]["code"] if failed else None
         return code, sum(event.size for event in await bench.events(key))
@@ -64,9 +62,7 @@ async def test_a_loop_of_nodes_that_never_start_ends_too() -> None:
         settings={"maxLoopbackIterations": 10**9},
     )
 
-    bench = EngineHarness(limits=Limits(max_node_executions=10))
-    key = await bench.start(document)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(limits=Limits(max_node_executions=10)).with_ended_run(document)
     assert (await bench.event_types(key))[-2:] == ["cap.breached", "run.failed"]
 
 
@@ -83,12 +79,9 @@ def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key(m
     )
 
     async def work() -> bytes:
-        bench = EngineHarness()
-        key = await bench.start(document)
-        await until(lambda: bench.gate_node.waiting)
+        bench, key = await EngineHarness().with_gated_run(document)
         await bench.answer(key, 424242, "a")
-        bench.gate_node.release("gate")
-        await bench.run_to_end(key)
+        await bench.run_to_end(key, release="gate")
         return b"".join(event.document for event in await bench.events(key))
 
     assert b"424242" not in run(work)
@@ -115,13 +108,9 @@ def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> N
     )
 
     async def work(restart: bool) -> None:
-        bench = EngineHarness()
-        key = await bench.start(document)
-        await until(lambda: bench.gate_node.waiting)
+        bench, key = await EngineHarness().with_gated_run(document)
         if restart:
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
+            bench = await bench.restart()
             await until(lambda: bench.gate_node.waiting)
         await bench.control.cancel_run(CALLER, key.run_id, {"reason": "saw secret-of-round-one"})
         await bench.run_to_end(key)
@@ -151,9 +140,7 @@ async def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> 
     body = {"typeId": "core.identity"}
     document = workflow([node("m", "core.flow.map", config={"items": [1, 2, 3], "body": body, "concurrency": 1})])
 
-    bench = EngineHarness(wrap=LostReplyLog)
-    key = await bench.start(document)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(wrap=LostReplyLog).with_ended_run(document)
     assert lied
     assert [each["index"] for each in await bench.payloads(key, "weftwork.map.item")] == [0, 1, 2]
 
@@ -227,9 +214,7 @@ async def test_the_conditions_behind_a_node_share_one_budget() -> None:
         [edge("a", name, condition={"type": "expression", "expression": simple}) for name in names],
     )
 
-    bench = EngineHarness()
-    key = await bench.start(document, inputs={"l": list(range(1500))})
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness().with_ended_run(document, inputs={"l": list(range(1500))})
     codes = {each["error"]["code"] for each in await bench.payloads(key, "node.failed")}
     assert codes == {"expression_limit"}
     assert (await bench.event_types(key)).count("node.started") > 1
@@ -257,8 +242,7 @@ CHAIN = workflow([node(n) for n in NAMES], [edge(a, b) for a, b in pairwise(NAME
 async def test_a_run_breaks_at_the_lower_limit_of_executions(host: int, asked: int | None, limit: int) -> None:
     async def work() -> None:
         bench = EngineHarness(limits=Limits(max_node_executions=host))
-        key = await bench.start(CHAIN, configurable={} if asked is None else {"recursionLimit": asked})
-        await bench.run_to_end(key)
+        key = await bench.execute(CHAIN, configurable={} if asked is None else {"recursionLimit": asked})
         kinds = await bench.event_types(key)
         assert kinds.count("node.started") == min(limit, len(NAMES))
         if limit >= len(NAMES):
@@ -338,8 +322,7 @@ async def test_the_time_limit_goes_on_while_the_host_is_away() -> None:
     assert await after.executor.recover() == 1
     await run_ready_tasks()
     assert (await after.event_types(key))[2:] == ["cap.breached", "node.cancelled", "run.failed"]
-    (breach,) = await after.payloads(key, "cap.breached")
-    assert breach["observed"] == 5000
+    assert (await after.payload(key, "cap.breached"))["observed"] == 5000
 
 
 async def test_a_breach_of_one_branch_stops_the_others() -> None:
@@ -347,7 +330,6 @@ async def test_a_breach_of_one_branch_stops_the_others() -> None:
     nodes: list[dict[str, Any]] = [node("a", "test.gate"), node("b", "test.gate"), node("c")]
     key = await bench.start(workflow(nodes, [edge("b", "c")]), configurable={"recursionLimit": 2})
     await until(lambda: len(bench.gate_node.waiting) == 2)
-    bench.gate_node.release("b")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="b")
     assert bench.gate_node.cancelled == ["a"]
     assert (await bench.event_types(key))[3:] == ["node.completed", "cap.breached", "node.cancelled", "run.failed"]

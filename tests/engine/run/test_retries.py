@@ -47,8 +47,7 @@ def test_delays_grow_to_their_bound_and_keep_to_the_upper_half(
 
 @pytest.mark.rule("node-12")
 async def test_a_failed_node_is_tried_again_until_it_completes() -> None:
-    bench = EngineHarness(flaky(2))
-    key = await bench.start(trying(maxRetries=3, retryDelayMs=100))
+    bench, key = await EngineHarness(flaky(2)).with_run(trying(maxRetries=3, retryDelayMs=100))
     assert (await bench.stored_run(key)).projection.current_node == "a"
     await bench.run_to_end(key)
     kinds = await bench.event_types(key)
@@ -66,22 +65,17 @@ async def test_a_failed_node_is_tried_again_until_it_completes() -> None:
 @pytest.mark.parametrize(("failures", "retryable", "attempts"), [(9, True, 3), (9, False, 1)])
 async def test_in_the_end_it_fails(failures: int, retryable: bool, attempts: int) -> None:
     bench = EngineHarness(flaky(failures, retryable))
-    key = await bench.start({**trying(), "settings": {"maxRetries": 2}})
-    await bench.run_to_end(key)
-    ((failed),) = await bench.payloads(key, "node.failed")
-    assert failed.get("attempts", 1) == attempts
+    key = await bench.execute({**trying(), "settings": {"maxRetries": 2}})
+    assert (await bench.payload(key, "node.failed")).get("attempts", 1) == attempts
     assert (await bench.event_types(key)).count("node.started") == attempts
     assert await bench.status(key) == "failed"
 
 
 @pytest.mark.rule("node-12")
 async def test_the_wait_for_an_attempt_outlives_a_restart() -> None:
-    bench = EngineHarness(flaky(1))
-    key = await bench.start(trying(maxRetries=1, retryDelayMs=1000))
+    bench, key = await EngineHarness(flaky(1)).with_run(trying(maxRetries=1, retryDelayMs=1000))
     bench.clock.advance(900)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await run_ready_tasks()
     after.clock.advance(99)
     await run_ready_tasks()
@@ -92,8 +86,7 @@ async def test_the_wait_for_an_attempt_outlives_a_restart() -> None:
 
 
 async def test_a_run_can_be_cancelled_while_a_node_waits_for_its_next_attempt() -> None:
-    bench = EngineHarness(flaky(9))
-    key = await bench.start(trying(maxRetries=5, retryDelayMs=1000))
+    bench, key = await EngineHarness(flaky(9)).with_run(trying(maxRetries=5, retryDelayMs=1000))
     assert await bench.cancel(key) == "cancelled"
     assert (await bench.event_types(key))[-2:] == ["node.cancelled", "run.cancelled"]
     await run_ready_tasks()
@@ -102,16 +95,14 @@ async def test_a_run_can_be_cancelled_while_a_node_waits_for_its_next_attempt() 
 
 async def test_attempts_count_as_executions() -> None:
     bench = EngineHarness(flaky(9))
-    key = await bench.start(trying(maxRetries=5, retryDelayMs=1), configurable={"recursionLimit": 3})
-    await bench.run_to_end(key)
+    key = await bench.execute(trying(maxRetries=5, retryDelayMs=1), configurable={"recursionLimit": 3})
     (breach,) = await bench.payloads(key, "cap.breached")
     assert (breach["kind"], breach["limit"], breach["nodeId"]) == ("node-executions", 3, "a")
     assert (await bench.event_types(key)).count("node.started") == 3
 
 
 async def test_a_timer_that_comes_too_late_starts_nothing() -> None:
-    bench = EngineHarness(flaky(2))
-    key = await bench.start(trying(maxRetries=2, retryDelayMs=1000))
+    bench, key = await EngineHarness(flaky(2)).with_run(trying(maxRetries=2, retryDelayMs=1000))
     bench.clock.advance(1000)
     await until(lambda: "a" in bench.executor._live[key].state.retrying)
     await run_ready_tasks()
@@ -131,8 +122,7 @@ async def test_an_attempt_that_takes_too_long_fails_and_may_be_tried_again() -> 
 
     bench = EngineHarness(waiting_node_type("test.slow", slow))
     own = {"timeoutMs": 100, "maxRetries": 1, "retryDelayMs": 0}
-    key = await bench.start(workflow([node("a", "test.slow", settings=own)]))
-    await bench.run_to_end(key)
+    key = await bench.execute(workflow([node("a", "test.slow", settings=own)]))
     (retried,) = await bench.payloads(key, "node.retried")
     assert retried["lastError"] == {"code": "node_timeout", "message": "The node did not end within 100 ms."}
     assert await bench.status(key) == "completed"
@@ -155,19 +145,14 @@ async def test_a_node_that_does_not_heed_its_time_limit_is_left_behind() -> None
     bench.clock.advance(100)
     await until(lambda: stopped)
     await bench.run_to_end(key)
-    ((failed),) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "node_timeout"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "node_timeout"
 
 
 @pytest.mark.rule("node-13")
 async def test_a_time_limit_is_counted_from_the_start_of_the_attempt_whatever_restarts_in_between() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "test.gate", settings={"timeoutMs": 1000})]))
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate", settings={"timeoutMs": 1000})]))
     bench.clock.advance(900)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await until(lambda: after.gate_node.waiting)
     after.clock.advance(100)
     await after.run_to_end(key)

@@ -70,8 +70,7 @@ async def test_of_other_kinds_the_node_decides_when_the_time_is_up() -> None:
     await bench.run_to_end(key)
     (resolved,) = await bench.payloads(key, "interrupt.resolved")
     assert resolved == {"nodeId": "ask", "interruptId": "ask.1", "kind": "custom", "reason": "timeout"}
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "interrupt_timeout"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "interrupt_timeout"
 
 
 @pytest.mark.rule("int-16")
@@ -146,8 +145,7 @@ async def test_a_parked_run_ends_when_its_own_time_is_up() -> None:
     assert await bench.executor.recover() == 0
     await pass_time(bench, 5001)
     await bench.run_to_end(key)
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "run_timeout"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "run_timeout"
 
 
 async def test_a_run_that_works_elsewhere_stays_while_it_waits() -> None:
@@ -228,9 +226,7 @@ async def test_an_alarm_goes_on_when_its_store_was_away(monkeypatch: pytest.Monk
             return await self._log.due_runs(until, limit)
 
     bench, key = await asked("custom", timeout_ms=500)
-    await bench.crash()
-    bench = bench.successor(wrap=UnavailableDueRuns)
-    await bench.executor.recover()
+    bench = await bench.restart(wrap=UnavailableDueRuns)
     await pass_time(bench, 10_000)
     await bench.run_to_end(key)
     assert (await bench.payloads(key, "run.failed"))[0]["error"]["code"] == "interrupt_timeout"

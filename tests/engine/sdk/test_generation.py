@@ -105,9 +105,7 @@ async def lived(number: int, when: str) -> tuple[Counter[str], dict[str, Any], b
     for _ in range(300):
         if dying.died.is_set() and not died:
             died = True
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
+            bench = await bench.restart()
         status = await bench.status(key)
         if status in TERMINAL_STATUSES:
             break
@@ -185,8 +183,7 @@ PROSE = "It is valid, canary-77."
 
 async def ended(*answers: Any) -> tuple[list[str], dict[str, Any], ScriptedModel, EngineHarness]:
     model = ScriptedModel(*answers)
-    bench = EngineHarness(models=model)
-    key = await bench.start(STRUCTURED)
+    bench, key = await EngineHarness(models=model).with_run(STRUCTURED)
     events = await bench.run_to_end(key)
     told = [event.type for event in events if event.type.startswith(("envelope.", "cap.", "node."))]
     failed = await bench.payloads(key, "node.failed")
@@ -262,8 +259,7 @@ CHAT = workflow(
 )
 async def test_a_model_that_goes_on_and_on_is_asked_a_few_times(said: str, end: str) -> None:
     model = ScriptedModel(*[said] * 40)
-    bench = EngineHarness(models=model)
-    key = await bench.start(CHAT)
+    bench, key = await EngineHarness(models=model).with_run(CHAT)
     events = await bench.run_to_end(key)
     assert events[-1].type == end
     assert len(model.requests) == bench.runtime.limits.schema_rounds + 1

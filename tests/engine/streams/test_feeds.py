@@ -316,9 +316,7 @@ STEPS = workflow([node("a"), node("b"), node("c")], [edge("a", "b"), edge("b", "
 
 
 async def ended(bench: EngineHarness) -> RunKey:
-    key = await bench.start(STEPS)
-    await bench.run_to_end(key)
-    return key
+    return await bench.execute(STEPS)
 
 
 @pytest.mark.rule("lim-08")
