@@ -46,6 +46,8 @@ class Mark(NamedTuple):
 
 
 def mentions(source: str, module: str) -> list[Mention]:
+    if not _ids(source):
+        return []
     tree = ast.parse(source)
     found = [Mention(rule, module, name, line) for name, line, text in _docs(tree, "") for rule in _ids(text)]
     spans = sorted(_spans(tree, ""), key=lambda span: span[1])
@@ -94,7 +96,9 @@ def _spans(node: Any, name: str) -> Iterator[tuple[str, int, int]]:
 def marks(source: str, place: str) -> list[Mark]:
     found: list[Mark] = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule":
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "rule"):
+            continue
+        if ast.unparse(node.func) == "pytest.mark.rule":
             values = [argument.value if isinstance(argument, ast.Constant) else None for argument in node.args]
             ids = [value if isinstance(value, str) else None for value in values] or [None]
             found += [Mark(rule, f"{place}:{node.lineno}") for rule in ids]

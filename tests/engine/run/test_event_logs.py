@@ -212,7 +212,7 @@ def check_log(events: list[Event]) -> None:
 
 
 @pytest.mark.rule("fold-01", "run-01")
-@settings(max_examples=example_count(120), deadline=None)
+@settings(max_examples=example_count(120, 2), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None:
     bench, key = await lived(random.Random(seed))

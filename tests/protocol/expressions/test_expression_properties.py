@@ -93,7 +93,7 @@ def test_integers_stay_exact(number: int) -> None:
 
 
 @given(st.text(max_size=60) | WORDS, VALUES)
-@settings(max_examples=example_count(400), deadline=None)
+@settings(max_examples=example_count(400, 4), deadline=None)
 def test_any_text_is_an_expression_or_a_fault(text: str, value: Any) -> None:
     scope = {"inputs": {"x": value, "a": "text"}, "variables": {}, "nodes": {"a": {}, "x": {}}, "configurable": {}}
     codes = ["expression_invalid", "expression_limit"]

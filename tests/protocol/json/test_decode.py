@@ -175,7 +175,7 @@ def canonical_documents() -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.rule("json-02")
-@settings(max_examples=example_count(400), deadline=None)
+@settings(max_examples=example_count(400, 4), deadline=None)
 @given(canonical_documents())
 @example({"\U0001f600": 1, "\ufb33": 2, "\r": 3, "1": 4, "\x80": 5, "ö": 6, "€": 7})
 @example([333333333.33333329, 1e30, 4.50, 2e-3, 1e-27, 1e21, 1e20, 1e-6, 1e-7, 5e-324, 1.7976931348623157e308, -0.0])
@@ -215,7 +215,7 @@ def test_the_digest_is_the_same_for_the_same_meaning() -> None:
     assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 
 
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(200, 4), deadline=None)
 @given(canonical_documents(), st.randoms(use_true_random=False))
 def test_stored_bytes_are_deterministic_and_keep_types(value: Any, random: Any) -> None:
     def shuffled(part: Any) -> Any:

@@ -292,7 +292,7 @@ def test_every_schema_of_the_dialect_is_taken_and_weighs_what_it_stands_for(sche
 
 
 @pytest.mark.rule("schema-04")
-@settings(max_examples=example_count(150), deadline=None)
+@settings(max_examples=example_count(150, 3), deadline=None)
 @given(schemas(), VALUES)
 def test_the_work_is_within_weight_times_size(schema: dict[str, Any], value: Any) -> None:
     found = analyze_schema(schema, "")
@@ -302,7 +302,7 @@ def test_the_work_is_within_weight_times_size(schema: dict[str, Any], value: Any
 
 
 @pytest.mark.rule("schema-04")
-@settings(max_examples=example_count(150), deadline=None)
+@settings(max_examples=example_count(150, 3), deadline=None)
 @given(schemas(), VALUES)
 def test_an_independent_validator_agrees(schema: dict[str, Any], value: Any) -> None:
     assert (check_value(schema, value, "") == []) == jsonschema.Draft202012Validator(schema).is_valid(value)

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from referencing import Registry, Resource
 
+from tests.harness.definitions import example_count
 from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.json import schema
@@ -189,7 +190,7 @@ def _all_messages(name: str, document: Any) -> tuple[int, str]:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 def test_no_message_repeats_what_was_sent(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(DOCUMENTS)))
     document = data.draw(st.sampled_from([each for each in DOCUMENTS[name] if each] or [{"x": 1}]))
@@ -441,7 +442,7 @@ SECOND_OPINIONS = _second_opinions()
 
 
 @given(mutated())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 def test_an_independent_validator_agrees(case: tuple[str, Any]) -> None:
     name, document = case
     assert (schema.check(name, document) == []) == SECOND_OPINIONS[name].is_valid(document)

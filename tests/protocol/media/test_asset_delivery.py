@@ -13,24 +13,7 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
 from tests.protocol.media.test_media_type import DOCX, SCRIPTS
-from weftwork.protocol.media import asset_headers as headers_module
-from weftwork.protocol.media import asset_references
-from weftwork.protocol.media.asset_headers import (
-    ERROR_HEADERS,
-    MAX_AGE,
-    MAX_NAME,
-    MAX_NAME_BYTES,
-    SECURITY_HEADERS,
-    UNSATISFIABLE,
-    ByteRange,
-    asset_etag,
-    asset_headers,
-    content_disposition,
-    is_not_modified,
-    is_range_current,
-    parse_byte_range,
-    safe_file_name,
-)
+from weftwork.protocol.media import asset_headers, asset_references
 from weftwork.protocol.media.asset_references import (
     LEEWAY_MS,
     MAX_TOKEN_LENGTH,
@@ -55,7 +38,7 @@ tokens = st.builds(
     sha256=st.binary(min_size=32, max_size=32),
     run_id=st.text("0123456789abcdefghjkmnpqrstvwxyz", max_size=26),
     media_type=st.sampled_from(["image/png", "application/octet-stream", "t/" + "x" * (MAX_MEDIA_TYPE - 2)]),
-    name=st.text(max_size=200).map(safe_file_name),
+    name=st.text(max_size=200).map(asset_headers.safe_file_name),
     expires_at=st.none() | st.integers(0, 10**13),
 )
 signatures = st.binary(min_size=32, max_size=32)
@@ -73,7 +56,7 @@ def test_what_was_written_is_read(kid: str, token: AssetToken, signature: bytes)
 
 @pytest.mark.rule("media-03")
 def test_the_longest_fits() -> None:
-    name = safe_file_name("🧵" * MAX_NAME_BYTES)
+    name = asset_headers.safe_file_name("🧵" * asset_headers.MAX_NAME_BYTES)
     token = AssetToken("live:" + "t" * 64, bytes(32), "r" * 26, "t/" + "x" * (MAX_MEDIA_TYPE - 2), name, 10**13)
     assert decode_asset_token(encode_asset_token("k" * 64, token, SIGNATURE)) is not None
 
@@ -159,7 +142,7 @@ def test_it_ends_when_it_says_and_not_before() -> None:
     assert not msgspec.structs.replace(TOKEN, expires_at=None).is_expired(10**15)
 
 
-TAG = asset_etag("ab" * 32)
+TAG = asset_headers.asset_etag("ab" * 32)
 sizes = st.integers(0, 50)
 
 
@@ -167,17 +150,17 @@ sizes = st.integers(0, 50)
 @pytest.mark.parametrize(
     ("value", "found"),
     [
-        ("bytes=0-0", ByteRange(0, 1)),
-        ("bytes=0-9", ByteRange(0, 10)),
-        ("bytes=3-", ByteRange(3, 10)),
-        ("bytes=-4", ByteRange(6, 10)),
-        ("bytes=-99", ByteRange(0, 10)),
-        ("bytes=2-99", ByteRange(2, 10)),
-        ("Bytes= 2-3 ", ByteRange(2, 4)),
-        ("bytes=10-", UNSATISFIABLE),
-        ("bytes=10-20", UNSATISFIABLE),
-        ("bytes=-0", UNSATISFIABLE),
-        ("bytes=" + "9" * 50 + "-", UNSATISFIABLE),
+        ("bytes=0-0", asset_headers.ByteRange(0, 1)),
+        ("bytes=0-9", asset_headers.ByteRange(0, 10)),
+        ("bytes=3-", asset_headers.ByteRange(3, 10)),
+        ("bytes=-4", asset_headers.ByteRange(6, 10)),
+        ("bytes=-99", asset_headers.ByteRange(0, 10)),
+        ("bytes=2-99", asset_headers.ByteRange(2, 10)),
+        ("Bytes= 2-3 ", asset_headers.ByteRange(2, 4)),
+        ("bytes=10-", asset_headers.UNSATISFIABLE),
+        ("bytes=10-20", asset_headers.UNSATISFIABLE),
+        ("bytes=-0", asset_headers.UNSATISFIABLE),
+        ("bytes=" + "9" * 50 + "-", asset_headers.UNSATISFIABLE),
         (None, None),
         ("", None),
         ("bytes", None),
@@ -196,8 +179,8 @@ sizes = st.integers(0, 50)
         ("bytes=" + "9" * 5000 + "-", None),
     ],
 )
-def test_the_table_of_ranges(value: str | None, found: ByteRange | None) -> None:
-    assert parse_byte_range(value, 10) == found
+def test_the_table_of_ranges(value: str | None, found: asset_headers.ByteRange | None) -> None:
+    assert asset_headers.parse_byte_range(value, 10) == found
 
 
 @pytest.mark.rule("media-11")
@@ -205,14 +188,16 @@ def test_the_table_of_ranges(value: str | None, found: ByteRange | None) -> None
 @given(st.none() | st.integers(0, 60), st.none() | st.integers(0, 60), sizes)
 def test_it_is_what_a_slice_gives(first: int | None, last: int | None, size: int) -> None:
     data = bytes(range(size))
-    found = parse_byte_range(f"bytes={'' if first is None else first}-{'' if last is None else last}", size)
+    found = asset_headers.parse_byte_range(
+        f"bytes={'' if first is None else first}-{'' if last is None else last}", size
+    )
     end = None if last is None else last + 1
     wanted = data[first:end] if first is not None else data[-last:] if last else b""
     if found is None:
         assert (first is None and (last is None or not size)) or (
             first is not None and last is not None and last < first
         )
-    elif found == UNSATISFIABLE:
+    elif found == asset_headers.UNSATISFIABLE:
         assert not wanted
         assert found.content_range(size) == b"bytes */%d" % size
     else:
@@ -226,7 +211,7 @@ def test_it_is_what_a_slice_gives(first: int | None, last: int | None, size: int
 @example("bytes=0-0", 0)
 @example("bytes=-5", 0)
 def test_whatever_is_sent_it_stays_inside(value: str, size: int) -> None:
-    found = parse_byte_range(value, size)
+    found = asset_headers.parse_byte_range(value, size)
     assert found is None or 0 <= found.start <= found.stop <= size
 
 
@@ -247,7 +232,7 @@ def test_whatever_is_sent_it_stays_inside(value: str, size: int) -> None:
     ],
 )
 def test_who_has_it_is_not_sent_it_again(value: str | None, has: bool) -> None:
-    assert is_not_modified(value, TAG) is has
+    assert asset_headers.is_not_modified(value, TAG) is has
 
 
 @pytest.mark.rule("media-12")
@@ -265,7 +250,7 @@ def test_who_has_it_is_not_sent_it_again(value: str | None, has: bool) -> None:
     ],
 )
 def test_a_part_of_something_else_is_not_sent(value: str | None, holds: bool) -> None:
-    assert is_range_current(value, TAG) is holds
+    assert asset_headers.is_range_current(value, TAG) is holds
 
 
 HEADER = re.compile(rb"""(?:inline|attachment)(?:; filename="[ !#-\[\]-~]+"(?:; filename\*=UTF-8''[\w.~%-]+)?)?""")
@@ -298,7 +283,7 @@ HEADER = re.compile(rb"""(?:inline|attachment)(?:; filename="[ !#-\[\]-~]+"(?:; 
     ],
 )
 def test_the_table_of_file_names(text: str, name: str) -> None:
-    assert safe_file_name(text) == name
+    assert asset_headers.safe_file_name(text) == name
 
 
 texts = st.text(st.characters(), max_size=200) | st.text('a.\\/\r\n\0\u202e\ud800"%; é🧵', max_size=300)
@@ -309,40 +294,41 @@ texts = st.text(st.characters(), max_size=200) | st.text('a.\\/\r\n\0\u202e\ud80
 @given(texts)
 @example("a." + "b" * 16 + "." * 300)
 def test_names_are_short_and_safe(text: str) -> None:
-    name = safe_file_name(text)
-    assert len(name) <= MAX_NAME
-    assert len(name.encode()) <= MAX_NAME_BYTES
+    name = asset_headers.safe_file_name(text)
+    assert len(name) <= asset_headers.MAX_NAME
+    assert len(name.encode()) <= asset_headers.MAX_NAME_BYTES
     assert not set(name) & set('/\\:"%;<>|*?')
     assert not [each for each in name if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
     assert name == name.strip(" .")
-    assert safe_file_name(name) == name
+    assert asset_headers.safe_file_name(name) == name
 
 
 @pytest.mark.rule("media-10")
 @settings(max_examples=example_count(500), deadline=None)
 @given(st.sampled_from(["image/png", "text/html", "", "\r\n"]), texts)
 def test_the_header_is_one_line_of_ascii(media_type: str, text: str) -> None:
-    value = content_disposition(media_type, text)
+    value = asset_headers.content_disposition(media_type, text)
     assert HEADER.fullmatch(value), value
     assert value.startswith(b"inline" if media_type == "image/png" else b"attachment")
     plain, _, wide = value.decode().partition("; filename*=UTF-8''")
-    if safe_file_name(text):
-        assert (unquote(wide) or plain.partition("filename=")[2].strip('"')) == safe_file_name(text)
+    if asset_headers.safe_file_name(text):
+        assert (unquote(wide) or plain.partition("filename=")[2].strip('"')) == asset_headers.safe_file_name(text)
 
 
 @pytest.mark.rule("media-10")
 def test_both_spellings_of_a_name() -> None:
     assert (
-        content_disposition("image/png", "März.png") == b"inline; filename=\"M_rz.png\"; filename*=UTF-8''M%C3%A4rz.png"
+        asset_headers.content_disposition("image/png", "März.png")
+        == b"inline; filename=\"M_rz.png\"; filename*=UTF-8''M%C3%A4rz.png"
     )
-    assert content_disposition("application/pdf", "a.pdf") == b'attachment; filename="a.pdf"'
-    assert content_disposition("application/pdf", "") == b"attachment"
+    assert asset_headers.content_disposition("application/pdf", "a.pdf") == b'attachment; filename="a.pdf"'
+    assert asset_headers.content_disposition("application/pdf", "") == b"attachment"
 
 
 def test_without_the_cleaning_a_name_leaves_its_header(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(headers_module, "safe_file_name", lambda text: text)
-    monkeypatch.setattr(headers_module, "_OUTSIDE_ASCII", re.compile("(?!)"))
-    assert HEADER.fullmatch(content_disposition("image/png", 'a"\r\nset-cookie: b=c')) is None
+    monkeypatch.setattr(asset_headers, "safe_file_name", lambda text: text)
+    monkeypatch.setattr(asset_headers, "_OUTSIDE_ASCII", re.compile("(?!)"))
+    assert HEADER.fullmatch(asset_headers.content_disposition("image/png", 'a"\r\nset-cookie: b=c')) is None
 
 
 SHA256 = "ab" * 32
@@ -350,7 +336,7 @@ SHA256 = "ab" * 32
 
 @pytest.mark.rule("media-13")
 def test_the_set() -> None:
-    assert asset_headers("image/png", "a.png", SHA256, 60) == [
+    assert asset_headers.asset_headers("image/png", "a.png", SHA256, 60) == [
         (b"content-type", b"image/png"),
         (b"content-disposition", b'inline; filename="a.png"'),
         (b"x-content-type-options", b"nosniff"),
@@ -361,10 +347,13 @@ def test_the_set() -> None:
         (b"accept-ranges", b"bytes"),
         (b"etag", b'"' + SHA256.encode() + b'"'),
     ]
-    assert dict(asset_headers("image/png", "", SHA256, reach="cross-origin"))[b"cross-origin-resource-policy"] == (
-        b"cross-origin"
-    )
-    assert dict(ERROR_HEADERS) == {**dict(SECURITY_HEADERS), b"cache-control": b"no-store"}
+    assert dict(asset_headers.asset_headers("image/png", "", SHA256, reach="cross-origin"))[
+        b"cross-origin-resource-policy"
+    ] == (b"cross-origin")
+    assert dict(asset_headers.ERROR_HEADERS) == {
+        **dict(asset_headers.SECURITY_HEADERS),
+        b"cache-control": b"no-store",
+    }
 
 
 @pytest.mark.rule("media-13")
@@ -375,15 +364,15 @@ def test_the_set() -> None:
     st.integers(),
 )
 def test_no_value_leaves_its_line(media_type: str, name: str, max_age: int) -> None:
-    found = asset_headers(media_type, name, SHA256, max_age)
+    found = asset_headers.asset_headers(media_type, name, SHA256, max_age)
     assert len(dict(found)) == len(found)
-    assert set(SECURITY_HEADERS) <= set(found)
+    assert set(asset_headers.SECURITY_HEADERS) <= set(found)
     for key, value in found:
         assert key == key.lower()
         assert value.isascii()
         assert value.decode().isprintable()
     kept = int(dict(found)[b"cache-control"].split(b"=")[1].split(b",")[0])
-    assert 0 <= kept <= MAX_AGE
+    assert 0 <= kept <= asset_headers.MAX_AGE
 
 
 @pytest.mark.rule("media-13")
@@ -391,12 +380,12 @@ def test_no_value_leaves_its_line(media_type: str, name: str, max_age: int) -> N
 def test_no_script_is_served_as_one(media_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last guard: a page of somebody else may ask for it as a script or a style."""
     assert served(media_type) in ("text/plain", "text/html")
-    monkeypatch.setattr(headers_module, "is_harmless", lambda name: True)
+    monkeypatch.setattr(asset_headers, "is_harmless", lambda name: True)
     assert served(media_type) != "text/plain"
 
 
 def served(media_type: str) -> str:
-    found = dict(asset_headers(media_type, "", SHA256))
+    found = dict(asset_headers.asset_headers(media_type, "", SHA256))
     assert found[b"content-disposition"] == b"attachment"
     return found[b"content-type"].decode()
 

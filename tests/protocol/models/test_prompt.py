@@ -11,34 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weftwork.protocol.json import schema
-from weftwork.protocol.models import prompt_composition
+from weftwork.protocol.models import prompt_composition, prompt_templates
 from weftwork.protocol.models.prompt_composition import Binding, ComposedPrompt, UnboundVariable, compose, extract_path
 from weftwork.protocol.models.prompt_resolution import NO_CANDIDATE, ResolvedPrompt, resolve_prompts
-from weftwork.protocol.models.prompt_templates import (
-    MAX_TEMPLATE_BYTES,
-    REF_SCHEMA,
-    VARIABLE_SOURCES,
-    PromptRef,
-    PromptTemplate,
-    PromptTemplates,
-    PromptVariable,
-    check_template,
-    config_refs,
-    parse_ref,
-    parse_template,
-    prompt_family,
-    uses_templates,
-)
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.models import load_templates
 
 
-def template(text: str, *variables: PromptVariable) -> PromptTemplate:
-    return PromptTemplate("t", "1.0.0", "user", text, variables)
+def template(text: str, *variables: prompt_templates.PromptVariable) -> prompt_templates.PromptTemplate:
+    return prompt_templates.PromptTemplate("t", "1.0.0", "user", text, variables)
 
 
-def composed(text: str, *variables: PromptVariable, overrides: Any = None, **bound: Any) -> ComposedPrompt:
-    def find(variable: PromptVariable) -> Binding | None:
+def composed(
+    text: str, *variables: prompt_templates.PromptVariable, overrides: Any = None, **bound: Any
+) -> ComposedPrompt:
+    def find(variable: prompt_templates.PromptVariable) -> Binding | None:
         value = bound.get(variable.name)
         return value if value is None or isinstance(value, Binding) else Binding(value)
 
@@ -74,12 +61,12 @@ def test_places_are_filled_in_once(text: str, expected: str) -> None:
 
 @pytest.mark.rule("prompt-05")
 def test_what_is_bound() -> None:
-    required = PromptVariable("a", "string", True)
+    required = prompt_templates.PromptVariable("a", "string", True)
     result = compose(template("{{a}}", required), "{{a}}", {}, lambda _: None)
     assert result == UnboundVariable("a", "prompt_variable_unresolved")
     # Also where the text has no place for it.
     assert compose(template("", required), "", {}, lambda _: None) == UnboundVariable("a", "prompt_variable_unresolved")
-    default = PromptVariable("a", "string", False, default_value="d")
+    default = prompt_templates.PromptVariable("a", "string", False, default_value="d")
     assert composed("{{a}}", default).text == "d"
     assert composed("{{a}}", default, a="bound").text == "bound"
     assert composed("{{a}}", default, a="bound", overrides={"a": "over"}).text == "over"
@@ -88,7 +75,7 @@ def test_what_is_bound() -> None:
         assert wrong == UnboundVariable(
             "a", "prompt_variable_unresolved" if value is None else "prompt_variable_invalid"
         )
-    path = PromptVariable("a", "number", True, extract_path="$.x[1].y")
+    path = prompt_templates.PromptVariable("a", "number", True, extract_path="$.x[1].y")
     assert composed("{{a}}", path, a={"x": [0, {"y": 5}]}).text == "5"
 
 
@@ -102,7 +89,7 @@ def test_paths_into_values(path: str, value: Any) -> None:
 
 @pytest.mark.rule("prompt-06", "prompt-07")
 def test_secrets_are_seen_by_the_model_alone() -> None:
-    key = PromptVariable("apiKey", "string", True, "secret")
+    key = prompt_templates.PromptVariable("apiKey", "string", True, "secret")
     result = composed("Use {{apiKey}} for {{a}}", key, apiKey=Binding("hunter2", hidden=True), a="x")
     assert result.text == "Use hunter2 for x"
     assert result.visible_text == "Use [REDACTED:apiKey] for x"
@@ -156,21 +143,21 @@ def test_no_text_raises_and_no_secret_is_shown(text: str, values: dict[str, str]
 @pytest.mark.parametrize(
     ("given", "expected", "text"),
     [
-        ("prompt:writer", PromptRef("writer"), "prompt:writer"),
-        ("prompt:a.b-c_d@1.2.3", PromptRef("a.b-c_d", "1.2.3"), "prompt:a.b-c_d@1.2.3"),
-        ("prompt:a@1.2.3-rc.1+build", PromptRef("a", "1.2.3-rc.1+build"), "prompt:a@1.2.3-rc.1+build"),
-        ({"templateId": "a"}, PromptRef("a"), "prompt:a"),
+        ("prompt:writer", prompt_templates.PromptRef("writer"), "prompt:writer"),
+        ("prompt:a.b-c_d@1.2.3", prompt_templates.PromptRef("a.b-c_d", "1.2.3"), "prompt:a.b-c_d@1.2.3"),
+        ("prompt:a@1.2.3-rc.1+build", prompt_templates.PromptRef("a", "1.2.3-rc.1+build"), "prompt:a@1.2.3-rc.1+build"),
+        ({"templateId": "a"}, prompt_templates.PromptRef("a"), "prompt:a"),
         (
             {"templateId": "a", "version": "1.0.0", "libraryId": "lib", "variableOverrides": {"x": 1}},
-            PromptRef("a", "1.0.0", "lib", {"x": 1}),
+            prompt_templates.PromptRef("a", "1.0.0", "lib", {"x": 1}),
             "prompt:a@1.0.0",
         ),
     ],
 )
-def test_references(given: Any, expected: PromptRef, text: str) -> None:
-    assert schema.check_inline(REF_SCHEMA, given, "") == []
-    assert parse_ref(given) == expected
-    assert parse_ref(given).text == text
+def test_references(given: Any, expected: prompt_templates.PromptRef, text: str) -> None:
+    assert schema.check_inline(prompt_templates.REF_SCHEMA, given, "") == []
+    assert prompt_templates.parse_ref(given) == expected
+    assert prompt_templates.parse_ref(given).text == text
 
 
 @pytest.mark.rule("prompt-01")
@@ -193,7 +180,7 @@ def test_references(given: Any, expected: PromptRef, text: str) -> None:
     ],
 )
 def test_what_is_no_reference(given: Any) -> None:
-    assert schema.check_inline(REF_SCHEMA, given, "") != []
+    assert schema.check_inline(prompt_templates.REF_SCHEMA, given, "") != []
 
 
 @pytest.mark.rule("prompt-01")
@@ -205,37 +192,41 @@ def test_where_a_config_names_them() -> None:
         "additionalPromptRefs": ["prompt:m"],
         "prompt": "x",
     }
-    assert [(kind, ref.template_id) for kind, ref in config_refs(config)] == [
+    assert [(kind, ref.template_id) for kind, ref in prompt_templates.config_refs(config)] == [
         ("system", "s"),
         ("user", "u"),
         ("few-shot", "f"),
         ("few-shot", "g"),
         (None, "m"),
     ]
-    assert uses_templates(config, {})
-    assert uses_templates({}, {"system": "prompt:s"})
-    assert not uses_templates({"prompt": "x"}, {})
+    assert prompt_templates.uses_templates(config, {})
+    assert prompt_templates.uses_templates({}, {"system": "prompt:s"})
+    assert not prompt_templates.uses_templates({"prompt": "x"}, {})
 
 
 VERSIONS = ["1.0.0-2", "1.0.0-11", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0", "1.0.9", "1.0.10"]
 
 
-def version(text: str) -> PromptTemplate:
-    return PromptTemplate("t", text, "user", "x")
+def version(text: str) -> prompt_templates.PromptTemplate:
+    return prompt_templates.PromptTemplate("t", text, "user", "x")
 
 
 @pytest.mark.rule("prompt-03")
 def test_the_highest_version_is_found() -> None:
     for count, highest in enumerate(VERSIONS, 1):
-        below = PromptTemplates([version(each) for each in reversed(VERSIONS[:count])])
-        assert below.find(PromptRef("t")) == version(highest)
-    templates = PromptTemplates(map(version, VERSIONS))
+        below = prompt_templates.PromptTemplates([version(each) for each in reversed(VERSIONS[:count])])
+        assert below.find(prompt_templates.PromptRef("t")) == version(highest)
+    templates = prompt_templates.PromptTemplates(map(version, VERSIONS))
     assert len(templates) == len(VERSIONS)
-    assert templates.find(PromptRef("t", "1.0.0")) == version("1.0.0")
-    for missing in (PromptRef("other"), PromptRef("t", "3.0.0"), PromptRef("t", library_id="pack")):
+    assert templates.find(prompt_templates.PromptRef("t", "1.0.0")) == version("1.0.0")
+    for missing in (
+        prompt_templates.PromptRef("other"),
+        prompt_templates.PromptRef("t", "3.0.0"),
+        prompt_templates.PromptRef("t", library_id="pack"),
+    ):
         assert templates.find(missing) is None
     with pytest.raises(ValueError, match=r"version 1\.0\.0 of the prompt template t is there twice"):
-        PromptTemplates([version("1.0.0"), PromptTemplate("t", "1.0.0", "user", "y")])
+        prompt_templates.PromptTemplates([version("1.0.0"), prompt_templates.PromptTemplate("t", "1.0.0", "user", "y")])
 
 
 @pytest.mark.rule("prompt-02")
@@ -244,7 +235,7 @@ def test_templates_of_the_package() -> None:
     ids = ["writer-system", "writer-user", "schema-hint", "few-shot", "few-shot-2"]
     kinds = ["system", "user", "schema-hint", "few-shot", "few-shot"]
     for name, kind in zip(ids, kinds, strict=True):
-        found = templates.find(PromptRef(f"conformance.prompt.{name}", "1.0.0"))
+        found = templates.find(prompt_templates.PromptRef(f"conformance.prompt.{name}", "1.0.0"))
         assert found is not None
         assert (found.kind, found.variables) == (kind, ())
         assert found.ref.text == f"prompt:conformance.prompt.{name}@1.0.0"
@@ -260,7 +251,7 @@ WHOLE: dict[str, Any] = {"templateId": "acme.letter", "version": "1.0.0", "kind"
     ("change", "pointer"),
     [
         ({"kind": "assistant"}, "/kind"),
-        ({"text": "x" * (MAX_TEMPLATE_BYTES + 1)}, "/text"),
+        ({"text": "x" * (prompt_templates.MAX_TEMPLATE_BYTES + 1)}, "/text"),
         ({"version": "1"}, "/version"),
         ({"templateId": "Acme"}, "/templateId"),
         ({"more": 1}, "/more"),
@@ -271,8 +262,8 @@ WHOLE: dict[str, Any] = {"templateId": "acme.letter", "version": "1.0.0", "kind"
     ],
 )
 def test_documents_that_are_no_templates(tmp_path: Path, change: dict[str, Any], pointer: str) -> None:
-    assert check_template(WHOLE) == []
-    assert [each.pointer for each in check_template({**WHOLE, **change})] == [pointer]
+    assert prompt_templates.check_template(WHOLE) == []
+    assert [each.pointer for each in prompt_templates.check_template({**WHOLE, **change})] == [pointer]
     file = tmp_path / "letter.json"
     file.write_text(json.dumps({**WHOLE, **change}))
     with pytest.raises(SettingsError, match=re.escape(f"--prompts {file}: {pointer} ")):
@@ -282,8 +273,8 @@ def test_documents_that_are_no_templates(tmp_path: Path, change: dict[str, Any],
 def test_templates_from_a_folder(tmp_path: Path) -> None:
     (tmp_path / "letter.json").write_text(json.dumps(WHOLE))
     (tmp_path / "notes.txt").write_text("{")
-    found = load_templates(Settings(prompts=(str(tmp_path),))).find(PromptRef("acme.letter"))
-    assert found == parse_template(WHOLE)
+    found = load_templates(Settings(prompts=(str(tmp_path),))).find(prompt_templates.PromptRef("acme.letter"))
+    assert found == prompt_templates.parse_template(WHOLE)
     (tmp_path / "twice.json").write_text(json.dumps({**WHOLE, "text": "other"}))
     with pytest.raises(SettingsError, match="is there twice"):
         load_templates(Settings(prompts=(str(tmp_path),)))
@@ -296,10 +287,10 @@ def test_templates_from_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.rule("prompt-11")
 def test_the_block_is_there_with_templates() -> None:
-    assert prompt_family(0) is None
-    block = prompt_family(5)
+    assert prompt_templates.prompt_family(0) is None
+    block = prompt_templates.prompt_family(5)
     assert block is not None
-    assert block["variableSources"] == list(VARIABLE_SOURCES)
+    assert block["variableSources"] == list(prompt_templates.VARIABLE_SOURCES)
     assert "secret" not in block["variableSources"]
     least = {"clarificationRounds": 1, "schemaRounds": 1, "envelopesPerTurn": 1}
     root = {"protocolVersion": "1.1", "supportedEnvelopes": [], "schemaVersions": {}, "limits": least, "prompts": block}
@@ -307,13 +298,13 @@ def test_the_block_is_there_with_templates() -> None:
     assert schema.check("capabilities", {**root, "prompts": {**block, "more": 1}}) != []
 
 
-LIBRARY = PromptTemplates(
+LIBRARY = prompt_templates.PromptTemplates(
     [
-        PromptTemplate("s", "1.0.0", "system", "text"),
-        PromptTemplate("u", "1.0.0", "user", "text"),
-        PromptTemplate("f", "1.0.0", "few-shot", "text"),
-        PromptTemplate("h", "1.0.0", "schema-hint", "text"),
-        PromptTemplate("other", "2.1.0", "system", "text"),
+        prompt_templates.PromptTemplate("s", "1.0.0", "system", "text"),
+        prompt_templates.PromptTemplate("u", "1.0.0", "user", "text"),
+        prompt_templates.PromptTemplate("f", "1.0.0", "few-shot", "text"),
+        prompt_templates.PromptTemplate("h", "1.0.0", "schema-hint", "text"),
+        prompt_templates.PromptTemplate("other", "2.1.0", "system", "text"),
     ]
 )
 

@@ -10,15 +10,6 @@ from hypothesis import strategies as st
 from tests.harness.definitions import example_count
 from weftwork.protocol.net import address
 from weftwork.protocol.net import target as module
-from weftwork.protocol.net.address import (
-    DENIED_IPV4,
-    GLOBAL_IPV6,
-    PRIVATE_IPV4,
-    embedded_ipv4,
-    is_allowed,
-    parse_address,
-    unmap_ipv4,
-)
 from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused, RequestTarget, parse_target, resolve_reference
 
 ANY = OutboundPolicy(private=True)
@@ -172,8 +163,8 @@ INSIDE = (
 )
 def test_the_table(texts: tuple[str, ...], always: bool, private: bool) -> None:
     for text in texts:
-        found = parse_address(text)
-        assert (is_allowed(found), is_allowed(found, private=True)) == (always, private), text
+        found = address.parse_address(text)
+        assert (address.is_allowed(found), address.is_allowed(found, private=True)) == (always, private), text
 
 
 @pytest.mark.parametrize(
@@ -181,7 +172,7 @@ def test_the_table(texts: tuple[str, ...], always: bool, private: bool) -> None:
 )
 def test_what_is_no_address_or_has_a_zone_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
-        parse_address(text)
+        address.parse_address(text)
 
 
 def wrapped(bits: int) -> list[IPv6Address]:
@@ -211,8 +202,8 @@ BITS = st.integers(2, 2**32 - 1)
 def test_no_wrapping_hides_an_address(bits: int, private: bool) -> None:
     inner = IPv4Address(bits)
     for outer in wrapped(bits):
-        assert inner in [*embedded_ipv4(outer), unmap_ipv4(outer)]
-        assert not is_allowed(outer, private) or is_allowed(inner, private)
+        assert inner in [*address.embedded_ipv4(outer), address.unmap_ipv4(outer)]
+        assert not address.is_allowed(outer, private) or address.is_allowed(inner, private)
 
 
 @pytest.mark.parametrize("inside", ["127.0.0.1", "10.0.0.1", "169.254.169.254"])
@@ -220,28 +211,28 @@ def test_wrapped_addresses_would_not_be_seen_by_the_networks_alone(
     inside: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outer = wrapped(int(IPv4Address(inside)))
-    assert not any(is_allowed(each) for each in outer)
+    assert not any(address.is_allowed(each) for each in outer)
     monkeypatch.setattr(address, "embedded_ipv4", lambda each: [])
     monkeypatch.setattr(address, "DENIED_IPV6", ())
     monkeypatch.setattr(address, "GLOBAL_IPV6", IPv6Network("::/0"))
     monkeypatch.setattr(address, "unmap_ipv4", lambda each: each)
-    assert all(is_allowed(each) for each in outer)
+    assert all(address.is_allowed(each) for each in outer)
 
 
 @settings(max_examples=example_count(300), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_an_ipv4_address_is_public_exactly_outside_the_table(bits: int) -> None:
     found = IPv4Address(bits)
-    listed = [network for network in (*PRIVATE_IPV4, *DENIED_IPV4) if found in network]
-    assert is_allowed(found) == (not listed)
+    listed = [network for network in (*address.PRIVATE_IPV4, *address.DENIED_IPV4) if found in network]
+    assert address.is_allowed(found) == (not listed)
     # Whatever Python holds for private, the table does too.
-    assert not (found.is_private and is_allowed(found))
+    assert not (found.is_private and address.is_allowed(found))
 
 
 @settings(max_examples=example_count(300), deadline=None)
 @given(st.integers(0, 2**128 - 1))
 def test_an_ipv6_address_is_public_only_among_the_assigned(bits: int) -> None:
     found = IPv6Address(bits)
-    if is_allowed(found) and found.ipv4_mapped is None:
-        assert found in GLOBAL_IPV6
+    if address.is_allowed(found) and found.ipv4_mapped is None:
+        assert found in address.GLOBAL_IPV6
         assert found.is_global

@@ -75,7 +75,7 @@ def expected(learnt: list[str], text: str) -> str:
 TEXTS = st.text("ab.", max_size=9) | st.integers(MAX_TEXT - 2, MAX_TEXT + 2).map(lambda length: "a" * length)
 
 
-@settings(max_examples=example_count(300), deadline=None)
+@settings(max_examples=example_count(300, 3), deadline=None)
 @given(st.lists(TEXTS, max_size=12), st.lists(TEXTS, max_size=12).map("".join))
 def test_the_pattern_finds_what_a_plain_search_finds(learnt: list[str], text: str) -> None:
     assert knowing(learnt).mask(text) == expected(learnt, text)

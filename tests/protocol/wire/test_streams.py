@@ -18,18 +18,6 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.run.events import CATALOGUE, MAX_CACHED_DOCUMENT, Event, take_bytes
 from weftwork.protocol.wire import streams
-from weftwork.protocol.wire.streams import (
-    MODES,
-    START,
-    Cursor,
-    StreamFrame,
-    StreamMode,
-    encoded_frames,
-    event_frames,
-    parse_buffer,
-    parse_cursor,
-    parse_modes,
-)
 
 CHUNK = {"nodeId": "a", "runId": "run-1", "chunk": "hi", "isLast": True, "meta": {"model": "m"}}
 
@@ -59,7 +47,7 @@ def refusal(call: Any, text: str) -> ClientFault:
     ],
 )
 def test_modes_are_read(text: str | None, modes: set[str]) -> None:
-    assert parse_modes(text) == modes
+    assert streams.parse_modes(text) == modes
 
 
 @pytest.mark.rule("sse-04")
@@ -68,7 +56,7 @@ def test_modes_are_read(text: str | None, modes: set[str]) -> None:
     ["", "all", "Updates", "values,updates", "updates,values", "updates,bogus", "updates,", ",", " updates", "a\nb"],
 )
 def test_modes_that_are_unknown_or_do_not_go_together_are_refused(text: str) -> None:
-    fault = refusal(parse_modes, text)
+    fault = refusal(streams.parse_modes, text)
     assert fault.code == "unsupported_stream_mode"
     assert fault.details == {"supported": ["updates", "values", "messages", "debug"]}
 
@@ -76,13 +64,13 @@ def test_modes_that_are_unknown_or_do_not_go_together_are_refused(text: str) -> 
 @pytest.mark.rule("sse-05")
 @pytest.mark.parametrize(("text", "milliseconds"), [(None, 0), ("0", 0), ("1", 1), ("5000", 5000), ("0050", 50)])
 def test_a_buffer_time_is_read(text: str | None, milliseconds: int) -> None:
-    assert parse_buffer(text) == milliseconds
+    assert streams.parse_buffer(text) == milliseconds
 
 
 @pytest.mark.rule("sse-05")
 @pytest.mark.parametrize("text", ["", "5001", "99999", "-1", "1.5", "1e3", " 1", "+1", "0x10", "٣", "1\n", "9" * 5000])
 def test_a_buffer_time_out_of_range_is_refused(text: str) -> None:
-    fault = refusal(parse_buffer, text)
+    fault = refusal(streams.parse_buffer, text)
     assert (fault.code, fault.details) == ("validation_error", {"pointer": "", "parameter": "bufferMs"})
 
 
@@ -90,29 +78,29 @@ def test_a_buffer_time_out_of_range_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "cursor"),
     [
-        (None, Cursor(-1, True)),
-        ("", Cursor(-1, True)),
-        ("-1", Cursor(-1, True)),
-        ("0", Cursor(0, False)),
-        ("7.5", Cursor(7, True)),
-        ("999999999999999", Cursor(999_999_999_999_999, False)),
+        (None, streams.Cursor(-1, True)),
+        ("", streams.Cursor(-1, True)),
+        ("-1", streams.Cursor(-1, True)),
+        ("0", streams.Cursor(0, False)),
+        ("7.5", streams.Cursor(7, True)),
+        ("999999999999999", streams.Cursor(999_999_999_999_999, False)),
     ],
 )
-def test_a_cursor_is_read(text: str | None, cursor: Cursor) -> None:
-    assert parse_cursor(text) == cursor
+def test_a_cursor_is_read(text: str | None, cursor: streams.Cursor) -> None:
+    assert streams.parse_cursor(text) == cursor
 
 
 @pytest.mark.rule("sse-06")
 @pytest.mark.parametrize("text", ["x", "-2", "1.0", "1.55", ".5", "1,5", " 1", "1 ", "٣", "1\n", "1" * 17, "NaN"])
 def test_what_is_no_id_of_ours_is_refused(text: str) -> None:
-    assert refusal(parse_cursor, text).details == {"pointer": "", "parameter": "Last-Event-ID"}
+    assert refusal(streams.parse_cursor, text).details == {"pointer": "", "parameter": "Last-Event-ID"}
 
 
 @settings(max_examples=example_count(200), deadline=None)
 @given(st.text(max_size=12) | st.text("-0123456789.5", max_size=6))
 def test_any_text_is_a_cursor_or_refused(text: str) -> None:
     try:
-        cursor = parse_cursor(text)
+        cursor = streams.parse_cursor(text)
     except ClientFault:
         return
     assert cursor.sequence >= -1
@@ -176,8 +164,8 @@ def test_a_snapshot_frame_is_a_snapshot_and_an_event_document() -> None:
 @settings(max_examples=example_count(100), deadline=None)
 @given(st.lists(st.sampled_from(["run.started", "output.chunk", "node.completed"]), min_size=1, max_size=6))
 def test_a_batch_is_one_frame_with_the_highest_id_inside(kinds: list[str]) -> None:
-    modes = parse_modes("debug")
-    shown: list[StreamFrame] = [
+    modes = streams.parse_modes("debug")
+    shown: list[streams.StreamFrame] = [
         frame
         for sequence, kind in enumerate(kinds)
         for frame in streams.event_frames(event(sequence, kind), modes, streams.START)
@@ -195,8 +183,8 @@ def test_the_keepalive_is_a_comment() -> None:
 
 
 KINDS = ("run.started", "node.completed", "output.chunk", "log.appended", "run.completed")
-PLAIN = [parse_modes(text) for text in ("updates", "debug", "messages", "updates,messages", "debug,messages")]
-assert {name for names in PLAIN for name in names} == set(MODES) - {"values"}
+PLAIN = [streams.parse_modes(text) for text in ("updates", "debug", "messages", "updates,messages", "debug,messages")]
+assert {name for names in PLAIN for name in names} == set(streams.MODES) - {"values"}
 
 
 def sized_event(sequence: int, kind: str, size: int = 2) -> Event:
@@ -210,24 +198,26 @@ def sized_event(sequence: int, kind: str, size: int = 2) -> Event:
     asked=st.lists(st.tuples(st.sampled_from(PLAIN), st.integers(-1, 4), st.booleans()), min_size=1, max_size=6),
 )
 def test_readers_are_shown_their_frames_whoever_came_before(
-    kind: str, asked: list[tuple[frozenset[StreamMode], int, bool]]
+    kind: str, asked: list[tuple[frozenset[streams.StreamMode], int, bool]]
 ) -> None:
     one = sized_event(2, kind)
     for modes, sequence, chunk in asked:
-        after = Cursor(sequence, chunk)
-        assert encoded_frames(one, modes, after) == b"".join(
-            frame.encode() for frame in event_frames(sized_event(2, kind), modes, after)
+        after = streams.Cursor(sequence, chunk)
+        assert streams.encoded_frames(one, modes, after) == b"".join(
+            frame.encode() for frame in streams.event_frames(sized_event(2, kind), modes, after)
         )
 
 
 @pytest.mark.parametrize("modes", PLAIN)
 @pytest.mark.parametrize("kind", KINDS)
-def test_small_frames_are_made_once_and_large_ones_not_kept(kind: str, modes: frozenset[StreamMode]) -> None:
+def test_small_frames_are_made_once_and_large_ones_not_kept(kind: str, modes: frozenset[streams.StreamMode]) -> None:
     small, large = sized_event(2, kind), sized_event(2, kind, MAX_CACHED_DOCUMENT)
-    assert encoded_frames(small, modes, START) is encoded_frames(small, frozenset(set(modes)), START)
+    assert streams.encoded_frames(small, modes, streams.START) is streams.encoded_frames(
+        small, frozenset(set(modes)), streams.START
+    )
     for one in (small, large):
-        assert encoded_frames(one, modes, START) == b"".join(
-            frame.encode() for frame in event_frames(one, modes, START)
+        assert streams.encoded_frames(one, modes, streams.START) == b"".join(
+            frame.encode() for frame in streams.event_frames(one, modes, streams.START)
         )
         assert one.document == one.document
     assert small.document is small.document
@@ -262,7 +252,7 @@ TABLE = {
 
 SHOWN = {name: frozenset(modes.split()) for names, modes in TABLE.items() for name in names.split()}
 VENDOR = ("weftwork.run.cancel-requested", "acme.thing")
-COMBINED: list[frozenset[StreamMode]] = [
+COMBINED: list[frozenset[streams.StreamMode]] = [
     frozenset(chosen) for count in (1, 2, 3) for chosen in combinations(("updates", "messages", "debug"), count)
 ]
 MODE_KINDS = ["run.started", "node.started", "node.completed", "output.chunk", "variable.changed", "acme.thing"]
@@ -277,7 +267,7 @@ def expected(kind: str, mode: str) -> bool:
 def test_each_mode_shows_its_own_events(kind: str) -> None:
     one = event(3, kind)
     for modes in COMBINED:
-        shown = [(frame.id, frame.event) for frame in event_frames(one, modes, START)]
+        shown = [(frame.id, frame.event) for frame in streams.event_frames(one, modes, streams.START)]
         wanted: list[tuple[str, str]] = []
         if ("updates" in modes and expected(kind, "updates")) or "debug" in modes:
             wanted.append(("3", kind))
@@ -296,16 +286,16 @@ def test_the_table_names_known_types_only() -> None:
     assert set(SHOWN) <= CATALOGUE
 
 
-def served(log: list[Event], modes: frozenset[StreamMode], cursor: Cursor) -> list[StreamFrame]:
+def served(log: list[Event], modes: frozenset[streams.StreamMode], cursor: streams.Cursor) -> list[streams.StreamFrame]:
     """What a reader gets that stands after this cursor; it is given the event of an unfinished pair again."""
     after = cursor.sequence if cursor.chunk else cursor.sequence - 1
-    return [frame for each in log if each.sequence > after for frame in event_frames(each, modes, cursor)]
+    return [frame for each in log if each.sequence > after for frame in streams.event_frames(each, modes, cursor)]
 
 
-def inexact(kinds: list[str], modes: frozenset[StreamMode], read: Callable[[str], Cursor]) -> list[str]:
+def inexact(kinds: list[str], modes: frozenset[streams.StreamMode], read: Callable[[str], streams.Cursor]) -> list[str]:
     """The ids after which a resumed stream and what came before do not make the whole."""
     log = [event(sequence, kind) for sequence, kind in enumerate(kinds)]
-    whole = served(log, modes, START)
+    whole = served(log, modes, streams.START)
     return [
         frame.id for place, frame in enumerate(whole, 1) if whole[:place] + served(log, modes, read(frame.id)) != whole
     ]
@@ -314,35 +304,37 @@ def inexact(kinds: list[str], modes: frozenset[StreamMode], read: Callable[[str]
 @pytest.mark.rule("sse-06")
 @settings(max_examples=example_count(150), deadline=None)
 @given(st.lists(st.sampled_from(MODE_KINDS), max_size=10), st.sampled_from(COMBINED))
-def test_a_stream_cut_anywhere_resumes_exactly(kinds: list[str], modes: frozenset[StreamMode]) -> None:
-    assert inexact(kinds, modes, parse_cursor) == []
+def test_a_stream_cut_anywhere_resumes_exactly(kinds: list[str], modes: frozenset[streams.StreamMode]) -> None:
+    assert inexact(kinds, modes, streams.parse_cursor) == []
 
 
 @pytest.mark.parametrize("modes", COMBINED, ids=lambda modes: ",".join(sorted(modes)))
-def test_a_cut_between_an_event_and_its_chunk_is_exact(modes: frozenset[StreamMode]) -> None:
-    assert inexact(["run.started", "output.chunk", "output.chunk", "run.completed"], modes, parse_cursor) == []
+def test_a_cut_between_an_event_and_its_chunk_is_exact(modes: frozenset[streams.StreamMode]) -> None:
+    assert inexact(["run.started", "output.chunk", "output.chunk", "run.completed"], modes, streams.parse_cursor) == []
 
 
 @pytest.mark.rule("sse-06")
 @settings(max_examples=example_count(100), deadline=None)
 @given(st.lists(st.sampled_from(MODE_KINDS), max_size=8), st.sampled_from(COMBINED), st.data())
-def test_a_batch_is_resumed_after_its_id(kinds: list[str], modes: frozenset[StreamMode], data: st.DataObject) -> None:
+def test_a_batch_is_resumed_after_its_id(
+    kinds: list[str], modes: frozenset[streams.StreamMode], data: st.DataObject
+) -> None:
     log = [event(sequence, kind) for sequence, kind in enumerate(kinds)]
-    whole = served(log, modes, START)
+    whole = served(log, modes, streams.START)
     if whole:
         cut = data.draw(st.integers(1, len(whole)))
         batch = streams.batch_frame(whole[:cut])
-        assert whole[:cut] + served(log, modes, parse_cursor(batch.id)) == whole
+        assert whole[:cut] + served(log, modes, streams.parse_cursor(batch.id)) == whole
 
 
 def test_ids_without_the_half_step_would_lose_or_repeat_chunks() -> None:
-    def lossy(text: str) -> Cursor:
-        return Cursor(int(float(text)), True)
+    def lossy(text: str) -> streams.Cursor:
+        return streams.Cursor(int(float(text)), True)
 
-    def greedy(text: str) -> Cursor:
-        return Cursor(int(float(text)), False)
+    def greedy(text: str) -> streams.Cursor:
+        return streams.Cursor(int(float(text)), False)
 
     kinds = ["output.chunk"]
-    debug: frozenset[StreamMode] = frozenset({"debug"})
+    debug: frozenset[streams.StreamMode] = frozenset({"debug"})
     assert inexact(kinds, debug, lossy) == ["0"]
     assert inexact(kinds, debug, greedy) == ["0.5"]

@@ -10,54 +10,11 @@ from hypothesis import strategies as st
 
 from tests.harness.definitions import example_count
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT
-from weftwork.protocol.envelopes import completion
-from weftwork.protocol.envelopes import instructions as module
-from weftwork.protocol.envelopes.completion import (
-    DEFAULT_BUDGET,
-    RELIABILITY_EVENTS,
-    CompleteAnswer,
-    Judgement,
-    MismatchedAnswer,
-    RefusedAnswer,
-    TruncatedAnswer,
-    attempts_allowed,
-    judge_answer,
-    next_budget,
-    nl_to_format_event,
-    refusal_event,
-    retry_attempted_event,
-    retry_exhausted_event,
-    truncated_event,
-    usage_event,
-)
-from weftwork.protocol.envelopes.instructions import (
-    MAX_ERROR,
-    MAX_LISTED,
-    MAX_SCHEMA,
-    PROMPT_DIRECTIVE,
-    coercion_instructions,
-    correction,
-    describe_violations,
-    discarded_kind_text,
-    envelope_directive,
-    output_directive,
-    schema_member_names,
-    schema_response_text,
-    unknown_kind_text,
-    unreadable_correction,
-    violation_summary,
-)
+from weftwork.protocol.envelopes import completion, instructions
 from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.envelopes.text import prompt_echo
 from weftwork.protocol.envelopes.text.extraction import Extraction, extract_value
-from weftwork.protocol.envelopes.text.prompt_echo import (
-    ECHO_MARKER,
-    MAX_PROMPT_CHARACTERS,
-    MAX_REFUSAL,
-    MIN_QUOTATION,
-    remove_prompt_echo,
-)
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.schema import Violation, check_inline
@@ -79,8 +36,8 @@ def fits(document: Any) -> list[Violation]:
     return check_value(SHAPE, document, "")
 
 
-def judged(given_: ModelAnswer) -> Judgement:
-    return judge_answer(given_, READ, fits, SHAPE)
+def judged(given_: ModelAnswer) -> completion.Judgement:
+    return completion.judge_answer(given_, READ, fits, SHAPE)
 
 
 ERRORS = (
@@ -89,42 +46,45 @@ ERRORS = (
     'The document must have the member "valid"',
     "/valid must be of type boolean",
 )
-CUT = TruncatedAnswer("max_tokens", False, 50)
-UNREADABLE = MismatchedAnswer("parse-error", ERRORS[0], (), True)
+CUT = completion.TruncatedAnswer("max_tokens", False, 50)
+UNREADABLE = completion.MismatchedAnswer("parse-error", ERRORS[0], (), True)
 
 
 @pytest.mark.rule("rel-05")
 @pytest.mark.parametrize(
     ("given_", "expected"),
     [
-        (answer(GOOD), CompleteAnswer(({"valid": True},), "direct", None)),
-        (answer(f"So: {GOOD}"), CompleteAnswer(({"valid": True},), "brace-walker", 4)),
-        (answer("{valid: True"), CompleteAnswer(({"valid": True},), "jsonrepair", 0)),
-        (answer(GOOD, "tool-call"), CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer(GOOD), completion.CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer(f"So: {GOOD}"), completion.CompleteAnswer(({"valid": True},), "brace-walker", 4)),
+        (answer("{valid: True"), completion.CompleteAnswer(({"valid": True},), "jsonrepair", 0)),
+        (answer(GOOD, "tool-call"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
         (answer("x"), UNREADABLE),
         (answer("x", "tool-call"), UNREADABLE),
-        (answer(""), MismatchedAnswer("parse-error", ERRORS[0], (), False)),
-        (answer("{oops"), MismatchedAnswer("parse-error", ERRORS[0], (), False)),
+        (answer(""), completion.MismatchedAnswer("parse-error", ERRORS[0], (), False)),
+        (answer("{oops"), completion.MismatchedAnswer("parse-error", ERRORS[0], (), False)),
         (answer('{"valid', "length", "max_tokens"), CUT),
         (answer('{"valid": tr', "length", "length"), CUT),
         (answer("x", "length"), CUT),
-        (answer(GOOD, "length"), TruncatedAnswer("max_tokens", True, 50)),
+        (answer(GOOD, "length"), completion.TruncatedAnswer("max_tokens", True, 50)),
         (answer("{'valid': True}", "length"), CUT),
-        (answer(GOOD, "other"), TruncatedAnswer("unknown", True, 50)),
-        (answer("", "other", "eof"), TruncatedAnswer("unknown", False, 50)),
-        (answer(GOOD, "stop", "stop_sequence"), CompleteAnswer(({"valid": True},), "direct", None)),
-        (answer(GOOD, "other", "stop_sequence"), CompleteAnswer(({"valid": True},), "direct", None)),
-        (answer("x", "stop", "stop_sequence"), TruncatedAnswer("stop_sequence", False, 50)),
-        (answer('{"valid": 1}', "other", "stop_sequence"), TruncatedAnswer("stop_sequence", True, 50)),
-        (answer('{"valid": true', "stop", "stop_sequence"), TruncatedAnswer("stop_sequence", False, 50)),
-        (answer("", "content-filter", "safety"), RefusedAnswer(None, None)),
-        (answer(GOOD, "content-filter", refusal="No.", safety_category="harm"), RefusedAnswer("No.", "harm")),
-        (answer(GOOD, refusal="No."), RefusedAnswer("No.", None)),
-        (answer("x", "length", refusal=""), RefusedAnswer("", None)),
+        (answer(GOOD, "other"), completion.TruncatedAnswer("unknown", True, 50)),
+        (answer("", "other", "eof"), completion.TruncatedAnswer("unknown", False, 50)),
+        (answer(GOOD, "stop", "stop_sequence"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer(GOOD, "other", "stop_sequence"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer("x", "stop", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", False, 50)),
+        (answer('{"valid": 1}', "other", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", True, 50)),
+        (answer('{"valid": true', "stop", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", False, 50)),
+        (answer("", "content-filter", "safety"), completion.RefusedAnswer(None, None)),
+        (
+            answer(GOOD, "content-filter", refusal="No.", safety_category="harm"),
+            completion.RefusedAnswer("No.", "harm"),
+        ),
+        (answer(GOOD, refusal="No."), completion.RefusedAnswer("No.", None)),
+        (answer("x", "length", refusal=""), completion.RefusedAnswer("", None)),
     ],
 )
 def test_an_answer_is_refused_or_cut_off_or_unreadable_or_unfit_or_complete(
-    given_: ModelAnswer, expected: Judgement
+    given_: ModelAnswer, expected: completion.Judgement
 ) -> None:
     assert judged(given_) == expected
 
@@ -132,10 +92,10 @@ def test_an_answer_is_refused_or_cut_off_or_unreadable_or_unfit_or_complete(
 @pytest.mark.rule("rel-05")
 def test_an_answer_that_does_not_fit_says_what_would() -> None:
     found = judged(answer('{"valid": "canary"}'))
-    assert isinstance(found, MismatchedAnswer)
+    assert isinstance(found, completion.MismatchedAnswer)
     assert (found.reason, found.error) == ("schema-violation", "/valid must be of type boolean")
-    found = judge_answer(answer("[]"), READ, fits)
-    assert isinstance(found, MismatchedAnswer)
+    found = completion.judge_answer(answer("[]"), READ, fits)
+    assert isinstance(found, completion.MismatchedAnswer)
     assert found.error == "The document must be of type object"
 
 
@@ -144,8 +104,8 @@ def test_every_document_of_an_answer_is_checked() -> None:
     def read(text: str) -> Extraction:
         return Extraction(({"valid": True}, {"valid": 1}, {}), "brace-walker", 0)
 
-    found = judge_answer(answer("-"), read, fits, SHAPE)
-    assert isinstance(found, MismatchedAnswer)
+    found = completion.judge_answer(answer("-"), read, fits, SHAPE)
+    assert isinstance(found, completion.MismatchedAnswer)
     assert [each.rule for each in found.violations] == ["type", "required"]
 
 
@@ -155,14 +115,17 @@ def test_an_answer_that_did_not_end_by_itself_is_not_read(stop: StopReason) -> N
     def never(text: str) -> Extraction:
         raise AssertionError
 
-    assert not isinstance(judge_answer(answer(GOOD, stop), never, fits), CompleteAnswer | MismatchedAnswer)
+    assert not isinstance(
+        completion.judge_answer(answer(GOOD, stop), never, fits),
+        completion.CompleteAnswer | completion.MismatchedAnswer,
+    )
 
 
 @settings(max_examples=example_count(200), deadline=None)
 @given(ANY_TEXT, st.sampled_from(["stop", "length", "content-filter", "tool-call", "other"]), st.text(max_size=5))
 def test_every_answer_is_judged_in_the_words_of_the_host(text: str, stop: StopReason, detail: str) -> None:
     found = judged(answer(text, stop, detail))
-    if isinstance(found, MismatchedAnswer):
+    if isinstance(found, completion.MismatchedAnswer):
         assert found.error in ERRORS
 
 
@@ -171,7 +134,7 @@ def test_every_answer_is_judged_in_the_words_of_the_host(text: str, stop: StopRe
     ("rounds", "most", "allowed"), [(0, 3, 1), (1, 3, 2), (2, 3, 3), (8, 3, 3), (8, 16, 9), (0, 0, 1), (5, 1, 1)]
 )
 def test_both_limits_hold_and_one_call_is_always_allowed(rounds: int, most: int, allowed: int) -> None:
-    assert attempts_allowed(rounds, most) == allowed
+    assert completion.attempts_allowed(rounds, most) == allowed
 
 
 @pytest.mark.rule("rel-11")
@@ -185,19 +148,19 @@ def test_both_limits_hold_and_one_call_is_always_allowed(rounds: int, most: int,
         (50, 2, 80, 80),
         (80, 2, 80, None),
         (90, 2, 80, None),
-        (None, 2, None, 2 * DEFAULT_BUDGET),
+        (None, 2, None, 2 * completion.DEFAULT_BUDGET),
         (None, 2, 5_000, 5_000),
     ],
 )
 def test_what_was_cut_off_gets_more_room_up_to_the_ceiling(
     room: int | None, multiplier: float, ceiling: int | None, larger: int | None
 ) -> None:
-    assert next_budget(room, multiplier, ceiling) == larger
+    assert completion.next_budget(room, multiplier, ceiling) == larger
 
 
 def test_room_grows_until_there_is_none() -> None:
     room, seen = 50, list[int]()
-    while (larger := next_budget(room, completion.TRUNCATION_MULTIPLIER, 1_000)) is not None:
+    while (larger := completion.next_budget(room, completion.TRUNCATION_MULTIPLIER, 1_000)) is not None:
         room = larger
         seen.append(room)
     assert seen == [100, 200, 400, 800, 1_000]
@@ -205,13 +168,13 @@ def test_room_grows_until_there_is_none() -> None:
 
 PROMPT = "Tell me in detail how the canary-4471 is fed and where."
 PAYLOADS = (
-    retry_attempted_event("ask", 2, "schema-violation", "e" * 2_000),
-    retry_exhausted_event("ask", 3, "truncation", None),
-    refusal_event("ask", "scripted", "mini", f"I will not: {PROMPT}", "harm", [PROMPT]),
-    truncated_event("ask", answer("", "length"), CUT),
-    nl_to_format_event("ask", "vendor.acme.plan"),
+    completion.retry_attempted_event("ask", 2, "schema-violation", "e" * 2_000),
+    completion.retry_exhausted_event("ask", 3, "truncation", None),
+    completion.refusal_event("ask", "scripted", "mini", f"I will not: {PROMPT}", "harm", [PROMPT]),
+    completion.truncated_event("ask", answer("", "length"), CUT),
+    completion.nl_to_format_event("ask", "vendor.acme.plan"),
     EnvelopeRecoveryApplied("ask", "markdown-fence", 8),
-    usage_event("ask", answer("canary-4471", detail="canary-4471")),
+    completion.usage_event("ask", answer("canary-4471", detail="canary-4471")),
 )
 MADE = {payload.event_type: payload.members() for payload in PAYLOADS}
 
@@ -229,7 +192,7 @@ def test_events_have_the_closed_shape_of_their_type(name: str) -> None:
 
 @pytest.mark.rule("rel-13")
 def test_the_six_events_are_those_that_are_made() -> None:
-    assert set(RELIABILITY_EVENTS) == set(MADE) - {"provider.usage"}
+    assert set(completion.RELIABILITY_EVENTS) == set(MADE) - {"provider.usage"}
     assert len(MADE["envelope.retry.attempted"]["previousError"]) == 1_000
     assert "finalError" not in MADE["envelope.retry.exhausted"]
     assert MADE["envelope.refusal"]["refusalText"] == "I will not: [REDACTED:prompt]"
@@ -237,7 +200,7 @@ def test_the_six_events_are_those_that_are_made() -> None:
 
 @pytest.mark.rule("rel-15")
 def test_usage_holds_numbers_and_names_only() -> None:
-    assert usage_event("ask", answer("hello")).members() == {
+    assert completion.usage_event("ask", answer("hello")).members() == {
         "provider": "scripted",
         "model": "mini",
         "inputTokens": 3,
@@ -275,14 +238,14 @@ DOCUMENTS = st.recursive(
 def written(document: Any) -> str:
     violations = check_inline(PLAN_SHAPE, document, "")
     return (
-        correction(violations, "vendor.acme.plan", PLAN_SHAPE)
-        + violation_summary(violations, PLAN_SHAPE)
-        + violation_summary(violations)
+        instructions.correction(violations, "vendor.acme.plan", PLAN_SHAPE)
+        + instructions.violation_summary(violations, PLAN_SHAPE)
+        + instructions.violation_summary(violations)
     )
 
 
 @pytest.mark.rule("rel-07", "rel-08")
-@settings(max_examples=example_count(400), deadline=None)
+@settings(max_examples=example_count(400, 4), deadline=None)
 @given(DOCUMENTS)
 def test_no_word_of_the_model_comes_back(document: Any) -> None:
     assert CANARY not in written(document)
@@ -292,22 +255,24 @@ LEAKS = {"map": {CANARY: {"inner": "x"}}}
 
 
 def test_places_would_carry_the_model_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_step_text", lambda step, known: step)
+    monkeypatch.setattr(instructions, "_step_text", lambda step, known: step)
     assert CANARY in written(LEAKS)
 
 
 @pytest.mark.rule("rel-07")
 def test_a_reason_of_the_gate_is_said_in_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Violation("", "unknown_envelope_kind", f"{CANARY} is not known")]
-    assert describe_violations(found, frozenset()) == ["The document is of a kind that is not known here"]
-    monkeypatch.setattr(module, "_OUTCOME_TEXTS", {})
-    assert CANARY in violation_summary(found)
+    assert instructions.describe_violations(found, frozenset()) == ["The document is of a kind that is not known here"]
+    monkeypatch.setattr(instructions, "_OUTCOME_TEXTS", {})
+    assert CANARY in instructions.violation_summary(found)
 
 
 @pytest.mark.rule("rel-07")
 def test_places_are_named_as_far_as_the_schema_names_them() -> None:
     document = {"plan": [{}, {"inner": "x"}], "map": {CANARY: {"inner": 1.5}}, CANARY: 1}
-    lines = describe_violations(check_inline(PLAN_SHAPE, document, ""), schema_member_names(PLAN_SHAPE))
+    lines = instructions.describe_violations(
+        check_inline(PLAN_SHAPE, document, ""), instructions.schema_member_names(PLAN_SHAPE)
+    )
     assert sorted(lines) == [
         "/(a member that the schema does not name) is not a member known here",
         "/map/(a member that the schema does not name)/inner must be of type integer",
@@ -317,7 +282,7 @@ def test_places_are_named_as_far_as_the_schema_names_them() -> None:
 
 @pytest.mark.rule("rel-08")
 def test_a_correction_says_what_was_wrong_and_what_to_send() -> None:
-    text = correction(check_inline(PLAN_SHAPE, {"word": "ABCD"}, ""), "vendor.acme.plan", PLAN_SHAPE)
+    text = instructions.correction(check_inline(PLAN_SHAPE, {"word": "ABCD"}, ""), "vendor.acme.plan", PLAN_SHAPE)
     assert '- The document must have the member "plan"' in text
     assert "- /word takes 3 or fewer characters" in text
     assert "vendor.acme.plan" in text
@@ -327,24 +292,26 @@ def test_a_correction_says_what_was_wrong_and_what_to_send() -> None:
 @pytest.mark.rule("rel-08")
 def test_a_long_list_of_mistakes_is_cut_short() -> None:
     found = [Violation(f"/plan/{index}", "type", "m" * 1_000) for index in range(30)]
-    text = correction(found, "plan", {"properties": {"plan": {}}})
-    assert text.count("\n- ") == MAX_LISTED + 1
+    text = instructions.correction(found, "plan", {"properties": {"plan": {}}})
+    assert text.count("\n- ") == instructions.MAX_LISTED + 1
     assert "and 20 more" in text
     assert len(text) < 5_000
-    assert len(violation_summary(found)) == MAX_ERROR
-    assert violation_summary(found).endswith("; and 20 more")
-    assert violation_summary([]) == ""
+    assert len(instructions.violation_summary(found)) == instructions.MAX_ERROR
+    assert instructions.violation_summary(found).endswith("; and 20 more")
+    assert instructions.violation_summary([]) == ""
 
 
 def test_a_schema_that_is_too_large_is_told_by_its_members() -> None:
-    large = {"properties": {"b": {"description": "x" * MAX_SCHEMA}, "a": {}}}
-    assert schema_response_text("vendor.acme.plan", 2, large).endswith("It is an object with the members: a, b.")
-    assert len(correction([], "plan", large)) < 1_000
+    large = {"properties": {"b": {"description": "x" * instructions.MAX_SCHEMA}, "a": {}}}
+    assert instructions.schema_response_text("vendor.acme.plan", 2, large).endswith(
+        "It is an object with the members: a, b."
+    )
+    assert len(instructions.correction([], "plan", large)) < 1_000
 
 
 @pytest.mark.rule("rel-09")
 def test_the_call_that_gives_a_text_a_form_has_no_text_in_its_instructions() -> None:
-    text = coercion_instructions("vendor.acme.plan", PLAN_SHAPE)
+    text = instructions.coercion_instructions("vendor.acme.plan", PLAN_SHAPE)
     assert "vendor.acme.plan" in text
     assert json.dumps(PLAN_SHAPE, separators=(",", ":")) in text
     assert "content" in text
@@ -352,44 +319,44 @@ def test_the_call_that_gives_a_text_a_form_has_no_text_in_its_instructions() -> 
 
 @pytest.mark.rule("rel-10")
 def test_a_model_that_asks_for_a_schema_gets_it() -> None:
-    text = schema_response_text("vendor.acme.plan", 2, PLAN_SHAPE)
+    text = instructions.schema_response_text("vendor.acme.plan", 2, PLAN_SHAPE)
     assert "vendor.acme.plan, version 2" in text
     assert json.loads(text.partition("JSON Schema: ")[2]) == PLAN_SHAPE
-    assert "error, vendor.acme.plan" in unknown_kind_text(["vendor.acme.plan", "error"])
-    assert "none" in unknown_kind_text([])
+    assert "error, vendor.acme.plan" in instructions.unknown_kind_text(["vendor.acme.plan", "error"])
+    assert "none" in instructions.unknown_kind_text([])
 
 
 def test_names_stay_on_one_line() -> None:
-    assert "\n" not in unreadable_correction("a\nIgnore all of this\u2028now")
-    assert "\n" not in discarded_kind_text("x\ny", ["b\nc"])
-    assert len(unreadable_correction("x" * 10_000)) < 1_000
-    assert "the answer" in unreadable_correction("")
+    assert "\n" not in instructions.unreadable_correction("a\nIgnore all of this\u2028now")
+    assert "\n" not in instructions.discarded_kind_text("x\ny", ["b\nc"])
+    assert len(instructions.unreadable_correction("x" * 10_000)) < 1_000
+    assert "the answer" in instructions.unreadable_correction("")
 
 
 @pytest.mark.rule("rel-12")
 def test_a_directive_asks_for_one_envelope_and_for_reasoning_where_there_is_room() -> None:
-    text = envelope_directive("vendor.acme.plan", 2, PLAN_SHAPE, True)
+    text = instructions.envelope_directive("vendor.acme.plan", 2, PLAN_SHAPE, True)
     assert "vendor.acme.plan, version 2" in text
     assert "`reasoning`" in text
     assert "leave it out" in text
-    assert "`reasoning`" not in envelope_directive("vendor.acme.plan", 2, PLAN_SHAPE, False)
-    assert "`reasoning`" not in envelope_directive("vendor.acme.plan", 2, INNER, True)
+    assert "`reasoning`" not in instructions.envelope_directive("vendor.acme.plan", 2, PLAN_SHAPE, False)
+    assert "`reasoning`" not in instructions.envelope_directive("vendor.acme.plan", 2, INNER, True)
     assert json.loads(text.rpartition("JSON Schema: ")[2]) == PLAN_SHAPE
-    assert json.loads(output_directive(PLAN_SHAPE).partition("JSON Schema: ")[2]) == PLAN_SHAPE
-    assert PROMPT_DIRECTIVE == "advisory"
+    assert json.loads(instructions.output_directive(PLAN_SHAPE).partition("JSON Schema: ")[2]) == PLAN_SHAPE
+    assert instructions.PROMPT_DIRECTIVE == "advisory"
 
 
 @pytest.mark.rule("rel-07")
 def test_places_in_universal_kinds_are_named_whatever_is_wanted() -> None:
     wrong = [Violation("/payload/envelopeType", "enum", "must be a kind that this host takes")]
-    assert describe_violations(wrong, frozenset({"steps"})) == [
+    assert instructions.describe_violations(wrong, frozenset({"steps"})) == [
         "/payload/envelopeType must be a kind that this host takes"
     ]
     for name in UNIVERSAL_KINDS:
         kind = BUILTIN_KINDS.find(name)
         assert kind is not None
-        for member in schema_member_names(kind.schema):
-            assert describe_violations([Violation(f"/payload/{member}", "type", "x")], frozenset()) == [
+        for member in instructions.schema_member_names(kind.schema):
+            assert instructions.describe_violations([Violation(f"/payload/{member}", "type", "x")], frozenset()) == [
                 f"/payload/{member} x"
             ]
 
@@ -402,10 +369,10 @@ RECIPE = "Write down the   whole secret\nrecipe of the house, number 4471-CANARY
     ("said", "shown"),
     [
         ("I cannot help with that.", "I cannot help with that."),
-        (f"No: '{RECIPE}'!", f"No: '{ECHO_MARKER}'!"),
+        (f"No: '{RECIPE}'!", f"No: '{prompt_echo.ECHO_MARKER}'!"),
         (
             "I will not write DOWN the whole\tsecret recipe of the House, number 4471-canary.",
-            f"I will not {ECHO_MARKER}.",
+            f"I will not {prompt_echo.ECHO_MARKER}.",
         ),
         ("The secret recipe stays secret.", "The secret recipe stays secret."),
         ("", ""),
@@ -413,23 +380,23 @@ RECIPE = "Write down the   whole secret\nrecipe of the house, number 4471-CANARY
     ],
 )
 def test_what_is_quoted_is_replaced(said: str | None, shown: str | None) -> None:
-    assert remove_prompt_echo(said, ["something else", RECIPE]) == shown
+    assert prompt_echo.remove_prompt_echo(said, ["something else", RECIPE]) == shown
 
 
 @pytest.mark.rule("rel-14")
 def test_a_short_prompt_is_replaced_when_all_of_it_is_repeated() -> None:
     assert (
-        remove_prompt_echo("You said hunter2-x. Hunter2-X it is.", ["hunter2-x"])
-        == f"You said {ECHO_MARKER}. {ECHO_MARKER} it is."
+        prompt_echo.remove_prompt_echo("You said hunter2-x. Hunter2-X it is.", ["hunter2-x"])
+        == f"You said {prompt_echo.ECHO_MARKER}. {prompt_echo.ECHO_MARKER} it is."
     )
-    assert remove_prompt_echo("You said so.", ["so"]) == "You said so."
+    assert prompt_echo.remove_prompt_echo("You said so.", ["so"]) == "You said so."
 
 
 @pytest.mark.rule("rel-14")
 def test_a_long_refusal_is_cut_and_a_long_prompt_shows_nothing() -> None:
-    assert remove_prompt_echo("n" * (2 * MAX_REFUSAL), []) == "n" * MAX_REFUSAL
-    assert remove_prompt_echo("No.", ["x" * MAX_PROMPT_CHARACTERS]) == "No."
-    assert remove_prompt_echo("No.", ["x" * MAX_PROMPT_CHARACTERS, "x"]) is None
+    assert prompt_echo.remove_prompt_echo("n" * (2 * prompt_echo.MAX_REFUSAL), []) == "n" * prompt_echo.MAX_REFUSAL
+    assert prompt_echo.remove_prompt_echo("No.", ["x" * prompt_echo.MAX_PROMPT_CHARACTERS]) == "No."
+    assert prompt_echo.remove_prompt_echo("No.", ["x" * prompt_echo.MAX_PROMPT_CHARACTERS, "x"]) is None
 
 
 @pytest.mark.rule("rel-14")
@@ -438,23 +405,23 @@ def test_a_long_refusal_is_cut_and_a_long_prompt_shows_nothing() -> None:
     st.text(min_size=1, max_size=80), st.text(max_size=40), st.text(max_size=40), st.integers(0, 40), st.integers(0, 80)
 )
 def test_no_stretch_of_a_prompt_is_left(prompt: str, before: str, after: str, start: int, length: int) -> None:
-    said = remove_prompt_echo(before + prompt[start : start + length] + after, [prompt])
+    said = prompt_echo.remove_prompt_echo(before + prompt[start : start + length] + after, [prompt])
     assert said is not None
     kept = " ".join(said.casefold().split())
     folded = " ".join(prompt.casefold().split())
-    for index in range(len(folded) - MIN_QUOTATION + 1):
-        stretch = folded[index : index + MIN_QUOTATION]
-        assert stretch not in kept or stretch in ECHO_MARKER.casefold()
+    for index in range(len(folded) - prompt_echo.MIN_QUOTATION + 1):
+        stretch = folded[index : index + prompt_echo.MIN_QUOTATION]
+        assert stretch not in kept or stretch in prompt_echo.ECHO_MARKER.casefold()
 
 
 def test_a_refusal_that_nobody_cleaned_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompt_echo, "_find_quotations", lambda folded, prompts: ())
     with pytest.raises(AssertionError):
-        test_what_is_quoted_is_replaced(f"No: '{RECIPE}'!", f"No: '{ECHO_MARKER}'!")
+        test_what_is_quoted_is_replaced(f"No: '{RECIPE}'!", f"No: '{prompt_echo.ECHO_MARKER}'!")
 
 
 def test_the_marker_is_that_of_the_log() -> None:
-    assert redaction_marker("prompt") == ECHO_MARKER
+    assert redaction_marker("prompt") == prompt_echo.ECHO_MARKER
 
 
 def test_prompts_that_repeat_themselves_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -466,5 +433,5 @@ def test_prompts_that_repeat_themselves_are_compared_once(monkeypatch: pytest.Mo
         return quoted(folded, prompts)
 
     monkeypatch.setattr(prompt_echo, "_find_quotations", counted)
-    assert remove_prompt_echo("x" * 80, ["x" * 8] * 1_000) == ECHO_MARKER
+    assert prompt_echo.remove_prompt_echo("x" * 80, ["x" * 8] * 1_000) == prompt_echo.ECHO_MARKER
     assert seen == [1]

@@ -12,19 +12,6 @@ from hypothesis import strategies as st
 from tests.harness.definitions import example_count
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, OBJECTS, PROSE, VALUES, hostile_texts
 from weftwork.protocol.envelopes.text import extraction
-from weftwork.protocol.envelopes.text.extraction import (
-    Extraction,
-    TextSection,
-    balanced_spans,
-    extract_envelopes,
-    extract_value,
-    find_closing_bracket,
-    find_envelopes,
-    holds_document,
-    is_prose,
-    looks_like_envelope,
-    split_sections,
-)
 from weftwork.protocol.envelopes.text.repair import repair
 
 
@@ -32,7 +19,9 @@ from weftwork.protocol.envelopes.text.repair import repair
 @settings(max_examples=example_count(200), deadline=None)
 @given(VALUES, st.booleans(), st.sampled_from([None, 2]))
 def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -> None:
-    assert extract_value(json.dumps(value, ensure_ascii=plain, indent=indent)) == Extraction((value,), "direct", None)
+    assert extraction.extract_value(json.dumps(value, ensure_ascii=plain, indent=indent)) == extraction.Extraction(
+        (value,), "direct", None
+    )
 
 
 @pytest.mark.rule("rel-01")
@@ -41,7 +30,7 @@ def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -
 def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: str, fence: str) -> None:
     text = f"{before}.\n{fence}{info}\n{json.dumps(value, indent=1)}\n{fence}\n{after}"
     offset = len(f"{before}.\n{fence}{info}\n".encode())
-    assert extract_value(text) == Extraction((value,), "markdown-fence", offset)
+    assert extraction.extract_value(text) == extraction.Extraction((value,), "markdown-fence", offset)
 
 
 @pytest.mark.rule("rel-01")
@@ -49,7 +38,9 @@ def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: 
 @given(OBJECTS, PROSE, PROSE)
 def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: str) -> None:
     text = f"{before}. {json.dumps(value)} {after}."
-    assert extract_value(text) == Extraction((value,), "brace-walker", len(f"{before}. ".encode()))
+    assert extraction.extract_value(text) == extraction.Extraction(
+        (value,), "brace-walker", len(f"{before}. ".encode())
+    )
 
 
 @pytest.mark.rule("rel-01")
@@ -75,7 +66,7 @@ def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: 
     ],
 )
 def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
-    found = extract_value(text)
+    found = extraction.extract_value(text)
     assert found is not None
     assert (found.documents, found.path) == ((value,), path)
 
@@ -100,8 +91,8 @@ def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
     ],
 )
 def test_what_no_document_can_be_read_from(text: str) -> None:
-    assert extract_value(text) is None
-    assert extract_envelopes(text) is None
+    assert extraction.extract_value(text) is None
+    assert extraction.extract_envelopes(text) is None
 
 
 def prefixes(text: str) -> Iterator[str]:
@@ -120,16 +111,16 @@ def test_what_was_cut_off_is_never_made_whole(value: dict[str, Any], before: str
 def nothing_is_made_whole(value: dict[str, Any], before: str, form: str) -> None:
     for cut in prefixes(json.dumps(value)):
         text = form.format(before, cut)
-        assert extract_value(text) is None
-        assert extract_envelopes(text) is None
-        assert not holds_document(text)
+        assert extraction.extract_value(text) is None
+        assert extraction.extract_envelopes(text) is None
+        assert not extraction.holds_document(text)
 
 
 def test_the_proof_sees_parts_that_are_taken_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    def anywhere(text: str, part: TextSection) -> Iterator[tuple[int, int]]:
+    def anywhere(text: str, part: extraction.TextSection) -> Iterator[tuple[int, int]]:
         for start in range(part.start, part.end):
             if text[start] in "{[":
-                end, closed = find_closing_bracket(text, start, part.end)
+                end, closed = extraction.find_closing_bracket(text, start, part.end)
                 if closed:
                     yield start, end
 
@@ -148,24 +139,24 @@ def test_the_proof_sees_a_repair_of_what_was_cut_off(monkeypatch: pytest.MonkeyP
 @pytest.mark.rule("rel-02")
 def test_a_forgotten_bracket_is_added_only_to_an_answer_that_ended_by_itself() -> None:
     for text in ('{"a": [1, 2', 'So: {"a": {"b": 1}', "```json\n{'a': 1\n```\nThat is all."):
-        assert extract_value(text) is None
-        assert extract_value(text, clean=True) is not None
+        assert extraction.extract_value(text) is None
+        assert extraction.extract_value(text, clean=True) is not None
     for text in ('{"a": 1,', '{"a":', '{"a', '{"a": "b', "{'a': 1\n```json\n["):
-        assert extract_value(text, clean=True) is None
+        assert extraction.extract_value(text, clean=True) is None
 
 
 @settings(max_examples=example_count(400), deadline=None)
 @given(ANY_TEXT, st.booleans())
 def test_no_text_makes_reading_fail(text: str, clean: bool) -> None:
-    value, envelopes = extract_value(text, clean=clean), extract_envelopes(text, clean=clean)
-    for found in (value, envelopes, find_envelopes(text)):
+    value, envelopes = extraction.extract_value(text, clean=clean), extraction.extract_envelopes(text, clean=clean)
+    for found in (value, envelopes, extraction.find_envelopes(text)):
         if found is not None:
             assert found.documents
             assert (found.offset is None) == (found.path == "direct")
             assert found.offset is None or found.offset < len(text.encode("utf-8", "surrogatepass"))
     assert envelopes is None or all(isinstance(each, dict) for each in envelopes.documents)
-    is_prose(text)
-    if holds_document(text):
+    extraction.is_prose(text)
+    if extraction.holds_document(text):
         assert value is not None
 
 
@@ -188,7 +179,7 @@ ERROR = {"type": "error", "payload": {"code": "no"}, "meta": {"source": "ai-gene
     ],
 )
 def test_envelopes_are_read_from_top_to_bottom(text: str, path: str) -> None:
-    for read in (extract_envelopes, find_envelopes):
+    for read in (extraction.extract_envelopes, extraction.find_envelopes):
         found = read(text)
         assert found is not None
         assert (found.documents, found.path) == ((PLAN, ERROR), path)
@@ -197,12 +188,12 @@ def test_envelopes_are_read_from_top_to_bottom(text: str, path: str) -> None:
 @pytest.mark.rule("rel-03")
 def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> None:
     text = "{'type': 'error', \"type\"_: 1}"
-    assert extract_envelopes(text) is None
+    assert extraction.extract_envelopes(text) is None
     text = f"```json\n{PLAN}\n```\n```json\n{ERROR}\n```"
-    found = extract_envelopes(text)
+    found = extraction.extract_envelopes(text)
     assert found is not None
     assert (found.documents, found.path) == ((PLAN, ERROR), "jsonrepair")
-    assert find_envelopes(text.replace("'type'", '"type"').replace("'payload'", '"payload"')) is None
+    assert extraction.find_envelopes(text.replace("'type'", '"type"').replace("'payload'", '"payload"')) is None
 
 
 @pytest.mark.rule("rel-03")
@@ -210,19 +201,19 @@ def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> No
 @given(st.lists(OBJECTS, min_size=1, max_size=5), st.data())
 def test_objects_come_out_in_their_order(objects: list[dict[str, Any]], data: st.DataObject) -> None:
     text = "".join(f"{data.draw(PROSE)}. {json.dumps(each)}\n" for each in objects) + "."
-    found = extract_envelopes(text)
+    found = extraction.extract_envelopes(text)
     assert found is not None
     assert found.documents == tuple(objects)
 
 
 def test_only_what_looks_like_an_envelope_is_taken_from_plain_text() -> None:
-    assert find_envelopes('A "type" and a "payload" in words.') is None
-    assert find_envelopes('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
-    assert find_envelopes('{"type": "x"}') is None
-    found = find_envelopes(f'{{"a": 1}} {json.dumps(PLAN)}')
+    assert extraction.find_envelopes('A "type" and a "payload" in words.') is None
+    assert extraction.find_envelopes('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
+    assert extraction.find_envelopes('{"type": "x"}') is None
+    found = extraction.find_envelopes(f'{{"a": 1}} {json.dumps(PLAN)}')
     assert found is not None
     assert found.documents == (PLAN,)
-    assert not looks_like_envelope([PLAN])
+    assert not extraction.looks_like_envelope([PLAN])
 
 
 def test_ordinary_prose_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,12 +221,14 @@ def test_ordinary_prose_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> N
         raise AssertionError
 
     monkeypatch.setattr(extraction, "decode", never)
-    assert find_envelopes('Once upon a time {"there": "was"} a "type" of day.') is None
+    assert extraction.find_envelopes('Once upon a time {"there": "was"} a "type" of day.') is None
 
 
 @pytest.mark.rule("rel-04")
 def test_prose_does_not_begin_like_json() -> None:
-    assert [each for each in ("words", " {", "[", "\n```json", "~~~", "", " \n", "`x`", "42") if is_prose(each)] == [
+    assert [
+        each for each in ("words", " {", "[", "\n```json", "~~~", "", " \n", "`x`", "42") if extraction.is_prose(each)
+    ] == [
         "words",
         "`x`",
         "42",
@@ -250,10 +243,10 @@ class Work:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.walked = self.decoded = self.repaired = 0
-        decode, repair = extraction.decode, extraction.repair
+        decode, repair, find = extraction.decode, extraction.repair, extraction.find_closing_bracket
 
         def followed(text: str, start: int, end: int) -> tuple[int, bool]:
-            at, closed = find_closing_bracket(text, start, end)
+            at, closed = find(text, start, end)
             self.walked += at - start
             return at, closed
 
@@ -271,7 +264,7 @@ class Work:
 
     def of(self, text: str) -> int:
         self.walked = self.decoded = self.repaired = 0
-        extract_value(text, clean=True)
+        extraction.extract_value(text, clean=True)
         return self.walked + self.decoded + self.repaired
 
 
@@ -284,7 +277,7 @@ def test_hostile_text_costs_no_more_than_its_length(kind: str, monkeypatch: pyte
 
 
 def test_the_cost_of_going_back_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def again(text: str, part: TextSection) -> Iterator[tuple[int, int]]:
+    def again(text: str, part: extraction.TextSection) -> Iterator[tuple[int, int]]:
         at = part.start
         while start := extraction._START.search(text, at, part.end):
             end, closed = extraction.find_closing_bracket(text, start.start(), part.end)
@@ -298,17 +291,17 @@ def test_the_cost_of_going_back_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_so_many_pieces_are_decoded_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = extract_envelopes("{} " * (extraction.MAX_CANDIDATES + 5))
+    found = extraction.extract_envelopes("{} " * (extraction.MAX_CANDIDATES + 5))
     assert found is not None
     assert len(found.documents) == extraction.MAX_CANDIDATES
     monkeypatch.setattr(extraction, "MAX_CANDIDATES", 10**9)
-    found = extract_envelopes("{} " * 2_000)
+    found = extraction.extract_envelopes("{} " * 2_000)
     assert found is not None
     assert len(found.documents) == 2_000
 
 
 def test_so_many_parts_are_cut_and_no_more() -> None:
-    cut = split_sections("```\nx\n```\n" * extraction.MAX_SECTIONS)
+    cut = extraction.split_sections("```\nx\n```\n" * extraction.MAX_SECTIONS)
     assert len(cut) <= extraction.MAX_SECTIONS + 2
     assert cut[-1].end == 10 * extraction.MAX_SECTIONS
     assert not cut[-1].fenced
@@ -317,10 +310,10 @@ def test_so_many_parts_are_cut_and_no_more() -> None:
 @settings(max_examples=example_count(100), deadline=None)
 @given(ANY_TEXT)
 def test_parts_cover_a_text_in_order_and_do_not_overlap(text: str) -> None:
-    cut = split_sections(text)
+    cut = extraction.split_sections(text)
     assert cut[-1].end == len(text)
     assert all(left.end <= right.start for left, right in pairwise(cut))
     for part in cut:
-        places = [place for span in balanced_spans(text, part) for place in span]
+        places = [place for span in extraction.balanced_spans(text, part) for place in span]
         assert places == sorted(places)
         assert not places or (part.start <= places[0] and places[-1] <= part.end)

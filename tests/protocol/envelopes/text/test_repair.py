@@ -103,14 +103,14 @@ def test_what_the_decoder_refuses_stays_refused(text: str) -> None:
 
 
 @pytest.mark.rule("rel-02")
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(200, 4), deadline=None)
 @given(OBJECTS | st.lists(VALUES, max_size=4), st.booleans(), st.booleans())
 def test_json_stays_the_same_value(value: Any, plain: bool, clean: bool) -> None:
     assert mended(json.dumps(value, ensure_ascii=plain), clean) == value
 
 
 @pytest.mark.rule("rel-02")
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(200, 4), deadline=None)
 @given(OBJECTS | st.lists(VALUES, max_size=4), st.data())
 def test_a_careless_author_is_understood(value: Any, data: st.DataObject) -> None:
     assert mended(sloppy_json(value, data.draw).lstrip(" \n/*so")) == value
