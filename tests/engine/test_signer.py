@@ -4,10 +4,9 @@ import hmac
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.harness.engine_harness import run
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.system.clock_and_ids import RandomIds
@@ -49,8 +48,7 @@ async def test_a_signature_is_known_again_even_after_a_restart() -> None:
 
 
 @pytest.mark.rule("tok-02")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.binary(max_size=64), st.binary(max_size=64), st.integers(0, 255))
+@for_all(100, st.binary(max_size=64), st.binary(max_size=64), st.integers(0, 255))
 async def test_nothing_else_is(text: bytes, other: bytes, bit: int) -> None:
     desk = SignerHarness()
     mine, theirs = await desk.opened(), await SignerHarness().opened()

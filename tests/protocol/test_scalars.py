@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from openwop_client import HTTP_ERROR_CODES, is_http_error_code
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import example_count, for_all
 from weftwork.protocol import timestamps
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS, ClientFault, Fault, HostFault, error_document, invalid
 from weftwork.protocol.ids import TEST_KEY_PREFIX, is_idempotency_key, is_path_id, is_tenant, mode_of_key, partition
@@ -40,8 +40,7 @@ def test_a_path_id_needs_no_escaping(text: str, fits: bool) -> None:
 
 
 @pytest.mark.rule("idem-04")
-@settings(max_examples=example_count(200), deadline=None)
-@given(st.text(max_size=300) | st.text("!a~ \x7f\n", max_size=300))
+@for_all(200, st.text(max_size=300) | st.text("!a~ \x7f\n", max_size=300))
 def test_an_idempotency_key_is_printable_ascii_without_spaces(text: str) -> None:
     fits = 1 <= len(text) <= 255 and all("!" <= each <= "~" for each in text)
     assert is_idempotency_key(text) is fits
@@ -125,8 +124,7 @@ def expected(milliseconds: int) -> str:
     return text.replace("+00:00", "Z")
 
 
-@settings(max_examples=example_count(500), deadline=None)
-@given(st.integers(FIRST, LAST))
+@for_all(500, st.integers(FIRST, LAST))
 @example(0)
 @example(-1)
 @example(951_782_400_000)
@@ -149,8 +147,7 @@ def test_kept_dates_are_bounded_and_stay_right() -> None:
     assert timestamps._iso_seconds.cache_info().currsize <= 64
 
 
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.integers(FIRST, LAST))
+@for_all(300, st.integers(FIRST, LAST))
 def test_an_instant_is_read_again(milliseconds: int) -> None:
     assert timestamps.parse_iso(iso(milliseconds)) == milliseconds
     assert re.fullmatch(timestamps.INSTANT_PATTERN, iso(milliseconds))

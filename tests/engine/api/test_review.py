@@ -6,11 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, RecordingNodes
-from tests.harness.definitions import edge, example_count, node, variable, workflow
+from tests.harness.definitions import edge, for_all, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.conformance.endpoints import test_log
@@ -249,8 +248,7 @@ SIZES = st.lists(st.sampled_from([0, 1, 300, 2_000]), min_size=1, max_size=25)
 
 
 @pytest.mark.rule("diff-01")
-@settings(max_examples=example_count(80), deadline=None)
-@given(SIZES, SIZES, st.integers(1, 6), st.sampled_from([1, 700, 5_000]))
+@for_all(80, SIZES, SIZES, st.integers(1, 6), st.sampled_from([1, 700, 5_000]))
 async def test_pages_of_any_size_give_the_same(a: list[int], b: list[int], page: int, budget: int) -> None:
     honest = run_diff.PAGE, run_diff.PAGE_BYTES
     run_diff.PAGE, run_diff.PAGE_BYTES = page, budget  # pyright: ignore[reportAttributeAccessIssue]

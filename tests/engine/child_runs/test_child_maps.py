@@ -5,10 +5,9 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count, node, variable
+from tests.harness.definitions import for_all, node, variable
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.run_tree import (
     ACCEPT,
@@ -180,8 +179,7 @@ async def lived(seed: int, crashes: bool = True) -> None:
 
 
 @pytest.mark.rule("kin-13", "kin-02")
-@settings(max_examples=example_count(25), deadline=None)
-@given(st.integers(0, 2**32))
+@for_all(25, st.integers(0, 2**32))
 async def test_each_item_has_one_child_whatever_happens_to_the_host(seed: int) -> None:
     await lived(seed)
 

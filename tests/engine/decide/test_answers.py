@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
@@ -200,35 +201,24 @@ async def test_what_cannot_be_asked_fails_its_node(interrupt: Interrupt, pointer
 
 
 @pytest.mark.rule("int-10")
-def test_an_answer_of_any_kind_fits_the_schema_of_its_question(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without("weftwork.protocol.people.answers.check_value", lambda *arguments: [])
+async def test_an_answer_of_any_kind_fits_the_schema_of_its_question() -> None:
     wanted = {"type": "object", "required": ["feedback"]}
-
-    async def work() -> None:
-        bench, key = await asked("approval", resume_schema=wanted)
-        assert await refused(bench, key, {"action": "accept"}) == (400, "validation_error", "/resumeValue")
-        assert await bench.answer(key, {"action": "accept", "feedback": "fine"}) == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.people.answers.check_value", lambda *arguments: [])
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+    bench, key = await asked("approval", resume_schema=wanted)
+    assert await refused(bench, key, {"action": "accept"}) == (400, "validation_error", "/resumeValue")
+    assert await bench.answer(key, {"action": "accept", "feedback": "fine"}) == "completed"
 
 
 @pytest.mark.rule("appr-05")
 @pytest.mark.parametrize("kind", ["approval", "low-confidence"])
-def test_nothing_untrusted_advances_an_approval(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        model = Answerer("agent", trust="untrusted", may_delegate=True, may_override=True)
-        bench, key = await asked(kind)
-        assert (await refused(bench, key, GOOD[kind], model))[:2] == (403, "untrusted_content_blocks_approval")
-        other, asking = await asked("clarification")
-        assert await other.answer(asking, GOOD["clarification"], by=model) == "completed"
-        assert await bench.answer(key, GOOD[kind]) == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.engine.decide.interrupts.check_answer_trust", lambda *arguments: None)
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+@fails_without("weftwork.engine.decide.interrupts.check_answer_trust", lambda *arguments: None)
+async def test_nothing_untrusted_advances_an_approval(kind: str) -> None:
+    model = Answerer("agent", trust="untrusted", may_delegate=True, may_override=True)
+    bench, key = await asked(kind)
+    assert (await refused(bench, key, GOOD[kind], model))[:2] == (403, "untrusted_content_blocks_approval")
+    other, asking = await asked("clarification")
+    assert await other.answer(asking, GOOD["clarification"], by=model) == "completed"
+    assert await bench.answer(key, GOOD[kind]) == "completed"
 
 
 async def test_an_answer_that_names_another_question_is_refused() -> None:

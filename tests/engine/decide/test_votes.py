@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.decide.test_answers import GATE, asked, refused
+from tests.harness.cases import fails_without
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run
 from weftwork.protocol.errors import ClientFault
@@ -153,32 +154,26 @@ async def test_a_vote_may_be_changed_while_the_gate_is_open() -> None:
 
 
 @pytest.mark.rule("appr-03")
-def test_only_named_approvers_count_and_nobody_speaks_for_them_unless_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without(
+    "weftwork.engine.decide.interrupts.resolve_actor", lambda data, said, by: said.get("voter", by.principal)
+)
+async def test_only_named_approvers_count_and_nobody_speaks_for_them_unless_they_may() -> None:
     named = gate(requiredApprovals=2, approversList=["alice", "bob", "carol"])
-
-    async def work() -> None:
-        bench, key = await asked("approval", named)
-        yes = {"action": "accept"}
-        assert (await refused(bench, key, yes, Answerer("key_2", frozenset({"mallory"}))))[:2] == (403, "forbidden")
-        assert (await refused(bench, key, {**yes, "voter": "bob"}, KEY))[:2] == (403, "forbidden")
-        assert (await refused(bench, key, {**yes, "voter": "mallory"}, TRUSTED))[:2] == (403, "forbidden")
-        link = Answerer("link:1", frozenset({"bob"}), bound_person="bob", has_key=False)
-        assert await bench.answer(key, {**yes, "voter": "carol"}, by=link) == "waiting-approval"
-        assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob"]
-        assert await bench.answer(key, yes, by=link) == "waiting-approval"
-        assert (await refused(bench, key, yes, Answerer("link:2", has_key=False)))[:2] == (403, "forbidden")
-        assert await bench.answer(key, yes, by=KEY) == "completed"
-        assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob", "alice"]
-        bench, key = await asked("approval", named)
-        await bench.answer(key, {**yes, "voter": "alice"}, by=TRUSTED)
-        assert await bench.answer(key, {**yes, "voter": "carol"}, by=TRUSTED) == "completed"
-
-    run(work)
-    monkeypatch.setattr(
-        "weftwork.engine.decide.interrupts.resolve_actor", lambda data, said, by: said.get("voter", by.principal)
-    )
-    with pytest.raises((pytest.fail.Exception, AssertionError)):
-        run(work)
+    bench, key = await asked("approval", named)
+    yes = {"action": "accept"}
+    assert (await refused(bench, key, yes, Answerer("key_2", frozenset({"mallory"}))))[:2] == (403, "forbidden")
+    assert (await refused(bench, key, {**yes, "voter": "bob"}, KEY))[:2] == (403, "forbidden")
+    assert (await refused(bench, key, {**yes, "voter": "mallory"}, TRUSTED))[:2] == (403, "forbidden")
+    link = Answerer("link:1", frozenset({"bob"}), bound_person="bob", has_key=False)
+    assert await bench.answer(key, {**yes, "voter": "carol"}, by=link) == "waiting-approval"
+    assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob"]
+    assert await bench.answer(key, yes, by=link) == "waiting-approval"
+    assert (await refused(bench, key, yes, Answerer("link:2", has_key=False)))[:2] == (403, "forbidden")
+    assert await bench.answer(key, yes, by=KEY) == "completed"
+    assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob", "alice"]
+    bench, key = await asked("approval", named)
+    await bench.answer(key, {**yes, "voter": "alice"}, by=TRUSTED)
+    assert await bench.answer(key, {**yes, "voter": "carol"}, by=TRUSTED) == "completed"
 
 
 async def test_when_everybody_has_voted_and_too_few_agree_it_is_a_rejection() -> None:
@@ -192,47 +187,36 @@ async def test_when_everybody_has_voted_and_too_few_agree_it_is_a_rejection() ->
 
 
 @pytest.mark.rule("appr-06")
-def test_a_gate_that_asks_for_a_key_takes_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", gate(profile="openwop-interrupt-auth-required"))
-        link = Answerer("link:1", has_key=False)
-        assert (await refused(bench, key, {"action": "accept"}, link))[:2] == (403, "forbidden")
-        assert await bench.answer(key, {"action": "accept"}) == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.people.approvals._check_profile", lambda *arguments: None)
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+@fails_without("weftwork.protocol.people.approvals._check_profile", lambda *arguments: None)
+async def test_a_gate_that_asks_for_a_key_takes_no_link() -> None:
+    bench, key = await asked("approval", gate(profile="openwop-interrupt-auth-required"))
+    link = Answerer("link:1", has_key=False)
+    assert (await refused(bench, key, {"action": "accept"}, link))[:2] == (403, "forbidden")
+    assert await bench.answer(key, {"action": "accept"}) == "completed"
 
 
 @pytest.mark.rule("appr-07")
-def test_an_override_is_allowed_by_the_gate_and_the_key_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without("weftwork.protocol.people.approvals._check_override", lambda *arguments: None)
+async def test_an_override_is_allowed_by_the_gate_and_the_key_and_says_why() -> None:
     named = {"requiredApprovals": 2, "approversList": ["alice", "bob"]}
     over = {"action": "accept", "override": True, "reason": "the office burns"}
-
-    async def work() -> None:
-        bench, key = await asked("approval", gate(**named))
-        assert (await refused(bench, key, over, OWNER))[:2] == (400, "validation_error")
-        bench, key = await asked("approval", gate(**named, override=True, overrideBypassesQuorum=True))
-        assert (await refused(bench, key, over, KEY))[:2] == (403, "forbidden")
-        assert await refused(bench, key, {**over, "reason": " "}, OWNER) == (
-            400,
-            "validation_error",
-            "/resumeValue/reason",
-        )
-        assert await bench.answer(key, over, by=OWNER) == "completed"
-        (overridden,) = await said(bench, key, "approval.overridden")
-        assert overridden == {"gateId": "ask", "principal": "key_0", "reason": "the office burns"}
-        (received,) = await said(bench, key, "approval.received")
-        assert (received["action"], received["decidedBy"]) == ("accept", "key_0")
-        bench, key = await asked("approval", gate(**named, override=True))
-        assert await bench.answer(key, over, by=OWNER) == "waiting-approval"
-        assert await bench.answer(key, {"action": "accept"}, by=KEY) == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.people.approvals._check_override", lambda *arguments: None)
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+    bench, key = await asked("approval", gate(**named))
+    assert (await refused(bench, key, over, OWNER))[:2] == (400, "validation_error")
+    bench, key = await asked("approval", gate(**named, override=True, overrideBypassesQuorum=True))
+    assert (await refused(bench, key, over, KEY))[:2] == (403, "forbidden")
+    assert await refused(bench, key, {**over, "reason": " "}, OWNER) == (
+        400,
+        "validation_error",
+        "/resumeValue/reason",
+    )
+    assert await bench.answer(key, over, by=OWNER) == "completed"
+    (overridden,) = await said(bench, key, "approval.overridden")
+    assert overridden == {"gateId": "ask", "principal": "key_0", "reason": "the office burns"}
+    (received,) = await said(bench, key, "approval.received")
+    assert (received["action"], received["decidedBy"]) == ("accept", "key_0")
+    bench, key = await asked("approval", gate(**named, override=True))
+    assert await bench.answer(key, over, by=OWNER) == "waiting-approval"
+    assert await bench.answer(key, {"action": "accept"}, by=KEY) == "completed"
 
 
 @pytest.mark.rule("appr-04")
@@ -339,25 +323,20 @@ def test_no_refusal_says_what_a_hidden_question_would_take(monkeypatch: pytest.M
 
 
 @pytest.mark.rule("hide-03")
-def test_a_marker_is_no_answer_to_a_hidden_question(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without("weftwork.engine.decide.interrupts.MARKER_PREFIX", "never")
+async def test_a_marker_is_no_answer_to_a_hidden_question() -> None:
     config = {"kind": "custom", "data": {"customKind": "pick"}}
     ask = node("ask", "core.interrupt", config=config, inputs={"payload": {"type": "variable", "variableName": "pin"}})
-
-    async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(workflow([ask], [], [variable("pin", sensitive=True)]), inputs={"pin": SECRET})
-        shown = (await bench.payloads(key, "interrupt.requested"))[0]["data"]["payload"]
-        assert (await refused(bench, key, {"use": shown}))[:2] == (400, "validation_error")
-        assert await bench.answer(key, {"use": "something else"}) == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.engine.decide.interrupts.MARKER_PREFIX", "never")
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+    bench = EngineHarness()
+    key = await bench.start(workflow([ask], [], [variable("pin", sensitive=True)]), inputs={"pin": SECRET})
+    shown = (await bench.payloads(key, "interrupt.requested"))[0]["data"]["payload"]
+    assert (await refused(bench, key, {"use": shown}))[:2] == (400, "validation_error")
+    assert await bench.answer(key, {"use": "something else"}) == "completed"
 
 
 @pytest.mark.rule("int-08", "int-09")
-def test_what_all_questions_cost_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without("weftwork.protocol.people.answers.MAX_STEPS", 10**9)
+async def test_what_all_questions_cost_together_is_bounded() -> None:
     def questions(count: int, schema: dict[str, Any]) -> dict[str, Any]:
         return {"questions": [{"id": f"q{at}", "question": "?", "schema": schema} for at in range(count)]}
 
@@ -365,14 +344,7 @@ def test_what_all_questions_cost_together_is_bounded(monkeypatch: pytest.MonkeyP
     assert check_interrupt(Interrupt("clarification", "k", questions(1, large["questions"][0]["schema"]))) == []
     more = questions(20, large["questions"][0]["schema"])
     assert [each.rule for each in check_interrupt(Interrupt("clarification", "k", more))] == ["size"]
-
-    async def work() -> None:
-        bench, key = await asked("clarification", questions(20, {"type": "array", "items": {"type": "integer"}}))
-        answers = {f"q{at}": list(range(5000)) for at in range(20)}
-        assert (await refused(bench, key, {"answers": answers}))[:2] == (400, "validation_error")
-        assert await bench.answer(key, {"answers": {name: [1] for name in answers}}) == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.people.answers.MAX_STEPS", 10**9)
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+    bench, key = await asked("clarification", questions(20, {"type": "array", "items": {"type": "integer"}}))
+    answers = {f"q{at}": list(range(5000)) for at in range(20)}
+    assert (await refused(bench, key, {"answers": answers}))[:2] == (400, "validation_error")
+    assert await bench.answer(key, {"answers": {name: [1] for name in answers}}) == "completed"

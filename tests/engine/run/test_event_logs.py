@@ -9,11 +9,10 @@ from weakref import ref
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.host.test_failures import FlakyLog
-from tests.harness.definitions import edge, example_count, node, plan_of, variable, workflow
+from tests.harness.definitions import edge, for_all, node, plan_of, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes import node_runner
@@ -212,8 +211,7 @@ def check_log(events: list[Event]) -> None:
 
 
 @pytest.mark.rule("fold-01", "run-01")
-@settings(max_examples=example_count(120, 2), deadline=None)
-@given(st.integers(0, 2**48))
+@for_all(120, st.integers(0, 2**48), share=2)
 async def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None:
     bench, key = await lived(random.Random(seed))
     events = await bench.events(key)

@@ -4,10 +4,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, example_count, node, workflow
+from tests.harness.definitions import edge, for_all, node, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until, waiting_node_type
 from weftwork.engine.decide.inputs import RetryDue
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -33,8 +32,7 @@ def trying(**own: Any) -> dict[str, Any]:
 
 
 @pytest.mark.rule("node-12")
-@settings(max_examples=example_count(150), deadline=None)
-@given(st.integers(0, 10_000), st.floats(1, 10), st.integers(0, 100_000), st.integers(0, 100), st.floats(0, 1))
+@for_all(150, st.integers(0, 10_000), st.floats(1, 10), st.integers(0, 100_000), st.integers(0, 100), st.floats(0, 1))
 def test_delays_grow_to_their_bound_and_keep_to_the_upper_half(
     delay: int, factor: float, most: int, failures: int, chance: float
 ) -> None:

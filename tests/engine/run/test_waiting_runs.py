@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from tests.engine.decide.test_answers import GATE, asked, asks
+from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import ANSWERER, EngineHarness, run_ready_tasks
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.run.live_run import LiveRun
@@ -74,26 +75,19 @@ async def test_of_other_kinds_the_node_decides_when_the_time_is_up() -> None:
 
 
 @pytest.mark.rule("int-16")
-def test_an_answer_after_the_deadline_is_late_whether_the_timer_was_faster_or_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", timeout_ms=1000)
-        due = bench.clock.now() + 1000
-        state = await bench.state(key)
-        for at, code in ((due - 1, None), (due, "interrupt_already_resolved"), (due + 1, "interrupt_already_resolved")):
-            decided = answer_interrupt(state, AnswerReceived("ask", {"action": "accept"}, ANSWERER, at))
-            assert (decided.refusal.code if decided.refusal is not None else None) == code
-        await bench.crash()
-        bench.clock.advance(1000)
-        after = bench.successor()
-        assert await refused_after(after, key) == (409, "interrupt_already_resolved")
-        assert (await after.payloads(key, "approval.received"))[0]["action"] == "timeout"
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.fold.state.InterruptState.due", None)
-    with pytest.raises(AssertionError):
-        run(work)
+@fails_without("weftwork.protocol.fold.state.InterruptState.due", None)
+async def test_an_answer_after_the_deadline_is_late_whether_the_timer_was_faster_or_not() -> None:
+    bench, key = await asked("approval", timeout_ms=1000)
+    due = bench.clock.now() + 1000
+    state = await bench.state(key)
+    for at, code in ((due - 1, None), (due, "interrupt_already_resolved"), (due + 1, "interrupt_already_resolved")):
+        decided = answer_interrupt(state, AnswerReceived("ask", {"action": "accept"}, ANSWERER, at))
+        assert (decided.refusal.code if decided.refusal is not None else None) == code
+    await bench.crash()
+    bench.clock.advance(1000)
+    after = bench.successor()
+    assert await refused_after(after, key) == (409, "interrupt_already_resolved")
+    assert (await after.payloads(key, "approval.received"))[0]["action"] == "timeout"
 
 
 @pytest.mark.rule("int-18")

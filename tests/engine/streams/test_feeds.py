@@ -7,10 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, example_count, node, workflow
+from tests.harness.definitions import edge, for_all, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from tests.harness.event_source import KEY, source_and_feeds
 from weftwork.engine.api import event_streams
@@ -34,8 +33,7 @@ async def read_all(reader: Reader, dice: random.Random) -> list[int]:
     return seen
 
 
-@settings(max_examples=example_count(60), deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 120), st.integers(1, 5))
+@for_all(60, st.integers(0, 2**32), st.integers(1, 120), st.integers(1, 5))
 async def test_readers_who_join_at_any_time_get_everything_once(seed: int, total: int, readers: int) -> None:
     dice = random.Random(seed)
     log, feeds = source_and_feeds()

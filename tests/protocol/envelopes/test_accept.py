@@ -5,10 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import (
     ABSENT,
     CANARY,
@@ -389,8 +388,7 @@ def test_what_is_no_envelope_stays_none(document: Any) -> None:
 
 
 @pytest.mark.rule("env-21")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200), st.sampled_from(["error", "a.b"]))
+@for_all(100, st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200), st.sampled_from(["error", "a.b"]))
 def test_an_id_fits_and_tells_places_apart(one: str, other: str, kind: str) -> None:
     here, there = (msgspec.structs.replace(ORIGIN, node_id=node_id) for node_id in (one, other))
     assert 0 < len(derive_correlation_id(here, kind)) <= MAX_ID

@@ -5,10 +5,10 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.definitions import TYPES, example_count, node, workflow
+from tests.harness.definitions import TYPES, for_all, node, workflow
 from tests.protocol.json.test_dialect import schemas
 from tests.protocol.workflow.bad_definitions import with_changes
 from weftwork.protocol.envelopes import kind_registry
@@ -134,8 +134,7 @@ def test_a_package_may_be_recursive() -> None:
     assert check_kind(KindDefinition(NAME, 1, tree)) != []
 
 
-@settings(max_examples=example_count(100), deadline=None)
-@given(schemas())
+@for_all(100, schemas())
 def test_no_schema_raises(schema: Any) -> None:
     if isinstance(schema, dict):
         check_kind(KindDefinition(NAME, 1, schema))

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
 
 from tests.docs.pages import ROOT, blocks
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.protocol.expressions.test_expression import SCOPE, fault
 from weftwork.app import Host
 from weftwork.cli.doctor.machine_checks import check_expressions
@@ -65,8 +65,7 @@ def sort(value: Any) -> Any:
     return [sort(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=example_count(100), deadline=None)
-@given(VALUES)
+@for_all(100, VALUES)
 @example(-0.0)
 @example(2**53 - 1)
 @example(1e22)
@@ -77,23 +76,20 @@ def test_a_value_passes_through_unchanged(value: Any) -> None:
     assert parse_expression("inputs.x == inputs['x']").evaluate(scope) is True
 
 
-@settings(max_examples=example_count(100), deadline=None)
-@given(TEXTS, VALUES)
+@for_all(100, TEXTS, VALUES)
 def test_a_member_is_found_by_any_name(name: str, value: Any) -> None:
     got = parse_expression("inputs[variables.name]").evaluate({"inputs": {name: value}, "variables": {"name": name}})
     assert same(got, plain(value))
 
 
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.integers(-(2**52), 2**52))
+@for_all(100, st.integers(-(2**52), 2**52))
 def test_integers_stay_exact(number: int) -> None:
     got = parse_expression("inputs.n + 1.0 - 1.0").evaluate({"inputs": {"n": number}})
     assert got == number
     assert isinstance(got, int)
 
 
-@given(st.text(max_size=60) | WORDS, VALUES)
-@settings(max_examples=example_count(400, 4), deadline=None)
+@for_all(400, st.text(max_size=60) | WORDS, VALUES, share=4)
 def test_any_text_is_an_expression_or_a_fault(text: str, value: Any) -> None:
     scope = {"inputs": {"x": value, "a": "text"}, "variables": {}, "nodes": {"a": {}, "x": {}}, "configurable": {}}
     codes = ["expression_invalid", "expression_limit"]
@@ -108,8 +104,7 @@ def test_any_text_is_an_expression_or_a_fault(text: str, value: Any) -> None:
     assert told in codes
 
 
-@given(st.text(max_size=60) | WORDS)
-@settings(max_examples=example_count(200), deadline=None)
+@for_all(200, st.text(max_size=60) | WORDS)
 def test_any_text_is_a_template_or_a_fault(text: str) -> None:
     try:
         rendered = parse_template(text).render({"inputs": {"x": 1}, "variables": {}, "nodes": {}, "configurable": {}})
@@ -118,8 +113,7 @@ def test_any_text_is_a_template_or_a_fault(text: str) -> None:
     assert "{{" in text or rendered == text
 
 
-@given(st.text(max_size=40) | st.text("(){}[]^$.*+?|\\pLQE0123,:ab-i", max_size=40), TEXTS)
-@settings(max_examples=example_count(300), deadline=None)
+@for_all(300, st.text(max_size=40) | st.text("(){}[]^$.*+?|\\pLQE0123,:ab-i", max_size=40), TEXTS)
 def test_any_text_is_a_pattern_or_has_a_problem(pattern: str, text: str) -> None:
     problem = check_pattern(pattern)
     if problem is None:

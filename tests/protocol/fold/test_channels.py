@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.fold import channel_state
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp, initial_channel, reduce_write
 from weftwork.protocol.json.canonical import encode_stored
@@ -68,8 +68,7 @@ STAMPS: st.SearchStrategy[Stamp] = st.tuples(st.integers(0, 2), st.integers(0, 2
 
 @pytest.mark.parametrize("reducer", REDUCERS)
 def test_arguments_are_left_alone(reducer: str) -> None:
-    @settings(max_examples=example_count(50), deadline=None)
-    @given(st.lists(st.tuples(STAMPS, VALUES[reducer]), max_size=6), st.none() | st.integers(1, 3))
+    @for_all(50, st.lists(st.tuples(STAMPS, VALUES[reducer]), max_size=6), st.none() | st.integers(1, 3))
     def check(writes: list[Write], max_size: int | None) -> None:
         kept = copy.deepcopy(writes)
         state: ChannelState | None = None
@@ -86,8 +85,7 @@ def test_arguments_are_left_alone(reducer: str) -> None:
 @pytest.mark.rule("chan-09")
 @pytest.mark.parametrize("reducer", REDUCERS)
 def test_a_stored_state_goes_on_as_if_it_had_never_been_stored(reducer: str) -> None:
-    @settings(max_examples=example_count(50), deadline=None)
-    @given(st.lists(st.tuples(STAMPS, VALUES[reducer]), min_size=2, max_size=8), st.data())
+    @for_all(50, st.lists(st.tuples(STAMPS, VALUES[reducer]), min_size=2, max_size=8), st.data())
     def check(writes: list[Write], data: st.DataObject) -> None:
         cut = data.draw(st.integers(1, len(writes) - 1))
         max_size = data.draw(st.none() | st.integers(1, 4))
@@ -104,8 +102,7 @@ def test_a_stored_state_goes_on_as_if_it_had_never_been_stored(reducer: str) -> 
 
 
 @pytest.mark.rule("chan-09")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.lists(st.integers(-MAX_INTEGER, MAX_INTEGER), min_size=1))
+@for_all(100, st.lists(st.integers(-MAX_INTEGER, MAX_INTEGER), min_size=1))
 def test_whole_numbers_are_counted_exactly(values: list[int]) -> None:
     state = fold(stamp_of("a", *values), "counter")
     total = sum(values)
@@ -158,8 +155,7 @@ def test_a_boundary_that_is_off_by_one_would_be_seen(monkeypatch: pytest.MonkeyP
     assert len(fold([*stamp_of("a", 1), *stamp_of("b", 2)], "append", ttl_ms=200, at=[NOW - 200, NOW]).value) == 1
 
 
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6)), min_size=1, max_size=12))
+@for_all(100, st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6)), min_size=1, max_size=12))
 def test_what_is_remembered_of_times_never_hides_an_old_entry(steps: list[tuple[int, int]]) -> None:
     """Clocks may go back, and undeclared channels may be written with another time to live each."""
     state: ChannelState | None = None
@@ -177,8 +173,8 @@ def test_other_reducers_know_no_time(reducer: str) -> None:
     assert state.value == ([value["message"]] if reducer == "message" else value[reducer])
 
 
-@settings(max_examples=example_count(100), deadline=None)
-@given(
+@for_all(
+    100,
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), min_size=1, max_size=12),
     st.integers(1, 6),
     st.none() | st.integers(1, 4),
@@ -289,8 +285,7 @@ def test_the_order_of_arrival_makes_no_difference(reducer: str) -> None:
     bounds = st.none() | st.integers(1, 4) if reducer in LIST_REDUCERS - {"message"} else st.none()
     ttl = st.none() | st.just(1) if reducer in EXPIRING_REDUCERS else st.none()
 
-    @settings(max_examples=example_count(100), deadline=None)
-    @given(interleaved(reducer), bounds, ttl)
+    @for_all(100, interleaved(reducer), bounds, ttl)
     def check(orders: tuple[list[Write], list[Write]], max_size: int | None, ttl_ms: int | None) -> None:
         first, second = (fold(order, reducer, max_size=max_size, ttl_ms=ttl_ms) for order in orders)
         assert comparable_value(first) == comparable_value(second)
@@ -298,8 +293,7 @@ def test_the_order_of_arrival_makes_no_difference(reducer: str) -> None:
     check()
 
 
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.permutations(range(6)), st.integers(1, 4))
+@for_all(100, st.permutations(range(6)), st.integers(1, 4))
 def test_the_last_messages_are_kept_whatever_the_order_of_arrival(order: list[int], max_size: int) -> None:
     writes = [((0, i, "n"), {"messageId": str(i), "role": "user", "content": i}) for i in order]
     kept = {entry["content"] for entry in fold(writes, "message", max_size=max_size).value}

@@ -10,7 +10,7 @@ import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import canonical, decoder, source_locations
 from weftwork.protocol.json.canonical import digest, encode_canonical, encode_stored
@@ -121,8 +121,7 @@ def documents() -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=example_count(200), deadline=None)
-@given(documents(), st.booleans(), st.sampled_from([None, 1, "\t"]))
+@for_all(200, documents(), st.booleans(), st.sampled_from([None, 1, "\t"]))
 def test_valid_documents_decode_as_the_standard_decoder_says(value: Any, ascii_only: bool, indent: Any) -> None:
     data = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
     decoded = decode(data)
@@ -130,8 +129,7 @@ def test_valid_documents_decode_as_the_standard_decoder_says(value: Any, ascii_o
     assert json.dumps(decoded) == json.dumps(value)
 
 
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.binary(max_size=60) | st.text('{}[]",:\\u0123456789eE+-.ntfNI \n', max_size=40).map(str.encode))
+@for_all(300, st.binary(max_size=60) | st.text('{}[]",:\\u0123456789eE+-.ntfNI \n', max_size=40).map(str.encode))
 def test_any_bytes_give_a_document_or_a_refusal(data: bytes) -> None:
     with suppress(ClientFault):
         assert json.dumps(decode(data)) == json.dumps(json.loads(data))
@@ -175,16 +173,14 @@ def canonical_documents() -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.rule("json-02")
-@settings(max_examples=example_count(400, 4), deadline=None)
-@given(canonical_documents())
+@for_all(400, canonical_documents(), share=4)
 @example({"\U0001f600": 1, "\ufb33": 2, "\r": 3, "1": 4, "\x80": 5, "ö": 6, "€": 7})
 @example([333333333.33333329, 1e30, 4.50, 2e-3, 1e-27, 1e21, 1e20, 1e-6, 1e-7, 5e-324, 1.7976931348623157e308, -0.0])
 def test_the_canonical_form_is_that_of_rfc_8785(value: Any) -> None:
     assert encode_canonical(value) == rfc8785.dumps(value)
 
 
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.floats(allow_nan=False, allow_infinity=False))
+@for_all(300, st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_are_printed_as_rfc_8785_says_and_read_back(value: float) -> None:
     printed = encode_canonical(value)
     assert printed == rfc8785.dumps(value)
@@ -215,8 +211,7 @@ def test_the_digest_is_the_same_for_the_same_meaning() -> None:
     assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 
 
-@settings(max_examples=example_count(200, 4), deadline=None)
-@given(canonical_documents(), st.randoms(use_true_random=False))
+@for_all(200, canonical_documents(), st.randoms(use_true_random=False), share=4)
 def test_stored_bytes_are_deterministic_and_keep_types(value: Any, random: Any) -> None:
     def shuffled(part: Any) -> Any:
         if isinstance(part, dict):
@@ -280,8 +275,7 @@ def is_right(document: Any, text: str) -> bool:
     )
 
 
-@settings(max_examples=example_count(100), deadline=None)
-@given(VALUES, LAYOUTS)
+@for_all(100, VALUES, LAYOUTS)
 def test_every_pointer_leads_to_the_text_of_its_value(document: Any, layout: dict[str, Any]) -> None:
     assert is_right(document, written(document, layout))
 
@@ -296,8 +290,7 @@ def test_of_a_repeated_member_the_last_one_counts(
     assert is_right(json.loads(text), text)
 
 
-@settings(max_examples=example_count(60), deadline=None)
-@given(st.text(max_size=40) | st.text(alphabet='{}[]:,"\\ 01en\n', max_size=40), st.lists(NAMES, max_size=3))
+@for_all(60, st.text(max_size=40) | st.text(alphabet='{}[]:,"\\ 01en\n', max_size=40), st.lists(NAMES, max_size=3))
 @example('{}""', ["a"])
 def test_no_text_and_no_pointer_breaks_it(text: str, names: list[str]) -> None:
     data = text.encode("utf-8", "surrogatepass")

@@ -8,10 +8,10 @@ from typing import Any
 import jsonschema
 import jsonschema_rs
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.protocol.json.test_schema import trap
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json import caller_schema, schema_dialect
@@ -282,8 +282,7 @@ def written_out(schema: Any, definitions: dict[str, Any]) -> Any:
 
 
 @pytest.mark.rule("schema-03")
-@settings(max_examples=example_count(100), deadline=None)
-@given(schemas())
+@for_all(100, schemas())
 def test_every_schema_of_the_dialect_is_taken_and_weighs_what_it_stands_for(schema: dict[str, Any]) -> None:
     assert check_caller_schema(schema, "") == []
     found, plain = analyze_schema(schema, ""), analyze_schema(written_out(schema, schema["$defs"]), "")
@@ -292,8 +291,7 @@ def test_every_schema_of_the_dialect_is_taken_and_weighs_what_it_stands_for(sche
 
 
 @pytest.mark.rule("schema-04")
-@settings(max_examples=example_count(150, 3), deadline=None)
-@given(schemas(), VALUES)
+@for_all(150, schemas(), VALUES, share=3)
 def test_the_work_is_within_weight_times_size(schema: dict[str, Any], value: Any) -> None:
     found = analyze_schema(schema, "")
     assume(not found.violations)
@@ -302,8 +300,7 @@ def test_the_work_is_within_weight_times_size(schema: dict[str, Any], value: Any
 
 
 @pytest.mark.rule("schema-04")
-@settings(max_examples=example_count(150, 3), deadline=None)
-@given(schemas(), VALUES)
+@for_all(150, schemas(), VALUES, share=3)
 def test_an_independent_validator_agrees(schema: dict[str, Any], value: Any) -> None:
     assert (check_value(schema, value, "") == []) == jsonschema.Draft202012Validator(schema).is_valid(value)
 
@@ -388,8 +385,7 @@ SECRET = "hunter2-"
 
 
 @pytest.mark.rule("schema-04")
-@settings(max_examples=example_count(100), deadline=None)
-@given(schemas(), VALUES)
+@for_all(100, schemas(), VALUES)
 def test_no_value_is_ever_repeated(schema: dict[str, Any], value: Any) -> None:
     hidden = decode(encode_stored(value).replace(b'"a', b'"' + SECRET.encode()))
     assume(SECRET not in json.dumps(_names(hidden)))

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from referencing import Registry, Resource
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.json import schema
@@ -189,8 +189,7 @@ def _all_messages(name: str, document: Any) -> tuple[int, str]:
     return len(found), "\n".join(texts)
 
 
-@given(st.data())
-@settings(max_examples=example_count(100), deadline=None)
+@for_all(100, st.data())
 def test_no_message_repeats_what_was_sent(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(DOCUMENTS)))
     document = data.draw(st.sampled_from([each for each in DOCUMENTS[name] if each] or [{"x": 1}]))
@@ -441,8 +440,7 @@ def _second_opinions() -> dict[str, jsonschema.Draft202012Validator]:
 SECOND_OPINIONS = _second_opinions()
 
 
-@given(mutated())
-@settings(max_examples=example_count(100), deadline=None)
+@for_all(100, mutated())
 def test_an_independent_validator_agrees(case: tuple[str, Any]) -> None:
     name, document = case
     assert (schema.check(name, document) == []) == SECOND_OPINIONS[name].is_valid(document)

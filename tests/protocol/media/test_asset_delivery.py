@@ -8,10 +8,10 @@ from urllib.parse import unquote
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.protocol.media.test_media_type import DOCX, SCRIPTS
 from weftwork.protocol.media import asset_headers, asset_references
 from weftwork.protocol.media.asset_references import (
@@ -45,8 +45,7 @@ signatures = st.binary(min_size=32, max_size=32)
 
 
 @pytest.mark.rule("media-03")
-@settings(max_examples=example_count(300), deadline=None)
-@given(kids, tokens, signatures)
+@for_all(300, kids, tokens, signatures)
 def test_what_was_written_is_read(kid: str, token: AssetToken, signature: bytes) -> None:
     text = encode_asset_token(kid, token, signature)
     assert decode_asset_token(text) == (token, kid, signature)
@@ -184,8 +183,7 @@ def test_the_table_of_ranges(value: str | None, found: asset_headers.ByteRange |
 
 
 @pytest.mark.rule("media-11")
-@settings(max_examples=example_count(500), deadline=None)
-@given(st.none() | st.integers(0, 60), st.none() | st.integers(0, 60), sizes)
+@for_all(500, st.none() | st.integers(0, 60), st.none() | st.integers(0, 60), sizes)
 def test_it_is_what_a_slice_gives(first: int | None, last: int | None, size: int) -> None:
     data = bytes(range(size))
     found = asset_headers.parse_byte_range(
@@ -290,8 +288,7 @@ texts = st.text(st.characters(), max_size=200) | st.text('a.\\/\r\n\0\u202e\ud80
 
 
 @pytest.mark.rule("media-09")
-@settings(max_examples=example_count(500), deadline=None)
-@given(texts)
+@for_all(500, texts)
 @example("a." + "b" * 16 + "." * 300)
 def test_names_are_short_and_safe(text: str) -> None:
     name = asset_headers.safe_file_name(text)
@@ -304,8 +301,7 @@ def test_names_are_short_and_safe(text: str) -> None:
 
 
 @pytest.mark.rule("media-10")
-@settings(max_examples=example_count(500), deadline=None)
-@given(st.sampled_from(["image/png", "text/html", "", "\r\n"]), texts)
+@for_all(500, st.sampled_from(["image/png", "text/html", "", "\r\n"]), texts)
 def test_the_header_is_one_line_of_ascii(media_type: str, text: str) -> None:
     value = asset_headers.content_disposition(media_type, text)
     assert HEADER.fullmatch(value), value
@@ -357,8 +353,8 @@ def test_the_set() -> None:
 
 
 @pytest.mark.rule("media-13")
-@settings(max_examples=example_count(400), deadline=None)
-@given(
+@for_all(
+    400,
     st.text(st.characters(), max_size=60) | st.sampled_from(SCRIPTS),
     st.text(st.characters(), max_size=60),
     st.integers(),

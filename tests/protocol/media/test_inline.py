@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS
 from weftwork.protocol.limits import Limits
@@ -185,8 +185,7 @@ def cut(text: str, places: list[int]) -> list[str]:
 
 
 @pytest.mark.rule("media-14")
-@settings(max_examples=example_count(400, 4), deadline=None)
-@given(prose, st.lists(st.integers(0, 5000), max_size=30), st.integers(1, 600))
+@for_all(400, prose, st.lists(st.integers(0, 5000), max_size=30), st.integers(1, 600), share=4)
 def test_where_it_is_cut_makes_no_difference(text: str, places: list[int], most: int) -> None:
     whole = Base64Elider(most).feed(text)
     assert whole == MARKED.sub(lambda found: found[1] + found[2][:most], text)
@@ -217,8 +216,7 @@ def test_what_is_not_said_to_be_base64_is_shown_whole(lead: str, run: str) -> No
 
 
 @pytest.mark.rule("media-14")
-@settings(max_examples=example_count(300), deadline=None)
-@given(prose, st.integers(1, 600))
+@for_all(300, prose, st.integers(1, 600))
 def test_a_text_says_how_much_is_gone(text: str, most: int) -> None:
     found = elide_base64(text, most)
     long = [run for run in re.findall(r"[A-Za-z0-9+/=_-]+", text) if len(run) > most]
@@ -288,8 +286,7 @@ def test_references_are_found_in_any_document(
 
 
 @pytest.mark.rule("media-02")
-@settings(max_examples=example_count(100), deadline=None)
-@given(documents, digests, st.sampled_from(["live:other", "test:acme", "", "live:acme2"]))
+@for_all(100, documents, digests, st.sampled_from(["live:other", "test:acme", "", "live:acme2"]))
 def test_urls_of_other_tenants_do_not_count(document: Any, digest: str, partition: str) -> None:
     encoded = msgspec.json.encode(placed(document, url(digest, partition), False))
     assert referenced_assets(encoded, HERE) == frozenset()

@@ -1,10 +1,10 @@
 """Bytes are served as what they are said to be only if they look like it, and markup is found wherever it stands."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.protocol.media.file_heads import ACTIVE, ALL_HEADS, FRAME, HEADS_BY_TYPE
 from weftwork.protocol.media import media_types
 
@@ -87,8 +87,7 @@ def test_the_table(said: str, looks: str, served: str) -> None:
 
 
 @pytest.mark.rule("media-07", "media-08")
-@settings(max_examples=example_count(500), deadline=None)
-@given(declared, st.sampled_from(ALL_HEADS))
+@for_all(500, declared, st.sampled_from(ALL_HEADS))
 @example("image/png", ("text/html", b"<html>"))
 def test_only_what_looks_harmless_is_shown_in_place(said: str, file: tuple[str, bytes]) -> None:
     looks = media_types.sniff_media_type(file[1])
@@ -102,8 +101,7 @@ def test_only_what_looks_harmless_is_shown_in_place(said: str, file: tuple[str, 
 
 
 @pytest.mark.rule("media-08")
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.text(max_size=300), st.sampled_from([*HEADS_BY_TYPE]))
+@for_all(300, st.text(max_size=300), st.sampled_from([*HEADS_BY_TYPE]))
 def test_what_was_said_is_never_repeated_unread(said: str, looks: str) -> None:
     served = media_types.resolve_media_type(said, looks)
     assert served.isascii()
@@ -150,8 +148,7 @@ def test_what_programs_write_is_known(media_type: str, head: bytes) -> None:
 
 
 @pytest.mark.rule("media-05")
-@settings(max_examples=example_count(400), deadline=None)
-@given(st.binary(max_size=200) | st.builds(bytes.__add__, st.sampled_from(STARTS), st.binary(max_size=200)))
+@for_all(400, st.binary(max_size=200) | st.builds(bytes.__add__, st.sampled_from(STARTS), st.binary(max_size=200)))
 @example(b"[" * media_types.SNIFF_BYTES)
 @example(b"[" * (media_types.SNIFF_BYTES - 1))
 @example(b"<!--" * media_types.SNIFF_BYTES)
@@ -179,8 +176,8 @@ def test_text_is_text_wherever_the_head_ends(text: str) -> None:
 
 
 @pytest.mark.rule("media-06")
-@settings(max_examples=example_count(300), deadline=None)
-@given(
+@for_all(
+    300,
     st.sampled_from([b"", b"\xef\xbb\xbf"]),
     st.lists(st.sampled_from([b" ", b"\t", b"\r\n", b"\x0c", b"\0", b"\x0b", b"<!-- c -->", b"<!---->"]), max_size=30),
     st.sampled_from(MARKUP),

@@ -4,10 +4,9 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from urllib.parse import urljoin, urlsplit
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from weftwork.protocol.net import address
 from weftwork.protocol.net import target as module
 from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused, RequestTarget, parse_target, resolve_reference
@@ -78,8 +77,7 @@ URLS = st.lists(PIECES, min_size=1, max_size=8).map("".join).map("http://".__add
 
 
 @pytest.mark.rule("out-02")
-@settings(max_examples=example_count(500), deadline=None)
-@given(URLS)
+@for_all(500, URLS)
 def test_no_other_reader_finds_another_host(url: str) -> None:
     _agree(url)
 
@@ -114,8 +112,7 @@ REFERENCES = st.tuples(
 )
 
 
-@settings(max_examples=example_count(500), deadline=None)
-@given(SEGMENTS, REFERENCES)
+@for_all(500, SEGMENTS, REFERENCES)
 def test_a_reference_means_what_it_means_to_others(path: str, parts: tuple[str, str, str]) -> None:
     base = parse_target(f"https://api.test/{path.lstrip('/')}?old", ANY)
     reference = "".join(parts)
@@ -197,8 +194,7 @@ BITS = st.integers(2, 2**32 - 1)
 
 
 @pytest.mark.rule("out-01")
-@settings(max_examples=example_count(200), deadline=None)
-@given(BITS, st.booleans())
+@for_all(200, BITS, st.booleans())
 def test_no_wrapping_hides_an_address(bits: int, private: bool) -> None:
     inner = IPv4Address(bits)
     for outer in wrapped(bits):
@@ -219,8 +215,7 @@ def test_wrapped_addresses_would_not_be_seen_by_the_networks_alone(
     assert all(address.is_allowed(each) for each in outer)
 
 
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.integers(0, 2**32 - 1))
+@for_all(300, st.integers(0, 2**32 - 1))
 def test_an_ipv4_address_is_public_exactly_outside_the_table(bits: int) -> None:
     found = IPv4Address(bits)
     listed = [network for network in (*address.PRIVATE_IPV4, *address.DENIED_IPV4) if found in network]
@@ -229,8 +224,7 @@ def test_an_ipv4_address_is_public_exactly_outside_the_table(bits: int) -> None:
     assert not (found.is_private and address.is_allowed(found))
 
 
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.integers(0, 2**128 - 1))
+@for_all(300, st.integers(0, 2**128 - 1))
 def test_an_ipv6_address_is_public_only_among_the_assigned(bits: int) -> None:
     found = IPv6Address(bits)
     if address.is_allowed(found) and found.ipv4_mapped is None:

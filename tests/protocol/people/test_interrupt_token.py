@@ -4,10 +4,10 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.people import interrupt_tokens
 
@@ -34,8 +34,7 @@ signatures = st.binary(min_size=32, max_size=32)
 
 
 @pytest.mark.rule("tok-01")
-@settings(max_examples=example_count(300), deadline=None)
-@given(tokens, signatures)
+@for_all(300, tokens, signatures)
 def test_what_was_written_is_read(token: interrupt_tokens.InterruptToken, signature: bytes) -> None:
     text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(token), signature)
     assert interrupt_tokens.decode_token(text) == (token, interrupt_tokens.signed_bytes(token), signature)
@@ -129,8 +128,7 @@ def test_a_payload_of_another_form_is_none(payload: bytes) -> None:
     assert interrupt_tokens.decode_token(interrupt_tokens.encode_token(payload, SIGNATURE)) is None
 
 
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.text(max_size=3_000) | st.text("AZaz09_-.=", max_size=3_000))
+@for_all(300, st.text(max_size=3_000) | st.text("AZaz09_-.=", max_size=3_000))
 def test_no_text_breaks_it(text: str) -> None:
     assert interrupt_tokens.decode_token(text) is None or re.fullmatch(interrupt_tokens.TOKEN_PATTERN, text)
 
@@ -199,8 +197,7 @@ def test_who_a_link_can_be_for(text: Any, good: bool) -> None:
 
 
 @pytest.mark.rule("tok-07")
-@settings(max_examples=example_count(200), deadline=None)
-@given(tokens, signatures)
+@for_all(200, tokens, signatures)
 def test_a_token_in_a_text_is_masked(token: interrupt_tokens.InterruptToken, signature: bytes) -> None:
     text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(token), signature)
     for shown in (

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.privacy import trust
 from weftwork.protocol.privacy.trust import combine_trust, neutralize_markers, render_for_model, wrap_untrusted
 
@@ -115,8 +115,7 @@ CONTENT = st.one_of(
 
 
 @pytest.mark.rule("trust-07")
-@settings(max_examples=example_count(300), deadline=None)
-@given(payload=CONTENT)
+@for_all(300, payload=CONTENT)
 def test_nothing_inside_can_end_or_begin_a_marker(payload: Any) -> None:
     assert not breaks_out(body(wrap_untrusted(payload, type="x")))
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count, header_of, node, plan_of, workflow
+from tests.harness.definitions import for_all, header_of, node, plan_of, workflow
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.json import schema
 from weftwork.protocol.review import debug_bundle
@@ -139,8 +138,7 @@ def test_a_bundle_is_cut_exactly_where_it_must_be(count: int) -> None:
 
 
 @pytest.mark.rule("bundle-04")
-@settings(max_examples=example_count(60), deadline=None)
-@given(st.integers(0, 30), st.integers(4000, 30_000), st.integers(1, 40), st.none() | st.integers(1, 100))
+@for_all(60, st.integers(0, 30), st.integers(4000, 30_000), st.integers(1, 40), st.none() | st.integers(1, 100))
 def test_no_bundle_is_larger_than_its_cap(count: int, cap: int, page: int, most: int | None) -> None:
     events = events_of(story(count, "y" * 40))
     body, _ = write(events, page=page, cap=cap, most_events=most)

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.media.asset_references import AssetToken, decode_asset_token, encode_asset_token
@@ -113,8 +113,7 @@ def values() -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.rule("bundle-08")
-@settings(max_examples=example_count(60), deadline=None)
-@given(values())
+@for_all(60, values())
 @example(base64.encodebytes(bytes(900)).decode())
 def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
     written = story(1)

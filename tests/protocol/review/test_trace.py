@@ -5,10 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, example_count, header_of, node, plan_of, workflow
+from tests.harness.definitions import edge, for_all, header_of, node, plan_of, workflow
 from weftwork.protocol.review.spans import (
     MAX_ATTRIBUTE,
     MAX_SPAN_EVENTS,
@@ -56,8 +55,7 @@ def test_a_traceparent_is_read_by_its_grammar_or_counts_as_absent(header: str | 
     assert parse_traceparent(header) == (TraceContext(TRACE, SPAN) if read else None)
 
 
-@settings(max_examples=example_count(200), deadline=None)
-@given(st.text("0123456789abcdefg-", max_size=60))
+@for_all(200, st.text("0123456789abcdefg-", max_size=60))
 def test_any_text_is_a_traceparent_or_absent(text: str) -> None:
     parse_traceparent(text)
 
@@ -306,12 +304,12 @@ def payloads() -> st.SearchStrategy[dict[str, Any]]:
 
 
 @pytest.mark.rule("trace-05", "trace-06", "trace-07")
-@settings(max_examples=example_count(200), deadline=None)
-@given(
+@for_all(
+    200,
     st.lists(
         st.tuples(st.sampled_from([ENVELOPE_RECORDED, "provider.usage", *RELIABILITY_ATTRIBUTES]), payloads()),
         max_size=6,
-    )
+    ),
 )
 def test_no_payload_breaks_a_span_or_swells_it(said: list[tuple[str, dict[str, Any]]]) -> None:
     for span in project_spans(header_of(ONE_NODE), facts(*said)):

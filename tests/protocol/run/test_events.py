@@ -5,11 +5,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.harness.payload_types import EVENT_TYPES, PAYLOAD_TYPES
 from weftwork.ports.node_outcome import EmitEvent
 from weftwork.protocol.errors import HostFault
@@ -98,8 +97,8 @@ def event(**more: Any) -> Event:
 
 
 @pytest.mark.rule("evt-03")
-@settings(max_examples=example_count(150), deadline=None)
-@given(
+@for_all(
+    150,
     node_id=st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8),
     causation_id=st.none() | st.text('a"\\\n', min_size=1, max_size=4),
     payload=st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.integers() | st.none()),

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count, header_of, node, plan_of, workflow
+from tests.harness.definitions import for_all, header_of, node, plan_of, workflow
 from weftwork.protocol.errors import ERRORS, ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
@@ -64,8 +64,7 @@ def stored_runs(draw: st.DrawFn) -> StoredRun:
 
 
 @pytest.mark.rule("run-06")
-@settings(max_examples=example_count(150), deadline=None)
-@given(stored_runs())
+@for_all(150, stored_runs())
 def test_a_snapshot_fits_its_schema_and_echoes_what_was_given(run: StoredRun) -> None:
     document = plain(run_snapshot(run))
     assert schema.check("run-snapshot", document) == []
@@ -84,8 +83,7 @@ def test_a_snapshot_fits_its_schema_and_echoes_what_was_given(run: StoredRun) ->
 
 
 @pytest.mark.rule("run-05")
-@settings(max_examples=example_count(150), deadline=None)
-@given(stored_runs())
+@for_all(150, stored_runs())
 def test_a_summary_leaves_out_what_the_run_does_not_have(run: StoredRun) -> None:
     document = plain(run_summary(run))
     assert schema.check("run-list", {"runs": [document]}) == []

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS
 from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
@@ -67,8 +66,7 @@ def offers() -> st.SearchStrategy[HostOffer]:
 
 
 @pytest.mark.rule("disc-01")
-@settings(max_examples=example_count(100), deadline=None)
-@given(offers())
+@for_all(100, offers())
 def test_the_document_says_what_is_offered_and_nothing_else(offer: HostOffer) -> None:
     document = discovery_document(offer)
     assert schema.check("capabilities", document) == []
@@ -193,8 +191,7 @@ def test_envelopes_are_advertised_by_what_the_gate_takes() -> None:
 
 
 @pytest.mark.rule("disc-03")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.binary(max_size=40), st.binary(max_size=40))
+@for_all(100, st.binary(max_size=40), st.binary(max_size=40))
 def test_the_entity_tag_changes_with_the_bytes(one: bytes, other: bytes) -> None:
     assert (document_etag(one) == document_etag(other)) is (one == other)
     assert re.fullmatch('"[0-9a-f]{32}"', document_etag(one))

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openwop_client import output_chunk_payload
 from openwop_client.types import RunEventDoc
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
@@ -96,8 +96,7 @@ def test_what_is_no_id_of_ours_is_refused(text: str) -> None:
     assert refusal(streams.parse_cursor, text).details == {"pointer": "", "parameter": "Last-Event-ID"}
 
 
-@settings(max_examples=example_count(200), deadline=None)
-@given(st.text(max_size=12) | st.text("-0123456789.5", max_size=6))
+@for_all(200, st.text(max_size=12) | st.text("-0123456789.5", max_size=6))
 def test_any_text_is_a_cursor_or_refused(text: str) -> None:
     try:
         cursor = streams.parse_cursor(text)
@@ -161,8 +160,7 @@ def test_a_snapshot_frame_is_a_snapshot_and_an_event_document() -> None:
 
 
 @pytest.mark.rule("sse-10")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.lists(st.sampled_from(["run.started", "output.chunk", "node.completed"]), min_size=1, max_size=6))
+@for_all(100, st.lists(st.sampled_from(["run.started", "output.chunk", "node.completed"]), min_size=1, max_size=6))
 def test_a_batch_is_one_frame_with_the_highest_id_inside(kinds: list[str]) -> None:
     modes = streams.parse_modes("debug")
     shown: list[streams.StreamFrame] = [
@@ -192,8 +190,8 @@ def sized_event(sequence: int, kind: str, size: int = 2) -> Event:
     return Event("run-1", sequence, f"e{sequence}", kind, 0, msgspec.json.encode(payload))
 
 
-@settings(max_examples=example_count(200), deadline=None)
-@given(
+@for_all(
+    200,
     kind=st.sampled_from(KINDS),
     asked=st.lists(st.tuples(st.sampled_from(PLAIN), st.integers(-1, 4), st.booleans()), min_size=1, max_size=6),
 )
@@ -302,8 +300,7 @@ def inexact(kinds: list[str], modes: frozenset[streams.StreamMode], read: Callab
 
 
 @pytest.mark.rule("sse-06")
-@settings(max_examples=example_count(150), deadline=None)
-@given(st.lists(st.sampled_from(MODE_KINDS), max_size=10), st.sampled_from(COMBINED))
+@for_all(150, st.lists(st.sampled_from(MODE_KINDS), max_size=10), st.sampled_from(COMBINED))
 def test_a_stream_cut_anywhere_resumes_exactly(kinds: list[str], modes: frozenset[streams.StreamMode]) -> None:
     assert inexact(kinds, modes, streams.parse_cursor) == []
 
@@ -314,8 +311,7 @@ def test_a_cut_between_an_event_and_its_chunk_is_exact(modes: frozenset[streams.
 
 
 @pytest.mark.rule("sse-06")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.lists(st.sampled_from(MODE_KINDS), max_size=8), st.sampled_from(COMBINED), st.data())
+@for_all(100, st.lists(st.sampled_from(MODE_KINDS), max_size=8), st.sampled_from(COMBINED), st.data())
 def test_a_batch_is_resumed_after_its_id(
     kinds: list[str], modes: frozenset[streams.StreamMode], data: st.DataObject
 ) -> None:

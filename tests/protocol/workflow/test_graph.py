@@ -5,10 +5,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import TYPES, edge, example_count, header_of, node, plan_of, variable, workflow
+from tests.harness.definitions import TYPES, edge, for_all, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.fold import apply, fold
 from weftwork.protocol.fold.state import RunState
@@ -35,8 +34,7 @@ def dags(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @pytest.mark.rule("wf-07")
-@settings(max_examples=example_count(150), deadline=None)
-@given(dags(), st.integers(0, 2**32))
+@for_all(150, dags(), st.integers(0, 2**32))
 def test_the_order_is_topological_and_depends_on_the_definition_alone(document: dict[str, Any], seed: int) -> None:
     plan = plan_of(document)
     assert sorted(plan.order) == sorted(each["id"] for each in document["nodes"])
@@ -105,8 +103,7 @@ def ended(plan: graph.Plan, outcomes: dict[str, str]) -> RunState:
     return state
 
 
-@settings(max_examples=example_count(150, 2), deadline=None)
-@given(dags(), st.data())
+@for_all(150, dags(), st.data(), share=2)
 def test_each_node_ends_as_its_rule_says_of_those_above(document: dict[str, Any], data: st.DataObject) -> None:
     plan = plan_of(document)
     outcomes = {node_id: data.draw(st.sampled_from(["completed", "failed"])) for node_id in plan.order}
@@ -219,8 +216,7 @@ def test_back_edges_are_found_depth_first_in_document_order(ids: str, pairs: lis
 
 
 @pytest.mark.rule("wf-15")
-@settings(max_examples=example_count(200), deadline=None)
-@given(st.integers(1, 8).flatmap(lambda n: st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)))))
+@for_all(200, st.integers(1, 8).flatmap(lambda n: st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)))))
 def test_without_back_edges_nothing_is_left_of_a_cycle(pairs: list[tuple[int, int]]) -> None:
     ids = [f"n{i}" for i in range(8)]
     edges = [Edge(f"e{k}", ids[a], ids[b], "o", "i", "all_success") for k, (a, b) in enumerate(pairs)]

@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count, node, workflow
+from tests.harness.definitions import for_all, node, workflow
 from weftwork.protocol.workflow import orchestration
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.validation import parse_workflow
@@ -67,8 +66,7 @@ def test_joins(
 
 
 @pytest.mark.rule("orch-07")
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.data())
+@for_all(300, st.data())
 def test_what_was_decided_stays_so_whatever_ends_later(data: st.DataObject) -> None:
     """And when all have ended, something is decided."""
     total = data.draw(st.integers(1, 6))

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.definitions import TYPES, example_count, node, plan_of, variable, workflow
+from tests.harness.definitions import TYPES, for_all, node, plan_of, variable, workflow
 from tests.protocol.workflow.bad_definitions import CASES, GOOD, linked, with_changes
 from weftwork.protocol.json import canonical, schema
 from weftwork.protocol.json.pointers import match_pointer_pattern
@@ -128,8 +128,8 @@ def test_without_its_check_a_bad_definition_would_be_read(
 
 
 @pytest.mark.rule("wf-04")
-@settings(max_examples=example_count(100), deadline=None)
-@given(
+@for_all(
+    100,
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.just([]) | st.just({}),
     st.sampled_from(["string", "number", "boolean", "object", "array"]),
 )

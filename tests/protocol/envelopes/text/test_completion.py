@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT
 from weftwork.protocol.envelopes import completion, instructions
 from weftwork.protocol.envelopes.kind import UNIVERSAL_KINDS
@@ -245,8 +245,7 @@ def written(document: Any) -> str:
 
 
 @pytest.mark.rule("rel-07", "rel-08")
-@settings(max_examples=example_count(400, 4), deadline=None)
-@given(DOCUMENTS)
+@for_all(400, DOCUMENTS, share=4)
 def test_no_word_of_the_model_comes_back(document: Any) -> None:
     assert CANARY not in written(document)
 
@@ -400,9 +399,13 @@ def test_a_long_refusal_is_cut_and_a_long_prompt_shows_nothing() -> None:
 
 
 @pytest.mark.rule("rel-14")
-@settings(max_examples=example_count(200), deadline=None)
-@given(
-    st.text(min_size=1, max_size=80), st.text(max_size=40), st.text(max_size=40), st.integers(0, 40), st.integers(0, 80)
+@for_all(
+    200,
+    st.text(min_size=1, max_size=80),
+    st.text(max_size=40),
+    st.text(max_size=40),
+    st.integers(0, 40),
+    st.integers(0, 80),
 )
 def test_no_stretch_of_a_prompt_is_left(prompt: str, before: str, after: str, start: int, length: int) -> None:
     said = prompt_echo.remove_prompt_echo(before + prompt[start : start + length] + after, [prompt])

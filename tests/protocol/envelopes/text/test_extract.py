@@ -9,15 +9,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, OBJECTS, PROSE, VALUES, hostile_texts
 from weftwork.protocol.envelopes.text import extraction
 from weftwork.protocol.envelopes.text.repair import repair
 
 
 @pytest.mark.rule("rel-01")
-@settings(max_examples=example_count(200), deadline=None)
-@given(VALUES, st.booleans(), st.sampled_from([None, 2]))
+@for_all(200, VALUES, st.booleans(), st.sampled_from([None, 2]))
 def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -> None:
     assert extraction.extract_value(json.dumps(value, ensure_ascii=plain, indent=indent)) == extraction.Extraction(
         (value,), "direct", None
@@ -34,8 +33,7 @@ def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: 
 
 
 @pytest.mark.rule("rel-01")
-@settings(max_examples=example_count(200), deadline=None)
-@given(OBJECTS, PROSE, PROSE)
+@for_all(200, OBJECTS, PROSE, PROSE)
 def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: str) -> None:
     text = f"{before}. {json.dumps(value)} {after}."
     assert extraction.extract_value(text) == extraction.Extraction(
@@ -101,8 +99,7 @@ def prefixes(text: str) -> Iterator[str]:
 
 
 @pytest.mark.rule("rel-02")
-@settings(max_examples=example_count(100), deadline=None)
-@given(OBJECTS, PROSE, st.sampled_from(["So {0}. {1}", "So {0}\n```json\n{1}"]))
+@for_all(100, OBJECTS, PROSE, st.sampled_from(["So {0}. {1}", "So {0}\n```json\n{1}"]))
 @example({"a": {"b": [{"c": 1}]}, "d": True}, "", "{0}{1}")
 def test_what_was_cut_off_is_never_made_whole(value: dict[str, Any], before: str, form: str) -> None:
     nothing_is_made_whole(value, before, form)
@@ -145,8 +142,7 @@ def test_a_forgotten_bracket_is_added_only_to_an_answer_that_ended_by_itself() -
         assert extraction.extract_value(text, clean=True) is None
 
 
-@settings(max_examples=example_count(400), deadline=None)
-@given(ANY_TEXT, st.booleans())
+@for_all(400, ANY_TEXT, st.booleans())
 def test_no_text_makes_reading_fail(text: str, clean: bool) -> None:
     value, envelopes = extraction.extract_value(text, clean=clean), extraction.extract_envelopes(text, clean=clean)
     for found in (value, envelopes, extraction.find_envelopes(text)):
@@ -197,8 +193,7 @@ def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> No
 
 
 @pytest.mark.rule("rel-03")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.lists(OBJECTS, min_size=1, max_size=5), st.data())
+@for_all(100, st.lists(OBJECTS, min_size=1, max_size=5), st.data())
 def test_objects_come_out_in_their_order(objects: list[dict[str, Any]], data: st.DataObject) -> None:
     text = "".join(f"{data.draw(PROSE)}. {json.dumps(each)}\n" for each in objects) + "."
     found = extraction.extract_envelopes(text)
@@ -307,8 +302,7 @@ def test_so_many_parts_are_cut_and_no_more() -> None:
     assert not cut[-1].fenced
 
 
-@settings(max_examples=example_count(100), deadline=None)
-@given(ANY_TEXT)
+@for_all(100, ANY_TEXT)
 def test_parts_cover_a_text_in_order_and_do_not_overlap(text: str) -> None:
     cut = extraction.split_sections(text)
     assert cut[-1].end == len(text)
