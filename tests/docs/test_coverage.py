@@ -228,7 +228,7 @@ def test_the_rules_that_pages_name_are_rules() -> None:
 
 def test_the_tests_that_pages_name_exist() -> None:
     named = {path for page in pages() for path in re.findall(r"`(tests/[\w/.]+)`", page.read_text("utf-8"))}
-    assert "tests/docs/test_operate.py" in named
+    assert "tests/docs/test_snippets.py" in named
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
