@@ -37,3 +37,9 @@ def fails_without(*guard: Any) -> Callable[[Callable[..., Any]], Any]:
         return twice
 
     return decorate
+
+
+def present(value: T | None) -> T:
+    """The value, which must be there."""
+    assert value is not None
+    return value

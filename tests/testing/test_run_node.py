@@ -16,6 +16,7 @@ import pytest
 
 import weftwork
 import weftwork.testing
+from tests.harness.cases import present
 from tests.harness.definitions import edge, node, workflow
 from tests.live import until
 from tests.testing.definitions import delay_workflow, sequence
@@ -153,8 +154,7 @@ def test_a_failure_says_whether_it_is_one_of_the_author() -> None:
     async def refuses(ctx: weftwork.Context) -> None:
         raise weftwork.NodeError("card_declined", "The card was declined.", {"reason": "funds"})
 
-    error = run_node(refuses).error
-    assert error is not None
+    error = present(run_node(refuses).error)
     assert (error.code, error.message, error.details) == (
         "card_declined",
         "The card was declined.",
@@ -275,8 +275,7 @@ def test_a_node_that_is_not_heard_of_is_given_up_on_the_clock() -> None:
     async def quiet(ctx: weftwork.Context) -> None:
         await asyncio.sleep(HOUR)
 
-    error = run_node(quiet).error
-    assert error is not None
+    error = present(run_node(quiet).error)
     assert error.code == "node_heartbeat_lost"
 
 
@@ -311,8 +310,7 @@ def test_a_clock_that_does_not_wait_for_threads_is_noticed(monkeypatch: pytest.M
     document = sequence("acme.busy", timeoutMs=50)
     assert run_workflow(document, nodes=[busy]).status == "completed"
     monkeypatch.setattr("weftwork.testing.simulated_host.CountedThreads.busy", 0)
-    error = run_workflow(document, nodes=[busy]).error
-    assert error is not None
+    error = present(run_workflow(document, nodes=[busy]).error)
     assert error.code == "node_timeout"
 
 
@@ -400,5 +398,4 @@ def test_a_clock_that_is_moved_for_ever_is_an_error(monkeypatch: pytest.MonkeyPa
 
 
 def test_limits_of_a_host_can_be_given() -> None:
-    error = run_workflow(sequence("core.noop", "core.noop"), limits=Limits(max_node_executions=1)).error
-    assert error is not None
+    assert run_workflow(sequence("core.noop", "core.noop"), limits=Limits(max_node_executions=1)).error is not None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, RecordingNodes
 from tests.harness.definitions import edge, for_all, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks
+from tests.harness.run_ports import WrappedLog
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.conformance.endpoints import test_log
 from weftwork.conformance.endpoints.run_observation import EventQuery, RunObservation
@@ -58,15 +59,12 @@ async def long_run(store: MemoryStore, count: int, size: int) -> RunKey:
     return header.key
 
 
-class PageRecordingLog:
+class PageRecordingLog(WrappedLog):
     """A log that counts what is read of it."""
 
     def __init__(self, log: Any) -> None:
-        self._log = log
+        super().__init__(log)
         self.read_at: list[tuple[int, int]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
 
     async def read(self, key: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
         found = await self._log.read(key, after, limit, budget)

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
 from tests.harness.retained_runs import GATE, NOOP, OTHER, TESTER, open_sqlite_store, retention_of, store_long_run
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.api import retention as module
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import DAY_MS, DELETE_BATCH, MAX_PER_CALL, PruneResult, Retention
 from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
-from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import RunKey
@@ -103,13 +104,10 @@ async def test_the_key_of_a_deleted_run_makes_no_second_one() -> None:
 async def test_a_run_that_ends_and_is_deleted_at_once_stays_deleted() -> None:
     """The delete comes while the last commit is under way: it waits for it, and the host does not remember the run."""
 
-    class SlowLog:
-        def __init__(self, log: EventLog) -> None:
-            self._log = log
+    class SlowLog(WrappedLog):
+        def __init__(self, log: Any) -> None:
+            super().__init__(log)
             self.go = asyncio.Event()
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._log, name)
 
         async def append(self, *arguments: Any) -> Any:
             answer = await self._log.append(*arguments)

@@ -8,11 +8,12 @@ import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.api import run_control
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
-from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.json import schema
@@ -100,14 +101,8 @@ async def test_a_full_host_says_when_to_come_again() -> None:
     await bench.service.create_run(CALLER, {"workflowId": "sample"})
 
 
-class SlowLog:
+class SlowLog(WrappedLog):
     """A log whose commits take a turn of the loop, as on a disk."""
-
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
 
     async def create(self, *arguments: Any) -> Any:
         await asyncio.sleep(0)
@@ -211,8 +206,7 @@ async def test_the_sweeper_goes_on_when_the_store_is_away(monkeypatch: pytest.Mo
     await bench.store.open()
     await bench.catalog.register(workflow([node("a")]))
     await bench.service.create_run(CALLER, {"workflowId": "sample"}, "k")
-    bench.clock.advance(RETENTION_SECONDS * 1000 + 1)
-    await run_ready_tasks()
+    await bench.advance(RETENTION_SECONDS * 1000 + 1)
     assert await bench.log.sweep(bench.clock.now()) == 0
     await sweeper.stop()
     assert bench.clock.next_wake is None

@@ -10,6 +10,7 @@ import pytest
 from tests.engine.child_runs.test_child_maps import DOUBLING, mapping
 from tests.engine.child_runs.test_sub_workflows import adding, number
 from tests.engine.run.test_pause import pause, resume
+from tests.harness.crash_log import CrashingLog
 from tests.harness.definitions import edge, node, variable
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from tests.harness.retained_runs import retention_of
@@ -29,7 +30,6 @@ from tests.harness.run_tree import (
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.ports.node_outcome import Completed, Failed
-from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
@@ -85,10 +85,8 @@ async def test_a_retry_starts_another_child() -> None:
     for tries in (1, 2):
         await until(lambda: bench.gate_node.waiting)
         assert len(await child_keys(bench, key)) == tries
-        bench.gate_node.release("hold", Failed("down", "Down.") if tries == 1 else Completed({}))
-        await run_ready_tasks()
-        bench.clock.advance(1_000)
-        await run_ready_tasks()
+        await bench.release("hold", Failed("down", "Down.") if tries == 1 else Completed({}))
+        await bench.advance(1_000)
     found = await completed_snapshot(bench, key)
     assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
     statuses = [(await snapshot_of(bench, each))["status"] for each in await child_keys(bench, key)]
@@ -127,8 +125,7 @@ async def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
     assert caught.value.status == 409
     bench.gate_node.release("hold")
     await until(lambda: "then" in bench.gate_node.waiting)
-    bench.clock.advance(1_000)
-    await run_ready_tasks()
+    await bench.advance(1_000)
     assert await retention_of(bench).delete_run(CALLER, child.run_id) is False
     assert "childRuns" not in await snapshot_of(bench, key)
     after = await restart(bench)
@@ -145,8 +142,7 @@ async def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
     )
     await pause(bench, key, drainPolicy=policy)
     assert await bench.status(key) == "paused"
-    bench.gate_node.release("hold")
-    await run_ready_tasks()
+    await bench.release("hold")
     child = await only_child_key(bench, key)
     assert [await bench.status(each) for each in (key, child)] == ["paused", "completed"]
     assert (await snapshot_of(bench, key))["variables"] == {}
@@ -186,10 +182,8 @@ async def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one
     bench = EngineHarness()
     settings = {"timeoutMs": 5_000, "maxRetries": 1, "retryDelayMs": 10}
     key = await start_run(bench, sequence("parent", sub_workflow_node("gate", settings=settings)), approval_workflow())
-    bench.clock.advance(6_000)
-    await run_ready_tasks()
-    bench.clock.advance(1_000)
-    await run_ready_tasks()
+    await bench.advance(6_000)
+    await bench.advance(1_000)
     first, second = await child_keys(bench, key)
     assert await all_waiting(bench, key, second)
     assert await bench.status(first) == ("waiting-approval" if sabotaged else "cancelled")
@@ -261,8 +255,7 @@ async def test_a_child_that_nobody_waits_for_goes_its_own_way(cascade: bool) -> 
     assert done["outputs"] == {"childRunId": child.run_id, "childStatus": "running"}
     await bench.cancel(key)
     await bench.run_to_end(key)
-    await run_ready_tasks()
-    assert await bench.status(child) == ("cancelled" if cascade else "waiting-approval")
+    assert await bench.settled_status(child) == ("cancelled" if cascade else "waiting-approval")
 
 
 async def test_a_child_that_nobody_waits_for_may_outlive_its_parent() -> None:
@@ -302,46 +295,16 @@ STORIES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[int]]] = {
 """Definitions, the variables of the parent in the end, and how many runs there are on each level below it."""
 
 
-class CrashingLog:
-    """A store whose host dies at one of its appends: when that is durable, or just before."""
-
-    def __init__(self, log: EventLog, at: int, written: bool) -> None:
-        self._log = log
-        self._at = at
-        self._written = written
-        self.count = 0
-        self.died = asyncio.Event()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
-
-    async def append(self, *given: Any) -> Any:
-        self.count += 1
-        if self.died.is_set() or self.count == self._at:
-            if self._written and not self.died.is_set():
-                await self._log.append(*given)
-            self.died.set()
-            await asyncio.get_running_loop().create_future()
-        return await self._log.append(*given)
-
-
 async def lived(name: str, at: int, written: bool, slow: bool) -> bool:
     """A story with a death in it; False if it was over before. `slow`: only commits stop at first."""
     documents, variables, levels = STORIES[name]
-    logs: list[CrashingLog] = []
-
-    def wrap(log: EventLog) -> CrashingLog:
-        logs.append(CrashingLog(log, at, written))
-        return logs[0]
-
-    bench = EngineHarness(wrap=wrap)
+    bench = EngineHarness(wrap=lambda log: CrashingLog(log, at, written))
     key = await start_run(bench, *documents)
-    died = await _dies(bench, key, logs[0].died)
+    died = await _dies(bench, key, bench.log.died)
     if died:
         if slow:
             await run_ready_tasks()
-            bench.clock.advance(300)
-            await run_ready_tasks()
+            await bench.advance(300)
         bench = await restart(bench, *documents)
         assert not await _dies(bench, key, asyncio.Event())
     found = await snapshot_of(bench, key)

@@ -8,19 +8,11 @@ import msgspec
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import (
-    GATE,
-    GATED,
-    QUICK,
-    SUB_WORKFLOW,
-    calling_workflow,
-    child_keys,
-    settle,
-    start_run,
-)
+from tests.harness.child_workflows import GATE, GATED, QUICK, SUB_WORKFLOW, calling_workflow, child_keys, start_run
 from tests.harness.crash_log import harness_crashing_after, restart
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run
+from tests.harness.engine_harness import EngineHarness, run, settle
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.inputs import (
     ChildrenRecheck,
@@ -51,23 +43,17 @@ async def test_nothing_of_a_parent_is_in_memory_while_its_child_works() -> None:
     assert list(bench.executor._live) == [child]
     assert (await bench.stored_run(key)).projection.parked
     assert await bench.status(key) == "running"
-    bench.gate_node.release("h")
-    await settle()
+    await bench.release("h")
     assert await bench.status(key) == "completed"
     assert not bench.executor._live
     expected = ["run.started", "node.started", "weftwork.child.started", "weftwork.child.ended"]
     assert await bench.event_types(key) == [*expected, "node.completed", "run.completed"]
 
 
-class RefusingLog:
+class RefusingLog(WrappedLog):
     """A log that takes no child, once."""
 
-    def __init__(self, log: Any) -> None:
-        self._log = log
-        self.refused = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
+    refused = 0
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
         if batch.child_creates and not self.refused:
@@ -87,15 +73,10 @@ async def test_a_child_that_could_not_be_stored_is_made_again_and_there_is_one()
     assert len(await bench.payloads(key, "weftwork.child.started")) == 1
 
 
-class LostReplyLog:
+class LostReplyLog(WrappedLog):
     """A log that takes a child and says that it did not, once."""
 
-    def __init__(self, log: Any) -> None:
-        self._log = log
-        self.lied = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
+    lied = 0
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
         taken = await self._log.append(run, expected, batch)
@@ -136,13 +117,11 @@ async def test_a_parent_runs_again_when_its_child_does_for_a_while() -> None:
     bench, key = await start_run(calling_workflow("gate"), then)
     (child,) = await child_keys(bench, key)
     await bench.answer(child, {"action": "accept"}, "g")
-    await settle()
-    assert await bench.status(child) == "running"
+    assert await bench.settled_status(child) == "running"
     assert await bench.status(key) == "waiting-approval"
     await pass_time(bench, 300)
     assert await bench.status(key) == "running"
-    bench.gate_node.release("h")
-    await settle()
+    await bench.release("h")
     assert await bench.status(key) == "completed"
     said = [each["status"] for each in await bench.payloads(key, "weftwork.child.status")]
     assert said == ["waiting-approval", "running"]
@@ -156,8 +135,7 @@ async def test_a_child_that_asks_again_at_once_says_nothing_new() -> None:
     (child,) = await child_keys(bench, key)
     await bench.answer(child, {"action": "accept"}, "g")
     await settle()
-    bench.gate_node.release("h")
-    await settle()
+    await bench.release("h")
     await pass_time(bench, 1000)
     assert await bench.status(child) == "waiting-approval"
     assert len(await bench.payloads(key, "weftwork.child.status")) == 1
@@ -172,13 +150,11 @@ async def test_word_of_a_child_outlives_the_process_that_heard_it(monkeypatch: p
         bench.process_log.dead = True
 
     monkeypatch.setattr(ChildMessages, "queue_result", deaf)
-    bench.gate_node.release("h")
-    await settle()
+    await bench.release("h")
     monkeypatch.undo()
     assert await bench.status(key) == "running"
     after = await bench.restart()
-    await settle()
-    assert await after.status(key) == "completed"
+    assert await after.settled_status(key) == "completed"
     await pass_time(after, 1000)
     assert len(await after.store.child_runs.child_results(None, 10)) == 0
 
@@ -220,12 +196,10 @@ async def test_a_look_that_finds_nothing_new_changes_nothing() -> None:
 async def test_a_child_that_ends_while_its_parent_is_paused_is_seen_to_afterwards() -> None:
     bench, key = await start_run(calling_workflow("held"), GATED)
     assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
-    bench.gate_node.release("h")
-    await settle()
+    await bench.release("h")
     assert await bench.status(key) == "paused"
     assert await bench.executor.request(key, ResumeRequested()) in ("running", "completed")
-    await settle()
-    assert await bench.status(key) == "completed"
+    assert await bench.settled_status(key) == "completed"
 
 
 @pytest.mark.rule("lim-15")
@@ -233,8 +207,7 @@ async def test_a_workflow_that_calls_itself_comes_to_an_end() -> None:
     endless = workflow([node("call", SUB_WORKFLOW, config={"workflowId": "endless"})], id="endless")
 
     bench, key = await start_run(endless, bench=EngineHarness(limits=Limits(max_run_depth=3)))
-    await settle()
-    assert await bench.status(key) == "failed"
+    assert await bench.settled_status(key) == "failed"
     assert await bench.store.child_runs.count_descendants(key) == 3
     low = key
     for _ in range(3):
@@ -345,8 +318,7 @@ def test_a_copy_of_what_a_run_hides_is_not_given_to_its_child(monkeypatch: pytes
 async def _after_a_pause() -> str:
     bench, key = await start_run(calling_workflow("held"), GATED, bench=harness_crashing_after("run.resumed"))
     assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
-    bench.gate_node.release("h")
-    await settle()
+    await bench.release("h")
     await pass_time(bench, 1000)
     assert await bench.store.child_runs.child_results(None, 10) == []
     asking = asyncio.create_task(bench.executor.request(key, ResumeRequested()))

@@ -6,19 +6,10 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import (
-    GATE,
-    GATED,
-    QUICK,
-    SUB_WORKFLOW,
-    calling_workflow,
-    child_keys,
-    settle,
-    start_run,
-)
+from tests.harness.child_workflows import GATE, GATED, QUICK, SUB_WORKFLOW, calling_workflow, child_keys, start_run
 from tests.harness.crash_log import harness_crashing_after, restart
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run
+from tests.harness.engine_harness import EngineHarness, run, settle
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.engine.host.child_messages import ChildMessages
@@ -41,8 +32,7 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 async def _after_the_end() -> str:
     bench, key = await start_run(calling_workflow("held"), GATED, bench=harness_crashing_after("weftwork.child.ended"))
-    bench.gate_node.release("h")
-    await settle()
+    await bench.release("h")
     assert bench.log.reached
     assert await bench.event_types(key) == [
         "run.started",
@@ -90,8 +80,7 @@ async def test_what_a_look_does_is_done_once_though_no_word_of_it_came_back() ->
     await pass_time(bench, 5000)
     assert len(await bench.payloads(key, "acme.dropped")) == 1
     await bench.answer(second, {"action": "accept"}, "g")
-    await settle()
-    assert await bench.status(key) == "completed"
+    assert await bench.settled_status(key) == "completed"
     said = [each["status"] for each in await bench.payloads(key, "weftwork.child.status")]
     assert said.count("cancelling") == 1
 
@@ -145,8 +134,7 @@ async def test_a_parent_with_other_work_hears_of_its_child_all_the_same() -> Non
     bench, key = await start_run(both, QUICK)
     assert isinstance(bench.executor._live[key], LiveRun)
     assert "weftwork.child.ended" in await bench.event_types(key)
-    bench.gate_node.release("h")
-    await settle()
+    await bench.release("h")
     assert await bench.status(key) == "completed"
 
 
@@ -249,8 +237,7 @@ async def test_a_cascade_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.undo()
     assert await bench.status(child) == "waiting-approval"
     after = await bench.restart()
-    await settle()
-    assert await after.status(child) == "cancelled"
+    assert await after.settled_status(child) == "cancelled"
     assert await after.store.child_runs.cancel_requests(None, 10) == []
 
 
@@ -272,8 +259,7 @@ async def test_children_are_cancelled_before_the_nodes_of_their_parent_have_stop
     bench, key = await start_run(both, GATE, bench=EngineHarness(stubborn))
     (child,) = await child_keys(bench, key)
     assert await bench.cancel(key) == "cancelling"
-    await settle()
-    assert await bench.status(key) == "cancelling"
+    assert await bench.settled_status(key) == "cancelling"
     assert await bench.status(child) == "cancelled"
     ending.set()
     await bench.close()
@@ -304,8 +290,7 @@ RACE = workflow([node("call", "test.race")], id="race")
 async def test_those_that_are_not_needed_are_cancelled_and_waited_for() -> None:
     bench, key = await start_run(RACE, GATE, GATED, bench=EngineHarness(racer("gate", "held", "gate")))
     assert await bench.status(key) == "waiting-approval"
-    bench.gate_node.release("h")
-    await settle()
+    await bench.release("h")
     assert await bench.status(key) == "completed"
     (ended,) = await bench.payloads(key, "node.completed")
     assert ended["outputs"] == {"won": ["1"], "statuses": ["cancelled", "completed", "cancelled"]}
@@ -319,8 +304,7 @@ async def _out_of_time() -> str:
     bench, key = await start_run(document, GATE)
     (child,) = await child_keys(bench, key)
     await pass_time(bench, 5000)
-    await settle()
-    assert await bench.status(key) == "failed"
+    assert await bench.settled_status(key) == "failed"
     assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_timeout"
     return await bench.status(child)
 
@@ -348,8 +332,7 @@ async def test_time_in_which_a_node_waited_for_a_person_does_not_count_for_its_c
     bench, key = await start_run(document, GATE, bench=EngineHarness(asker))
     await pass_time(bench, 60_000)
     await bench.answer(key, "yes", "call")
-    await settle()
-    assert await bench.status(key) == "waiting-approval"
+    assert await bench.settled_status(key) == "waiting-approval"
     await pass_time(bench, 4_000)
     assert await bench.status(key) == "waiting-approval"
     await pass_time(bench, 1_000)

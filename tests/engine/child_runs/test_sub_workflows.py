@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.run_tree import (
     ACCEPT,
     all_waiting,
@@ -200,8 +200,7 @@ async def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child
     parent = workflow(nodes, [edge("hold", "set")], [variable("p", defaultValue="seeded")], id="parent")
     key = await start_run(bench, parent, approval_workflow(variables=[variable("c", defaultValue="own")]))
     child = await only_child_key(bench, key)
-    bench.gate_node.release("hold")
-    await run_ready_tasks()
+    await bench.release("hold")
     assert (await snapshot_of(bench, key))["variables"] == {"p": "changed"}
     await bench.answer(child, ACCEPT)
     assert (await completed_snapshot(bench, key))["status"] == "completed"

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import child_keys, settle, start_run
+from tests.harness.child_workflows import child_keys, start_run
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run
+from tests.harness.engine_harness import EngineHarness, run, settle
 from tests.harness.supervised_runs import (
     TERMINATE,
     WORKERS,
@@ -102,8 +102,7 @@ async def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answe
 
     bench, key = await start_run(document)
     await bench.answer(key, "blue", "send")
-    await settle()
-    assert await bench.status(key) == "completed"
+    assert await bench.settled_status(key) == "completed"
     assert await handover_steps(bench, key) == []
     (opened,) = await bench.payloads(key, "conversation.opened")
     (exchanged,) = await bench.payloads(key, "conversation.exchanged")
@@ -128,8 +127,7 @@ async def test_a_loop_that_goes_on_is_ended(limits: Limits, configurable: Any, c
     bench = await EngineHarness(limits=limits).open()
     assert await bench.catalog.register(quick) == []
     key = await bench.start(supervised_workflow([next_worker("quick")] * 9, cap), configurable=configurable)
-    await settle()
-    assert await bench.status(key) == "failed"
+    assert await bench.settled_status(key) == "failed"
     (breach,) = await bench.payloads(key, "cap.breached")
     assert (breach["kind"], breach["limit"], breach["observed"]) == ("loop-iterations", limit, limit + 1)
     (failed,) = await bench.payloads(key, "run.failed")
@@ -156,8 +154,7 @@ def test_what_is_sensitive_in_a_decision_does_not_stand_in_the_log(
         bench, key = await EngineHarness().with_run(document, inputs={"pin": "4711-secret"})
         await settle()
         await bench.answer(key, {"answers": {"answer": said}} if routing == "clarification" else said, "send")
-        await settle()
-        assert await bench.status(key) == "completed"
+        assert await bench.settled_status(key) == "completed"
         assert await handover_steps(bench, key) == []
         assert b"4711" not in b"".join(event.document for event in await bench.events(key))
         # Who said it stays to be seen.
@@ -229,8 +226,7 @@ async def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, 
     await release_worker(bench, second)
     assert await bench.status(key) == "paused"
     await bench.executor.request(key, ResumeRequested())
-    await settle()
-    assert await bench.status(key) == "failed"
+    assert await bench.settled_status(key) == "failed"
     assert (await bench.payload(key, "node.failed"))["error"]["details"]["workerId"] == first
     assert len([line for line in await handover_steps(bench, key) if line.startswith("child.")]) == 2
 

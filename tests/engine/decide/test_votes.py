@@ -120,8 +120,7 @@ async def test_a_quorum_counts_each_vote_and_ends_with_the_last_that_is_needed()
         assert granted == {"gateId": "ask", "principal": voter, "quorumProgress": progress}
     assert await bench.answer(key, {"action": "accept", "voter": "a"}) == "waiting-approval"
     assert len(await said(bench, key, "approval.granted")) == 2
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.take_over()
     assert await bench.answer(key, {"action": "accept", "voter": "c", "comment": "go"}) == "completed"
     (received,) = await said(bench, key, "approval.received")
     assert (received["decidedBy"], received["comment"]) == ("quorum:3-of-3", "go")

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.cases import present
 from tests.harness.definitions import node, plan_of, workflow
 from tests.harness.engine_harness import run_ready_tasks, until
 from weftwork.adapters.memory.store import MemoryStore
@@ -97,8 +98,7 @@ async def test_a_version_is_looked_for_where_the_workflow_is() -> None:
 async def test_a_run_keeps_the_definition_it_started_with() -> None:
     old = workflow([node("a")])
     catalog = await catalog_of(old)
-    first = await catalog.find_plan("acme", old["id"])
-    assert first is not None
+    first = present(await catalog.find_plan("acme", old["id"]))
     assert await catalog.register({**old, "version": "2.0", "nodes": [node("b")]}) == []
     pinned = await catalog.pinned_plan(old["id"], first.workflow.digest)
     assert list(pinned.nodes) == ["a"]
@@ -283,8 +283,7 @@ def made(kept: PlanCache, name: str, size: int) -> str:
 def test_a_plan_is_found_by_its_digest() -> None:
     kept = PlanCache()
     digest = made(kept, "one", 10)
-    found = kept.get(digest)
-    assert found is not None
+    found = present(kept.get(digest))
     assert found.workflow.digest == digest
     assert kept.get("0" * 64) is None
 

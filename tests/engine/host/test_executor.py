@@ -9,12 +9,13 @@ import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, background_tasks, run, run_ready_tasks, until
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
-from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.events import is_event_type
@@ -24,16 +25,13 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 NOOP = workflow([node("a")])
 
 
-class CountingLog:
+class CountingLog(WrappedLog):
     """A log that counts batches: those that come with a run, and appends."""
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
+    def __init__(self, log: Any) -> None:
+        super().__init__(log)
         self.sizes: list[int] = []
         self.rows: list[list[str]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
 
     async def create(self, *given: Any) -> Any:
         self._count(given[-1])
@@ -239,8 +237,7 @@ def woken_twice(monkeypatch: pytest.MonkeyPatch) -> int:
         key = await only_run(bench)
         await bench.executor._wake(key)
         await until(lambda: bench.gate_node.calls)
-        bench.clock.advance(1000)
-        await run_ready_tasks()
+        await bench.advance(1000)
         calls = len(bench.gate_node.calls)
         await bench.run_to_end(key, release="a")
         return calls
@@ -340,8 +337,7 @@ def test_after_its_end_an_executor_begins_nothing(monkeypatch: pytest.MonkeyPatc
         await bench.close()
         gate.set()
         await asyncio.wait((creating,))
-        bench.clock.advance(1000)
-        await run_ready_tasks()
+        await bench.advance(1000)
         assert (bench.gate_node.calls, bench.executor.live_count) == ([], 0)
         assert background_tasks() == set()
         assert (await only_run(bench)).partition == CALLER.partition

@@ -89,8 +89,7 @@ async def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: boo
     stubborn.end.set()
     await bench.crash()
     assert await bench.event_types(key) == log
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.take_over()
     await after.run_to_end(key)
     assert stubborn.told <= 2
     assert (await after.event_types(key))[3:] == ["node.cancelled", "run.failed" if limited else "run.cancelled"]
@@ -131,8 +130,7 @@ async def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPat
     await run_ready_tasks()
     await bench.crash()
     monkeypatch.setattr(bench.store.log, "append", append)
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.take_over()
     await after.run_to_end(key)
     assert [event.payload for event in await after.events(key)] == [
         event.payload for event in await whole.events(expected)
@@ -190,8 +188,7 @@ async def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest
     log = await bench.event_types(key)
     await bench.close()
     assert bench.gate_node.cancelled == ["a"]
-    bench.clock.advance(1000)
-    await run_ready_tasks()
+    await bench.advance(1000)
     assert await bench.event_types(key) == log
     assert bench.clock.next_wake is None
 
@@ -241,8 +238,7 @@ async def test_what_cannot_be_woken_keeps_nobody_else_from_it() -> None:
     await until_ended(bench, found)
     assert {(await times(bench, key, "interrupt.resolved"))[0] - began for key in found} == {10}
     assert {await bench.status(key) for key in lost} == {"waiting-input"}
-    bench = bench.successor(types=(late("test.gone", 5), late("test.there", 10)))
-    await bench.executor.recover()
+    bench = await bench.take_over(types=(late("test.gone", 5), late("test.there", 10)))
     await until_ended(bench, lost)
 
 

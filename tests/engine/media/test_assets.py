@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 import anyio
 import pytest
 
+from tests.harness.cases import present
 from tests.harness.engine_harness import CALLER
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.adapters.memory.store import MemoryStore
@@ -167,8 +168,7 @@ async def test_bytes_that_were_lost_are_mended_by_sending_them_again() -> None:
     found = await house.assets.put(PLACE, b"x")
     assert found.key != lost.key
     assert await house.assets.read(found) == b"x"
-    known = await house.assets.find(PLACE, f"weftwork-asset:{lost.sha256}")
-    assert known is not None
+    known = present(await house.assets.find(PLACE, f"weftwork-asset:{lost.sha256}"))
     assert known.key == found.key
 
 
@@ -190,8 +190,7 @@ async def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch
     assert len(await house.keys()) == 2
     await house.sweep.prune()
     (left,) = await house.keys()
-    found = await house.assets.find(PLACE, f"weftwork-asset:{hashlib.sha256(b'there').hexdigest()}")
-    assert found is not None
+    found = present(await house.assets.find(PLACE, f"weftwork-asset:{hashlib.sha256(b'there').hexdigest()}"))
     assert found.key == left
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.adapters.nodes.fake_context import TYPES
 from tests.engine.api.test_review import whole
 from tests.engine.privacy.test_sensitive_values import everything_shown
+from tests.harness.cases import present
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
 from tests.harness.media_host import (
@@ -88,12 +89,9 @@ async def test_bytes_stand_in_the_event_only_up_to_the_cap(size: int, inline: bo
     assert ("url" in event) is not inline
     (shown,) = await outputs(bench, key)
     assert bench.assets is not None
-    asset = await bench.assets.find(CALLER.partition, shown["media_ref"])
-    # Inline ones are kept as well, so that a bundle can name them.
-    assert asset is not None
+    asset = present(await bench.assets.find(CALLER.partition, shown["media_ref"]))
     assert await bench.assets.read(asset) == data
-    found = await bench.store.assets.find(CALLER.partition, asset.sha256)
-    assert found is not None
+    found = present(await bench.store.assets.find(CALLER.partition, asset.sha256))
     assert found.runs == 1
 
 
@@ -148,11 +146,9 @@ async def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkey
     unused = await bench.assets.put(CALLER.partition, b"unused")
     again = bench.successor(types=(emit_media_node(OutgoingMedia("image", PNG, alt="A")),))
     key = await again.execute(ONE_NODE_WORKFLOW, inputs={"photo": {"mediaRef": media_ref(given.sha256)}})
-    page = await bench.store.assets.find(CALLER.partition, given.sha256)
-    assert page is not None
+    page = present(await bench.store.assets.find(CALLER.partition, given.sha256))
     assert page.runs == 1
-    other = await bench.store.assets.find(CALLER.partition, unused.sha256)
-    assert other is not None
+    other = present(await bench.store.assets.find(CALLER.partition, unused.sha256))
     assert other.runs == 0
     # Without looking at what is committed, nothing would hold what the node has shown.
     monkeypatch.setattr(append, "referenced_assets", lambda *given, **more: frozenset())
@@ -175,8 +171,7 @@ async def test_what_stands_in_no_event_is_named_as_well() -> None:
     request = {"metadata": {"m": refs[1]}, "configurable": {"promptOverrides": {"p": refs[2]}}}
     await bench.execute(document, **request)
     for asset in made:
-        found = await bench.store.assets.find(CALLER.partition, asset.sha256)
-        assert found is not None
+        found = present(await bench.store.assets.find(CALLER.partition, asset.sha256))
         assert found.runs == 1, asset
 
 
@@ -199,8 +194,7 @@ async def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
     key = await run_to_end(again)
     assert await outputs(again, key) == "text"
     assert (await again.payload(key, "weftwork.content.outside"))["mediaRef"] == media_ref(asset.sha256)
-    found = await bench.store.assets.find(CALLER.partition, asset.sha256)
-    assert found is not None
+    found = present(await bench.store.assets.find(CALLER.partition, asset.sha256))
     assert found.runs == 1
     # Bytes that are lost do not come by waiting.
     assert again.blobs is not None
@@ -311,8 +305,7 @@ def test_what_cannot_be_shown_fails_the_node(given: Any, takes: tuple[Modality, 
 
 @pytest.mark.parametrize("given", [{"url": URL}, {"data": "AAAA"}, {"dataBase64": "AAAA", "type": "image"}])
 def test_the_message_says_what_is_missing(given: Any) -> None:
-    error = run_workflow(flow(port=given), model=FakeModel([])).nodes["look"].error
-    assert error is not None
+    error = present(run_workflow(flow(port=given), model=FakeModel([])).nodes["look"].error)
     assert "mimeType" in error.message
     assert URL not in error.message
 
@@ -337,8 +330,7 @@ def test_what_an_asset_is_counts_before_anything_is_fetched_or_missed() -> None:
     model = FakeModel(["never"], modalities=("image",))
     given = [{"mimeType": "image/png", "url": URL}, NOBODYS, {"mediaRef": Asset(OGG).media_ref}]
     result = run_workflow(flow(port=given), inputs={"photo": Asset(OGG)}, model=model, fetch=outbound)
-    error = result.nodes["look"].error
-    assert error is not None
+    error = present(result.nodes["look"].error)
     assert (error.code, error.details) == ("unsupported_modality", {"pointer": "/messages/0/content/2"})
     assert (outbound.requests, model.requests) == ([], [])
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import present
 from tests.harness.engine_harness import CALLER
 from tests.harness.media_host import (
     BIG,
@@ -89,8 +90,7 @@ async def test_media_have_one_source_that_is_one(payload: dict[str, Any]) -> Non
 async def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() -> None:
     bench = media_harness()
     await bench.open()
-    assets = bench.assets
-    assert assets is not None
+    assets = present(bench.assets)
     theirs = await assets.put("other~live", PNG)
     ours = await assets.put(CALLER.partition, PNG)
     urls = {
@@ -194,8 +194,7 @@ async def test_a_picture_in_a_text_is_an_asset_too() -> None:
 async def test_what_a_run_shows_does_not_expire() -> None:
     bench = media_harness()
     await bench.open()
-    assets = bench.assets
-    assert assets is not None
+    assets = present(bench.assets)
     asset = await assets.put(CALLER.partition, PNG)
     url = assets.url(asset, "image/png", name="a.png", expires_at=bench.clock.now() + 1)
     sample = url.replace("/weftwork/", "/sample/")

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.harness.crash_log import CrashingLog
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer, answer_until_ended, effect_node_type
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.decide import effect_claims
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.engine.decide.inputs import EffectClaimed
@@ -107,8 +109,7 @@ async def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
     await until(lambda: world.received_keys)
     await bench.crash()
     world.blocked_until = None
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.take_over()
     await run_ready_tasks()
     assert (len(world.received_keys), await after.status(key)) == (1, "waiting-input")
     await answer(after, key, {"outcome": outcome, "output": 5})
@@ -131,8 +132,7 @@ async def test_an_idempotent_step_is_sent_again_under_the_same_key() -> None:
     await until(lambda: world.received_keys)
     await bench.crash()
     world.blocked_until = None
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.take_over()
     await after.run_to_end(key)
     assert (len(world.received_keys), len(set(world.received_keys))) == (2, 1)
     assert await after.payloads(key, "interrupt.requested") == []
@@ -154,8 +154,7 @@ async def test_items_of_a_map_have_effects_of_their_own(whole: bool) -> None:
     await until(lambda: len(world.received_keys) == 2)
     await bench.crash()
     world.blocked_until = None
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.take_over()
     answers = 0
     for _ in range(50):
         await run_ready_tasks()
@@ -183,26 +182,6 @@ def test_an_item_that_somebody_else_has_recorded_is_not_done_again(monkeypatch: 
     assert effect_claims.claim_effect(state, late).events
 
 
-class CrashingLog:
-    """A log that dies with its process at the n-th append: before it is written, or after."""
-
-    def __init__(self, log: Any, at: int, written: bool) -> None:
-        self._log, self._left, self._written = log, at, written
-        self.cut = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
-
-    async def append(self, *arguments: Any) -> Any:
-        self._left -= 1
-        if self._left < 0:
-            if self._left == -1 and self._written:
-                await self._log.append(*arguments)
-            self.cut = True
-            await asyncio.get_running_loop().create_future()
-        return await self._log.append(*arguments)
-
-
 CASES = [(at, written) for at in range(8) for written in (False, True)]
 
 
@@ -219,17 +198,16 @@ async def test_wherever_the_process_dies_nothing_happens_twice(
 async def _die(at: int, written: bool, whole: bool, effect: Any) -> bool:
     world = ExternalSystem()
     types = world.effect_node(effect) if whole else world.step_node("x", "y", effect=effect)
-    bench = EngineHarness(types, wrap=lambda log: CrashingLog(log, at, written))
+    bench = EngineHarness(types, wrap=lambda log: CrashingLog(log, at + 1, written))
     document = workflow([node("a", "test.pay" if whole else "test.steps"), node("b")], [edge("a", "b")])
     key = await bench.start(document)
     for _ in range(20):
         await run_ready_tasks()
-        if bench.log.cut:
+        if bench.log.died.is_set():
             break
     await bench.crash()
     before = len(world.received_keys)
-    after = bench.successor(wrap=lambda log: log)
-    await after.executor.recover()
+    after = await bench.take_over()
     await run_ready_tasks()
     silent = len(world.received_keys)
     asked = await answer_until_ended(after, key, lambda _: _looked(world, after, key))
@@ -317,12 +295,8 @@ async def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatc
 def test_a_commit_that_was_thought_lost_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim is durable, but the answer is not heard: the effect happens all the same, and once."""
 
-    class LostReplyLog:
-        def __init__(self, log: Any) -> None:
-            self._log, self.appends = log, 0
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._log, name)
+    class LostReplyLog(WrappedLog):
+        appends = 0
 
         async def append(self, *arguments: Any) -> Any:
             taken = await self._log.append(*arguments)

@@ -115,8 +115,7 @@ async def test_an_unknown_outcome_stays_unknown_when_the_type_changes() -> None:
     await until(lambda: world.received_keys)
     await bench.crash()
     world.blocked_until = None
-    after = bench.successor(types=(world.effect_node("pure"),))
-    await after.executor.recover()
+    after = await bench.take_over(types=(world.effect_node("pure"),))
     await run_ready_tasks()
     assert (await after.status(key), len(world.received_keys)) == ("waiting-input", 1)
 
@@ -134,11 +133,9 @@ async def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
     await until(lambda: world.received_keys)
     await bench.crash()
     world.blocked_until = None
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.take_over()
     for said in ({"outcome": "again"}, {"outcome": "done", "output": {"receipt": 1}}):
-        await run_ready_tasks()
-        assert await after.status(key) == "waiting-input"
+        assert await after.settled_status(key) == "waiting-input"
         await answer(after, key, said)
     await after.run_to_end(key)
     assert (await after.status(key), len(world.received_keys)) == ("completed", 1)
@@ -170,8 +167,7 @@ async def test_an_answer_that_does_not_fit_what_the_node_gives_is_asked_for_agai
     for said in ({"outcome": "done"}, {"outcome": "done", "output": {"receipt": "x"}}):
         await run_ready_tasks()
         await answer(after, key, said)
-    await run_ready_tasks()
-    assert await after.status(key) == "waiting-input"
+    assert await after.settled_status(key) == "waiting-input"
     asked = await after.payloads(key, "interrupt.requested")
     assert len({each["key"] for each in asked}) == 3
     assert "does not fit" in asked[-1]["data"]["payload"]["message"]
@@ -266,11 +262,9 @@ async def test_a_delay_is_read_in_a_fixed_order(inputs: Any, config: Any, length
     key = await bench.start(workflow(nodes, None, [variable("v", "number", defaultValue=50)]))
     await run_ready_tasks()
     if length:
-        bench.clock.advance(length - 1)
-        await run_ready_tasks()
+        await bench.advance(length - 1)
         assert await bench.status(key) == "running"
-        bench.clock.advance(1)
-        await run_ready_tasks()
+        await bench.advance(1)
     assert await bench.status(key) == "completed"
 
 

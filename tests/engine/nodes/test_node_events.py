@@ -10,6 +10,7 @@ from tests.engine.run.test_pause import pause, resume
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, effect_node_type
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine import node_events
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.decide import transitions
@@ -74,8 +75,7 @@ def test_parallel_writes_of_a_variable_end_the_same_and_each_reader_sees_its_own
         bench, key = await EngineHarness().with_run(document)
         for name in order:
             await until(lambda name=name: f"{name}0" in bench.gate_node.waiting)
-            bench.gate_node.release(f"{name}0")
-            await run_ready_tasks()
+            await bench.release(f"{name}0")
         await bench.run_to_end(key)
         outputs = {p["nodeId"]: p["outputs"] for p in await bench.payloads(key, "node.completed")}
         return {"variables": (await shown(bench, key))["variables"], "outputs": outputs}
@@ -276,8 +276,7 @@ async def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bo
     assert await bench.status(key) == "running"
     world.blocked_until.set_result(None)
     world.blocked_until = None
-    await run_ready_tasks()
-    assert await bench.status(key) == "paused"
+    assert await bench.settled_status(key) == "paused"
     assert len(world.received_keys) == 1
     await resume(bench, key)
     await bench.run_to_end(key)
@@ -297,8 +296,7 @@ async def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
     world.blocked_until = None
     await closing
     assert (await bench.event_types(key))[-1] == RECORDED
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.take_over()
     await after.run_to_end(key)
     assert (len(world.received_keys), await after.payloads(key, "interrupt.requested")) == (2, [])
 
@@ -338,13 +336,10 @@ async def test_a_once_node_that_ran_out_of_time_is_not_tried_again() -> None:
 async def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
     """The claim is being written while the time limit passes: nothing was sent, and whoever claimed it knows that."""
 
-    class SlowLog:
+    class SlowLog(WrappedLog):
         def __init__(self, log: Any) -> None:
-            self._log = log
+            super().__init__(log)
             self.gate: asyncio.Event | None = None
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._log, name)
 
         async def append(self, *arguments: Any) -> Any:
             if self.gate is None and any(event.type == CLAIMED for event in arguments[2].events):
@@ -356,8 +351,7 @@ async def test_what_was_claimed_and_never_begun_is_not_asked_about() -> None:
     bench = EngineHarness(world.step_node("x"), wrap=SlowLog)
     key = await bench.start(workflow([node("a", "test.steps", settings={**RETRY, "timeoutMs": 50})]))
     await until(lambda: bench.log.gate)
-    bench.clock.advance(60)
-    await run_ready_tasks()
+    await bench.advance(60)
     bench.log.gate.set()
     await bench.run_to_end(key)
     assert (await bench.status(key), len(world.received_keys)) == ("completed", 1)
@@ -392,7 +386,6 @@ async def test_a_map_whose_items_take_the_host_down_is_given_up_unless_it_had_ru
         await run_ready_tasks()
         await bench.crash()
         bench.clock.advance(age)
-        bench = bench.successor()
-        await bench.executor.recover()
+        bench = await bench.take_over()
     await run_ready_tasks()
     assert (await bench.status(key)) == ("failed" if age < 60_000 else "running")

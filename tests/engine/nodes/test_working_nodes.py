@@ -9,6 +9,7 @@ import pytest
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer, effect_node_type
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine import node_events
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
@@ -37,8 +38,7 @@ async def test_a_node_is_executed_again_as_the_next_attempt() -> None:
         await run_ready_tasks()
         await bench.crash()
         bench.clock.advance(10)
-        bench = bench.successor()
-        await bench.executor.recover()
+        bench = await bench.take_over()
     await until(lambda: len(calls) == 4)
     gate.set()
     await bench.run_to_end(key)
@@ -59,13 +59,7 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
             durable.append(any(event.node_id == call.node_id for event in await bench.events(key)))
             return Completed({})
 
-        class CountingLog:
-            def __init__(self, log: Any) -> None:
-                self._log = log
-
-            def __getattr__(self, name: str) -> Any:
-                return getattr(self._log, name)
-
+        class CountingLog(WrappedLog):
             async def append(self, *arguments: Any) -> Any:
                 appends.append(len(arguments[2].events))
                 return await self._log.append(*arguments)
@@ -271,8 +265,7 @@ async def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> Non
     limited = workflow([node("a", "test.pay", settings={"timeoutMs": 50})])
     first, second = await bench.start(limited), await bench.start(limited)
     await until(lambda: world.received_keys)
-    bench.clock.advance(49)
-    await run_ready_tasks()
+    await bench.advance(49)
     world.blocked_until.set_result(None)
     world.blocked_until = None
     await bench.run_to_end(first)
@@ -284,8 +277,7 @@ async def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> Non
     await until(lambda: len(world.received_keys) == 3)
     await bench.crash()
     world.blocked_until = None
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.take_over()
     await run_ready_tasks()
     # The second one had not begun: nobody has to be asked about it.
     assert (await after.status(first), await after.status(second)) == ("waiting-input", "completed")

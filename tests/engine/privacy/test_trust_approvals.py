@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.child_workflows import SUB_WORKFLOW, settle, start_run
+from tests.harness.child_workflows import SUB_WORKFLOW, start_run
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
+from tests.harness.engine_harness import EngineHarness, run, waiting_node_type
 from tests.harness.interrupts import answer_refusal
 from tests.harness.supervised_runs import next_worker
 from tests.simulation.trust_workflows import MIXING_TYPES, UNTRUSTED_WORD
@@ -78,8 +78,7 @@ async def test_a_quorum_counts_no_vote_of_an_untrusted_source() -> None:
         assert await answer_refusal(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
     assert await bench.status(key) == "waiting-approval"
     await bench.answer(key, {"action": "accept"}, by=Answerer("key_2"))
-    await run_ready_tasks()
-    assert await bench.status(key) == "completed"
+    assert await bench.settled_status(key) == "completed"
 
 
 @pytest.mark.rule("trust-06")
@@ -133,8 +132,7 @@ async def test_the_time_of_a_gate_is_a_rejection_whatever_it_shows() -> None:
 async def test_variables_from_outside_move_no_gate() -> None:
     bench, key = await waiting(gated())
     await bench.executor.request(key, VariablesOverwritten({"a": [UNTRUSTED_WORD, {"action": "accept"}]}))
-    await run_ready_tasks()
-    assert await bench.status(key) == "waiting-approval"
+    assert await bench.settled_status(key) == "waiting-approval"
 
 
 @pytest.mark.rule("appr-05")
@@ -144,8 +142,7 @@ async def test_what_a_child_gives_back_moves_no_gate_of_its_parent() -> None:
     calls = node("call", SUB_WORKFLOW, config={"workflowId": "child", "outputMapping": {"a": "a"}})
     gate = node("ask", "core.approvalGate", config={"title": "{{variables.a}}"})
     bench, key = await waiting(workflow([calls, gate], [edge("call", "ask")], [LIST]), child)
-    await settle()
-    assert await bench.status(key) == "waiting-approval"
+    assert await bench.settled_status(key) == "waiting-approval"
     (asked,) = [each for each in await bench.events(key) if each.type == "interrupt.requested"]
     assert asked.content_trust == "untrusted"
 

@@ -93,19 +93,16 @@ async def lived(dice: random.Random) -> tuple[EngineHarness, RunKey]:
                 asking.clear()
             else:
                 bench.log.plan.clear()  # else closing waits for a store that nobody brings back
-                bench.clock.advance(1000)
-                await run_ready_tasks()
+                await bench.advance(1000)
                 await bench.close()
-            bench = bench.successor(wrap=FlakyLog)
-            await bench.executor.recover()
+            bench = await bench.take_over(wrap=FlakyLog)
         elif act < 0.5 and bench.clock.next_wake is not None:
             bench.clock.advance(bench.clock.next_wake - bench.clock.now())
         else:
             await run_ready_tasks()
     await bench.run_to_end(key)
     while bench.executor.live_count:
-        bench.clock.advance(1000)
-        await run_ready_tasks()
+        await bench.advance(1000)
     for answer in await asyncio.gather(*asking, return_exceptions=True):
         assert isinstance(answer, StoreUnavailable) or answer == "cancelling" or answer in TERMINAL_STATUSES
     return bench, key

@@ -9,6 +9,7 @@ import pytest
 from tests.engine.nodes.test_misbehaving_nodes import UncancellableNode
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.decide import run_control
@@ -17,7 +18,7 @@ from weftwork.engine.nodes import node_runner
 from weftwork.engine.run.pending_commit import RunNotLive
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
-from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -39,8 +40,7 @@ async def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending()
     bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate")]))
     assert (await pause(bench, key, reason="lunch")).status == "paused"
     assert await bench.status(key) == "running"
-    bench.gate_node.release("a", Completed({"o": 1}))
-    await run_ready_tasks()
+    await bench.release("a", Completed({"o": 1}))
     assert await bench.status(key) == "paused"
     assert (await bench.event_types(key))[-2:] == ["node.completed", "run.paused"]
     assert (await bench.payloads(key, "run.paused")) == [{"drainPolicy": "drain-current-node", "reason": "lunch"}]
@@ -55,12 +55,10 @@ async def test_an_immediate_pause_starts_the_node_anew() -> None:
     bench.clock.advance(600)
     await pause(bench, key, drainPolicy="immediate")
     assert await bench.status(key) == "paused"
-    bench.clock.advance(5_000)
-    await run_ready_tasks()
+    await bench.advance(5_000)
     assert await bench.status(key) == "paused"
     await resume(bench, key)
-    bench.clock.advance(999)
-    await run_ready_tasks()
+    await bench.advance(999)
     assert await bench.status(key) == "running"
     bench.clock.advance(1)
     await bench.run_to_end(key)
@@ -73,8 +71,7 @@ async def test_an_immediate_pause_starts_the_node_anew() -> None:
 async def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() -> None:
     bench, key = await EngineHarness().with_gated_run(CHAIN)
     await pause(bench, key)
-    bench.gate_node.release("a")
-    await run_ready_tasks()
+    await bench.release("a")
     assert await bench.status(key) == "paused"
     await bench.crash()
     after = bench.successor()
@@ -92,8 +89,7 @@ async def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
     await pause(bench, key)
     after = await bench.restart()
     await until(lambda: after.gate_node.waiting)
-    after.gate_node.release("a")
-    await run_ready_tasks()
+    await after.release("a")
     assert await after.status(key) == "paused"
     await after.crash()
 
@@ -155,8 +151,7 @@ def test_a_node_that_may_not_run_twice_is_never_interrupted(monkeypatch: pytest.
         bench, key = await EngineHarness(once(seen)).with_run(workflow([node("a", "test.once")]))
         await until(lambda: seen)
         await pause(bench, key, drainPolicy="immediate")
-        bench.clock.advance(100)
-        await run_ready_tasks()
+        await bench.advance(100)
         assert await bench.status(key) == "paused"
         await resume(bench, key)
         for _ in range(20):
@@ -193,8 +188,7 @@ async def _interrupted_too_late() -> int:
     passing = iter([100])
 
     async def late(*arguments: Any) -> Any:
-        bench.clock.advance(next(passing, 0))
-        await run_ready_tasks()
+        await bench.advance(next(passing, 0))
         return await honest(*arguments)
 
     live = bench.executor._live[key]
@@ -285,16 +279,13 @@ async def test_a_node_that_ends_as_the_cancel_comes_counts_as_it_ended() -> None
     assert kinds.count("node.started") == 1
 
 
-class SlowLog:
+class SlowLog(WrappedLog):
     """A log whose appends wait while the gate is shut."""
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
+    def __init__(self, log: Any) -> None:
+        super().__init__(log)
         self.gate = asyncio.Event()
         self.gate.set()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
 
     async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
         await self.gate.wait()

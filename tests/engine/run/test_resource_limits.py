@@ -7,6 +7,7 @@ import pytest
 
 from tests.harness.definitions import TYPES, edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -123,13 +124,7 @@ def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> N
 async def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
     lied: list[int] = []
 
-    class LostReplyLog:
-        def __init__(self, log: Any) -> None:
-            self._log = log
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._log, name)
-
+    class LostReplyLog(WrappedLog):
         async def append(self, run: Any, expected: int, batch: Any) -> Any:
             taken = await self._log.append(run, expected, batch)
             if not lied and any(event.type == "weftwork.map.item" for event in batch.events):
@@ -271,13 +266,11 @@ async def test_a_run_breaks_just_after_its_time_limit(
         document = workflow([node("a", "test.gate")], settings={"timeout": timeout})
         key = await bench.start(document, configurable={} if asked is None else {"runTimeoutMs": asked})
         await until(lambda: bench.gate_node.waiting)
-        bench.clock.advance(limit or 10**9)
-        await run_ready_tasks()
+        await bench.advance(limit or 10**9)
         assert await bench.event_types(key) == ["run.started", "node.started"]
         if limit is None:
             return
-        bench.clock.advance(1)
-        await run_ready_tasks()
+        await bench.advance(1)
         assert (await bench.event_types(key))[2:] == ["cap.breached", "node.cancelled", "run.failed"]
         assert bench.gate_node.cancelled == ["a"]
         breach = {"kind": "run-duration", "limit": limit, "observed": limit + 1}
@@ -304,8 +297,7 @@ async def test_a_run_that_ends_in_time_leaves_no_timer_behind() -> None:
     key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 1000})
     await until(lambda: bench.gate_node.waiting)
     assert bench.clock.next_wake is not None
-    bench.gate_node.release("a")
-    await run_ready_tasks()
+    await bench.release("a")
     assert await bench.status(key) == "completed"
     assert bench.clock.next_wake is None
 

@@ -10,6 +10,7 @@ from tests.engine.decide.test_answers import GATE, asked, asks
 from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import ANSWERER, EngineHarness, run_ready_tasks
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.run.live_run import LiveRun
@@ -35,10 +36,8 @@ async def pass_time(bench: EngineHarness, milliseconds: int) -> None:
     until = bench.clock.now() + milliseconds
     await run_ready_tasks()
     while bench.clock.next_wake is not None and bench.clock.next_wake <= until:
-        bench.clock.advance(max(0, bench.clock.next_wake - bench.clock.now()))
-        await run_ready_tasks()
-    bench.clock.advance(until - bench.clock.now())
-    await run_ready_tasks()
+        await bench.advance(max(0, bench.clock.next_wake - bench.clock.now()))
+    await bench.advance(until - bench.clock.now())
 
 
 @pytest.mark.rule("int-17")
@@ -98,8 +97,7 @@ async def test_people_are_reminded_and_what_came_due_while_nobody_was_there_is_s
     assert await times(bench, key, "weftwork.interrupt.reminder") == [began + DAY]
     await bench.crash()
     bench.clock.advance(5 * DAY)
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.take_over()
     await run_ready_tasks()
     said = await bench.payloads(key, "weftwork.interrupt.reminder")
     assert [each["number"] for each in said] == [1, 3]
@@ -147,8 +145,7 @@ async def test_a_run_that_works_elsewhere_stays_while_it_waits() -> None:
     key = await bench.start(workflow([node("ask", "test.ask"), node("gate", "test.gate")]))
     await run_ready_tasks()
     assert (await bench.status(key), bench.executor.live_count) == ("waiting-input", 1)
-    bench.gate_node.release("gate")
-    await run_ready_tasks()
+    await bench.release("gate")
     assert bench.executor.live_count == 0
     await pass_time(bench, 1000)
     await bench.run_to_end(key)
@@ -205,13 +202,8 @@ async def test_a_host_that_parked_none_left_runs_that_are_parked_when_they_are_n
 
 
 async def test_an_alarm_goes_on_when_its_store_was_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    class UnavailableDueRuns:
-        def __init__(self, log: Any) -> None:
-            self._log = log
-            self.times = 2
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._log, name)
+    class UnavailableDueRuns(WrappedLog):
+        times = 2
 
         async def due_runs(self, until: int, limit: int) -> Any:
             if self.times:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.crash_log import CrashingLog
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.scripted_model import AnswerPiece, ScriptedModel
@@ -68,37 +69,9 @@ class ReplayableModel:
         yield AnswerEnd("stop", TokenUsage(1, 1))
 
 
-class CrashingLog:
-    """A log whose process dies at one of its appends: before it is written, or after."""
-
-    def __init__(self, log: Any) -> None:
-        self._log = log
-        self.number = -1
-        self.when = ""
-        self.count = 0
-        self.died = asyncio.Event()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
-
-    async def append(self, *arguments: Any) -> Any:
-        mine, self.count = self.count, self.count + 1
-        if mine == self.number and self.when == "before":
-            await self._die()
-        found = await self._log.append(*arguments)
-        if mine == self.number:
-            await self._die()
-        return found
-
-    async def _die(self) -> None:
-        self.died.set()
-        await asyncio.get_running_loop().create_future()
-
-
 async def lived(number: int, when: str) -> tuple[Counter[str], dict[str, Any], bool]:
     """What is in the log of a run whose process died there, its outputs, and whether it died."""
-    bench = EngineHarness(wrap=CrashingLog, models=ReplayableModel())
-    bench.log.number, bench.log.when = number, when
+    bench = EngineHarness(wrap=lambda log: CrashingLog(log, number + 1, when == "after"), models=ReplayableModel())
     dying = bench.log
     key = await bench.start(TASK, at_once=False)
     died = False

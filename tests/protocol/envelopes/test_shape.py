@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import present
 from tests.protocol.envelopes.sample_envelopes import (
     ABSENT,
     CANARY,
@@ -353,8 +354,7 @@ def test_forms_without_one_tag_are_left_as_they_are() -> None:
 
 
 def test_a_schema_is_not_changed_by_being_explained() -> None:
-    found = BUILTIN_KINDS.find("ui.a2ui-surface")
-    assert found is not None
+    found = present(BUILTIN_KINDS.find("ui.a2ui-surface"))
     before = str(found.schema)
     found.validator.error_details({}, "")
     assert str(found.schema) == before
@@ -363,8 +363,7 @@ def test_a_schema_is_not_changed_by_being_explained() -> None:
 
 def test_so_many_places_are_named() -> None:
     many = {"surface": {"components": [{"component": "text"}] * 400}, "catalogVersion": "0.9.1"}
-    found = BUILTIN_KINDS.find("ui.a2ui-surface")
-    assert found is not None
+    found = present(BUILTIN_KINDS.find("ui.a2ui-surface"))
     assert len(found.validator.error_details(many, "")) == MAX_DETAILS
     many["surface"] = {"components": [{"component": "text"}] * 9_000}
     assert len(found.validator.error_details(many, "")) == 1

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.harness.cases import present
 from weftwork.protocol.json import schema
 from weftwork.protocol.models import prompt_composition, prompt_templates
 from weftwork.protocol.models.prompt_composition import Binding, ComposedPrompt, UnboundVariable, compose, extract_path
@@ -113,8 +114,7 @@ def test_content_from_outside_stands_between_marks() -> None:
     result = composed("Read {{a}} and {{b}}", a=Binding(evil, untrusted=True), b="mine")
     assert result.untrusted
     assert result.text == result.visible_text
-    found = re.fullmatch(r"Read <UNTRUSTED[^>]*>\n(.*)\n</UNTRUSTED> and mine", result.text, re.DOTALL)
-    assert found is not None
+    found = present(re.fullmatch(r"Read <UNTRUSTED[^>]*>\n(.*)\n</UNTRUSTED> and mine", result.text, re.DOTALL))
     assert "</UNTRUSTED>" not in found[1]
     both = composed("{{a}}", a=Binding("hunter2", untrusted=True, hidden=True))
     assert "[REDACTED:a]" in both.visible_text
@@ -235,8 +235,7 @@ def test_templates_of_the_package() -> None:
     ids = ["writer-system", "writer-user", "schema-hint", "few-shot", "few-shot-2"]
     kinds = ["system", "user", "schema-hint", "few-shot", "few-shot"]
     for name, kind in zip(ids, kinds, strict=True):
-        found = templates.find(prompt_templates.PromptRef(f"conformance.prompt.{name}", "1.0.0"))
-        assert found is not None
+        found = present(templates.find(prompt_templates.PromptRef(f"conformance.prompt.{name}", "1.0.0")))
         assert (found.kind, found.variables) == (kind, ())
         assert found.ref.text == f"prompt:conformance.prompt.{name}@1.0.0"
     assert len(templates) == 5
@@ -288,8 +287,7 @@ def test_templates_from_a_folder(tmp_path: Path) -> None:
 @pytest.mark.rule("prompt-11")
 def test_the_block_is_there_with_templates() -> None:
     assert prompt_templates.prompt_family(0) is None
-    block = prompt_templates.prompt_family(5)
-    assert block is not None
+    block = present(prompt_templates.prompt_family(5))
     assert block["variableSources"] == list(prompt_templates.VARIABLE_SOURCES)
     assert "secret" not in block["variableSources"]
     least = {"clarificationRounds": 1, "schemaRounds": 1, "envelopesPerTurn": 1}

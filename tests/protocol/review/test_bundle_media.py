@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
+from tests.harness.cases import present
 from tests.harness.definitions import for_all
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
@@ -54,8 +55,7 @@ def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> No
     recorded, shown = read(body)["events"][2:4]
     assert recorded["payload"]["payload"] == shown["payload"]
     assert "base64" not in shown["payload"]
-    opened = decode_asset_token(shown["payload"].pop("url").rpartition("/")[2])
-    assert opened is not None
+    opened = present(decode_asset_token(shown["payload"].pop("url").rpartition("/")[2]))
     assert (opened[0].sha256, opened[0].name, opened[0].run_id) == (hashlib.sha256(data).digest(), "dot.png", "run-1")
     assert looks is None or opened[0].media_type == looks
     assert shown["payload"] == {"bytes": len(data), "mimeType": "image/png", "alt": "a dot", "name": "dot.png"}
@@ -66,8 +66,7 @@ def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> No
 def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     def named() -> str:
         body, _ = write(events_of(media(TINY, name=f"sk-{BODY}.png")), stored(1), link=link)
-        opened = decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2])
-        assert opened is not None
+        opened = present(decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2]))
         return opened[0].name
 
     assert named() == f"{MARKER}.png"
@@ -79,8 +78,7 @@ def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_bytes_are_linked_as_what_they_look_like() -> None:
     html = b"<!doctype html><script>1</script>"
     body, _ = write(events_of(media(html, mimeType="image/png")), stored(1), link=link)
-    opened = decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2])
-    assert opened is not None
+    opened = present(decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2]))
     assert opened[0].media_type == "application/octet-stream"
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.harness.cases import present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT
 from weftwork.protocol.envelopes import completion, instructions
@@ -352,8 +353,7 @@ def test_places_in_universal_kinds_are_named_whatever_is_wanted() -> None:
         "/payload/envelopeType must be a kind that this host takes"
     ]
     for name in UNIVERSAL_KINDS:
-        kind = BUILTIN_KINDS.find(name)
-        assert kind is not None
+        kind = present(BUILTIN_KINDS.find(name))
         for member in instructions.schema_member_names(kind.schema):
             assert instructions.describe_violations([Violation(f"/payload/{member}", "type", "x")], frozenset()) == [
                 f"/payload/{member} x"
@@ -408,8 +408,7 @@ def test_a_long_refusal_is_cut_and_a_long_prompt_shows_nothing() -> None:
     st.integers(0, 80),
 )
 def test_no_stretch_of_a_prompt_is_left(prompt: str, before: str, after: str, start: int, length: int) -> None:
-    said = prompt_echo.remove_prompt_echo(before + prompt[start : start + length] + after, [prompt])
-    assert said is not None
+    said = present(prompt_echo.remove_prompt_echo(before + prompt[start : start + length] + after, [prompt]))
     kept = " ".join(said.casefold().split())
     folded = " ".join(prompt.casefold().split())
     for index in range(len(folded) - prompt_echo.MIN_QUOTATION + 1):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.harness.cases import present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, OBJECTS, PROSE, VALUES, hostile_texts
 from weftwork.protocol.envelopes.text import extraction
@@ -64,8 +65,7 @@ def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: 
     ],
 )
 def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
-    found = extraction.extract_value(text)
-    assert found is not None
+    found = present(extraction.extract_value(text))
     assert (found.documents, found.path) == ((value,), path)
 
 
@@ -176,8 +176,7 @@ ERROR = {"type": "error", "payload": {"code": "no"}, "meta": {"source": "ai-gene
 )
 def test_envelopes_are_read_from_top_to_bottom(text: str, path: str) -> None:
     for read in (extraction.extract_envelopes, extraction.find_envelopes):
-        found = read(text)
-        assert found is not None
+        found = present(read(text))
         assert (found.documents, found.path) == ((PLAN, ERROR), path)
 
 
@@ -186,8 +185,7 @@ def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> No
     text = "{'type': 'error', \"type\"_: 1}"
     assert extraction.extract_envelopes(text) is None
     text = f"```json\n{PLAN}\n```\n```json\n{ERROR}\n```"
-    found = extraction.extract_envelopes(text)
-    assert found is not None
+    found = present(extraction.extract_envelopes(text))
     assert (found.documents, found.path) == ((PLAN, ERROR), "jsonrepair")
     assert extraction.find_envelopes(text.replace("'type'", '"type"').replace("'payload'", '"payload"')) is None
 
@@ -196,8 +194,7 @@ def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> No
 @for_all(100, st.lists(OBJECTS, min_size=1, max_size=5), st.data())
 def test_objects_come_out_in_their_order(objects: list[dict[str, Any]], data: st.DataObject) -> None:
     text = "".join(f"{data.draw(PROSE)}. {json.dumps(each)}\n" for each in objects) + "."
-    found = extraction.extract_envelopes(text)
-    assert found is not None
+    found = present(extraction.extract_envelopes(text))
     assert found.documents == tuple(objects)
 
 
@@ -205,8 +202,7 @@ def test_only_what_looks_like_an_envelope_is_taken_from_plain_text() -> None:
     assert extraction.find_envelopes('A "type" and a "payload" in words.') is None
     assert extraction.find_envelopes('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
     assert extraction.find_envelopes('{"type": "x"}') is None
-    found = extraction.find_envelopes(f'{{"a": 1}} {json.dumps(PLAN)}')
-    assert found is not None
+    found = present(extraction.find_envelopes(f'{{"a": 1}} {json.dumps(PLAN)}'))
     assert found.documents == (PLAN,)
     assert not extraction.looks_like_envelope([PLAN])
 
@@ -286,12 +282,10 @@ def test_the_cost_of_going_back_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_so_many_pieces_are_decoded_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = extraction.extract_envelopes("{} " * (extraction.MAX_CANDIDATES + 5))
-    assert found is not None
+    found = present(extraction.extract_envelopes("{} " * (extraction.MAX_CANDIDATES + 5)))
     assert len(found.documents) == extraction.MAX_CANDIDATES
     monkeypatch.setattr(extraction, "MAX_CANDIDATES", 10**9)
-    found = extraction.extract_envelopes("{} " * 2_000)
-    assert found is not None
+    found = present(extraction.extract_envelopes("{} " * 2_000))
     assert len(found.documents) == 2_000
 
 
