@@ -6,8 +6,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run
+from tests.harness.engine_harness import CALLER, EngineHarness
 from weftwork.engine.api import workflows as workflows_module
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.keyring import Principal
@@ -64,21 +65,19 @@ async def test_a_new_version_is_taken_by_new_runs_and_the_old_one_stays_readable
 
 
 @pytest.mark.rule("wf-11")
-def test_a_version_says_one_thing_for_ever() -> None:
-    async def work() -> None:
-        bench = await EngineHarness().open()
-        first = await bench.workflows.register(CALLER, V1)
-        await bench.workflows.register(CALLER, V2)
-        bench.clock.advance(1000)
-        again = await bench.workflows.register(CALLER, dict(reversed(V1.items())))
-        assert again == msgspec.structs.replace(first, created=False)
-        conflict = await refused(bench, {**V1, "name": "Other"})
-        assert (conflict.code, conflict.status) == ("workflow_version_conflict", 409)
-        assert conflict.details == {"pointer": "/version"}
-        assert await read(bench) == V2
-        assert await nodes_run(bench) == ["two"]
-
-    run(work)
+@fails_without(workflows_module, "_existing_outcome", lambda there, *_: workflows_module._outcome(there, created=False))
+async def test_a_version_says_one_thing_for_ever() -> None:
+    bench = await EngineHarness().open()
+    first = await bench.workflows.register(CALLER, V1)
+    await bench.workflows.register(CALLER, V2)
+    bench.clock.advance(1000)
+    again = await bench.workflows.register(CALLER, dict(reversed(V1.items())))
+    assert again == msgspec.structs.replace(first, created=False)
+    conflict = await refused(bench, {**V1, "name": "Other"})
+    assert (conflict.code, conflict.status) == ("workflow_version_conflict", 409)
+    assert conflict.details == {"pointer": "/version"}
+    assert await read(bench) == V2
+    assert await nodes_run(bench) == ["two"]
 
 
 @pytest.mark.rule("wf-11")
@@ -109,44 +108,40 @@ async def test_a_workflow_belongs_to_the_tenant_with_all_of_its_keys() -> None:
 
 
 @pytest.mark.rule("wf-11")
-def test_a_definition_names_the_callers_tenant_or_none() -> None:
-    async def work() -> None:
-        bench = await EngineHarness().open()
-        for tenant in ("other", "", "ACME", "live:acme"):
-            fault = await refused(bench, {**V1, "tenantId": tenant})
-            assert (fault.code, fault.details) == ("forbidden", {"pointer": "/tenantId"})
-        assert await read(bench, None, OTHER) == "not_found"
-        own = {**V1, "tenantId": "acme"}
-        await bench.workflows.register(CALLER, own)
-        assert await read(bench) == own
-
-    run(work)
+@fails_without(workflows_module, "_check_tenant", lambda *_: None)
+async def test_a_definition_names_the_callers_tenant_or_none() -> None:
+    bench = await EngineHarness().open()
+    for tenant in ("other", "", "ACME", "live:acme"):
+        fault = await refused(bench, {**V1, "tenantId": tenant})
+        assert (fault.code, fault.details) == ("forbidden", {"pointer": "/tenantId"})
+    assert await read(bench, None, OTHER) == "not_found"
+    own = {**V1, "tenantId": "acme"}
+    await bench.workflows.register(CALLER, own)
+    assert await read(bench) == own
 
 
 @pytest.mark.rule("wf-10")
-def test_every_violation_is_listed_up_to_a_bound() -> None:
-    async def work() -> None:
-        bench = await EngineHarness().open()
-        bad = workflow([node("a", "no.such"), node("a"), node("b", "core.delay", config={"delayMs": "x"})])
-        fault = await refused(bench, bad)
-        details = fault.details or {}
-        assert [(each["pointer"], each["keyword"]) for each in details["violations"]] == [
-            ("/nodes/0/typeId", "known"),
-            ("/nodes/1/id", "unique"),
-            ("/nodes/2/config/delayMs", "type"),
-        ]
-        assert details["pointer"] == "/nodes/0/typeId"
-        many = await refused(bench, workflow([node(str(number), "no.such") for number in range(300)]))
-        assert len((many.details or {})["violations"]) == MAX_LISTED_VIOLATIONS
-        for nothing in (None, [], "x", {}):
-            assert (await refused(bench, nothing)).code == "validation_error"
-        assert await read(bench) == "not_found"
-        assert (await refused(bench, {**V1, "version": "v" * 129})).details == {
-            "pointer": "/version",
-            "violations": [{"pointer": "/version", "keyword": "maxLength", "message": "takes 128 or fewer characters"}],
-        }
-
-    run(work)
+@fails_without(workflows_module, "check_version_length", lambda _: [])
+async def test_every_violation_is_listed_up_to_a_bound() -> None:
+    bench = await EngineHarness().open()
+    bad = workflow([node("a", "no.such"), node("a"), node("b", "core.delay", config={"delayMs": "x"})])
+    fault = await refused(bench, bad)
+    details = fault.details or {}
+    assert [(each["pointer"], each["keyword"]) for each in details["violations"]] == [
+        ("/nodes/0/typeId", "known"),
+        ("/nodes/1/id", "unique"),
+        ("/nodes/2/config/delayMs", "type"),
+    ]
+    assert details["pointer"] == "/nodes/0/typeId"
+    many = await refused(bench, workflow([node(str(number), "no.such") for number in range(300)]))
+    assert len((many.details or {})["violations"]) == MAX_LISTED_VIOLATIONS
+    for nothing in (None, [], "x", {}):
+        assert (await refused(bench, nothing)).code == "validation_error"
+    assert await read(bench) == "not_found"
+    assert (await refused(bench, {**V1, "version": "v" * 129})).details == {
+        "pointer": "/version",
+        "violations": [{"pointer": "/version", "keyword": "maxLength", "message": "takes 128 or fewer characters"}],
+    }
 
 
 def without(bench: EngineHarness, *types: str) -> None:
@@ -177,18 +172,16 @@ async def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id
 
 
 @pytest.mark.rule("wf-09")
-def test_a_gated_type_is_refused_before_anything_else() -> None:
-    async def work() -> None:
-        bench = await EngineHarness().open()
-        without(bench, "core.dispatch")
-        fault = await refused(bench, {**workflow([node("a", "core.dispatch")]), "version": 7})
-        assert (fault.code, fault.status) == ("capability_required", 422)
-        body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.dispatch", "config": {}}]}
-        with pytest.raises(ClientFault) as caught:
-            await bench.workflows.register_sample(CALLER, body)
-        assert (caught.value.details or {})["nodeId"] == "n"
-
-    run(work)
+@fails_without(workflows_module, "find_gated_node", lambda *_: None)
+async def test_a_gated_type_is_refused_before_anything_else() -> None:
+    bench = await EngineHarness().open()
+    without(bench, "core.dispatch")
+    fault = await refused(bench, {**workflow([node("a", "core.dispatch")]), "version": 7})
+    assert (fault.code, fault.status) == ("capability_required", 422)
+    body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.dispatch", "config": {}}]}
+    with pytest.raises(ClientFault) as caught:
+        await bench.workflows.register_sample(CALLER, body)
+    assert (caught.value.details or {})["nodeId"] == "n"
 
 
 async def test_a_tenant_registers_so_many_versions_and_no_more() -> None:
@@ -248,46 +241,23 @@ async def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
     assert (await refused(after, {**V2, "name": "Other"})).code == "workflow_version_conflict"
 
 
-@pytest.mark.parametrize(
-    ("guard", "without", "proof"),
-    [
-        ("find_gated_node", lambda *_: None, test_a_gated_type_is_refused_before_anything_else),
-        ("_check_tenant", lambda *_: None, test_a_definition_names_the_callers_tenant_or_none),
-        ("check_version_length", lambda _: [], test_every_violation_is_listed_up_to_a_bound),
-        (
-            "_existing_outcome",
-            lambda there, *_: workflows_module._outcome(there, created=False),
-            test_a_version_says_one_thing_for_ever,
-        ),
-    ],
-)
-def test_a_guard_that_is_taken_away_is_missed(
-    monkeypatch: pytest.MonkeyPatch, guard: str, without: Any, proof: Any
-) -> None:
-    monkeypatch.setattr(workflows_module, guard, without)
-    with pytest.raises((AssertionError, AttributeError, pytest.fail.Exception)):
-        proof()
-
-
 @pytest.mark.rule("idem-01", "idem-02", "idem-03")
-def test_one_key_makes_one_registration_until_it_is_forgotten() -> None:
-    async def work() -> None:
-        bench = await EngineHarness().open()
-        first = await bench.workflows.register(CALLER, V1, "k")
-        await bench.workflows.register(CALLER, V2)
-        bench.clock.advance(1000)
-        again = await bench.workflows.register(CALLER, V1, "k")
-        assert again == msgspec.structs.replace(first, replayed=True)
-        assert (await refused(bench, V2, "k")).code == "idempotency_key_mismatch"
-        assert (await bench.workflows.register(TESTER, V1, "k")).created is False
-        assert (await bench.workflows.register_sample(CALLER, V1, "k")).replayed is False
-        bench.clock.advance(RETENTION_SECONDS * 1000)
-        later = await bench.workflows.register(CALLER, V1, "k")
-        assert (later.created, later.replayed) == (False, False)
-        assert (await bench.workflows.register(CALLER, V1, "k")).replayed
-        assert (await bench.workflows.register(CALLER, V1, "k")).created is False
-
-    run(work)
+@fails_without(IdempotencyClaim, "replay", lambda *_: None)
+async def test_one_key_makes_one_registration_until_it_is_forgotten() -> None:
+    bench = await EngineHarness().open()
+    first = await bench.workflows.register(CALLER, V1, "k")
+    await bench.workflows.register(CALLER, V2)
+    bench.clock.advance(1000)
+    again = await bench.workflows.register(CALLER, V1, "k")
+    assert again == msgspec.structs.replace(first, replayed=True)
+    assert (await refused(bench, V2, "k")).code == "idempotency_key_mismatch"
+    assert (await bench.workflows.register(TESTER, V1, "k")).created is False
+    assert (await bench.workflows.register_sample(CALLER, V1, "k")).replayed is False
+    bench.clock.advance(RETENTION_SECONDS * 1000)
+    later = await bench.workflows.register(CALLER, V1, "k")
+    assert (later.created, later.replayed) == (False, False)
+    assert (await bench.workflows.register(CALLER, V1, "k")).replayed
+    assert (await bench.workflows.register(CALLER, V1, "k")).created is False
 
 
 @pytest.mark.rule("idem-03")
@@ -306,9 +276,3 @@ async def test_of_many_with_the_same_key_one_registers() -> None:
     ends = await asyncio.gather(*(bench.workflows.register(CALLER, V1, "k") for _ in range(6)))
     assert [end.replayed for end in ends].count(False) == 1
     assert {end.created for end in ends} == {True}
-
-
-def test_without_its_replay_a_key_means_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(IdempotencyClaim, "replay", lambda *_: None)
-    with pytest.raises(AssertionError):
-        test_one_key_makes_one_registration_until_it_is_forgotten()

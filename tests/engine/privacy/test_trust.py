@@ -235,7 +235,7 @@ CHILD = workflow(
 
 
 @pytest.mark.rule("trust-05")
-def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
+async def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
     async def scenario(x: str, y: str) -> tuple[dict[str, bool], dict[str, bool], Any]:
         config = {"workflowId": "child", "inputMapping": {"x": x, "y": y}, "outputMapping": {"c": "given"}}
         calls = node("call", SUB_WORKFLOW, config=config)
@@ -249,35 +249,31 @@ def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
         assert "untrusted" not in msgspec.json.decode(ended.payload)
         return untrusted_nodes(events), untrusted_nodes(inner), ended.content_trust
 
-    outer, inner, ended = run(lambda: scenario("b", "b"))
+    outer, inner, ended = await scenario("b", "b")
     assert (outer["call"], outer["reads-c"], inner, ended) == (False, False, {"reads-x": False, "reads-y": False}, None)
-    outer, inner, ended = run(lambda: scenario("b", "a"))
+    outer, inner, ended = await scenario("b", "a")
     assert inner == {"reads-x": False, "reads-y": True}
     assert (outer["call"], outer["reads-c"], ended) == (True, True, "untrusted")
 
 
 @pytest.mark.rule("trust-05")
 @pytest.mark.parametrize("apart", [False, True])
-def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) -> None:
+async def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) -> None:
     child = workflow(
         [untrusted_node("o", "given")], variables=[variable("given", "array", defaultValue=[])], id="child"
     )
-
-    async def scenario() -> None:
-        config = {"workflowId": "child", "outputMapping": {"c": "given"}}
-        held = [node("hold", GATE_TYPE)] if apart else []
-        bench, key = await run_untrusted(
-            sequence(node("call", SUB_WORKFLOW, config=config), *held, mixing_node("reads", "c")), child
-        )
-        if apart:
-            bench = await bench.restart()
-            await settle()
-            bench.gate_node.release("hold")
-        events = await bench.run_to_end(key)
-        assert untrusted_nodes(events)["call"]
-        assert untrusted_nodes(events)["reads"]
-
-    run(scenario)
+    config = {"workflowId": "child", "outputMapping": {"c": "given"}}
+    held = [node("hold", GATE_TYPE)] if apart else []
+    bench, key = await run_untrusted(
+        sequence(node("call", SUB_WORKFLOW, config=config), *held, mixing_node("reads", "c")), child
+    )
+    if apart:
+        bench = await bench.restart()
+        await settle()
+        bench.gate_node.release("hold")
+    events = await bench.run_to_end(key)
+    assert untrusted_nodes(events)["call"]
+    assert untrusted_nodes(events)["reads"]
 
 
 @pytest.mark.rule("trust-05")
@@ -332,7 +328,7 @@ def _cel(decision: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("guard", ["given", "heard"])
-def test_the_proof_of_children_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_proof_of_children_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if guard == "given":
         monkeypatch.setattr(child_start, "_untrusted_inputs", lambda *given: ())
     else:
@@ -342,4 +338,4 @@ def test_the_proof_of_children_goes_red_without_each_guard(guard: str, monkeypat
         "heard": lambda: test_what_a_child_gets_from_outside_reaches_its_parent(False),
     }
     with pytest.raises(AssertionError):
-        proofs[guard]()
+        await proofs[guard]()

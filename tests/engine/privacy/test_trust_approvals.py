@@ -7,7 +7,7 @@ import pytest
 
 from tests.harness.child_workflows import SUB_WORKFLOW, start_run
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, waiting_node_type
+from tests.harness.engine_harness import EngineHarness, waiting_node_type
 from tests.harness.interrupts import answer_refusal
 from tests.harness.supervised_runs import next_worker
 from tests.simulation.trust_workflows import MIXING_TYPES, UNTRUSTED_WORD
@@ -59,15 +59,12 @@ async def waiting(
 @pytest.mark.rule("appr-05")
 @pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize("value", WAYS, ids=range(len(WAYS)))
-def test_no_answer_of_an_untrusted_source_moves_a_gate(kind: str, value: Any) -> None:
-    async def scenario() -> None:
-        bench, key = await waiting(gated(kind))
-        before = len(await bench.events(key))
-        assert await answer_refusal(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
-        assert len(await bench.events(key)) == before
-        assert await bench.status(key) == "waiting-approval"
-
-    run(scenario)
+async def test_no_answer_of_an_untrusted_source_moves_a_gate(kind: str, value: Any) -> None:
+    bench, key = await waiting(gated(kind))
+    before = len(await bench.events(key))
+    assert await answer_refusal(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
+    assert len(await bench.events(key)) == before
+    assert await bench.status(key) == "waiting-approval"
 
 
 @pytest.mark.rule("appr-05")
@@ -94,7 +91,7 @@ async def test_a_person_decides_about_content_from_outside_and_it_stays_untruste
 
 @pytest.mark.rule("appr-05")
 @pytest.mark.parametrize("kind", ["approval", "low-confidence"])
-def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
+async def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
     data = (
         LOW
         if kind == "low-confidence"
@@ -106,16 +103,13 @@ def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
         answer = await context.ask(Interrupt(kind, "k", data), instead={"action": "accept", "proceed": True})
         return Completed({"output": answer.value})
 
-    async def scenario() -> None:
-        bench, key = await start_run(
-            workflow([node("n", "test.passes")]),
-            bench=EngineHarness(*MIXING_TYPES, waiting_node_type("test.passes", body)),
-        )
-        events = await bench.run_to_end(key)
-        assert "interrupt.requested" not in [each.type for each in events]
-        assert msgspec.json.decode(events[-1].payload)["error"]["code"] == "node_misused"
-
-    run(scenario)
+    bench, key = await start_run(
+        workflow([node("n", "test.passes")]),
+        bench=EngineHarness(*MIXING_TYPES, waiting_node_type("test.passes", body)),
+    )
+    events = await bench.run_to_end(key)
+    assert "interrupt.requested" not in [each.type for each in events]
+    assert msgspec.json.decode(events[-1].payload)["error"]["code"] == "node_misused"
 
 
 @pytest.mark.rule("appr-05")
@@ -164,7 +158,7 @@ async def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(
 
 
 @pytest.mark.parametrize("guard", ["answers", "passing"])
-def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
     proofs = {
         "answers": lambda: test_no_answer_of_an_untrusted_source_moves_a_gate("core.approvalGate", WAYS[0]),
         "passing": lambda: test_no_node_lets_a_gate_of_its_own_pass("approval"),
@@ -172,4 +166,4 @@ def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.M
     monkeypatch.setattr(interrupts, "check_answer_trust", lambda kind, by: None)
     monkeypatch.setattr(interrupt_events, "APPROVAL_KINDS", frozenset())
     with pytest.raises((AssertionError, pytest.fail.Exception)):
-        proofs[guard]()
+        await proofs[guard]()
